@@ -1,0 +1,72 @@
+# One front door. Every target depends on `setup`, which is idempotent and quick when nothing changed.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
+PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
+PROTOS := $(wildcard protos/guardian/v1/*.proto)
+
+.PHONY: help setup plugin protos lock check lint types contracts unit test integration soak demo clean
+
+help:  ## the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 14
+
+setup: $(STAMP)  ## the environment in .venv, from the hash-locked requirements
+
+$(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
+	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is missing: apt-get install python3 python3-venv" >&2; exit 2; }
+	@test -x $(BIN)/python || python3 -m venv $(VENV)
+	@echo "setup: installing the locked requirements into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --require-hashes --no-build-isolation-package pyspark -r requirements/dev.lock
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+lock: setup  ## resolve requirements/*.lock anew
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header requirements/bootstrap.in -o requirements/bootstrap.lock
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.lock
+
+plugin: setup $(PLUGIN)  ## the broker plugin's jar
+
+$(PLUGIN): $(PLUGIN_SOURCES)
+	@command -v java >/dev/null || { echo "Java 17 is missing: apt-get install openjdk-17-jdk-headless" >&2; exit 2; }
+	@command -v mvn >/dev/null || { echo "Maven is missing: apt-get install maven" >&2; exit 2; }
+	@echo "plugin: building $@"
+	@mvn --batch-mode --no-transfer-progress -q -f deploy/broker-plugin/pom.xml package
+	@touch $@
+
+protos: setup  ## regenerate the checked-in code beside protos/guardian/v1/*.proto
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. $(PROTOS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+contracts: setup
+	$(BIN)/lint-imports
+
+unit: setup
+	$(BIN)/pytest -q -m "not integration and not soak"
+
+check: lint types contracts unit  ## lint, types, import contracts, unit tests: under two minutes
+
+integration: plugin
+	$(BIN)/pytest -m "integration and not soak"
+
+test: check integration  ## everything CI runs: real brokers, real Spark, real processes
+
+soak: plugin  ## what takes long
+	$(BIN)/pytest -m soak
+
+demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle
+	$(BIN)/python -m deploy.local.demo $(if $(KILL),--kill)
+
+clean:  ## what the targets above made, but for .venv
+	rm -rf build dist deploy/broker-plugin/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

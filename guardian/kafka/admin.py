@@ -1,0 +1,85 @@
+"""The control plane of one Kafka cluster, as small as Guardian needs it.
+
+Every call is synchronous, has a deadline of its own, and raises `ClusterUnavailable` with one sentence when the
+cluster does not answer in time or refuses the login. Errors of single partitions are returned, not raised:
+a batch is never half lost because one of its partitions is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from guardian.model.cluster_state import ClusterDescription, LogDir, PartitionState, Reassignment
+from guardian.model.topology import TopicPartition
+
+BROKER = "BROKER"
+TOPIC = "TOPIC"
+
+# A broker accepts a misspelt throttle key in silence (KAFKA.md, trap 2), so only these are ever sent.
+WRITABLE_CONFIGS = frozenset(
+    {
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        "leader.replication.throttled.replicas",
+        "follower.replication.throttled.replicas",
+    }
+)
+
+ConfigResource = tuple[str, str]  # (BROKER | TOPIC, name)
+
+
+class KafkaAdmin(Protocol):
+    """What Guardian asks of a cluster and tells it."""
+
+    def describe_cluster(self) -> ClusterDescription:
+        """The cluster id and the live (unfenced) brokers."""
+
+    def describe_partitions(
+        self, topics: Collection[str] | None = None
+    ) -> dict[TopicPartition, PartitionState]:
+        """The partitions of the topics (None: of all); a topic that does not exist is left out."""
+
+    def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
+        """Every reassignment in flight on the cluster, whoever started it."""
+
+    def alter_reassignments(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    ) -> dict[TopicPartition, str]:
+        """Starts reassignments, or cancels them (None). Never changes a replication factor.
+
+        Returns the partitions that were refused, with the reason. Cancelling where nothing is in flight is no error.
+        """
+
+    def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
+        """The log dirs of these brokers; a broker that does not answer in time is left out."""
+
+    def alter_replica_log_dirs(
+        self, targets: Mapping[tuple[TopicPartition, int], str]
+    ) -> dict[tuple[TopicPartition, int], str]:
+        """Moves replicas (partition, broker) to a log dir of the same broker; refused ones with the reason.
+
+        For a replica that the broker does not host yet it answers an error, yet the broker remembers the dir for
+        when the replica comes (KAFKA.md, trap 22).
+        """
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, str]:
+        """Makes the first replica the leader; refused ones with the reason. Not needed is no error."""
+
+    def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
+        """The dynamic configuration set on exactly these resources, without defaults and static values.
+
+        A topic or broker that does not exist is left out.
+        """
+
+    def alter_configs(
+        self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
+    ) -> dict[ConfigResource, str]:
+        """Sets keys, or deletes them (None), incrementally; refused resources with the reason.
+
+        Raises InvalidInput for a key outside WRITABLE_CONFIGS.
+        """
+
+    def close(self) -> None:
+        """Ends the connections. The object is of no use afterwards."""

@@ -1,0 +1,94 @@
+"""What Kafka says of a cluster at one moment: read once, frozen, then reasoned about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from guardian.model.topology import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNode:
+    """A broker that the cluster knows and that is not fenced."""
+
+    id: int
+    host: str
+    port: int
+    rack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescription:
+    cluster_id: str
+    brokers: Mapping[int, BrokerNode]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """`leader` is -1 when there is none. The first of `replicas` is the preferred leader."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """A reassignment in flight; `replicas` holds the union while it lasts."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirReplica:
+    """A replica in a log dir. A future replica is a copy on its way in; `lag` is what it still lacks, in offsets."""
+
+    size_bytes: int
+    lag: int
+    is_future: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """`error` is empty when the log dir is online. Sizes are bytes; -1 where the broker does not tell."""
+
+    broker: int
+    path: str
+    error: str = ""
+    total_bytes: int = -1
+    usable_bytes: int = -1
+    replicas: Mapping[TopicPartition, LogDirReplica] = field(default_factory=dict)
+    future_replicas: Mapping[TopicPartition, LogDirReplica] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterObservation:
+    """All that a decision of the executor needs, for the partitions that it asked about.
+
+    `partitions` lacks the partitions whose topic does not exist. `configs` maps (resource type, resource name)
+    to the dynamic configuration set there: keys that are not set are absent.
+    """
+
+    observed_at_ms: int
+    brokers: Mapping[int, BrokerNode]
+    partitions: Mapping[TopicPartition, PartitionState]
+    reassignments: Mapping[TopicPartition, Reassignment]
+    log_dirs: tuple[LogDir, ...]
+    configs: Mapping[tuple[str, str], Mapping[str, str]]
+
+    def log_dir_of(self, partition: TopicPartition, broker: int) -> str | None:
+        """The log dir that holds the broker's current (not future) replica, or None when there is none."""
+        for log_dir in self.log_dirs:
+            if log_dir.broker == broker and partition in log_dir.replicas:
+                return log_dir.path
+        return None
+
+    def future_log_dir_of(self, partition: TopicPartition, broker: int) -> str | None:
+        """The log dir that an inter-disk move is copying the broker's replica into, or None."""
+        for log_dir in self.log_dirs:
+            if log_dir.broker == broker and partition in log_dir.future_replicas:
+                return log_dir.path
+        return None

@@ -1,0 +1,104 @@
+"""A ticket carries a plan through approval.
+
+    DRAFT -> PENDING -> APPROVED | REJECTED | EXPIRED
+    APPROVED -> RUNNING <-> PAUSED -> SUCCEEDED | FAILED
+    RUNNING | PAUSED -> CANCELLING -> CANCELLED
+    SUCCEEDED | FAILED | CANCELLED -> ROLLING_BACK -> ROLLED_BACK
+
+A DRAFT, PENDING or APPROVED ticket that is cancelled never ran: it becomes REJECTED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class TicketState(Enum):
+    """Values are those of the wire, and are stored: never renumber."""
+
+    DRAFT = 1
+    PENDING = 2
+    APPROVED = 3
+    REJECTED = 4
+    EXPIRED = 5
+    RUNNING = 6
+    PAUSED = 7
+    SUCCEEDED = 8
+    FAILED = 9
+    CANCELLING = 10
+    CANCELLED = 11
+    ROLLING_BACK = 12
+    ROLLED_BACK = 13
+
+    @property
+    def is_driven(self) -> bool:
+        """The executor has work to do."""
+        return self in _DRIVEN
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing happens any more unless a person asks for it."""
+        return self in _OVER
+
+
+_DRIVEN = frozenset(
+    {TicketState.APPROVED, TicketState.RUNNING, TicketState.CANCELLING, TicketState.ROLLING_BACK}
+)
+_OVER = frozenset(
+    {
+        TicketState.REJECTED,
+        TicketState.EXPIRED,
+        TicketState.SUCCEEDED,
+        TicketState.FAILED,
+        TicketState.CANCELLED,
+        TicketState.ROLLED_BACK,
+    }
+)
+
+VALID_TRANSITIONS: dict[TicketState, frozenset[TicketState]] = {
+    TicketState.DRAFT: frozenset({TicketState.PENDING, TicketState.REJECTED}),
+    TicketState.PENDING: frozenset({TicketState.APPROVED, TicketState.REJECTED, TicketState.EXPIRED}),
+    TicketState.APPROVED: frozenset({TicketState.RUNNING, TicketState.REJECTED, TicketState.FAILED}),
+    TicketState.RUNNING: frozenset(
+        {TicketState.PAUSED, TicketState.SUCCEEDED, TicketState.FAILED, TicketState.CANCELLING}
+    ),
+    TicketState.PAUSED: frozenset({TicketState.RUNNING, TicketState.CANCELLING}),
+    TicketState.CANCELLING: frozenset({TicketState.CANCELLED}),
+    TicketState.SUCCEEDED: frozenset({TicketState.ROLLING_BACK}),
+    TicketState.FAILED: frozenset({TicketState.ROLLING_BACK}),
+    TicketState.CANCELLED: frozenset({TicketState.ROLLING_BACK}),
+    TicketState.ROLLING_BACK: frozenset({TicketState.ROLLED_BACK}),
+    TicketState.REJECTED: frozenset(),
+    TicketState.EXPIRED: frozenset(),
+    TicketState.ROLLED_BACK: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TicketTransition:
+    """One line of a ticket's history."""
+
+    state: TicketState
+    at_ms: int
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """`throttle` is bytes/s per broker; `moves` and `bytes_to_copy` repeat the plan's, for lists."""
+
+    id: str
+    cluster: str
+    kind: str
+    state: TicketState
+    author: str
+    plan_hash: str
+    throttle: int
+    created_at_ms: int
+    updated_at_ms: int
+    history: tuple[TicketTransition, ...] = ()
+    idempotency_key: str = ""
+    moves: int = 0
+    bytes_to_copy: int = 0

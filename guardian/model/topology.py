@@ -1,0 +1,116 @@
+"""What a federation is made of: clusters, their brokers, and where the brokers stand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from guardian.errors import InvalidInput
+
+_CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_ENDPOINT = re.compile(r"[^\s:,/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
+
+
+class TopicPartition(NamedTuple):
+    """A partition, named as Kafka names it."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class SecurityProtocol(StrEnum):
+    """Kafka's `security.protocol`."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SSL = "SSL"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def uses_sasl(self) -> bool:
+        return self.value.startswith("SASL_")
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.value.endswith("SSL")
+
+
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSecurity:
+    """How Guardian logs in to a cluster. Passwords stay in files on the members, never in the store."""
+
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    sasl_mechanism: str = ""
+    username: str = ""
+    password_file: str = ""
+    ca_file: str = ""
+
+    def __post_init__(self) -> None:
+        if self.protocol.uses_sasl:
+            if self.sasl_mechanism not in SASL_MECHANISMS:
+                raise InvalidInput(
+                    f"security.sasl_mechanism is {self.sasl_mechanism!r}: use one of {', '.join(SASL_MECHANISMS)}"
+                )
+            if not self.username or not self.password_file:
+                raise InvalidInput(f"security.protocol {self.protocol} needs username and password_file")
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker as the federation knows it.
+
+    `idc` is the data centre, a level above Kafka's rack. `reporter` is the host:port of the plugin's gRPC
+    endpoint; empty when its metrics are not collected.
+    """
+
+    id: int
+    rack: str = ""
+    idc: str = ""
+    reporter: str = ""
+
+    def __post_init__(self) -> None:
+        if self.id < 0:
+            raise InvalidInput(f"broker id is {self.id}: it must not be negative")
+        if self.reporter:
+            require_endpoint("reporter", self.reporter)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A registered Kafka cluster. `cluster_id` is Kafka's own; `name` is the federation's label for it."""
+
+    name: str
+    bootstrap: str
+    cluster_id: str = ""
+    security: ClusterSecurity = field(default_factory=ClusterSecurity)
+    brokers: tuple[Broker, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _CLUSTER_NAME.fullmatch(self.name):
+            raise InvalidInput(
+                f"cluster name is {self.name!r}: use up to 63 of a-z, 0-9, '.', '_' and '-', starting with a-z or 0-9"
+            )
+        if not self.bootstrap:
+            raise InvalidInput("bootstrap is empty: give host:port of one or more brokers")
+        for endpoint in self.bootstrap.split(","):
+            require_endpoint("bootstrap", endpoint)
+        ids = [broker.id for broker in self.brokers]
+        if len(set(ids)) != len(ids):
+            raise InvalidInput(f"brokers of cluster {self.name} has an id twice: {sorted(ids)}")
+
+    def broker(self, broker_id: int) -> Broker | None:
+        return next((broker for broker in self.brokers if broker.id == broker_id), None)
+
+
+def require_endpoint(name: str, value: str) -> None:
+    """Raises InvalidInput unless `value` is host:port with a port of 1 to 65535."""
+    if not _ENDPOINT.fullmatch(value) or not 1 <= int(value.rsplit(":", 1)[1]) <= 65535:
+        raise InvalidInput(f"{name} is {value!r}: use host:port, such as broker1.example.net:9092")

@@ -1,0 +1,1 @@
+"""What is replicated: tables in one RocksDB, changed by commands only (see DESIGN, "What is replicated")."""

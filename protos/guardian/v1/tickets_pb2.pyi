@@ -1,0 +1,274 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TicketState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TICKET_STATE_UNSPECIFIED: _ClassVar[TicketState]
+    DRAFT: _ClassVar[TicketState]
+    PENDING: _ClassVar[TicketState]
+    APPROVED: _ClassVar[TicketState]
+    REJECTED: _ClassVar[TicketState]
+    EXPIRED: _ClassVar[TicketState]
+    RUNNING: _ClassVar[TicketState]
+    PAUSED: _ClassVar[TicketState]
+    SUCCEEDED: _ClassVar[TicketState]
+    FAILED: _ClassVar[TicketState]
+    CANCELLING: _ClassVar[TicketState]
+    CANCELLED: _ClassVar[TicketState]
+    ROLLING_BACK: _ClassVar[TicketState]
+    ROLLED_BACK: _ClassVar[TicketState]
+
+class TaskState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TASK_STATE_UNSPECIFIED: _ClassVar[TaskState]
+    TASK_PENDING: _ClassVar[TaskState]
+    TASK_RUNNING: _ClassVar[TaskState]
+    TASK_DONE: _ClassVar[TaskState]
+    TASK_REVERTING: _ClassVar[TaskState]
+    TASK_REVERTED: _ClassVar[TaskState]
+    TASK_FAILED: _ClassVar[TaskState]
+TICKET_STATE_UNSPECIFIED: TicketState
+DRAFT: TicketState
+PENDING: TicketState
+APPROVED: TicketState
+REJECTED: TicketState
+EXPIRED: TicketState
+RUNNING: TicketState
+PAUSED: TicketState
+SUCCEEDED: TicketState
+FAILED: TicketState
+CANCELLING: TicketState
+CANCELLED: TicketState
+ROLLING_BACK: TicketState
+ROLLED_BACK: TicketState
+TASK_STATE_UNSPECIFIED: TaskState
+TASK_PENDING: TaskState
+TASK_RUNNING: TaskState
+TASK_DONE: TaskState
+TASK_REVERTING: TaskState
+TASK_REVERTED: TaskState
+TASK_FAILED: TaskState
+
+class ReplicaPlacement(_message.Message):
+    __slots__ = ("broker", "log_dir")
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIR_FIELD_NUMBER: _ClassVar[int]
+    broker: int
+    log_dir: str
+    def __init__(self, broker: _Optional[int] = ..., log_dir: _Optional[str] = ...) -> None: ...
+
+class PartitionMove(_message.Message):
+    __slots__ = ("topic", "partition", "original", "target", "size_bytes", "write_rate", "reason")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    ORIGINAL_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WRITE_RATE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    partition: int
+    original: _containers.RepeatedCompositeFieldContainer[ReplicaPlacement]
+    target: _containers.RepeatedCompositeFieldContainer[ReplicaPlacement]
+    size_bytes: int
+    write_rate: float
+    reason: str
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., original: _Optional[_Iterable[_Union[ReplicaPlacement, _Mapping]]] = ..., target: _Optional[_Iterable[_Union[ReplicaPlacement, _Mapping]]] = ..., size_bytes: _Optional[int] = ..., write_rate: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class Plan(_message.Message):
+    __slots__ = ("cluster", "kind", "moves", "made_at_ms", "input", "loads")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    MADE_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    LOADS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    kind: str
+    moves: _containers.RepeatedCompositeFieldContainer[PartitionMove]
+    made_at_ms: int
+    input: str
+    loads: _containers.RepeatedCompositeFieldContainer[LoadSummary]
+    def __init__(self, cluster: _Optional[str] = ..., kind: _Optional[str] = ..., moves: _Optional[_Iterable[_Union[PartitionMove, _Mapping]]] = ..., made_at_ms: _Optional[int] = ..., input: _Optional[str] = ..., loads: _Optional[_Iterable[_Union[LoadSummary, _Mapping]]] = ...) -> None: ...
+
+class LoadSummary(_message.Message):
+    __slots__ = ("broker", "log_dir", "before", "after")
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIR_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    broker: int
+    log_dir: str
+    before: float
+    after: float
+    def __init__(self, broker: _Optional[int] = ..., log_dir: _Optional[str] = ..., before: _Optional[float] = ..., after: _Optional[float] = ...) -> None: ...
+
+class Ticket(_message.Message):
+    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
+    PLAN_HASH_FIELD_NUMBER: _ClassVar[int]
+    THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    HISTORY_FIELD_NUMBER: _ClassVar[int]
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    cluster: str
+    kind: str
+    state: TicketState
+    author: str
+    plan_hash: str
+    throttle: int
+    created_at_ms: int
+    updated_at_ms: int
+    history: _containers.RepeatedCompositeFieldContainer[TicketTransition]
+    idempotency_key: str
+    moves: int
+    bytes: int
+    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+
+class TicketTransition(_message.Message):
+    __slots__ = ("state", "at_ms", "actor", "reason")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    state: TicketState
+    at_ms: int
+    actor: str
+    reason: str
+    def __init__(self, state: _Optional[_Union[TicketState, str]] = ..., at_ms: _Optional[int] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class ThrottleIntent(_message.Message):
+    __slots__ = ("resource_type", "resource_name", "key", "value", "replaced", "had_value")
+    RESOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_FIELD_NUMBER: _ClassVar[int]
+    HAD_VALUE_FIELD_NUMBER: _ClassVar[int]
+    resource_type: str
+    resource_name: str
+    key: str
+    value: str
+    replaced: str
+    had_value: bool
+    def __init__(self, resource_type: _Optional[str] = ..., resource_name: _Optional[str] = ..., key: _Optional[str] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ..., had_value: _Optional[bool] = ...) -> None: ...
+
+class ExecutionTask(_message.Message):
+    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    MOVE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    ENDED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    move: PartitionMove
+    state: TaskState
+    detail: str
+    started_at_ms: int
+    ended_at_ms: int
+    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ...) -> None: ...
+
+class Execution(_message.Message):
+    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    THROTTLES_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    tasks: _containers.RepeatedCompositeFieldContainer[ExecutionTask]
+    throttles: _containers.RepeatedCompositeFieldContainer[ThrottleIntent]
+    note: str
+    revision: int
+    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[ThrottleIntent, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class PutPlanRequest(_message.Message):
+    __slots__ = ("plan",)
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    plan: Plan
+    def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ...) -> None: ...
+
+class PutPlanReply(_message.Message):
+    __slots__ = ("plan_hash",)
+    PLAN_HASH_FIELD_NUMBER: _ClassVar[int]
+    plan_hash: str
+    def __init__(self, plan_hash: _Optional[str] = ...) -> None: ...
+
+class GetPlanRequest(_message.Message):
+    __slots__ = ("plan_hash",)
+    PLAN_HASH_FIELD_NUMBER: _ClassVar[int]
+    plan_hash: str
+    def __init__(self, plan_hash: _Optional[str] = ...) -> None: ...
+
+class GetPlanReply(_message.Message):
+    __slots__ = ("plan",)
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    plan: Plan
+    def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ...) -> None: ...
+
+class CreateTicketRequest(_message.Message):
+    __slots__ = ("plan_hash", "throttle", "author", "idempotency_key", "submit", "reason")
+    PLAN_HASH_FIELD_NUMBER: _ClassVar[int]
+    THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
+    SUBMIT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    plan_hash: str
+    throttle: int
+    author: str
+    idempotency_key: str
+    submit: bool
+    reason: str
+    def __init__(self, plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., author: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., submit: _Optional[bool] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class TicketActionRequest(_message.Message):
+    __slots__ = ("ticket_id", "actor", "reason")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    actor: str
+    reason: str
+    def __init__(self, ticket_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class GetTicketRequest(_message.Message):
+    __slots__ = ("ticket_id",)
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    def __init__(self, ticket_id: _Optional[str] = ...) -> None: ...
+
+class TicketDetail(_message.Message):
+    __slots__ = ("ticket", "execution")
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    ticket: Ticket
+    execution: Execution
+    def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ...) -> None: ...
+
+class ListTicketsRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+
+class ListTicketsReply(_message.Message):
+    __slots__ = ("tickets",)
+    TICKETS_FIELD_NUMBER: _ClassVar[int]
+    tickets: _containers.RepeatedCompositeFieldContainer[Ticket]
+    def __init__(self, tickets: _Optional[_Iterable[_Union[Ticket, _Mapping]]] = ...) -> None: ...

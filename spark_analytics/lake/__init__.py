@@ -1,0 +1,1 @@
+"""The metrics lake: Parquet, partitioned by cluster and hour."""
