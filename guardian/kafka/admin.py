@@ -36,9 +36,7 @@ class KafkaAdmin(Protocol):
     def describe_cluster(self) -> ClusterDescription:
         """The cluster id and the live (unfenced) brokers."""
 
-    def describe_partitions(
-        self, topics: Collection[str] | None = None
-    ) -> dict[TopicPartition, PartitionState]:
+    def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
         """The partitions of the topics (None: of all); a topic that does not exist is left out."""
 
     def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
@@ -73,9 +71,7 @@ class KafkaAdmin(Protocol):
         A topic or broker that does not exist is left out.
         """
 
-    def alter_configs(
-        self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
-    ) -> dict[ConfigResource, str]:
+    def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
         """Sets keys, or deletes them (None), incrementally; refused resources with the reason.
 
         Raises InvalidInput for a key outside WRITABLE_CONFIGS.

@@ -42,9 +42,7 @@ class TicketState(Enum):
         return self in _OVER
 
 
-_DRIVEN = frozenset(
-    {TicketState.APPROVED, TicketState.RUNNING, TicketState.CANCELLING, TicketState.ROLLING_BACK}
-)
+_DRIVEN = frozenset({TicketState.APPROVED, TicketState.RUNNING, TicketState.CANCELLING, TicketState.ROLLING_BACK})
 _OVER = frozenset(
     {
         TicketState.REJECTED,
