@@ -40,7 +40,7 @@ $(PLUGIN): $(PLUGIN_SOURCES)
 	@touch $@
 
 protos: setup  ## regenerate the checked-in code beside protos/guardian/v1/*.proto
-	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. $(PROTOS)
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. --mypy_grpc_out=quiet:. $(PROTOS)
 
 lint: setup
 	$(BIN)/ruff check .

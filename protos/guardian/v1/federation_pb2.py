@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#protos/guardian/v1/federation.proto\x12\x0bguardian.v1\"\x94\x01\n\x07\x43luster\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x11\n\tbootstrap\x18\x03 \x01(\t\x12.\n\x08security\x18\x04 \x01(\x0b\x32\x1c.guardian.v1.ClusterSecurity\x12$\n\x07\x62rokers\x18\x05 \x03(\x0b\x32\x13.guardian.v1.Broker\"A\n\x06\x42roker\x12\n\n\x02id\x18\x01 \x01(\x05\x12\x0c\n\x04rack\x18\x02 \x01(\t\x12\x0b\n\x03idc\x18\x03 \x01(\t\x12\x10\n\x08reporter\x18\x04 \x01(\t\"u\n\x0f\x43lusterSecurity\x12\x10\n\x08protocol\x18\x01 \x01(\t\x12\x16\n\x0esasl_mechanism\x18\x02 \x01(\t\x12\x10\n\x08username\x18\x03 \x01(\t\x12\x15\n\rpassword_file\x18\x04 \x01(\t\x12\x0f\n\x07\x63\x61_file\x18\x05 \x01(\t\"?\n\x16RegisterClusterRequest\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\"=\n\x14RegisterClusterReply\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\"$\n\x14RemoveClusterRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x14\n\x12RemoveClusterReply\"\x15\n\x13ListClustersRequest\";\n\x11ListClustersReply\x12&\n\x08\x63lusters\x18\x01 \x03(\x0b\x32\x14.guardian.v1.Cluster\"\x12\n\x10GetMemberRequest\"\x96\x01\n\x06Member\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0e\n\x06leader\x18\x03 \x01(\t\x12\x0c\n\x04term\x18\x04 \x01(\x04\x12\x15\n\rapplied_index\x18\x05 \x01(\x04\x12\x14\n\x0clive_members\x18\x06 \x03(\t\x12\x10\n\x08lake_url\x18\x07 \x01(\t\x12\x10\n\x08\x63ollects\x18\x08 \x03(\t2\xcf\x02\n\nFederation\x12Y\n\x0fRegisterCluster\x12#.guardian.v1.RegisterClusterRequest\x1a!.guardian.v1.RegisterClusterReply\x12S\n\rRemoveCluster\x12!.guardian.v1.RemoveClusterRequest\x1a\x1f.guardian.v1.RemoveClusterReply\x12P\n\x0cListClusters\x12 .guardian.v1.ListClustersRequest\x1a\x1e.guardian.v1.ListClustersReply\x12?\n\tGetMember\x12\x1d.guardian.v1.GetMemberRequest\x1a\x13.guardian.v1.MemberB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#protos/guardian/v1/federation.proto\x12\x0bguardian.v1\"\x94\x01\n\x07\x43luster\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x11\n\tbootstrap\x18\x03 \x01(\t\x12.\n\x08security\x18\x04 \x01(\x0b\x32\x1c.guardian.v1.ClusterSecurity\x12$\n\x07\x62rokers\x18\x05 \x03(\x0b\x32\x13.guardian.v1.Broker\"A\n\x06\x42roker\x12\n\n\x02id\x18\x01 \x01(\x05\x12\x0c\n\x04rack\x18\x02 \x01(\t\x12\x0b\n\x03idc\x18\x03 \x01(\t\x12\x10\n\x08reporter\x18\x04 \x01(\t\"u\n\x0f\x43lusterSecurity\x12\x10\n\x08protocol\x18\x01 \x01(\t\x12\x16\n\x0esasl_mechanism\x18\x02 \x01(\t\x12\x10\n\x08username\x18\x03 \x01(\t\x12\x15\n\rpassword_file\x18\x04 \x01(\t\x12\x0f\n\x07\x63\x61_file\x18\x05 \x01(\t\"\xba\x01\n\x16RegisterClusterRequest\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\x12G\n\x0bidc_of_rack\x18\x02 \x03(\x0b\x32\x32.guardian.v1.RegisterClusterRequest.IdcOfRackEntry\x1a\x30\n\x0eIdcOfRackEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"=\n\x14RegisterClusterReply\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\"$\n\x14RemoveClusterRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x14\n\x12RemoveClusterReply\"\x15\n\x13ListClustersRequest\";\n\x11ListClustersReply\x12&\n\x08\x63lusters\x18\x01 \x03(\x0b\x32\x14.guardian.v1.Cluster\"\x12\n\x10GetMemberRequest\"\x96\x01\n\x06Member\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0e\n\x06leader\x18\x03 \x01(\t\x12\x0c\n\x04term\x18\x04 \x01(\x04\x12\x15\n\rapplied_index\x18\x05 \x01(\x04\x12\x14\n\x0clive_members\x18\x06 \x03(\t\x12\x10\n\x08lake_url\x18\x07 \x01(\t\x12\x10\n\x08\x63ollects\x18\x08 \x03(\t2\xcf\x02\n\nFederation\x12Y\n\x0fRegisterCluster\x12#.guardian.v1.RegisterClusterRequest\x1a!.guardian.v1.RegisterClusterReply\x12S\n\rRemoveCluster\x12!.guardian.v1.RemoveClusterRequest\x1a\x1f.guardian.v1.RemoveClusterReply\x12P\n\x0cListClusters\x12 .guardian.v1.ListClustersRequest\x1a\x1e.guardian.v1.ListClustersReply\x12?\n\tGetMember\x12\x1d.guardian.v1.GetMemberRequest\x1a\x13.guardian.v1.MemberB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,28 +32,32 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.guardian.v1.federati
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
+  _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._loaded_options = None
+  _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._serialized_options = b'8\001'
   _globals['_CLUSTER']._serialized_start=53
   _globals['_CLUSTER']._serialized_end=201
   _globals['_BROKER']._serialized_start=203
   _globals['_BROKER']._serialized_end=268
   _globals['_CLUSTERSECURITY']._serialized_start=270
   _globals['_CLUSTERSECURITY']._serialized_end=387
-  _globals['_REGISTERCLUSTERREQUEST']._serialized_start=389
-  _globals['_REGISTERCLUSTERREQUEST']._serialized_end=452
-  _globals['_REGISTERCLUSTERREPLY']._serialized_start=454
-  _globals['_REGISTERCLUSTERREPLY']._serialized_end=515
-  _globals['_REMOVECLUSTERREQUEST']._serialized_start=517
-  _globals['_REMOVECLUSTERREQUEST']._serialized_end=553
-  _globals['_REMOVECLUSTERREPLY']._serialized_start=555
-  _globals['_REMOVECLUSTERREPLY']._serialized_end=575
-  _globals['_LISTCLUSTERSREQUEST']._serialized_start=577
-  _globals['_LISTCLUSTERSREQUEST']._serialized_end=598
-  _globals['_LISTCLUSTERSREPLY']._serialized_start=600
-  _globals['_LISTCLUSTERSREPLY']._serialized_end=659
-  _globals['_GETMEMBERREQUEST']._serialized_start=661
-  _globals['_GETMEMBERREQUEST']._serialized_end=679
-  _globals['_MEMBER']._serialized_start=682
-  _globals['_MEMBER']._serialized_end=832
-  _globals['_FEDERATION']._serialized_start=835
-  _globals['_FEDERATION']._serialized_end=1170
+  _globals['_REGISTERCLUSTERREQUEST']._serialized_start=390
+  _globals['_REGISTERCLUSTERREQUEST']._serialized_end=576
+  _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._serialized_start=528
+  _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._serialized_end=576
+  _globals['_REGISTERCLUSTERREPLY']._serialized_start=578
+  _globals['_REGISTERCLUSTERREPLY']._serialized_end=639
+  _globals['_REMOVECLUSTERREQUEST']._serialized_start=641
+  _globals['_REMOVECLUSTERREQUEST']._serialized_end=677
+  _globals['_REMOVECLUSTERREPLY']._serialized_start=679
+  _globals['_REMOVECLUSTERREPLY']._serialized_end=699
+  _globals['_LISTCLUSTERSREQUEST']._serialized_start=701
+  _globals['_LISTCLUSTERSREQUEST']._serialized_end=722
+  _globals['_LISTCLUSTERSREPLY']._serialized_start=724
+  _globals['_LISTCLUSTERSREPLY']._serialized_end=783
+  _globals['_GETMEMBERREQUEST']._serialized_start=785
+  _globals['_GETMEMBERREQUEST']._serialized_end=803
+  _globals['_MEMBER']._serialized_start=806
+  _globals['_MEMBER']._serialized_end=956
+  _globals['_FEDERATION']._serialized_start=959
+  _globals['_FEDERATION']._serialized_end=1294
 # @@protoc_insertion_point(module_scope)

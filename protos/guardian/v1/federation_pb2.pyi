@@ -47,10 +47,19 @@ class ClusterSecurity(_message.Message):
     def __init__(self, protocol: _Optional[str] = ..., sasl_mechanism: _Optional[str] = ..., username: _Optional[str] = ..., password_file: _Optional[str] = ..., ca_file: _Optional[str] = ...) -> None: ...
 
 class RegisterClusterRequest(_message.Message):
-    __slots__ = ("cluster",)
+    __slots__ = ("cluster", "idc_of_rack")
+    class IdcOfRackEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    IDC_OF_RACK_FIELD_NUMBER: _ClassVar[int]
     cluster: Cluster
-    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ...) -> None: ...
+    idc_of_rack: _containers.ScalarMap[str, str]
+    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ..., idc_of_rack: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class RegisterClusterReply(_message.Message):
     __slots__ = ("cluster",)

@@ -197,18 +197,6 @@ class Execution(_message.Message):
     revision: int
     def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[ThrottleIntent, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
 
-class PutPlanRequest(_message.Message):
-    __slots__ = ("plan",)
-    PLAN_FIELD_NUMBER: _ClassVar[int]
-    plan: Plan
-    def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ...) -> None: ...
-
-class PutPlanReply(_message.Message):
-    __slots__ = ("plan_hash",)
-    PLAN_HASH_FIELD_NUMBER: _ClassVar[int]
-    plan_hash: str
-    def __init__(self, plan_hash: _Optional[str] = ...) -> None: ...
-
 class GetPlanRequest(_message.Message):
     __slots__ = ("plan_hash",)
     PLAN_HASH_FIELD_NUMBER: _ClassVar[int]
@@ -222,20 +210,30 @@ class GetPlanReply(_message.Message):
     def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ...) -> None: ...
 
 class CreateTicketRequest(_message.Message):
-    __slots__ = ("plan_hash", "throttle", "author", "idempotency_key", "submit", "reason")
-    PLAN_HASH_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("plan", "throttle", "author", "idempotency_key", "submit", "reason", "dry_run")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
     SUBMIT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
-    plan_hash: str
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    plan: Plan
     throttle: int
     author: str
     idempotency_key: str
     submit: bool
     reason: str
-    def __init__(self, plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., author: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., submit: _Optional[bool] = ..., reason: _Optional[str] = ...) -> None: ...
+    dry_run: bool
+    def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ..., throttle: _Optional[int] = ..., author: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., submit: _Optional[bool] = ..., reason: _Optional[str] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class CreateTicketReply(_message.Message):
+    __slots__ = ("ticket", "plan")
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    ticket: Ticket
+    plan: Plan
+    def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ...) -> None: ...
 
 class TicketActionRequest(_message.Message):
     __slots__ = ("ticket_id", "actor", "reason")

@@ -34,11 +34,6 @@ class TicketsStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.PutPlan = channel.unary_unary(
-                '/guardian.v1.Tickets/PutPlan',
-                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.PutPlanRequest.SerializeToString,
-                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.PutPlanReply.FromString,
-                _registered_method=True)
         self.GetPlan = channel.unary_unary(
                 '/guardian.v1.Tickets/GetPlan',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetPlanRequest.SerializeToString,
@@ -47,7 +42,7 @@ class TicketsStub:
         self.CreateTicket = channel.unary_unary(
                 '/guardian.v1.Tickets/CreateTicket',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.CreateTicketRequest.SerializeToString,
-                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.CreateTicketReply.FromString,
                 _registered_method=True)
         self.SubmitTicket = channel.unary_unary(
                 '/guardian.v1.Tickets/SubmitTicket',
@@ -88,13 +83,6 @@ class TicketsStub:
 
 class TicketsServicer:
     """Missing associated documentation comment in .proto file."""
-
-    def PutPlan(self, request, context):
-        """Stores a plan under its content hash; the same plan again changes nothing.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
 
     def GetPlan(self, request, context):
         """Missing associated documentation comment in .proto file."""
@@ -160,11 +148,6 @@ class TicketsServicer:
 
 def add_TicketsServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'PutPlan': grpc.unary_unary_rpc_method_handler(
-                    servicer.PutPlan,
-                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.PutPlanRequest.FromString,
-                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.PutPlanReply.SerializeToString,
-            ),
             'GetPlan': grpc.unary_unary_rpc_method_handler(
                     servicer.GetPlan,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetPlanRequest.FromString,
@@ -173,7 +156,7 @@ def add_TicketsServicer_to_server(servicer, server):
             'CreateTicket': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateTicket,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.CreateTicketRequest.FromString,
-                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.CreateTicketReply.SerializeToString,
             ),
             'SubmitTicket': grpc.unary_unary_rpc_method_handler(
                     servicer.SubmitTicket,
@@ -222,33 +205,6 @@ class Tickets:
     """Missing associated documentation comment in .proto file."""
 
     @staticmethod
-    def PutPlan(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/guardian.v1.Tickets/PutPlan',
-            protos_dot_guardian_dot_v1_dot_tickets__pb2.PutPlanRequest.SerializeToString,
-            protos_dot_guardian_dot_v1_dot_tickets__pb2.PutPlanReply.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
     def GetPlan(request,
             target,
             options=(),
@@ -291,7 +247,7 @@ class Tickets:
             target,
             '/guardian.v1.Tickets/CreateTicket',
             protos_dot_guardian_dot_v1_dot_tickets__pb2.CreateTicketRequest.SerializeToString,
-            protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.CreateTicketReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,107 @@
+"""`guardian cluster`: the clusters of the federation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.render import as_dict, print_json, print_table
+from guardian.errors import InvalidInput
+from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
+from guardian.wire.federation import cluster_to_proto
+
+app = typer.Typer(help="Register, list and remove Kafka clusters.", no_args_is_help=True)
+
+
+@app.command("add")
+def add(
+    name: Annotated[str, typer.Argument(help="The federation's name for the cluster.")],
+    bootstrap: Annotated[str, typer.Option(help="host:port of one or more brokers, separated by commas.")],
+    protocol: Annotated[SecurityProtocol, typer.Option(help="Kafka's security.protocol.")] = SecurityProtocol.PLAINTEXT,
+    mechanism: Annotated[str, typer.Option(help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.")] = "",
+    username: Annotated[str, typer.Option(help="The SASL user.")] = "",
+    password_file: Annotated[
+        Path | None, typer.Option(help="A file on every member that holds the password; it is never stored.")
+    ] = None,
+    ca_file: Annotated[Path | None, typer.Option(help="A PEM file on every member with the CA of the brokers.")] = None,
+    idc: Annotated[
+        list[str] | None, typer.Option("--idc", help="RACK=IDC: which data centre a rack is in; may be repeated.")
+    ] = None,
+    reporter: Annotated[
+        list[str] | None,
+        typer.Option("--reporter", help="BROKER=host:port of the plugin's gRPC endpoint; may be repeated."),
+    ] = None,
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Register a cluster, after Guardian has spoken to it; again: replace its entry.
+
+    Example: guardian cluster add live --bootstrap k1:9092 --idc rack-a=shanghai --reporter 1=k1:9404
+    """
+    security = ClusterSecurity(
+        protocol=protocol,
+        sasl_mechanism=mechanism,
+        username=username,
+        password_file=str(password_file.absolute()) if password_file else "",
+        ca_file=str(ca_file.absolute()) if ca_file else "",
+    )
+    reporters = {_broker_id(key): value for key, value in _pairs("reporter", reporter).items()}
+    idcs = _pairs("idc", idc)
+    brokers = tuple(Broker(broker, reporter=endpoint) for broker, endpoint in reporters.items())
+    with connect(endpoints) as client:
+        registered = client.register_cluster(Cluster(name, bootstrap, security=security, brokers=brokers), idcs)
+    print(f"cluster {registered.name} is registered: {len(registered.brokers)} brokers, id {registered.cluster_id}")
+
+
+@app.command("list")
+def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+    """List the clusters and their brokers.
+
+    Example: guardian cluster list
+    """
+    with connect(endpoints) as client:
+        clusters = client.list_clusters()
+    if output is Output.JSON:
+        print_json([as_dict(cluster_to_proto(cluster)) for cluster in clusters])
+        return
+    rows = [
+        (cluster.name, str(broker.id), broker.rack or "-", broker.idc or "-", broker.reporter or "-", cluster.bootstrap)
+        for cluster in clusters
+        for broker in cluster.brokers
+    ]
+    print_table(("CLUSTER", "BROKER", "RACK", "IDC", "REPORTER", "BOOTSTRAP"), rows, right=("BROKER",))
+
+
+@app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="The cluster's name.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Forget a cluster; nothing changes in Kafka.
+
+    Example: guardian cluster remove old --yes
+    """
+    if not yes:
+        typer.confirm(f"Forget cluster {name}?", abort=True)
+    with connect(endpoints) as client:
+        client.remove_cluster(name)
+    print(f"cluster {name} is forgotten")
+
+
+def _pairs(option: str, values: list[str] | None) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for value in values or []:
+        key, separator, text = value.partition("=")
+        if not separator or not key or not text:
+            raise InvalidInput(f"--{option} is {value!r}: use KEY=VALUE")
+        pairs[key] = text
+    return pairs
+
+
+def _broker_id(text: str) -> int:
+    if not text.isdecimal():
+        raise InvalidInput(f"--reporter names broker {text!r}: use the broker's number")
+    return int(text)

@@ -1,0 +1,47 @@
+"""`guardian`: the front door for people."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from guardian import __version__
+from guardian.cli import cluster, local, plan, ticket
+from guardian.cli.server import server
+from guardian.cli.status import status
+from guardian.errors import GuardianError
+
+app = typer.Typer(
+    help="One control service for a federation of Apache Kafka clusters.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(server)
+app.command()(status)
+app.add_typer(cluster.app, name="cluster")
+app.add_typer(plan.app, name="plan")
+app.add_typer(ticket.app, name="ticket")
+app.add_typer(local.app, name="local")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(__version__)
+
+
+def main() -> None:
+    """Exit codes: 0 done, 1 the ticket watched did not succeed, 2 wrong input or nothing could be done."""
+    try:
+        app()
+    except GuardianError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Options that commands share, and where the CLI finds Guardian.
+
+Endpoints come from --endpoints, else $GUARDIAN_ENDPOINTS, else the federation that `guardian local up` started in this
+folder, else the embedded server's default.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guardian.client import GuardianClient
+from guardian.config import DEFAULT_ENDPOINT
+from guardian.errors import InvalidInput
+
+LOCAL_HOME_VARIABLE = "GUARDIAN_LOCAL"
+DEFAULT_LOCAL_HOME = Path(".guardian/local")
+
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)B?(?:/s)?")
+_RATE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
+_DURATION_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+class Output(StrEnum):
+    """How a command prints its result."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+EndpointsOption = Annotated[
+    str,
+    typer.Option(
+        "--endpoints",
+        envvar="GUARDIAN_ENDPOINTS",
+        help="host:port of one or more members, separated by commas.",
+        show_default="the federation of `guardian local`, else 127.0.0.1:9750",
+    ),
+]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to print the result.")]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for the ticket's history.")]
+
+
+def connect(endpoints: str) -> GuardianClient:
+    """A client of the members given, or found."""
+    found = endpoints.split(",") if endpoints else _local_endpoints() or [DEFAULT_ENDPOINT]
+    return GuardianClient([endpoint.strip() for endpoint in found])
+
+
+def actor() -> str:
+    """Who asks, for the record: the name of the user who runs the CLI."""
+    return getpass.getuser()
+
+
+def parse_rate(text: str) -> int:
+    """Bytes/s of a text such as 50MB, 800k or 1.5G (powers of ten, as networks count)."""
+    match = _RATE.fullmatch(text.strip())
+    if match is None:
+        raise InvalidInput(f"throttle is {text!r}: use bytes per second, such as 50MB or 800k")
+    return int(float(match[1]) * _RATE_UNITS[match[2]])
+
+
+def parse_duration(name: str, text: str) -> float:
+    """Seconds of a text such as 90s, 5m or 24h."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise InvalidInput(f"{name} is {text!r}: use a number and s, m or h, such as 5m")
+    return float(match[1]) * _DURATION_SECONDS[match[2]]
+
+
+def _local_endpoints() -> list[str]:
+    home = Path(os.environ.get(LOCAL_HOME_VARIABLE, DEFAULT_LOCAL_HOME))
+    try:
+        state = json.loads((home / "state.json").read_text())
+        return [member["grpc"] for member in state["members"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []

@@ -1,0 +1,163 @@
+"""`guardian plan`: plans are made by Spark from the lake; what they would change is shown before anything is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guardian.cli.options import (
+    EndpointsOption,
+    Output,
+    OutputOption,
+    actor,
+    connect,
+    parse_duration,
+    parse_rate,
+)
+from guardian.cli.render import as_dict, human_bytes, print_json, print_table
+from guardian.errors import InvalidInput
+from guardian.kafka import reassignment_json
+from guardian.model.plan import LoadSummary, PartitionMove, Plan, ReplicaPlacement
+from guardian.wire.plans import plan_to_proto
+
+app = typer.Typer(help="Make plans from the metrics lake.", no_args_is_help=True)
+
+
+@app.command("balance")
+def balance(
+    cluster: Annotated[list[str], typer.Option("--cluster", help="The cluster to balance; may be repeated.")],
+    window: Annotated[str, typer.Option(help="How much of the newest traffic to look at, such as 5m or 24h.")] = "1h",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, store nothing.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the plan's kafka-reassign-partitions JSON here (one cluster only).")
+    ] = None,
+    rollback: Annotated[
+        Path | None, typer.Option(help="Write the JSON that undoes the plan here (one cluster only).")
+    ] = None,
+    throttle: Annotated[str, typer.Option(help="Bytes/s per broker for copies, such as 50MB.")] = "50MB",
+    lake: Annotated[str, typer.Option(help="The lake's path or URL; by default the one that Guardian writes.")] = "",
+    master: Annotated[str, typer.Option(help="The Spark master.")] = "local[*]",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Plan moves from the most to the least loaded disks and brokers, and make a draft ticket of each plan.
+
+    Example: guardian plan balance --cluster live --window 30m --dry-run
+    """
+    if (out or rollback) and len(cluster) > 1:
+        raise InvalidInput("--out and --rollback hold one cluster's plan: give one --cluster")
+    window_s = parse_duration("window", window)
+    rate = parse_rate(throttle)
+    with connect(endpoints) as client:
+        if not lake:
+            lake = client.member().lake_url
+        plans = _make_plans(lake, cluster, window_s, master)
+        for plan in plans:
+            _write_files(plan, out, rollback)
+        if output is Output.JSON:
+            print_json([as_dict(plan_to_proto(plan)) for plan in plans])
+        for plan in plans:
+            if output is Output.TABLE:
+                show_plan(plan)
+            if dry_run or not plan.moves:
+                continue
+            ticket, _ = client.create_ticket(plan, author=actor(), throttle=rate)
+            typer.echo(
+                f"Draft ticket {ticket.id} for cluster {plan.cluster}. Next: guardian ticket submit {ticket.id}",
+                err=output is Output.JSON,
+            )
+
+
+def _make_plans(lake: str, clusters: Sequence[str], window_s: float, master: str) -> list[Plan]:
+    from spark_analytics.jobs.balance import balance as balance_job
+    from spark_analytics.jobs.session import local_session
+
+    until_ms = time.time_ns() // 1_000_000
+    typer.echo(f"Reading {window_s:g} s of the lake {lake} with Spark ({master})...", err=True)
+    with local_session("guardian plan balance", master) as spark:
+        plans = balance_job(spark, lake, clusters, until_ms - int(window_s * 1000), until_ms)
+    return [plans[name] for name in clusters]
+
+
+def _write_files(plan: Plan, out: Path | None, rollback: Path | None) -> None:
+    for path, target in ((out, True), (rollback, False)):
+        if path is not None:
+            path.write_text(reassignment_json.write(plan.moves, target=target))
+            typer.echo(f"Wrote {path}", err=True)
+
+
+def show_plan(plan: Plan) -> None:
+    """Prints the plan's moves, and traffic before and after per broker and log dir."""
+    print(f"Cluster {plan.cluster}: {len(plan.moves)} moves, {human_bytes(plan.bytes_to_copy)} to copy. {plan.input}")
+    if plan.moves:
+        print_table(
+            ("PARTITION", "FROM", "TO", "COPY", "WHY"),
+            [
+                (
+                    str(move.partition),
+                    _places(move.original),
+                    _places(move.target),
+                    human_bytes(move.bytes_to_copy) if move.bytes_to_copy else "leader only",
+                    move.reason,
+                )
+                for move in plan.moves
+            ],
+            right=("COPY",),
+        )
+    show_loads(plan.loads)
+
+
+def show_loads(loads: Sequence[LoadSummary]) -> None:
+    """Prints traffic before and after, and the spread (max/mean - 1), per broker and per log dir."""
+    for title, chosen in (
+        ("broker", [load for load in loads if not load.log_dir]),
+        ("log dir", [load for load in loads if load.log_dir]),
+    ):
+        if not chosen:
+            continue
+        print()
+        print_table(
+            (title.upper(), "BEFORE/s", "AFTER/s", "", ""),
+            [
+                (
+                    f"{load.broker} {load.log_dir}".strip(),
+                    human_bytes(load.before),
+                    human_bytes(load.after),
+                    _bar(load.before, chosen),
+                    _bar(load.after, chosen),
+                )
+                for load in chosen
+            ],
+            right=("BEFORE/s", "AFTER/s"),
+        )
+        print(
+            f"spread over {title}s (max/mean - 1): {spread([load.before for load in chosen]):.2f} -> "
+            f"{spread([load.after for load in chosen]):.2f}"
+        )
+
+
+def spread(values: Sequence[float]) -> float:
+    """max/mean - 1: 0 is perfectly even; 0 for no traffic at all."""
+    total = sum(values)
+    return max(values) * len(values) / total - 1 if total > 0 else 0.0
+
+
+def _bar(value: float, loads: Sequence[LoadSummary], width: int = 20) -> str:
+    highest = max(max(load.before, load.after) for load in loads)
+    return "█" * round(width * value / highest) if highest > 0 else ""
+
+
+def _places(places: Sequence[ReplicaPlacement]) -> str:
+    return ", ".join(
+        str(place.broker) if not place.log_dir.startswith("/") else f"{place.broker}:{Path(place.log_dir).name}"
+        for place in places
+    )
+
+
+def describe_move(move: PartitionMove) -> str:
+    """`[1:d0, 2:d1] -> [3:d0, 2:d1]`"""
+    return f"[{_places(move.original)}] -> [{_places(move.target)}]"

@@ -1,0 +1,50 @@
+"""Tables and numbers as a tired operator reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def human_bytes(count: float) -> str:
+    """1234567 -> 1.2 MB; powers of ten."""
+    for unit in _UNITS:
+        if abs(count) < 999.5 or unit == _UNITS[-1]:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")
+
+
+def human_time(at_ms: int) -> str:
+    """Local time to the second; '-' for none."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at_ms else "-"
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """Prints plain aligned columns; those named in `right` are numbers. Never wraps: a pipe gets whole lines."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console()
+    console.width = max(console.width, 400)
+    console.print(table, crop=False, overflow="ignore")
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def as_dict(message: Message) -> dict[str, object]:
+    """The JSON form of a protobuf message, with the proto's field names and without hidden defaults."""
+    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)

@@ -1,0 +1,44 @@
+"""`guardian status`: the members of Guardian, as each sees itself."""
+
+from __future__ import annotations
+
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.render import as_dict, print_json, print_table
+from guardian.errors import GuardianError
+from protos.guardian.v1.federation_pb2 import Member
+
+
+def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+    """Show each member: its leader, term, applied index and share of the brokers.
+
+    Example: guardian status -o json
+    """
+    with connect(endpoints) as client:
+        seen: list[tuple[str, Member | None]] = []
+        for endpoint in client.endpoints:
+            try:
+                seen.append((endpoint, client.member_at(endpoint)))
+            except GuardianError:
+                seen.append((endpoint, None))
+    if output is Output.JSON:
+        print_json([{"endpoint": endpoint, "member": as_dict(member) if member else None} for endpoint, member in seen])
+        return
+    print_table(
+        ("ENDPOINT", "NAME", "LEADER", "TERM", "APPLIED", "LIVE", "COLLECTS"),
+        [_row(endpoint, member) for endpoint, member in seen],
+        right=("TERM", "APPLIED"),
+    )
+
+
+def _row(endpoint: str, member: Member | None) -> tuple[str, ...]:
+    if member is None:
+        return (endpoint, "unreachable", "-", "-", "-", "-", "-")
+    return (
+        endpoint,
+        member.name,
+        member.leader or "none",
+        str(member.term),
+        str(member.applied_index),
+        ",".join(member.live_members),
+        ", ".join(member.collects) or "-",
+    )

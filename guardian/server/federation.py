@@ -1,0 +1,103 @@
+"""The Federation service: clusters are registered only after Guardian has spoken to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import grpc
+
+from guardian import __version__
+from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.cluster_state import ClusterDescription
+from guardian.model.topology import Broker, Cluster
+from guardian.server.store import ReplicatedStore
+from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from protos.guardian.v1 import federation_pb2 as pb
+from protos.guardian.v1 import federation_pb2_grpc
+
+
+class FederationServicer(federation_pb2_grpc.FederationServicer):
+    """`connect` opens an admin connection; `collects` tells this member's share of the brokers."""
+
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        connect: Callable[[Cluster], KafkaAdmin],
+        collects: Callable[[], list[str]],
+        lake_url: str,
+    ) -> None:
+        self._store = store
+        self._connect = connect
+        self._collects = collects
+        self._lake_url = lake_url
+
+    def RegisterCluster(
+        self, request: pb.RegisterClusterRequest, context: grpc.ServicerContext
+    ) -> pb.RegisterClusterReply:
+        asked = cluster_from_proto(request.cluster)
+        admin = self._connect(asked)
+        try:
+            description = admin.describe_cluster()
+        finally:
+            admin.close()
+        registered = cluster_to_proto(confirm(asked, description, request.idc_of_rack))
+        self._store.put_cluster(registered)
+        return pb.RegisterClusterReply(cluster=registered)
+
+    def RemoveCluster(self, request: pb.RemoveClusterRequest, context: grpc.ServicerContext) -> pb.RemoveClusterReply:
+        views = self._store.read()
+        if views.cluster(request.name) is None:
+            raise NotFound(f"cluster {request.name!r} is not registered: see `guardian cluster list`")
+        open_tickets = [t.id for t in views.tickets() if t.cluster == request.name and not t.state.is_over]
+        if open_tickets:
+            raise Conflict(
+                f"cluster {request.name} has open tickets: cancel {', '.join(open_tickets)} first, and wait for its end"
+            )
+        self._store.drop_cluster(request.name)
+        return pb.RemoveClusterReply()
+
+    def ListClusters(self, request: pb.ListClustersRequest, context: grpc.ServicerContext) -> pb.ListClustersReply:
+        return pb.ListClustersReply(clusters=[cluster_to_proto(cluster) for cluster in self._store.read().clusters()])
+
+    def GetMember(self, request: pb.GetMemberRequest, context: grpc.ServicerContext) -> pb.Member:
+        status = self._store.status()
+        return pb.Member(
+            name=status.name,
+            version=__version__,
+            leader=status.leader or "",
+            term=status.term,
+            applied_index=status.applied_index,
+            live_members=sorted(status.live_members),
+            lake_url=self._lake_url,
+            collects=sorted(self._collects()),
+        )
+
+
+def confirm(asked: Cluster, description: ClusterDescription, idc_of_rack: Mapping[str, str]) -> Cluster:
+    """What was asked for, completed and checked by what Kafka says of itself.
+
+    Brokers that were not named are added; racks that were not given are Kafka's, data centres those of the rack.
+    Raises InvalidInput when it is another cluster than was said, or a named broker is not in it or in another rack.
+    """
+    if asked.cluster_id and asked.cluster_id != description.cluster_id:
+        raise InvalidInput(
+            f"cluster_id is {asked.cluster_id!r}, but {asked.bootstrap} belongs to {description.cluster_id!r}: "
+            "check the bootstrap address"
+        )
+    named = {broker.id: broker for broker in asked.brokers}
+    for broker in asked.brokers:
+        node = description.brokers.get(broker.id)
+        if node is None:
+            raise InvalidInput(
+                f"broker {broker.id} is not alive in cluster {asked.name}: "
+                f"its brokers are {', '.join(map(str, sorted(description.brokers)))}"
+            )
+        if broker.rack and broker.rack != node.rack:
+            raise InvalidInput(f"rack of broker {broker.id} is {broker.rack!r}, but Kafka says {node.rack!r}")
+    brokers = []
+    for node in sorted(description.brokers.values(), key=lambda node: node.id):
+        broker = named.get(node.id, Broker(node.id))
+        brokers.append(replace(broker, rack=node.rack, idc=broker.idc or idc_of_rack.get(node.rack, "")))
+    return replace(asked, cluster_id=description.cluster_id, brokers=tuple(brokers))

@@ -1,0 +1,49 @@
+"""What only the Raft leader does, once a tick: drive the tickets.
+
+A member that lost its leadership without knowing may tick once more: the commit of its intents fails, or, if nothing
+changed, the barrier does (see `guardian.executor.driver`), so nothing is sent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from guardian.errors import GuardianError
+
+_log = structlog.get_logger(__name__)
+
+
+class LeaderLoop:
+    """Calls `tick` every `interval_s` seconds while `is_leader` says so, in a thread of its own."""
+
+    def __init__(self, is_leader: Callable[[], bool], tick: Callable[[], list[str]], interval_s: float) -> None:
+        self._is_leader = is_leader
+        self._tick = tick
+        self._interval_s = interval_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="leader-loop", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when the tick under way has ended."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        said: list[str] = []
+        while not self._stop.wait(self._interval_s):
+            if not self._is_leader():
+                continue
+            try:
+                sentences = self._tick()
+            except GuardianError as error:
+                sentences = [str(error)]
+            for sentence in sentences:
+                if sentence not in said:
+                    _log.info("tick", did=sentence)
+            said = sentences

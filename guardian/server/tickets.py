@@ -1,0 +1,183 @@
+"""The Tickets service: plans are checked against the live cluster, then carried through approval."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import grpc
+
+from guardian.core import ticketing
+from guardian.core.ticketing import ApprovalPolicy
+from guardian.core.validating import resolve
+from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.execution import Execution
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
+from guardian.wire.plans import move_to_proto, plan_from_proto, plan_to_proto
+from guardian.wire.tickets import execution_to_proto, ticket_to_proto
+from metastore.views import Views
+from protos.guardian.v1 import tickets_pb2 as pb
+from protos.guardian.v1 import tickets_pb2_grpc
+
+DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
+MIN_THROTTLE = 100_000
+_WATCH_POLL_S = 1.0  # how soon a watch stream notices that its client is gone
+
+# (ticket, actor, reason, now in ms) -> the transition, or raises Conflict or InvalidInput
+_Decision = Callable[[Ticket, str, str, int], TicketTransition]
+
+
+class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
+    """`admin_for` opens a new admin connection by the cluster's name; the caller closes it."""
+
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        admin_for: Callable[[str], KafkaAdmin],
+        policy: ApprovalPolicy,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._admin_for = admin_for
+        self._policy = policy
+        self._now_ms = now_ms
+
+    def GetPlan(self, request: pb.GetPlanRequest, context: grpc.ServicerContext) -> pb.GetPlanReply:
+        plan = self._store.read().plan(request.plan_hash)
+        if plan is None:
+            raise NotFound(f"plan {request.plan_hash!r} is not stored")
+        return pb.GetPlanReply(plan=plan_to_proto(plan))
+
+    def CreateTicket(self, request: pb.CreateTicketRequest, context: grpc.ServicerContext) -> pb.CreateTicketReply:
+        throttle = request.throttle or DEFAULT_THROTTLE
+        if throttle < MIN_THROTTLE:
+            raise InvalidInput(f"throttle is {throttle} bytes/s: use at least {MIN_THROTTLE}, or 0 for the default")
+        _require_actor("author", request.author)
+        if not request.idempotency_key:
+            raise InvalidInput("idempotency_key is empty: give a value that is unique to this request")
+        made = self._made_with(request.idempotency_key)
+        if made is not None:
+            return made
+        plan = self._resolved(plan_from_proto(request.plan))
+        state = TicketState.PENDING if request.submit else TicketState.DRAFT
+        now = self._now_ms()
+        ticket = Ticket(
+            id="" if request.dry_run else f"t-{secrets.token_hex(4)}",
+            cluster=plan.cluster,
+            kind=plan.kind,
+            state=state,
+            author=request.author,
+            plan_hash="" if request.dry_run else self._store.put_plan(plan),
+            throttle=throttle,
+            created_at_ms=now,
+            updated_at_ms=now,
+            history=(TicketTransition(state, now, request.author, request.reason or "created"),),
+            idempotency_key=request.idempotency_key,
+            moves=len(plan.moves),
+            bytes_to_copy=plan.bytes_to_copy,
+        )
+        if not request.dry_run:
+            ticket = self._store.add_ticket(ticket)
+        return pb.CreateTicketReply(ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan))
+
+    def SubmitTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        return self._act(request, ticketing.submit, frozenset({TicketState.PENDING}))
+
+    def ApproveTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        approve = partial(ticketing.approve, policy=self._policy)
+        return self._act(request, approve, frozenset({TicketState.APPROVED}))
+
+    def RejectTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        return self._act(request, ticketing.reject, frozenset({TicketState.REJECTED}))
+
+    def CancelTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        return self._act(request, ticketing.cancel, frozenset({TicketState.CANCELLING, TicketState.REJECTED}))
+
+    def GetTicket(self, request: pb.GetTicketRequest, context: grpc.ServicerContext) -> pb.TicketDetail:
+        return _detail(*self._find(request.ticket_id))
+
+    def ListTickets(self, request: pb.ListTicketsRequest, context: grpc.ServicerContext) -> pb.ListTicketsReply:
+        tickets = [t for t in self._store.read().tickets() if request.cluster in ("", t.cluster)]
+        tickets.sort(key=lambda ticket: (-ticket.created_at_ms, ticket.id))
+        return pb.ListTicketsReply(tickets=[ticket_to_proto(ticket) for ticket in tickets])
+
+    def WatchTicket(self, request: pb.GetTicketRequest, context: grpc.ServicerContext) -> Iterator[pb.TicketDetail]:
+        ticket, execution = self._find(request.ticket_id)
+        yield _detail(ticket, execution)
+        version = 0
+        while context.is_active() and not ticket.state.is_over:
+            version = self._store.wait_for_change(version, _WATCH_POLL_S)
+            newest = _lookup(self._store.local_views, request.ticket_id)
+            if newest != (ticket, execution):
+                ticket, execution = newest
+                yield _detail(ticket, execution)
+
+    def _act(self, request: pb.TicketActionRequest, decide: _Decision, outcomes: frozenset[TicketState]) -> pb.Ticket:
+        _require_actor("actor", request.actor)
+        ticket, execution = self._find(request.ticket_id)
+        try:
+            transition = decide(ticket, request.actor, request.reason, self._now_ms())
+        except Conflict:
+            # A client whose member died before it answered asks again: what it asked for has happened.
+            if any(past.state in outcomes and past.actor == request.actor for past in ticket.history):
+                return ticket_to_proto(ticket)
+            raise
+        revision = execution.revision if execution else 0
+        return ticket_to_proto(self._store.advance(ticket.id, ticket.state, transition, None, revision))
+
+    def _made_with(self, idempotency_key: str) -> pb.CreateTicketReply | None:
+        """A retry must not be checked again: by now the cluster may be moving because of the ticket itself."""
+        views = self._store.read()
+        for ticket in views.tickets():
+            if ticket.idempotency_key == idempotency_key:
+                plan = views.plan(ticket.plan_hash)
+                return pb.CreateTicketReply(ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan else None)
+        return None
+
+    def _resolved(self, plan: Plan) -> Plan:
+        """The plan with its originals filled in from the live cluster; raises InvalidInput or Conflict."""
+        admin = self._admin_for(plan.cluster)
+        try:
+            topics = {move.partition.topic for move in plan.moves}
+            description = admin.describe_cluster()
+            resolved = resolve(
+                plan,
+                description,
+                admin.describe_partitions(topics),
+                admin.describe_log_dirs(description.brokers),
+                admin.list_reassignments(),
+            )
+        finally:
+            admin.close()
+        size = sum(move_to_proto(move).ByteSize() for move in resolved.moves)
+        if size > MAX_EXECUTION_BYTES:
+            raise InvalidInput(
+                f"the plan has {len(resolved.moves)} moves, more than one ticket holds: split it into "
+                f"{-(-size // MAX_EXECUTION_BYTES)} plans"
+            )
+        return resolved
+
+    def _find(self, ticket_id: str) -> tuple[Ticket, Execution | None]:
+        return _lookup(self._store.read(), ticket_id)
+
+
+def _lookup(views: Views, ticket_id: str) -> tuple[Ticket, Execution | None]:
+    ticket = views.ticket(ticket_id)
+    if ticket is None:
+        raise NotFound(f"ticket {ticket_id!r} does not exist: see `guardian ticket list`")
+    return ticket, views.execution(ticket_id)
+
+
+def _detail(ticket: Ticket, execution: Execution | None) -> pb.TicketDetail:
+    return pb.TicketDetail(
+        ticket=ticket_to_proto(ticket), execution=execution_to_proto(execution) if execution else None
+    )
+
+
+def _require_actor(field: str, actor: str) -> None:
+    if not actor or len(actor) > 128 or not actor.isprintable():
+        raise InvalidInput(f"{field} is {actor!r}: give the name of a person or service, up to 128 characters")

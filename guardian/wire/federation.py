@@ -1,0 +1,58 @@
+"""Clusters and brokers: protobuf <-> model."""
+
+from __future__ import annotations
+
+from guardian.errors import InvalidInput
+from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
+from protos.guardian.v1 import federation_pb2 as pb
+
+
+def cluster_to_proto(cluster: Cluster) -> pb.Cluster:
+    security = cluster.security
+    return pb.Cluster(
+        name=cluster.name,
+        cluster_id=cluster.cluster_id,
+        bootstrap=cluster.bootstrap,
+        security=pb.ClusterSecurity(
+            protocol=security.protocol.value,
+            sasl_mechanism=security.sasl_mechanism,
+            username=security.username,
+            password_file=security.password_file,
+            ca_file=security.ca_file,
+        ),
+        brokers=[
+            pb.Broker(id=broker.id, rack=broker.rack, idc=broker.idc, reporter=broker.reporter)
+            for broker in cluster.brokers
+        ],
+    )
+
+
+def cluster_from_proto(message: pb.Cluster) -> Cluster:
+    """Raises InvalidInput when a field is wrong."""
+    return Cluster(
+        name=message.name,
+        cluster_id=message.cluster_id,
+        bootstrap=message.bootstrap,
+        security=_security_from_proto(message.security),
+        brokers=tuple(
+            Broker(id=broker.id, rack=broker.rack, idc=broker.idc, reporter=broker.reporter)
+            for broker in message.brokers
+        ),
+    )
+
+
+def _security_from_proto(message: pb.ClusterSecurity) -> ClusterSecurity:
+    name = message.protocol or SecurityProtocol.PLAINTEXT.value
+    try:
+        protocol = SecurityProtocol(name)
+    except ValueError:
+        raise InvalidInput(
+            f"security.protocol is {name!r}: use one of {', '.join(p.value for p in SecurityProtocol)}"
+        ) from None
+    return ClusterSecurity(
+        protocol=protocol,
+        sasl_mechanism=message.sasl_mechanism,
+        username=message.username,
+        password_file=message.password_file,
+        ca_file=message.ca_file,
+    )

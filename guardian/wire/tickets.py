@@ -1,0 +1,141 @@
+"""Tickets and executions: protobuf <-> model."""
+
+from __future__ import annotations
+
+from guardian.errors import InvalidInput
+from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.wire.plans import move_from_proto, move_to_proto
+from protos.guardian.v1 import tickets_pb2 as pb
+
+
+def ticket_to_proto(ticket: Ticket) -> pb.Ticket:
+    return pb.Ticket(
+        id=ticket.id,
+        cluster=ticket.cluster,
+        kind=ticket.kind,
+        state=ticket.state.name,
+        author=ticket.author,
+        plan_hash=ticket.plan_hash,
+        throttle=ticket.throttle,
+        created_at_ms=ticket.created_at_ms,
+        updated_at_ms=ticket.updated_at_ms,
+        history=[transition_to_proto(transition) for transition in ticket.history],
+        idempotency_key=ticket.idempotency_key,
+        moves=ticket.moves,
+        bytes=ticket.bytes_to_copy,
+    )
+
+
+def ticket_from_proto(message: pb.Ticket) -> Ticket:
+    """Raises InvalidInput when a field is wrong."""
+    return Ticket(
+        id=message.id,
+        cluster=message.cluster,
+        kind=message.kind,
+        state=ticket_state_from_proto(message.state),
+        author=message.author,
+        plan_hash=message.plan_hash,
+        throttle=message.throttle,
+        created_at_ms=message.created_at_ms,
+        updated_at_ms=message.updated_at_ms,
+        history=tuple(transition_from_proto(transition) for transition in message.history),
+        idempotency_key=message.idempotency_key,
+        moves=message.moves,
+        bytes_to_copy=message.bytes,
+    )
+
+
+def transition_to_proto(transition: TicketTransition) -> pb.TicketTransition:
+    return pb.TicketTransition(
+        state=transition.state.name,
+        at_ms=transition.at_ms,
+        actor=transition.actor,
+        reason=transition.reason,
+    )
+
+
+def transition_from_proto(message: pb.TicketTransition) -> TicketTransition:
+    """Raises InvalidInput when the state is unknown."""
+    return TicketTransition(
+        state=ticket_state_from_proto(message.state),
+        at_ms=message.at_ms,
+        actor=message.actor,
+        reason=message.reason,
+    )
+
+
+def ticket_state_from_proto(number: int) -> TicketState:
+    """Raises InvalidInput when the number is no state that this version knows."""
+    try:
+        return TicketState(number)
+    except ValueError:
+        raise InvalidInput(f"state is {number}: this version of Guardian knows 1 to {len(TicketState)}") from None
+
+
+def execution_to_proto(execution: Execution) -> pb.Execution:
+    return pb.Execution(
+        ticket_id=execution.ticket_id,
+        tasks=[_task_to_proto(task) for task in execution.tasks],
+        throttles=[_throttle_to_proto(throttle) for throttle in execution.throttles],
+        note=execution.note,
+        revision=execution.revision,
+    )
+
+
+def execution_from_proto(message: pb.Execution) -> Execution:
+    """Raises InvalidInput when a field is wrong."""
+    return Execution(
+        ticket_id=message.ticket_id,
+        tasks=tuple(_task_from_proto(task) for task in message.tasks),
+        throttles=tuple(_throttle_from_proto(throttle) for throttle in message.throttles),
+        note=message.note,
+        revision=message.revision,
+    )
+
+
+def _task_to_proto(task: ExecutionTask) -> pb.ExecutionTask:
+    return pb.ExecutionTask(
+        number=task.number,
+        move=move_to_proto(task.move),
+        state=f"TASK_{task.state.name}",
+        detail=task.detail,
+        started_at_ms=task.started_at_ms,
+        ended_at_ms=task.ended_at_ms,
+    )
+
+
+def _task_from_proto(message: pb.ExecutionTask) -> ExecutionTask:
+    try:
+        state = TaskState(message.state)
+    except ValueError:
+        raise InvalidInput(f"task state is {message.state}: this version of Guardian does not know it") from None
+    return ExecutionTask(
+        number=message.number,
+        move=move_from_proto(message.move),
+        state=state,
+        detail=message.detail,
+        started_at_ms=message.started_at_ms,
+        ended_at_ms=message.ended_at_ms,
+    )
+
+
+def _throttle_to_proto(throttle: ThrottleIntent) -> pb.ThrottleIntent:
+    return pb.ThrottleIntent(
+        resource_type=throttle.resource_type,
+        resource_name=throttle.resource_name,
+        key=throttle.key,
+        value=throttle.value,
+        replaced=throttle.replaced or "",
+        had_value=throttle.replaced is not None,
+    )
+
+
+def _throttle_from_proto(message: pb.ThrottleIntent) -> ThrottleIntent:
+    return ThrottleIntent(
+        resource_type=message.resource_type,
+        resource_name=message.resource_name,
+        key=message.key,
+        value=message.value,
+        replaced=message.replaced if message.had_value else None,
+    )

@@ -1,0 +1,90 @@
+"""Both forms of a noun say the same: going out and coming back changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guardian.errors import InvalidInput
+from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.plan import LoadSummary, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
+from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from guardian.wire.plans import plan_from_proto, plan_hash, plan_to_bytes, plan_to_proto
+from guardian.wire.tickets import execution_from_proto, execution_to_proto, ticket_from_proto, ticket_to_proto
+from protos.guardian.v1 import federation_pb2
+
+places = st.builds(ReplicaPlacement, st.integers(0, 9), st.sampled_from(["any", "/a", "/b"]))
+replicas = st.lists(places, min_size=2, max_size=2, unique_by=lambda place: place.broker).map(tuple)
+moves = st.builds(
+    PartitionMove,
+    st.builds(TopicPartition, st.text(min_size=1, max_size=5), st.integers(0, 1000)),
+    replicas,
+    replicas,
+    st.integers(0, 2**40),
+    st.floats(0, 1e9),
+    st.text(max_size=10),
+)
+plans = st.builds(
+    Plan,
+    st.just("live"),
+    st.just("balance"),
+    st.lists(moves, max_size=5, unique_by=lambda move: move.partition).map(tuple),
+    st.integers(0, 2**41),
+    st.text(max_size=10),
+    st.lists(
+        st.builds(LoadSummary, st.integers(0, 9), st.text(max_size=3), st.floats(0, 1e9), st.floats(0, 1e9)), max_size=3
+    ).map(tuple),
+)
+
+
+@given(plans)
+def test_a_plan_comes_back_as_it_was(plan: Plan) -> None:
+    assert plan_from_proto(plan_to_proto(plan)) == plan
+    assert plan_hash(plan_to_bytes(plan)) == plan_hash(plan_to_bytes(plan_from_proto(plan_to_proto(plan))))
+
+
+def test_a_ticket_comes_back_as_it_was() -> None:
+    history = (TicketTransition(TicketState.DRAFT, 1, "ann", "made"),)
+    ticket = Ticket("t-1", "live", "balance", TicketState.RUNNING, "ann", "00ff", 5, 1, 2, history, "key", 3, 4)
+    assert ticket_from_proto(ticket_to_proto(ticket)) == ticket
+
+
+@given(st.lists(moves, max_size=3), st.sampled_from(TaskState), st.none() | st.text(max_size=3))
+def test_an_execution_comes_back_as_it_was(chosen: list[PartitionMove], state: TaskState, replaced: str | None) -> None:
+    tasks = tuple(ExecutionTask(n, move, state, "waits", 1, 2) for n, move in enumerate(chosen))
+    throttles = (ThrottleIntent("BROKER", "1", "leader.replication.throttled.rate", "5", replaced),)
+    execution = Execution("t-1", tasks, throttles, "note", 7)
+    assert execution_from_proto(execution_to_proto(execution)) == execution
+
+
+def test_a_cluster_comes_back_as_it_was() -> None:
+    security = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "ann", "/p", "/ca")
+    cluster = Cluster("live", "a:1,b:2", "id", security, (Broker(1, "r", "i", "a:3"),))
+    assert cluster_from_proto(cluster_to_proto(cluster)) == cluster
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        (federation_pb2.Cluster(name="Live", bootstrap="a:1"), r"cluster name is 'Live'"),
+        (federation_pb2.Cluster(name="live", bootstrap="a"), r"bootstrap is 'a': use host:port"),
+        (
+            federation_pb2.Cluster(
+                name="live", bootstrap="a:1", security=federation_pb2.ClusterSecurity(protocol="TLS")
+            ),
+            r"security.protocol is 'TLS': use one of PLAINTEXT",
+        ),
+        (
+            federation_pb2.Cluster(
+                name="live", bootstrap="a:1", brokers=[federation_pb2.Broker(id=1), federation_pb2.Broker(id=1)]
+            ),
+            r"has an id twice",
+        ),
+    ],
+)
+def test_a_bad_cluster_from_the_wire_is_refused(message: federation_pb2.Cluster, error: str) -> None:
+    with pytest.raises(InvalidInput, match=error):
+        cluster_from_proto(message)
