@@ -1,10 +1,16 @@
-"""What can go wrong with a proposal, split by whether it may have happened."""
+"""What can go wrong, split by what the caller may conclude.
+
+RaftError
+├── NoLeader        the command was not applied and will not be: retry when there is a leader
+├── OutcomeUnknown  the command may or may not be applied: only an idempotent retry is safe
+└── CannotStart     this member's address or its stored log is unusable: a person has to look
+"""
 
 from __future__ import annotations
 
 
 class RaftError(Exception):
-    """A proposal was not confirmed."""
+    """A member can't do what it was asked, in one sentence."""
 
 
 class NoLeader(RaftError):
@@ -13,3 +19,7 @@ class NoLeader(RaftError):
 
 class OutcomeUnknown(RaftError):
     """The command may or may not be applied: only an idempotent retry is safe."""
+
+
+class CannotStart(RaftError):
+    """The member did not start: its address is taken, or what it stored is damaged or inconsistent."""

@@ -1,0 +1,1 @@
+"""In: segment metadata of brokers' tiered storage, over gRPC into the replicated store."""

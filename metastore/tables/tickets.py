@@ -1,0 +1,145 @@
+"""Tickets and their executions. Every change says what it expects to find, so two proposers can't both be right.
+
+Adding is idempotent by idempotency key; advancing compares state and execution revision first, and is refused as a
+Conflict when somebody else was first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.model.execution import Execution
+from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState
+from guardian.wire.tickets import (
+    execution_from_proto,
+    execution_to_proto,
+    ticket_from_proto,
+    ticket_state_from_proto,
+    ticket_to_proto,
+    transition_from_proto,
+)
+from metastore import keys
+from metastore.records import Put, Record
+from metastore.store import ReadView
+from metastore.tables import plans
+from metastore.tables.federation import require_cluster
+from protos.guardian.v1 import records_pb2, tickets_pb2
+
+MAX_NAME_CHARS = 200  # of an id or an idempotency key
+
+
+def handle_add(
+    command: records_pb2.AddTicket, view: ReadView, _proposed_at_ms: int
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Stores a new ticket, or answers with the one that the same idempotency key made."""
+    ticket = ticket_from_proto(command.ticket)
+    _require_name("id", ticket.id)
+    if len(ticket.idempotency_key) > MAX_NAME_CHARS:
+        raise InvalidInput(f"idempotency_key has {len(ticket.idempotency_key)} characters: use up to {MAX_NAME_CHARS}")
+    earlier = _made_before(view, ticket)
+    if earlier is not None:
+        return [], _reply(earlier)
+    if ticket.state not in (TicketState.DRAFT, TicketState.PENDING):
+        raise InvalidInput(f"state of a new ticket is {ticket.state.name}: use DRAFT or PENDING")
+    require_cluster(view, ticket.cluster)
+    if not plans.is_complete(view, ticket.plan_hash):
+        raise NotFound(f"plan {ticket.plan_hash!r} is not stored: put all of it before its ticket")
+    records: list[Record] = [_put_ticket(ticket)]
+    if ticket.idempotency_key:
+        records.append(Put(keys.ticket_by_idempotency_key(ticket.idempotency_key), ticket.id.encode()))
+    return records, _reply(ticket)
+
+
+def handle_advance(
+    command: records_pb2.AdvanceTicket, view: ReadView, proposed_at_ms: int
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Moves a ticket to another state, saves its execution, or both."""
+    ticket = stored_ticket(view, command.ticket_id)
+    if ticket is None:
+        raise NotFound(f"ticket {command.ticket_id!r} does not exist: `guardian ticket list` shows those that do")
+    expected = ticket_state_from_proto(command.expected_state)
+    if ticket.state is not expected:
+        raise Conflict(f"ticket {ticket.id} is {ticket.state.name} and no longer {expected.name}: look at it again")
+    records: list[Record] = []
+    if command.HasField("transition"):
+        ticket = _moved(ticket, command.transition, proposed_at_ms)
+        records.append(_put_ticket(ticket))
+    if command.HasField("execution"):
+        execution = _saved(view, ticket, command)
+        value = execution_to_proto(execution).SerializeToString(deterministic=True)
+        records.append(Put(keys.execution(ticket.id), value))
+    if not records:
+        raise InvalidInput(f"the command changes nothing of ticket {ticket.id}: give a transition or an execution")
+    return records, _reply(ticket)
+
+
+def stored_ticket(view: ReadView, ticket_id: str) -> Ticket | None:
+    """The ticket, or None when there is none of that id."""
+    value = view.get(keys.ticket(ticket_id))
+    return ticket_from_proto(tickets_pb2.Ticket.FromString(value)) if value is not None else None
+
+
+def stored_execution(view: ReadView, ticket_id: str) -> Execution | None:
+    """The ticket's execution, or None when none was saved yet."""
+    value = view.get(keys.execution(ticket_id))
+    return execution_from_proto(tickets_pb2.Execution.FromString(value)) if value is not None else None
+
+
+def _made_before(view: ReadView, ticket: Ticket) -> Ticket | None:
+    if ticket.idempotency_key:
+        earlier_id = view.get(keys.ticket_by_idempotency_key(ticket.idempotency_key))
+        if earlier_id is not None:
+            return stored_ticket(view, earlier_id.decode())
+    namesake = stored_ticket(view, ticket.id)
+    if namesake is None:
+        return None
+    if (namesake.idempotency_key, namesake.plan_hash) != (ticket.idempotency_key, ticket.plan_hash):
+        raise Conflict(f"id {ticket.id} is another ticket's: choose a new one")
+    return namesake
+
+
+def _moved(ticket: Ticket, message: tickets_pb2.TicketTransition, proposed_at_ms: int) -> Ticket:
+    transition = transition_from_proto(message)
+    if transition.state not in VALID_TRANSITIONS[ticket.state]:
+        allowed = ", ".join(sorted(state.name for state in VALID_TRANSITIONS[ticket.state])) or "nothing: it is over"
+        raise InvalidInput(
+            f"ticket {ticket.id} can't go from {ticket.state.name} to {transition.state.name}: it can become {allowed}"
+        )
+    if not transition.actor:
+        raise InvalidInput(f"actor is empty: say who moves ticket {ticket.id} to {transition.state.name}")
+    if not transition.at_ms:
+        transition = replace(transition, at_ms=proposed_at_ms)
+    return replace(
+        ticket,
+        state=transition.state,
+        updated_at_ms=transition.at_ms,
+        history=(*ticket.history, transition),
+    )
+
+
+def _saved(view: ReadView, ticket: Ticket, command: records_pb2.AdvanceTicket) -> Execution:
+    execution = execution_from_proto(command.execution)
+    if execution.ticket_id != ticket.id:
+        raise InvalidInput(f"ticket_id of the execution is {execution.ticket_id!r}: use {ticket.id!r}")
+    earlier = stored_execution(view, ticket.id)
+    revision = earlier.revision if earlier is not None else 0
+    if revision != command.expected_execution_revision:
+        raise Conflict(
+            f"execution of ticket {ticket.id} is at revision {revision} and no longer at "
+            f"{command.expected_execution_revision}: look at it again"
+        )
+    return replace(execution, revision=revision + 1)
+
+
+def _require_name(field: str, value: str) -> None:
+    if not 1 <= len(value) <= MAX_NAME_CHARS:
+        raise InvalidInput(f"{field} of the ticket has {len(value)} characters: use 1 to {MAX_NAME_CHARS}")
+
+
+def _put_ticket(ticket: Ticket) -> Put:
+    return Put(keys.ticket(ticket.id), ticket_to_proto(ticket).SerializeToString(deterministic=True))
+
+
+def _reply(ticket: Ticket) -> records_pb2.CommandReply:
+    return records_pb2.CommandReply(ticket=ticket_to_proto(ticket))

@@ -1,0 +1,176 @@
+"""Any log of commands: the same replies and content on both stores, however often a part of it is replayed."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metastore.keys import PartitionId
+from metastore.memory import MemoryStore
+from metastore.rocksdb import RocksDbStore
+from metastore.state_machine import MetastoreStateMachine
+from metastore.store import Store
+from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
+from protos.guardian.v1 import records_pb2 as pb
+
+# Small pools, so that commands meet one another.
+NAMES = st.sampled_from(["live", "bulk"])
+IDS = st.sampled_from(["t1", "t2", ""])
+STATES = st.sampled_from(tickets_pb2.TicketState.values()[1:8])
+PLANS = [b"plan %d" % number * 20 for number in range(2)]
+PARTITIONS = [PartitionId(cluster, b"T" * 16, number) for cluster in ("c", "d") for number in range(2)]
+SEGMENTS = [letter * 16 for letter in (b"A", b"B")]
+
+
+def chunk(content: bytes, number: int, count: int) -> pb.PutPlanChunk:
+    packed = zlib.compress(content)
+    size = -(-len(packed) // count)
+    return pb.PutPlanChunk(
+        plan_hash=hashlib.sha256(content).hexdigest(),
+        chunk=number,
+        chunks=count,
+        data=packed[number * size : (number + 1) * size],
+    )
+
+
+def event(segment: bytes, state: int) -> tiering_pb2.SegmentEvent:
+    is_start = state == tiering_pb2.COPY_SEGMENT_STARTED
+    return tiering_pb2.SegmentEvent(
+        segment_id=segment,
+        state=state,  # type: ignore[arg-type]
+        segment_leader_epochs={1: 0, 7: 5, 300: 6} if is_start else {},
+    )
+
+
+def part(partition: PartitionId, events: list[tiering_pb2.SegmentEvent]) -> tiering_pb2.PartitionEvents:
+    name = tiering_pb2.TopicIdPartition(
+        cluster_id=partition.cluster_id, topic_id=partition.topic_id, partition=partition.partition
+    )
+    return tiering_pb2.PartitionEvents(partition=name, events=events)
+
+
+clusters = st.builds(
+    federation_pb2.Cluster, name=NAMES, cluster_id=st.sampled_from(["c", "d", ""]), bootstrap=st.just("b:1")
+)
+new_tickets = st.builds(
+    tickets_pb2.Ticket,
+    id=IDS,
+    cluster=NAMES,
+    state=STATES,
+    plan_hash=st.sampled_from([hashlib.sha256(plan).hexdigest() for plan in PLANS]),
+    idempotency_key=st.sampled_from(["", "k1", "k2"]),
+    created_at_ms=st.integers(0, 5),
+)
+transitions = st.builds(tickets_pb2.TicketTransition, state=STATES, actor=st.sampled_from(["", "ann"]))
+executions = st.builds(tickets_pb2.Execution, ticket_id=IDS, note=st.text(max_size=5))
+advances = st.builds(
+    pb.AdvanceTicket,
+    ticket_id=IDS,
+    expected_state=STATES,
+    transition=st.none() | transitions,
+    execution=st.none() | executions,
+    expected_execution_revision=st.integers(0, 2),
+)
+events = st.builds(event, st.sampled_from(SEGMENTS), st.integers(1, 4))
+appends = st.builds(
+    tiering_pb2.AppendSegmentEventsRequest,
+    partitions=st.lists(st.builds(part, st.sampled_from(PARTITIONS), st.lists(events, max_size=4)), max_size=3),
+)
+commands = st.one_of(
+    st.builds(pb.Command, barrier=st.just(pb.Barrier())),
+    st.builds(pb.Command, put_cluster=st.builds(pb.PutCluster, cluster=clusters)),
+    st.builds(pb.Command, drop_cluster=st.builds(pb.DropCluster, name=NAMES)),
+    st.builds(
+        pb.Command,
+        put_plan_chunk=st.builds(chunk, st.sampled_from(PLANS), st.integers(0, 2), st.integers(1, 2)),
+    ),
+    st.builds(pb.Command, add_ticket=st.builds(pb.AddTicket, ticket=new_tickets)),
+    st.builds(pb.Command, advance_ticket=advances),
+    st.builds(pb.Command, append_segment_events=appends),
+).map(lambda command: command.SerializeToString()) | st.binary(max_size=5)
+# Half of the logs start with what tickets need, since they rarely would by chance.
+GROUNDWORK = [
+    pb.Command(
+        put_cluster=pb.PutCluster(cluster=federation_pb2.Cluster(name="live", cluster_id="c", bootstrap="b:1"))
+    ).SerializeToString(),
+    *(pb.Command(put_plan_chunk=chunk(content, 0, 1)).SerializeToString() for content in PLANS),
+]
+logs = st.builds(list.__add__, st.sampled_from([[], GROUNDWORK]), st.lists(commands, max_size=25))
+
+
+@contextmanager
+def rocksdb() -> Iterator[RocksDbStore]:
+    with tempfile.TemporaryDirectory() as directory:
+        store = RocksDbStore(Path(directory))
+        yield store
+        store.close()
+
+
+def replayed(machine: MetastoreStateMachine, log: list[bytes]) -> list[bytes]:
+    return [machine.apply(index, command) for index, command in enumerate(log, start=1)]
+
+
+def content(store: Store) -> list[tuple[bytes, bytes]]:
+    return [(key, value) for key, value in store.scan(b"") if key[:1] != b"\x00"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(logs)
+def test_both_stores_answer_and_hold_the_same(log: list[bytes]) -> None:
+    memory = MemoryStore()
+    replies = replayed(MetastoreStateMachine(memory), log)
+    with rocksdb() as store:
+        assert replayed(MetastoreStateMachine(store), log) == replies
+        assert content(store) == content(memory)
+        assert store.applied_index == memory.applied_index == len(log)
+
+
+@settings(max_examples=100, deadline=None)
+@given(logs, st.data())
+def test_replaying_a_part_of_the_log_changes_nothing(log: list[bytes], data: st.DataObject) -> None:
+    straight, again = MemoryStore(), MemoryStore()
+    replies = replayed(MetastoreStateMachine(straight), log)
+    machine = MetastoreStateMachine(again)
+    crash = data.draw(st.integers(0, len(log)), label="commands before the restart")
+    replayed(machine, log[:crash])
+    after_restart = replayed(machine, log)
+    assert after_restart == [b""] * crash + replies[crash:]
+    assert content(again) == content(straight)
+
+
+@settings(max_examples=100, deadline=None)
+@given(logs)
+def test_what_is_refused_changes_nothing(log: list[bytes]) -> None:
+    store = MemoryStore()
+    machine = MetastoreStateMachine(store)
+    for index, command in enumerate(log, start=1):
+        before = content(store)
+        reply = pb.CommandReply.FromString(machine.apply(index, command))
+        assert (reply.error_kind == 0) == (reply.error == "")
+        assert "bug" not in reply.error
+        if reply.error and "send all of them again" not in reply.error:
+            assert content(store) == before
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(appends, max_size=10))
+def test_event_ids_have_no_gaps_and_live_segments_follow_from_the_events(
+    requests: list[tiering_pb2.AppendSegmentEventsRequest],
+) -> None:
+    machine = MetastoreStateMachine(MemoryStore())
+    for index, request in enumerate(requests, start=1):
+        machine.apply(index, pb.Command(append_segment_events=request).SerializeToString())
+    views = machine.read()
+    for partition in PARTITIONS:
+        stored = views.segment_events(partition, 0, 1000)
+        assert [each.event_id for each in stored] == list(range(views.next_event_id(partition)))
+        newest = {each.event.segment_id: each.event.state for each in stored}
+        expected = {segment: state for segment, state in newest.items() if state != tiering_pb2.DELETE_SEGMENT_FINISHED}
+        assert {each.segment_id: each.state for each in views.live_segments(partition)} == expected

@@ -1,0 +1,252 @@
+"""The tickets' table: adding once, advancing only from what the proposer saw."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from dataclasses import replace
+
+import pytest
+
+from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.plan import PartitionMove, ReplicaPlacement
+from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.model.topology import Cluster, TopicPartition
+from guardian.wire.federation import cluster_to_proto
+from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
+from metastore.memory import MemoryStore
+from metastore.state_machine import MetastoreStateMachine
+from metastore.views import Views
+from protos.guardian.v1 import records_pb2 as pb
+
+CONTENT = b"a plan"
+PLAN_HASH = hashlib.sha256(CONTENT).hexdigest()
+CREATED = TicketTransition(TicketState.PENDING, 10, "ann", "too uneven")
+TICKET = Ticket(
+    id="t1",
+    cluster="live",
+    kind="balance",
+    state=TicketState.PENDING,
+    author="ann",
+    plan_hash=PLAN_HASH,
+    throttle=10_000_000,
+    created_at_ms=10,
+    updated_at_ms=10,
+    history=(CREATED,),
+    idempotency_key="key-1",
+    moves=3,
+    bytes_to_copy=300,
+)
+MOVE = PartitionMove(TopicPartition("t", 0), (ReplicaPlacement(1),), (ReplicaPlacement(2),), 5)
+EXECUTION = Execution(
+    "t1",
+    (ExecutionTask(0, MOVE, TaskState.RUNNING, "copying", 11),),
+    (ThrottleIntent("BROKER", "1", "leader.replication.throttled.rate", "10", None),),
+    "moved one",
+)
+
+
+class Store:
+    """The state machine, with a cluster and a plan in it."""
+
+    def __init__(self) -> None:
+        self.machine = MetastoreStateMachine(MemoryStore())
+        self.propose(put_cluster=pb.PutCluster(cluster=cluster_to_proto(Cluster("live", "b:1", "id-1"))))
+        chunk = pb.PutPlanChunk(plan_hash=PLAN_HASH, chunks=1, data=zlib.compress(CONTENT))
+        self.propose(put_plan_chunk=chunk)
+
+    def propose(self, **command: object) -> pb.CommandReply:
+        message = pb.Command(proposed_at_ms=77, **command)  # type: ignore[arg-type]
+        index = self.machine.applied_index + 1
+        return pb.CommandReply.FromString(self.machine.apply(index, message.SerializeToString()))
+
+    def add(self, ticket: Ticket) -> pb.CommandReply:
+        return self.propose(add_ticket=pb.AddTicket(ticket=ticket_to_proto(ticket)))
+
+    def move(self, seen: TicketState, target: TicketState, at_ms: int = 20, actor: str = "bob") -> pb.CommandReply:
+        transition = transition_to_proto(TicketTransition(target, at_ms, actor, "because"))
+        return self.propose(
+            advance_ticket=pb.AdvanceTicket(ticket_id="t1", expected_state=seen.value, transition=transition)  # type: ignore[arg-type]
+        )
+
+    def save(
+        self, execution: Execution, seen_revision: int, seen: TicketState = TicketState.PENDING
+    ) -> pb.CommandReply:
+        return self.propose(
+            advance_ticket=pb.AdvanceTicket(
+                ticket_id="t1",
+                expected_state=seen.value,  # type: ignore[arg-type]
+                execution=execution_to_proto(execution),
+                expected_execution_revision=seen_revision,
+            )
+        )
+
+    @property
+    def views(self) -> Views:
+        return self.machine.read()
+
+    def ticket(self) -> Ticket:
+        ticket = self.views.ticket("t1")
+        assert ticket is not None
+        return ticket
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+def test_a_ticket_is_read_back_as_it_was_added(store: Store) -> None:
+    reply = store.add(TICKET)
+    assert ticket_from_proto(reply.ticket) == TICKET == store.ticket()
+    assert store.views.ticket_by_idempotency_key("key-1") == TICKET
+
+
+def test_the_same_key_answers_with_the_ticket_that_it_made(store: Store) -> None:
+    store.add(TICKET)
+    store.move(TicketState.PENDING, TicketState.APPROVED)
+    reply = store.add(replace(TICKET, id="t2", author="someone"))
+    assert ticket_from_proto(reply.ticket) == store.ticket()
+    assert store.views.tickets() == (store.ticket(),)
+
+
+def test_an_id_is_one_tickets(store: Store) -> None:
+    unkeyed = replace(TICKET, idempotency_key="")
+    store.add(unkeyed)
+    assert ticket_from_proto(store.add(unkeyed).ticket) == unkeyed
+    reply = store.add(replace(TICKET, idempotency_key="other"))
+    assert (reply.error_kind, "another ticket's" in reply.error) == (pb.CONFLICT, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        ({"id": ""}, pb.INVALID, "id of the ticket has 0 characters"),
+        ({"id": "x" * 201}, pb.INVALID, "id of the ticket has 201"),
+        ({"idempotency_key": "x" * 201}, pb.INVALID, "idempotency_key has 201"),
+        ({"state": TicketState.APPROVED}, pb.INVALID, "state of a new ticket is APPROVED"),
+        ({"cluster": "none"}, pb.NOT_FOUND, "cluster 'none' is not registered"),
+        ({"plan_hash": "0" * 64}, pb.NOT_FOUND, "is not stored"),
+    ],
+)
+def test_a_wrong_ticket_is_refused(store: Store, change: dict[str, object], kind: int, message: str) -> None:
+    reply = store.add(replace(TICKET, **change))  # type: ignore[arg-type]
+    assert (reply.error_kind, message in reply.error) == (kind, True), reply.error
+    assert store.views.tickets() == ()
+
+
+@pytest.mark.parametrize("target", TicketState)
+@pytest.mark.parametrize("state", TicketState)
+def test_only_the_transitions_of_the_diagram_are_made(state: TicketState, target: TicketState) -> None:
+    store = Store()
+    store.add(replace(TICKET, state=TicketState.DRAFT))
+    for step in path_to(state):
+        store.move(store.ticket().state, step)
+    before = store.ticket()
+    reply = store.move(state, target)
+    if target in VALID_TRANSITIONS[state]:
+        transition = TicketTransition(target, 20, "bob", "because")
+        expected = replace(before, state=target, updated_at_ms=20, history=(*before.history, transition))
+        assert ticket_from_proto(reply.ticket) == store.ticket() == expected
+    else:
+        assert (reply.error_kind, f"can't go from {state.name} to {target.name}" in reply.error) == (pb.INVALID, True)
+        assert store.ticket() == before
+
+
+def path_to(goal: TicketState) -> list[TicketState]:
+    """The shortest steps from DRAFT to the state."""
+    paths: list[list[TicketState]] = [[TicketState.DRAFT]]
+    for path in paths:
+        if path[-1] is goal:
+            return path[1:]
+        paths.extend([*path, step] for step in VALID_TRANSITIONS[path[-1]] if step not in path)
+    raise AssertionError(f"{goal} can't be reached")
+
+
+def test_a_proposer_who_saw_another_state_loses(store: Store) -> None:
+    store.add(TICKET)
+    store.move(TicketState.PENDING, TicketState.APPROVED)
+    reply = store.move(TicketState.PENDING, TicketState.REJECTED)
+    assert (reply.error_kind, "is APPROVED and no longer PENDING" in reply.error) == (pb.CONFLICT, True)
+    assert store.ticket().state is TicketState.APPROVED
+
+
+def test_a_transition_without_a_time_gets_the_proposals(store: Store) -> None:
+    store.add(TICKET)
+    store.move(TicketState.PENDING, TicketState.APPROVED, at_ms=0)
+    assert (store.ticket().updated_at_ms, store.ticket().history[-1].at_ms) == (77, 77)
+
+
+def test_a_transition_without_an_actor_is_refused(store: Store) -> None:
+    store.add(TICKET)
+    reply = store.move(TicketState.PENDING, TicketState.APPROVED, actor="")
+    assert (reply.error_kind, "actor is empty" in reply.error) == (pb.INVALID, True)
+
+
+def test_an_execution_is_saved_under_the_next_revision(store: Store) -> None:
+    store.add(TICKET)
+    assert store.views.execution("t1") is None
+    assert not store.save(EXECUTION, 0).error
+    assert store.views.execution("t1") == replace(EXECUTION, revision=1)
+    assert not store.save(replace(EXECUTION, note="moved two", revision=99), 1).error
+    assert store.views.execution("t1") == replace(EXECUTION, note="moved two", revision=2)
+    assert store.ticket() == TICKET
+
+
+@pytest.mark.parametrize("seen", [0, 2])
+def test_a_proposer_who_saw_another_revision_loses(store: Store, seen: int) -> None:
+    store.add(TICKET)
+    store.save(EXECUTION, 0)
+    reply = store.save(replace(EXECUTION, note="late"), seen)
+    assert (reply.error_kind, "at revision 1 and no longer" in reply.error) == (pb.CONFLICT, True)
+    assert store.views.execution("t1") == replace(EXECUTION, revision=1)
+
+
+def test_state_and_execution_change_together_or_not_at_all(store: Store) -> None:
+    store.add(TICKET)
+
+    def both(seen_revision: int) -> pb.CommandReply:
+        return store.propose(
+            advance_ticket=pb.AdvanceTicket(
+                ticket_id="t1",
+                expected_state=TicketState.PENDING.value,  # type: ignore[arg-type]
+                transition=transition_to_proto(TicketTransition(TicketState.APPROVED, 20, "bob", "")),
+                execution=execution_to_proto(EXECUTION),
+                expected_execution_revision=seen_revision,
+            )
+        )
+
+    assert both(5).error_kind == pb.CONFLICT
+    assert (store.ticket().state, store.views.execution("t1")) == (TicketState.PENDING, None)
+    assert not both(0).error
+    assert (store.ticket().state, store.views.execution("t1")) == (TicketState.APPROVED, replace(EXECUTION, revision=1))
+
+
+def test_what_advances_nothing_or_nobody_is_refused(store: Store) -> None:
+    assert store.move(TicketState.PENDING, TicketState.APPROVED).error_kind == pb.NOT_FOUND
+    store.add(TICKET)
+    empty = pb.AdvanceTicket(ticket_id="t1", expected_state=TicketState.PENDING.value)  # type: ignore[arg-type]
+    assert "changes nothing" in store.propose(advance_ticket=empty).error
+    assert "ticket_id of the execution is 'x'" in store.save(replace(EXECUTION, ticket_id="x"), 0).error
+
+
+def test_lists_are_newest_first_and_driven_tickets_oldest_first(store: Store) -> None:
+    for number in (1, 2, 3):
+        ticket = replace(TICKET, id=f"t{number}", idempotency_key=f"k{number}", created_at_ms=number)
+        assert not store.add(ticket).error
+    assert [ticket.id for ticket in store.views.tickets("live")] == ["t3", "t2", "t1"]
+    assert store.views.tickets("bulk") == ()
+    assert store.views.driven_tickets() == ()
+    for number in (3, 1):
+        store.propose(
+            advance_ticket=pb.AdvanceTicket(
+                ticket_id=f"t{number}",
+                expected_state=TicketState.PENDING.value,  # type: ignore[arg-type]
+                transition=transition_to_proto(TicketTransition(TicketState.APPROVED, 20, "bob", "")),
+            )
+        )
+    assert [ticket.id for ticket in store.views.driven_tickets()] == ["t1", "t3"]
+
+
+def test_an_empty_ticket_is_refused(store: Store) -> None:
+    assert store.propose(add_ticket=pb.AddTicket()).error_kind == pb.INVALID
