@@ -1,0 +1,145 @@
+package guardian.kafka;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import guardian.v1.BrokerReporterGrpc;
+import guardian.v1.CollectRequest;
+import guardian.v1.MetricBatch;
+import io.grpc.ManagedChannel;
+import io.grpc.okhttp.OkHttpChannelBuilder;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.common.metrics.KafkaMetricsContext;
+import org.apache.kafka.common.metrics.MetricConfig;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.utils.Time;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class GuardianMetricsReporterTest {
+    @TempDir
+    Path dir;
+
+    private Map<String, Object> configs(String listener) {
+        Map<String, Object> configs = new HashMap<>();
+        configs.put("process.roles", "broker");
+        configs.put("node.id", "7");
+        configs.put("broker.rack", "suzhou-a");
+        configs.put("log.dirs", dir + "," + dir.resolve("missing"));
+        configs.put(ReporterSettings.LISTENER, listener);
+        return configs;
+    }
+
+    private static GuardianMetricsReporter started(Map<String, ?> configs) {
+        GuardianMetricsReporter reporter = new GuardianMetricsReporter();
+        reporter.configure(configs);
+        reporter.contextChange(
+                new KafkaMetricsContext("kafka.server", Map.of("kafka.cluster.id", "CaLbNkNkTYGNSip0w9qa6w")));
+        reporter.init(List.of());
+        return reporter;
+    }
+
+    @Test
+    void oneCallOverARealChannelReturnsMetricsAndHost() throws Exception {
+        Files.createDirectory(dir.resolve("orders-0"));
+        try (GuardianMetricsReporter reporter = started(configs("127.0.0.1:0"));
+                Metrics metrics = new Metrics(new MetricConfig(), new ArrayList<>(), Time.SYSTEM)) {
+            metrics.addReporter(reporter);
+            metrics.addMetric(metrics.metricName("answer", "guardian-test"), (config, now) -> 42);
+            MetricBatch batch = call(reporter.port(), CollectRequest.getDefaultInstance());
+            assertEquals("CaLbNkNkTYGNSip0w9qa6w", batch.getClusterId());
+            assertEquals(7, batch.getBrokerId());
+            assertEquals("suzhou-a", batch.getRack());
+            assertTrue(batch.getBrokerStartedAtMs() > 0);
+            assertTrue(batch.getCollectedAtMs() >= batch.getBrokerStartedAtMs());
+            int id = batch.getNamesList().indexOf("kafka.server:type=guardian-test:answer");
+            assertEquals(42.0, batch.getValues(batch.getIdsList().indexOf(id)));
+            assertEquals(List.of("orders-0"), batch.getHost().getLogDirs(0).getReplicasList());
+            assertTrue(batch.getHost().getLogDirs(1).getOffline());
+            assertEquals(batch.getIdsCount(), batch.getValuesCount());
+        }
+    }
+
+    @Test
+    void aMetricThatIsRemovedIsNoLongerReported() throws Exception {
+        try (GuardianMetricsReporter reporter = started(configs("127.0.0.1:0"));
+                Metrics metrics = new Metrics(new MetricConfig(), new ArrayList<>(), Time.SYSTEM)) {
+            metrics.addReporter(reporter);
+            var name = metrics.metricName("answer", "guardian-test");
+            metrics.addMetric(name, (config, now) -> 42);
+            CollectRequest only = CollectRequest.newBuilder()
+                    .addNamePrefixes("kafka.server:type=guardian-test")
+                    .build();
+            assertEquals(1, call(reporter.port(), only).getIdsCount());
+            metrics.removeMetric(name);
+            assertEquals(0, call(reporter.port(), only).getIdsCount());
+        }
+    }
+
+    @Test
+    void itStaysOffWithoutAListener() {
+        Map<String, Object> configs = configs("");
+        assertOff(configs);
+        configs.remove(ReporterSettings.LISTENER);
+        assertOff(configs);
+    }
+
+    @Test
+    void itStaysOffInAControllerThatIsNoBroker() {
+        Map<String, Object> configs = configs("127.0.0.1:0");
+        configs.put("process.roles", "controller");
+        assertOff(configs);
+    }
+
+    @Test
+    void itServesInACombinedNode() {
+        Map<String, Object> configs = configs("127.0.0.1:0");
+        configs.put("process.roles", "controller, broker");
+        try (GuardianMetricsReporter reporter = started(configs)) {
+            assertTrue(reporter.port() > 0);
+        }
+    }
+
+    @Test
+    void aBadSettingLeavesItOffAndTheBrokerUnharmed() {
+        for (String listener : List.of("9092", "host:", "host:x", ":1", "127.0.0.1:70000", "no.such.host.invalid:1")) {
+            assertOff(configs(listener));
+        }
+        Map<String, Object> noCalls = configs("127.0.0.1:0");
+        noCalls.put(ReporterSettings.MAX_CALLS, "0");
+        assertOff(noCalls);
+    }
+
+    @Test
+    void aPortInUseLeavesItOffAndTheBrokerUnharmed() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            assertOff(configs("127.0.0.1:" + taken.getLocalPort()));
+        }
+    }
+
+    private static void assertOff(Map<String, ?> configs) {
+        try (GuardianMetricsReporter reporter = started(configs)) {
+            assertEquals(-1, reporter.port(), "settings: " + configs);
+        }
+    }
+
+    private static MetricBatch call(int port, CollectRequest request) throws InterruptedException {
+        ManagedChannel channel =
+                OkHttpChannelBuilder.forAddress("127.0.0.1", port).usePlaintext().build();
+        try {
+            return BrokerReporterGrpc.newBlockingStub(channel)
+                    .withDeadlineAfter(30, TimeUnit.SECONDS)
+                    .collect(request);
+        } finally {
+            channel.shutdownNow().awaitTermination(5, TimeUnit.SECONDS);
+        }
+    }
+}

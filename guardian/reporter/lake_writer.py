@@ -1,0 +1,147 @@
+"""Rows into the lake: buffered, then written whole.
+
+A file of a table, cluster and hour holds what was collected in about `max_age_s`; its name appears only when all of it
+is there (spark_analytics/lake/schema.py). Rows that can't be written stay in memory for another attempt, up to a
+bound.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import structlog
+
+from guardian.reporter.ingest import Rows
+from spark_analytics.lake.schema import directory_of, hour_of
+
+_LOG = structlog.get_logger(__name__)
+_MAX_BUFFERED_ROWS = 2_000_000
+_HOUR_MS = 3_600_000
+
+
+class _FileKey(NamedTuple):
+    table: str
+    cluster: str
+    hour: str
+
+
+@dataclass(slots=True)
+class _Buffer:
+    since: float
+    tables: deque[pa.Table] = field(default_factory=deque)
+
+
+class LakeWriter:
+    """Safe for concurrent callers. `url` is a local path or any URL that pyarrow.fs knows (file, s3, hdfs)."""
+
+    def __init__(
+        self,
+        url: str,
+        member: str,
+        max_age_s: float = 60.0,
+        max_buffered_rows: int = _MAX_BUFFERED_ROWS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fs, self._root = _filesystem(url)
+        self._member = member
+        self._max_age_s = max_age_s
+        self._max_buffered_rows = max_buffered_rows
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._buffers: dict[_FileKey, _Buffer] = {}
+
+    def write(self, cluster: str, rows: Rows) -> None:
+        """Takes the rows; they are in the lake after `max_age_s`, or after `flush()`."""
+        with self._lock:
+            for table, arrow in rows.items():
+                for hour, part in _by_hour(arrow):
+                    self._buffer(_FileKey(table, cluster, hour)).append(part)
+        self.flush_aged()
+
+    def flush_aged(self) -> None:
+        """Writes the rows that have waited for `max_age_s`: for callers that may have nothing new to write."""
+        now = self._clock()
+        self._flush(lambda buffer: now - buffer.since >= self._max_age_s)
+
+    def flush(self) -> None:
+        """Writes all rows. What can't be written is logged and kept."""
+        self._flush(lambda _: True)
+
+    def close(self) -> None:
+        """Flushes; the last call."""
+        self.flush()
+
+    def _buffer(self, key: _FileKey) -> deque[pa.Table]:
+        return self._buffers.setdefault(key, _Buffer(self._clock())).tables
+
+    def _flush(self, due: Callable[[_Buffer], bool]) -> None:
+        """Writing happens outside the lock: a slow lake holds up nobody who only brings rows."""
+        with self._lock:
+            taken = {key: self._buffers.pop(key) for key in list(self._buffers) if due(self._buffers[key])}
+        for key, buffer in taken.items():
+            try:
+                self._write_file(key, pa.concat_tables(buffer.tables))
+            except (OSError, pa.ArrowException) as error:
+                _LOG.error("rows can't be written to the lake", table=key.table, cluster=key.cluster, error=str(error))
+                self._take_back(key, buffer)
+
+    def _take_back(self, key: _FileKey, buffer: _Buffer) -> None:
+        with self._lock:
+            self._buffer(key).extendleft(reversed(buffer.tables))
+            self._drop_excess()
+
+    def _write_file(self, key: _FileKey, rows: pa.Table) -> None:
+        first_ms = pc.min(rows["at_ms"]).as_py()
+        directory = f"{self._root}/{directory_of(key.table, key.cluster, first_ms)}"
+        name = f"{self._member}-{first_ms}-{uuid.uuid4().hex[:12]}.parquet"
+        self._fs.create_dir(directory, recursive=True)
+        hidden = f"{directory}/.{name}"
+        try:
+            pq.write_table(rows, hidden, filesystem=self._fs, compression="zstd")
+            self._fs.move(hidden, f"{directory}/{name}")
+        except BaseException:
+            self._remove(hidden)
+            raise
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._fs.delete_file(path)
+        except OSError as error:
+            _LOG.debug("nothing to remove", path=path, error=str(error))
+
+    def _drop_excess(self) -> None:
+        """A lake that stays away must not fill the member's memory: the oldest rows go first."""
+        rows = sum(table.num_rows for buffer in self._buffers.values() for table in buffer.tables)
+        dropped = 0
+        for key in sorted(self._buffers, key=lambda key: key.hour):
+            tables = self._buffers[key].tables
+            while tables and rows - dropped > self._max_buffered_rows:
+                dropped += tables.popleft().num_rows
+            if not tables:
+                del self._buffers[key]
+        if dropped:
+            _LOG.error("rows are dropped, the lake takes none", rows=dropped, kept=rows - dropped)
+
+
+def _by_hour(rows: pa.Table) -> list[tuple[str, pa.Table]]:
+    """One batch has one time, but callers need not know that."""
+    hours = pc.divide(rows["at_ms"], _HOUR_MS)
+    return [(hour_of(hour.as_py() * _HOUR_MS), rows.filter(pc.equal(hours, hour))) for hour in pc.unique(hours)]
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    if "://" in url:
+        filesystem, root = pafs.FileSystem.from_uri(url)
+        return filesystem, root.rstrip("/")
+    return pafs.LocalFileSystem(), str(Path(url).resolve())

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pyarrow.dataset as ds
+import pytest
+
+from guardian.errors import Unavailable
+from guardian.model.topology import Broker, Cluster
+from guardian.reporter.collector import Collector
+from guardian.reporter.lake_writer import LakeWriter
+from protos.guardian.v1 import reporter_pb2 as pb
+from protos.guardian.v1 import reporter_pb2_grpc
+
+TOTAL = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec:Count"
+
+
+class FakeReporter(reporter_pb2_grpc.BrokerReporterServicer):
+    """A broker's reporter with one metric. It notes what it was asked, and hangs or lies when told to."""
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.dictionary_id = 1
+        self.asked: list[tuple[int, int]] = []
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def Collect(self, request: pb.CollectRequest, _: grpc.ServicerContext) -> pb.MetricBatch:  # noqa: N802
+        self.asked.append((request.dictionary_id, request.known_names))
+        self.go_on.wait(30)
+        knows = request.dictionary_id == self.dictionary_id and request.known_names == 1
+        return pb.MetricBatch(
+            cluster_id="C",
+            broker_id=self.broker_id,
+            collected_at_ms=time.time_ns() // 1_000_000,
+            broker_started_at_ms=1,
+            dictionary_id=self.dictionary_id,
+            first_name_id=1 if knows else 0,
+            names=[] if knows else [TOTAL],
+            ids=[0],
+            values=[self.broker_id * 100.0],
+        )
+
+
+@contextmanager
+def serving(reporter: FakeReporter, address: str = "127.0.0.1:0") -> Iterator[str]:
+    server = grpc.server(ThreadPoolExecutor(2))
+    reporter_pb2_grpc.add_BrokerReporterServicer_to_server(reporter, server)
+    port = server.add_insecure_port(address)
+    server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        reporter.go_on.set()
+        server.stop(None).wait()
+
+
+@contextmanager
+def collecting(
+    lake_dir: Path,
+    clusters: Callable[[], list[Cluster]],
+    members: Callable[[], list[str]] = lambda: ["m1"],
+    timeout_s: float = 30.0,
+) -> Iterator[Collector]:
+    lake = LakeWriter(str(lake_dir), "m1", max_age_s=0.0)
+    collector = Collector("m1", lake, clusters, members, interval_s=0.05, timeout_s=timeout_s)
+    collector.start()
+    try:
+        yield collector
+    finally:
+        collector.stop()
+        lake.close()
+
+
+def cluster_of(*endpoints: str, first_id: int = 1) -> Cluster:
+    brokers = tuple(Broker(first_id + i, reporter=endpoint) for i, endpoint in enumerate(endpoints))
+    return Cluster("live", "127.0.0.1:9092", cluster_id="C", brokers=brokers)
+
+
+def rows(lake_dir: Path) -> list[dict[str, Any]]:
+    if not any((lake_dir / "broker_samples").glob("*/*/[!.]*")):
+        return []
+    table = ds.dataset(lake_dir / "broker_samples", format="parquet", partitioning="hive").to_table()
+    found: list[dict[str, Any]] = table.sort_by("at_ms").to_pylist()
+    return found
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def test_brokers_are_collected_and_names_asked_for_once(tmp_path: Path) -> None:
+    reporter = FakeReporter(1)
+    with serving(reporter) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)]) as collector:
+        wait_for(lambda: len(reporter.asked) >= 4, "four calls")
+        assert collector.collects() == ["live/1"]
+    assert reporter.asked[0] == (0, 0)
+    assert set(reporter.asked[1:]) == {(1, 1)}
+    found = rows(tmp_path)
+    assert len(found) >= 3
+    assert {(row["broker"], row["bytes_in_total"], row["error"]) for row in found} == {(1, 100, "")}
+
+
+def test_a_broker_that_hangs_delays_no_other(tmp_path: Path) -> None:
+    hanging, quick = [FakeReporter(broker) for broker in range(1, 7)], FakeReporter(7)
+    for reporter in hanging:
+        reporter.go_on.clear()
+    with ExitStack() as servers:
+        endpoints = [servers.enter_context(serving(reporter)) for reporter in (*hanging, quick)]
+        with collecting(tmp_path, lambda: [cluster_of(*endpoints)]):
+            wait_for(lambda: len(quick.asked) >= 5, "five calls while six brokers hang")
+            assert [len(reporter.asked) for reporter in hanging] == [1] * 6
+    assert {row["broker"] for row in rows(tmp_path)} == {7}
+
+
+def test_a_call_past_its_deadline_is_a_row_with_the_error_and_forgets_the_names(tmp_path: Path) -> None:
+    reporter = FakeReporter(1)
+    with serving(reporter) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)], timeout_s=1.0):
+        wait_for(lambda: len(reporter.asked) >= 2, "calls")
+        reporter.go_on.clear()
+        wait_for(lambda: any(row["error"] for row in rows(tmp_path)), "an error row")
+        reporter.go_on.set()
+        wait_for(lambda: (0, 0) in reporter.asked[1:-1] and reporter.asked[-1] == (1, 1), "names asked for again")
+    errors = {row["error"] for row in rows(tmp_path) if row["error"]}
+    assert errors == {f"broker 1 of cluster live at {endpoint} did not answer within 1 s"}
+
+
+def test_a_broker_that_dies_is_an_error_row_and_its_return_is_rows_again(tmp_path: Path) -> None:
+    reporter = FakeReporter(1)
+    with serving(reporter) as endpoint:
+        pass
+    reborn = FakeReporter(1)
+    reborn.dictionary_id = 2
+    with collecting(tmp_path, lambda: [cluster_of(endpoint)]):
+        with serving(reporter, endpoint):
+            wait_for(lambda: any(not row["error"] for row in rows(tmp_path)), "a first row")
+        wait_for(lambda: "UNAVAILABLE" in rows(tmp_path)[-1]["error"], "an error row")
+        with serving(reborn, endpoint):
+            wait_for(lambda: rows(tmp_path)[-1]["error"] == "", "rows again")
+    assert rows(tmp_path)[-1]["bytes_in_total"] == 100
+
+
+def test_a_broker_with_another_id_is_refused_with_a_clear_error(tmp_path: Path) -> None:
+    with serving(FakeReporter(2)) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)]):
+        wait_for(lambda: rows(tmp_path), "a row")
+    assert {row["error"] for row in rows(tmp_path)} == {
+        f"broker_id is 2 at {endpoint}: that is registered as broker 1 of cluster live, correct its reporter"
+    }
+
+
+def test_a_member_takes_over_the_share_of_one_that_left(tmp_path: Path) -> None:
+    members = ["m1", "m2"]
+    cluster = cluster_of(*["127.0.0.1:1"] * 20)
+    with collecting(tmp_path, lambda: [cluster], lambda: list(members)) as collector:
+        wait_for(collector.collects, "a share")
+        before = collector.collects()
+        assert 0 < len(before) < 20
+        members.remove("m2")
+        wait_for(lambda: len(collector.collects()) == 20, "the whole")
+        assert set(before) < set(collector.collects())
+
+
+def test_brokers_without_a_reporter_are_left_alone_and_released_ones_leave_no_error(tmp_path: Path) -> None:
+    reporter = FakeReporter(1)
+    with serving(reporter) as endpoint:
+        clusters = [cluster_of(endpoint, "")]
+        with collecting(tmp_path, lambda: clusters) as collector:
+            wait_for(lambda: rows(tmp_path), "rows")
+            assert collector.collects() == ["live/1"]
+            reporter.go_on.clear()
+            clusters[0] = replace(clusters[0], brokers=())
+            wait_for(lambda: collector.collects() == [], "nothing to collect")
+    assert {row["error"] for row in rows(tmp_path)} == {""}
+
+
+def test_a_new_endpoint_is_called_instead_of_the_old_one(tmp_path: Path) -> None:
+    with serving(FakeReporter(1)) as first, serving(FakeReporter(1)) as second:
+        clusters = [cluster_of("127.0.0.1:1")]
+        with collecting(tmp_path, lambda: clusters):
+            for endpoint in (first, second):
+                clusters[0] = cluster_of(endpoint)
+                seen = len(rows(tmp_path))
+                wait_for(lambda: any(not row["error"] for row in rows(tmp_path)[seen:]), "rows")  # noqa: B023
+
+
+def test_the_share_stays_while_the_federation_can_not_be_read(tmp_path: Path) -> None:
+    reporter, readable = FakeReporter(1), threading.Event()
+    readable.set()
+    with serving(reporter) as endpoint:
+
+        def clusters() -> list[Cluster]:
+            if not readable.is_set():
+                raise Unavailable("no leader")
+            return [cluster_of(endpoint)]
+
+        with collecting(tmp_path, clusters) as collector:
+            wait_for(lambda: reporter.asked, "a call")
+            readable.clear()
+            seen = len(reporter.asked)
+            wait_for(lambda: len(reporter.asked) > seen + 2, "more calls")
+            assert collector.collects() == ["live/1"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_stop_can_be_called_before_start_and_twice(tmp_path: Path, times: int) -> None:
+    collector = Collector("m1", LakeWriter(str(tmp_path), "m1"), list, lambda: ["m1"], 1.0, 1.0)
+    for _ in range(times):
+        collector.stop()
+    assert collector.collects() == []

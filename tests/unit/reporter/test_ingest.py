@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from guardian.errors import InvalidInput
+from guardian.model.topology import Broker, Cluster
+from guardian.reporter.ingest import Rows, failed_collection, ingest
+from guardian.reporter.names import NOTHING_KNOWN
+from protos.guardian.v1 import reporter_pb2 as pb
+from spark_analytics.lake.schema import TABLES
+
+BROKER = Broker(3, rack="shanghai-a", idc="shanghai", reporter="127.0.0.1:9400")
+CLUSTER = Cluster("live", "127.0.0.1:9092", cluster_id="CaLbNkNkTYGNSip0w9qa6w", brokers=(BROKER,))
+AT_MS, STARTED_MS = 1_790_000_000_000, 1_789_999_000_000
+
+
+def log(name: str, topic: str, partition: int) -> str:
+    return f"kafka.log:type=Log,name={name},topic={topic},partition={partition}:Value"
+
+
+def replicas_count(topic: str, partition: int) -> str:
+    return f"kafka.cluster:type=Partition,name=ReplicasCount,topic={topic},partition={partition}:Value"
+
+
+METRICS = {
+    log("Size", "orders", 0): 1000.0,
+    log("LogStartOffset", "orders", 0): 5.0,
+    log("LogEndOffset", "orders", 0): 25.0,
+    replicas_count("orders", 0): 2.0,
+    log("Size", "my-topic", 11): 7.0,
+    log("LogStartOffset", "my-topic", 11): 0.0,
+    log("LogEndOffset", "my-topic", 11): 1.0,
+    replicas_count("my-topic", 11): 0.0,
+    # A copy under way to another log dir has the same topic and partition; it is not the replica.
+    "kafka.log:type=Log,name=LogEndOffset,topic=orders,partition=0,is-future=true:Value": 3.0,
+    "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=orders:Count": 123.0,
+    "kafka.server:type=BrokerTopicMetrics,name=BytesOutPerSec,topic=orders:Count": 45.0,
+    "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec:Count": 200.0,
+    "kafka.server:type=BrokerTopicMetrics,name=BytesOutPerSec:Count": 50.0,
+    "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec:OneMinuteRate": 9.9,
+}
+
+
+def batch(metrics: dict[str, float] = METRICS, **changes: Any) -> pb.MetricBatch:
+    disk = pb.DiskFacts(name="sda", bytes_read=1, bytes_written=2, reads_completed=3, writes_completed=4)
+    disk.busy_ms, disk.read_ms, disk.write_ms, disk.in_flight = 5, 6, 7, 8
+    fields: dict[str, Any] = {
+        "cluster_id": "CaLbNkNkTYGNSip0w9qa6w",
+        "broker_id": 3,
+        "collected_at_ms": AT_MS,
+        "rack": "shanghai-a",
+        "dictionary_id": 1,
+        "names": list(metrics),
+        "ids": range(len(metrics)),
+        "values": metrics.values(),
+        "broker_started_at_ms": STARTED_MS,
+        "host": pb.HostFacts(
+            disks=[disk],
+            memory=pb.MemoryFacts(available_bytes=70, page_cache_bytes=30),
+            log_dirs=[
+                pb.LogDirFacts(path="/d1", total_bytes=100, usable_bytes=60, disk="sda", replicas=["orders-0"]),
+                pb.LogDirFacts(path="/d2", total_bytes=100, usable_bytes=50, replicas=["my-topic-11"]),
+                pb.LogDirFacts(path="/d3", offline=True),
+            ],
+        ),
+    }
+    return pb.MetricBatch(**{**fields, **changes})
+
+
+def rows_of(answer: pb.MetricBatch) -> Rows:
+    return ingest(answer, NOTHING_KNOWN.extended_by(answer), CLUSTER, BROKER)
+
+
+def partition_rows(answer: pb.MetricBatch) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = rows_of(answer)["partition_samples"].to_pylist()
+    return rows
+
+
+def test_every_table_has_the_schema_of_the_lake() -> None:
+    rows = rows_of(batch())
+    assert {name: table.schema for name, table in rows.items()} == TABLES
+
+
+def test_a_replica_is_a_directory_and_its_metrics_say_the_rest() -> None:
+    assert partition_rows(batch()) == [
+        {
+            "at_ms": AT_MS,
+            "broker": 3,
+            "broker_started_at_ms": STARTED_MS,
+            "topic": "orders",
+            "partition": 0,
+            "log_dir": "/d1",
+            "is_leader": True,
+            "size_bytes": 1000,
+            "log_start_offset": 5,
+            "log_end_offset": 25,
+            "topic_bytes_in_total": 123,
+            "topic_bytes_out_total": 45,
+        },
+        {
+            "at_ms": AT_MS,
+            "broker": 3,
+            "broker_started_at_ms": STARTED_MS,
+            "topic": "my-topic",
+            "partition": 11,
+            "log_dir": "/d2",
+            "is_leader": False,
+            "size_bytes": 7,
+            "log_start_offset": 0,
+            "log_end_offset": 1,
+            "topic_bytes_in_total": 0,
+            "topic_bytes_out_total": 0,
+        },
+    ]
+
+
+def test_the_hosts_facts_and_the_brokers_totals_have_rows_of_their_own() -> None:
+    rows = rows_of(batch())
+    assert [list(row.values()) for row in rows["log_dir_samples"].to_pylist()] == [
+        [AT_MS, 3, "/d1", "sda", 100, 60, False],
+        [AT_MS, 3, "/d2", "", 100, 50, False],
+        [AT_MS, 3, "/d3", "", 0, 0, True],
+    ]
+    assert [list(row.values()) for row in rows["disk_samples"].to_pylist()] == [
+        [AT_MS, 3, "sda", 1, 2, 3, 4, 5, 6, 7, 8]
+    ]
+    assert [list(row.values()) for row in rows["broker_samples"].to_pylist()] == [
+        [AT_MS, 3, STARTED_MS, "shanghai-a", "shanghai", 200, 50, len(METRICS), 70, 30, ""]
+    ]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e300])
+def test_a_replica_whose_log_has_no_sane_metrics_gets_no_row(value: float) -> None:
+    metrics = METRICS | {log("LogEndOffset", "orders", 0): value}
+    assert [row["topic"] for row in partition_rows(batch(metrics))] == ["my-topic"]
+    del metrics[log("LogEndOffset", "orders", 0)]
+    assert [row["topic"] for row in partition_rows(batch(metrics))] == ["my-topic"]
+
+
+def test_a_broker_without_any_metric_still_has_its_row() -> None:
+    rows = rows_of(batch({}))
+    assert rows["partition_samples"].num_rows == 0
+    assert rows["broker_samples"].to_pylist()[0]["bytes_in_total"] == 0
+
+
+def test_values_without_a_name_are_passed_over() -> None:
+    count = len(METRICS)
+    answer = batch(ids=[*range(count), 4_000_000_000], values=[*METRICS.values(), 1.0])
+    assert len(partition_rows(answer)) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"cluster_id": "other"}, "cluster_id is 'other' at 127.0.0.1:9400: cluster live has 'CaLbNkNkTYGNSip0w9qa6w'"),
+        ({"broker_id": 4}, "broker_id is 4 at 127.0.0.1:9400: that is registered as broker 3 of cluster live"),
+        ({"values": [1.0]}, "values has 1: a batch needs one value for each id"),
+        ({"collected_at_ms": 0}, "collected_at_ms is 0: set the clock"),
+        ({"collected_at_ms": 10**18}, "collected_at_ms is 1000000000000000000: set the clock"),
+        ({"host": pb.HostFacts(log_dirs=[pb.LogDirFacts(path="/d1", replicas=["orders"])])}, "replicas has 'orders'"),
+        ({"host": pb.HostFacts(memory=pb.MemoryFacts(available_bytes=2**63))}, "broker_samples is out of range"),
+    ],
+)
+def test_a_batch_that_is_not_what_it_should_be_is_refused_in_one_sentence(
+    changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        rows_of(batch(**changes))
+
+
+def test_a_cluster_whose_id_is_not_known_yet_takes_any() -> None:
+    answer = batch(cluster_id="other")
+    unknown = Cluster("live", "127.0.0.1:9092", brokers=(BROKER,))
+    assert ingest(answer, NOTHING_KNOWN.extended_by(answer), unknown, BROKER)["broker_samples"].num_rows == 1
+
+
+def test_a_failed_collection_is_a_row_with_its_error() -> None:
+    rows = failed_collection(BROKER, AT_MS, "no answer")
+    assert list(rows) == ["broker_samples"]
+    assert rows["broker_samples"].schema == TABLES["broker_samples"]
+    assert list(rows["broker_samples"].to_pylist()[0].values()) == [
+        *(AT_MS, 3, 0, "shanghai-a", "shanghai", 0, 0, 0, 0, 0),
+        "no answer",
+    ]
