@@ -1,0 +1,386 @@
+"""A whole federation on one machine: Kafka clusters, their traffic, and a group of Guardian members.
+
+    HOME/state.json    what was started, with pids: the only thing that commands share
+    HOME/clusters/<name>, members/<name>, lake, logs
+
+`up` starts what does not run and returns when all of it serves; it can be repeated. `down` ends every process and keeps
+the data; `wipe` deletes it too. The state is written before and after each start, so that a command that dies midway
+leaves nothing that the next one does not know of.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import sys
+import time
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deploy.local import processes
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from deploy.local.members import Member, plan_members, start_member, wait_ready, with_free_ports
+from deploy.local.processes import LocalProcess
+from deploy.local.progress import say
+from deploy.local.traffic import plan_traffic
+from deploy.local.workload import WorkloadPlan, prepare
+from guardian.client import GuardianClient
+from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
+
+HOME_VARIABLE = "GUARDIAN_LOCAL"
+DEFAULT_HOME = Path(".guardian/local")
+
+_STATE = "state.json"
+_LOCK = "lock"
+_OURS = ("clusters", "members", "lake", "logs", _STATE, _LOCK)
+_VERSION = 1
+_WORKLOAD_DEADLINE_S = 60.0
+_NAMES = ("live", "bulk")
+
+
+@dataclass(slots=True)
+class LocalCluster:
+    """A cluster and the process that writes to it, if any."""
+
+    kafka: KafkaCluster
+    workload: LocalProcess | None = None
+
+    @property
+    def workload_pid(self) -> int | None:
+        return self.workload.pid if self.workload and processes.is_alive(self.workload) else None
+
+    @property
+    def workload_plan(self) -> Path:
+        return self.kafka.directory / "workload" / "plan.json"
+
+    @property
+    def counts(self) -> Path:
+        """Acknowledged records per partition: for `deploy.local.workload.read_counts`."""
+        return self.kafka.directory / "workload" / "counts.json"
+
+
+@dataclass(slots=True)
+class Federation:
+    """What stands in one home, running or not."""
+
+    home: Path
+    members: list[Member] = field(default_factory=list)
+    clusters: list[LocalCluster] = field(default_factory=list)
+
+    @property
+    def lake(self) -> Path:
+        return self.home / "lake"
+
+    @property
+    def endpoints(self) -> list[str]:
+        return [member.grpc for member in self.members]
+
+    def cluster(self, name: str) -> LocalCluster:
+        """Raises InvalidInput for a name that is not there."""
+        for cluster in self.clusters:
+            if cluster.kafka.name == name:
+                return cluster
+        raise InvalidInput(f"cluster is {name!r}: use one of {[cluster.kafka.name for cluster in self.clusters]}")
+
+    def stages(self) -> list[list[LocalProcess]]:
+        """Every process that was started, by kind, in the order in which to stop them.
+
+        Traffic is flushed to brokers, and a broker hands over its leaders through a controller: so each kind ends while
+        the next one still runs.
+        """
+        kinds = [
+            [cluster.workload for cluster in self.clusters],
+            [member.process for member in self.members],
+            [broker.process for cluster in self.clusters for broker in cluster.kafka.brokers],
+            [controller.process for cluster in self.clusters for controller in cluster.kafka.controllers],
+        ]
+        return [[process for process in kind if process is not None] for kind in kinds]
+
+    def running(self) -> list[LocalProcess]:
+        return [process for stage in self.stages() for process in stage if processes.is_alive(process)]
+
+    def stop(self, spared: Collection[LocalProcess] = ()) -> None:
+        """Ends all processes but the spared ones, and waits for their end."""
+        for stage in self.stages():
+            processes.stop_all([process for process in stage if process not in spared])
+
+    def save(self) -> None:
+        state = {
+            "version": _VERSION,
+            "members": [member.to_state() for member in self.members],
+            "clusters": [
+                {
+                    "kafka": cluster.kafka.to_state(),
+                    "workload": cluster.workload.to_state() if cluster.workload else None,
+                }
+                for cluster in self.clusters
+            ],
+        }
+        self.home.mkdir(parents=True, exist_ok=True)
+        draft = self.home / f".{_STATE}.{os.getpid()}"
+        draft.write_text(json.dumps(state, indent=1))
+        draft.replace(self.home / _STATE)
+
+    @staticmethod
+    def load(home: Path) -> Federation:
+        """Empty when nothing was started in this home. Raises InvalidInput when its state can't be read."""
+        path = home / _STATE
+        if not path.exists():
+            return Federation(home)
+        try:
+            state = json.loads(path.read_text())
+            if state["version"] != _VERSION:
+                raise ValueError(f"version is {state['version']}, not {_VERSION}")
+            return Federation(
+                home,
+                [Member.from_state(member) for member in state["members"]],
+                [
+                    LocalCluster(
+                        KafkaCluster.from_state(cluster["kafka"]),
+                        LocalProcess.from_state(cluster["workload"]) if cluster["workload"] else None,
+                    )
+                    for cluster in state["clusters"]
+                ],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(
+                f"{path} can't be read ({error}): end its processes by hand, then delete {home}"
+            ) from None
+
+
+def default_home() -> Path:
+    """$GUARDIAN_LOCAL, or `.guardian/local` in the current directory."""
+    return Path(os.environ.get(HOME_VARIABLE, DEFAULT_HOME)).absolute()
+
+
+def up(
+    members: int = 3,
+    clusters: int = 2,
+    brokers: int = 3,
+    workload: bool = True,
+    sasl: bool = False,
+    home: Path | None = None,
+) -> Federation:
+    """Starts what does not run of this many, and returns when all of it serves.
+
+    Raises InvalidInput, Conflict when something of another size stands there, or what a failed start raises; what this
+    call started is ended and forgotten then.
+    """
+    for name, count in (("members", members), ("clusters", clusters), ("brokers", brokers)):
+        if count < 0:
+            raise InvalidInput(f"{name} is {count}: use 0 or more")
+    home = (home or default_home()).absolute()
+    with _exclusive(home):
+        federation = Federation.load(home)
+        stood = list(federation.members), list(federation.clusters)
+        chosen = _with_clusters(federation, clusters, brokers, sasl)
+        _with_members(federation, members)
+        before = federation.running()
+        try:
+            federation.save()
+            for cluster in chosen:
+                _start_cluster(federation, cluster)
+            if members:
+                _start_members(federation)
+                _register(federation, chosen)
+            if workload and brokers:
+                for cluster in chosen:
+                    _start_workload(federation, cluster)
+        except BaseException:
+            say("up: it failed; ending what it started")
+            federation.stop(spared=before)
+            # What never served has no size yet that a next `up` must ask for; `wipe` finds its files all the same.
+            federation.members = federation.members if stood[0] else []
+            federation.clusters = stood[1]
+            raise
+        finally:
+            federation.save()
+    return federation
+
+
+def status(home: Path | None = None) -> dict[str, Any]:
+    """What stands in the home, as JSON: the pid of a process that does not run is None."""
+    federation = Federation.load((home or default_home()).absolute())
+    return {
+        "members": [
+            {"name": member.name, "grpc": member.grpc, "http": member.http, "pid": member.pid, "data": str(member.data)}
+            for member in federation.members
+        ],
+        "clusters": [
+            {
+                "name": cluster.kafka.name,
+                "bootstrap": cluster.kafka.bootstrap,
+                "controllers": [{"id": node.id, "pid": node.pid} for node in cluster.kafka.controllers],
+                "brokers": [
+                    {
+                        "id": node.id,
+                        "pid": node.pid,
+                        "rack": node.rack,
+                        "idc": node.idc,
+                        "log_dirs": list(node.log_dirs),
+                    }
+                    for node in cluster.kafka.brokers
+                ],
+            }
+            for cluster in federation.clusters
+        ],
+    }
+
+
+def down(home: Path | None = None) -> int:
+    """Ends every process and waits for it; the data stays. Returns how many there were."""
+    home = (home or default_home()).absolute()
+    if not (home / _STATE).exists():
+        return 0
+    with _exclusive(home):
+        return _down(Federation.load(home))
+
+
+def wipe(home: Path | None = None) -> int:
+    """`down`, then deletes what `up` made, and the home when nothing else is in it."""
+    home = (home or default_home()).absolute()
+    if not home.exists():
+        return 0
+    with _exclusive(home):
+        ended = _down(Federation.load(home))
+        for name in _OURS:
+            path = home / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    if not any(home.iterdir()):
+        home.rmdir()
+    parent = home.parent
+    if parent.name == DEFAULT_HOME.parent.name and not any(parent.iterdir()):
+        parent.rmdir()
+    return ended
+
+
+def stop_workload(federation: Federation, name: str) -> None:
+    """Ends a cluster's traffic; its counts are final then."""
+    cluster = federation.cluster(name)
+    if cluster.workload is not None:
+        processes.stop_all([cluster.workload])
+
+
+def _down(federation: Federation) -> int:
+    running = federation.running()
+    if running:
+        say(f"down: ending {len(running)} processes")
+        federation.stop()
+    return len(running)
+
+
+def _with_clusters(federation: Federation, count: int, brokers: int, sasl: bool) -> list[LocalCluster]:
+    """The first `count` clusters; those that do not stand here yet are planned."""
+    chosen = []
+    for number in range(count):
+        name = _NAMES[number] if number < len(_NAMES) else f"cluster-{number + 1}"
+        known = next((cluster for cluster in federation.clusters if cluster.kafka.name == name), None)
+        if known is None:
+            spec = ClusterSpec(name, brokers=brokers, sasl=sasl)
+            known = LocalCluster(KafkaCluster.plan(spec, federation.home / "clusters" / name))
+            federation.clusters.append(known)
+        spec = known.kafka.spec
+        if (spec.brokers, spec.sasl) != (brokers, sasl):
+            raise Conflict(
+                f"cluster {name} stands here with --brokers {spec.brokers}{' --sasl' if spec.sasl else ''}: "
+                "ask for the same, or `guardian local wipe` first"
+            )
+        chosen.append(known)
+    return chosen
+
+
+def _with_members(federation: Federation, count: int) -> None:
+    """Plans the group when there is none yet; its size can't be changed afterwards."""
+    if not federation.members:
+        federation.members = list(plan_members(count, federation.home))
+    elif count not in (0, len(federation.members)):
+        raise Conflict(
+            f"members is {count}, but a group of {len(federation.members)} stands here: "
+            "ask for the same, or `guardian local wipe` first"
+        )
+
+
+def _start_cluster(federation: Federation, cluster: LocalCluster) -> None:
+    kafka = cluster.kafka
+    idle = [node for node in kafka.nodes if node.pid is None]
+    if not idle:
+        say(f"cluster {kafka.name}: runs already")
+        return
+    say(f"cluster {kafka.name}: starting {len(idle)} of {len(kafka.nodes)} brokers and controllers")
+    began = time.monotonic()
+    kafka.launch(on_start=federation.save)
+    say(f"cluster {kafka.name}: serves after {time.monotonic() - began:.1f} s")
+
+
+def _start_members(federation: Federation) -> None:
+    idle = [member for member in federation.members if member.pid is None]
+    if not idle:
+        say(f"members: all {len(federation.members)} run already")
+        return
+    say(f"members: starting {len(idle)} of {len(federation.members)}")
+    began = time.monotonic()
+    if len(idle) == len(federation.members):
+        federation.members = [with_free_ports(member) for member in federation.members]
+    for number, member in enumerate(federation.members):
+        if member in idle or member.process is None or member.pid is None:
+            log = federation.home / "logs" / f"{member.name}.log"
+            federation.members[number] = start_member(member, federation.members, federation.lake, log)
+            federation.save()
+    wait_ready(federation.members)
+    say(f"members: serve after {time.monotonic() - began:.1f} s")
+
+
+def _register(federation: Federation, clusters: Sequence[LocalCluster]) -> None:
+    """Again each time: a cluster that was started anew may listen elsewhere."""
+    with GuardianClient(federation.endpoints) as client:
+        for cluster in clusters:
+            if cluster.kafka.brokers:
+                client.register_cluster(cluster.kafka.to_cluster())
+
+
+def _start_workload(federation: Federation, cluster: LocalCluster) -> None:
+    kafka = cluster.kafka
+    if cluster.workload_pid is not None:
+        say(f"workload of {kafka.name}: runs already")
+        return
+    say(f"workload of {kafka.name}: preparing topics, then writing and reading")
+    seed = zlib.crc32(kafka.name.encode())
+    traffic = plan_traffic({broker.id: broker.rack for broker in kafka.brokers}, seed=seed)
+    prepare(kafka.to_cluster(), traffic, {broker.id: broker.log_dirs[0] for broker in kafka.brokers})
+    WorkloadPlan(kafka.to_cluster(), traffic, cluster.counts, seed).write(cluster.workload_plan)
+    before = _written_at(cluster.counts)
+    command = [sys.executable, "-m", "deploy.local.workload", str(cluster.workload_plan)]
+    cluster.workload = processes.spawn(command, kafka.directory / "logs" / "workload.log")
+    federation.save()
+    deadline = time.monotonic() + _WORKLOAD_DEADLINE_S
+    while _written_at(cluster.counts) == before:
+        if cluster.workload_pid is None or time.monotonic() > deadline:
+            raise ClusterUnavailable(
+                f"the workload of cluster {kafka.name} does not write; its log says last:\n"
+                f"{processes.last_lines(cluster.workload)}"
+            )
+        time.sleep(0.1)
+
+
+def _written_at(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+@contextmanager
+def _exclusive(home: Path) -> Iterator[None]:
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Conflict(f"another `guardian local` command works in {home}: wait until it ends") from None
+        yield

@@ -1,0 +1,446 @@
+"""One real KRaft cluster on loopback: started, watched, broken on purpose, stopped.
+
+    with KafkaCluster.start(ClusterSpec("live"), tmp_path) as cluster:
+        cluster.bootstrap
+
+Controllers and brokers are processes of their own. Nothing is formatted by a JVM: Kafka's storage tool runs once per
+distribution, for its `bootstrap.checkpoint` (the feature levels of a new cluster, the same for all), and
+`meta.properties` is written here; that saves two seconds a node. Started again in the same directory, a cluster comes
+up on its data, at its old ports where they are still free.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.local import ports, processes
+from deploy.local.distribution import CHECKPOINT, bootstrap_checkpoint, kafka_libs, plugin_jar, require_java
+from deploy.local.kafka_config import (
+    SASL_USER,
+    BrokerPorts,
+    ClusterSpec,
+    broker_properties,
+    controller_properties,
+    idc_of,
+    meta_properties,
+)
+from deploy.local.ports import HOST
+from deploy.local.processes import LocalProcess
+from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
+
+__all__ = ["BrokerNode", "ClusterSpec", "ControllerNode", "KafkaCluster"]
+
+_STARTED = "Kafka Server started"
+_PORT_TAKEN = "Address already in use"
+_ATTEMPTS = 3
+_READY_DEADLINE_S = 120.0
+# Two cores start four JVMs: what costs CPU at start and pays off after hours is left out.
+_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData", "-Djava.awt.headless=true")
+
+_LOGGING = """\
+status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%throwable
+rootLogger.level = warn
+rootLogger.appenderRef.out.ref = out
+logger.server.name = kafka
+logger.server.level = info
+logger.server.appenderRef = out
+"""
+
+
+@dataclass(slots=True)
+class ControllerNode:
+    """A controller; its process is None until it is started."""
+
+    id: int
+    port: int
+    process: LocalProcess | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return _pid(self.process)
+
+
+@dataclass(slots=True)
+class BrokerNode:
+    """A broker. `reporter` and `listener` are host:port; `reporter` is empty without the plugin."""
+
+    id: int
+    rack: str
+    ports: BrokerPorts
+    log_dirs: tuple[str, ...]
+    process: LocalProcess | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """None when the process does not run."""
+        return _pid(self.process)
+
+    @property
+    def host(self) -> str:
+        return HOST
+
+    @property
+    def port(self) -> int:
+        return self.ports.plaintext
+
+    @property
+    def idc(self) -> str:
+        return idc_of(self.rack)
+
+    @property
+    def listener(self) -> str:
+        return f"{HOST}:{self.ports.plaintext}"
+
+    @property
+    def reporter(self) -> str:
+        return f"{HOST}:{self.ports.reporter}" if self.ports.reporter else ""
+
+
+Node = ControllerNode | BrokerNode
+
+
+class KafkaCluster:
+    """A cluster of processes and its directory. All paths and ports are known from the first moment on."""
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        directory: Path,
+        cluster_id: str,
+        controllers: tuple[ControllerNode, ...],
+        brokers: tuple[BrokerNode, ...],
+    ) -> None:
+        self.spec = spec
+        self.directory = directory
+        self.cluster_id = cluster_id
+        self.controllers = controllers
+        self.brokers = brokers
+
+    @classmethod
+    def start(cls, spec: ClusterSpec, directory: Path, deadline_s: float = _READY_DEADLINE_S) -> KafkaCluster:
+        """A new cluster, ready to serve; or the one whose data the directory holds, with its id.
+
+        Raises InvalidInput when Java or Maven is missing, ClusterUnavailable with the last log lines when it does not
+        become ready in time. Nothing of it runs then.
+        """
+        cluster = cls.plan(spec, directory)
+        cluster.launch(deadline_s)
+        return cluster
+
+    @classmethod
+    def plan(cls, spec: ClusterSpec, directory: Path) -> KafkaCluster:
+        """The cluster with its ids, paths and ports, before anything runs."""
+        directory = directory.resolve()
+        controller_ids = range(spec.first_controller_id, spec.first_controller_id + spec.controllers)
+        broker_ids = range(spec.first_broker_id, spec.first_broker_id + spec.brokers)
+        return cls(
+            spec,
+            directory,
+            _stored_cluster_id(directory) or _new_uuid(),
+            tuple(
+                ControllerNode(node_id, port)
+                for node_id, port in zip(controller_ids, ports.pick(spec.controllers), strict=True)
+            ),
+            tuple(
+                BrokerNode(
+                    node_id,
+                    spec.rack_of(node_id),
+                    _pick_ports(spec),
+                    tuple(str(directory / f"broker-{node_id}" / f"disk{n}") for n in range(1, spec.log_dirs + 1)),
+                )
+                for node_id in broker_ids
+            ),
+        )
+
+    def __enter__(self) -> KafkaCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [*self.controllers, *self.brokers]
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.listener for broker in self.brokers)
+
+    @property
+    def sasl_bootstrap(self) -> str:
+        """The SASL_PLAINTEXT listeners (PLAIN, user `guardian`); empty without sasl."""
+        return ",".join(f"{HOST}:{broker.ports.sasl}" for broker in self.brokers) if self.spec.sasl else ""
+
+    @property
+    def sasl_username(self) -> str:
+        return SASL_USER
+
+    @property
+    def sasl_password_file(self) -> Path:
+        return self.directory / "sasl.password"
+
+    def to_cluster(self, *, sasl: bool | None = None) -> Cluster:
+        """How Guardian and clients know it; over SASL where the cluster has it, unless `sasl` says otherwise."""
+        brokers = tuple(Broker(node.id, node.rack, node.idc, node.reporter) for node in self.brokers)
+        if not (self.spec.sasl if sasl is None else sasl):
+            return Cluster(self.name, self.bootstrap, self.cluster_id, brokers=brokers)
+        login = ClusterSecurity(
+            SecurityProtocol.SASL_PLAINTEXT, "PLAIN", self.sasl_username, str(self.sasl_password_file)
+        )
+        return Cluster(self.name, self.sasl_bootstrap, self.cluster_id, login, brokers)
+
+    def broker(self, broker_id: int) -> BrokerNode:
+        """Raises InvalidInput for an id that the cluster does not have."""
+        for broker in self.brokers:
+            if broker.id == broker_id:
+                return broker
+        raise InvalidInput(f"broker is {broker_id}: cluster {self.name} has {[broker.id for broker in self.brokers]}")
+
+    def launch(self, deadline_s: float = _READY_DEADLINE_S, on_start: Callable[[], None] = lambda: None) -> None:
+        """Starts what does not run and waits until all serve; on failure, ends what it started.
+
+        `on_start` is called after each process is started: the moment to write the state down.
+        """
+        kafka_libs()
+        bootstrap_checkpoint()
+        if self.spec.plugin:
+            plugin_jar()
+        idle = [node for node in self.nodes if node.pid is None]
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._start(idle, on_start)
+                self.wait_ready(deadline_s)
+                return
+            except BaseException as error:
+                started = [node.process for node in idle if node.process]
+                processes.stop_all(started, deadline_s=5.0)
+                taken = any(_PORT_TAKEN in processes.output(process) for process in started)
+                if attempt == _ATTEMPTS or not taken or not isinstance(error, ClusterUnavailable):
+                    raise
+
+    def wait_ready(self, deadline_s: float = _READY_DEADLINE_S) -> None:
+        """Returns when every node has said that it serves.
+
+        Raises ClusterUnavailable, with the last log lines, when a process has ended or the deadline has passed.
+        """
+        self._wait_for(self.nodes, deadline_s)
+
+    def stop(self) -> None:
+        """Ends brokers first, so that they hand their leaders over, then controllers. The data stays."""
+        processes.stop_all([broker.process for broker in self.brokers if broker.process])
+        processes.stop_all([controller.process for controller in self.controllers if controller.process])
+
+    def kill_broker(self, broker_id: int) -> None:
+        """SIGKILL: as if its machine lost power."""
+        process = self.broker(broker_id).process
+        if process is not None:
+            processes.kill(process)
+
+    def stop_broker(self, broker_id: int) -> None:
+        """A controlled shutdown."""
+        process = self.broker(broker_id).process
+        if process is not None:
+            processes.stop_all([process])
+
+    def start_broker(self, broker_id: int, deadline_s: float = _READY_DEADLINE_S) -> None:
+        """Starts a broker that does not run, on its old data, and waits until it serves."""
+        broker = self.broker(broker_id)
+        if broker.pid is None:
+            self._start_broker(broker)
+        self._wait_for([broker], deadline_s)
+
+    def to_state(self) -> dict[str, Any]:
+        """All that another process needs to take over, as JSON."""
+        return {
+            "spec": self.spec.to_state(),
+            "directory": str(self.directory),
+            "cluster_id": self.cluster_id,
+            "controllers": [
+                {"id": node.id, "port": node.port, "process": _process_state(node)} for node in self.controllers
+            ],
+            "brokers": [
+                {
+                    "id": node.id,
+                    "ports": {
+                        "plaintext": node.ports.plaintext,
+                        "sasl": node.ports.sasl,
+                        "reporter": node.ports.reporter,
+                    },
+                    "log_dirs": list(node.log_dirs),
+                    "process": _process_state(node),
+                }
+                for node in self.brokers
+            ],
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> KafkaCluster:
+        spec = ClusterSpec.from_state(state["spec"])
+        return cls(
+            spec,
+            Path(state["directory"]),
+            state["cluster_id"],
+            tuple(ControllerNode(node["id"], node["port"], _process_of(node)) for node in state["controllers"]),
+            tuple(
+                BrokerNode(
+                    node["id"],
+                    spec.rack_of(node["id"]),
+                    BrokerPorts(**node["ports"]),
+                    tuple(node["log_dirs"]),
+                    _process_of(node),
+                )
+                for node in state["brokers"]
+            ),
+        )
+
+    def _start(self, idle: Sequence[Node], on_start: Callable[[], None]) -> None:
+        if len(idle) == len(self.nodes):
+            # Others know a controller's port from their configuration: it may change only while nothing runs.
+            for controller in self.controllers:
+                controller.port = ports.keep_or_pick(controller.port)
+        for node in idle:
+            if isinstance(node, ControllerNode):
+                self._start_controller(node)
+            else:
+                self._start_broker(node)
+            on_start()
+
+    def _start_controller(self, node: ControllerNode) -> None:
+        home = self.directory / f"controller-{node.id}"
+        metadata = home / "metadata"
+        self._format(node.id, metadata)
+        if not (metadata / CHECKPOINT).exists():
+            shutil.copyfile(bootstrap_checkpoint(), metadata / CHECKPOINT)
+        text = controller_properties(self.spec, node.id, self._controller_ports(), metadata)
+        node.process = self._spawn(f"controller-{node.id}", home, text, None)
+
+    def _start_broker(self, node: BrokerNode) -> None:
+        kept = node.ports
+        node.ports = BrokerPorts(
+            *(port and ports.keep_or_pick(port) for port in (kept.plaintext, kept.sasl, kept.reporter))
+        )
+        home = self.directory / f"broker-{node.id}"
+        metadata = home / "metadata"
+        for directory in (metadata, *map(Path, node.log_dirs)):
+            self._format(node.id, directory)
+        password = self.ensure_password() if self.spec.sasl else ""
+        text = broker_properties(
+            self.spec,
+            node.id,
+            ports=node.ports,
+            controller_ports=self._controller_ports(),
+            metadata_dir=metadata,
+            log_dirs=tuple(map(Path, node.log_dirs)),
+            password=password,
+        )
+        node.process = self._spawn(f"broker-{node.id}", home, text, plugin_jar() if self.spec.plugin else None)
+
+    def _spawn(self, title: str, home: Path, properties: str, plugin: Path | None) -> LocalProcess:
+        config = home / "server.properties"
+        _write_private(config, properties)
+        logging = self.directory / "log4j2.properties"
+        if not logging.exists():
+            logging.write_text(_LOGGING)
+        classpath = f"{kafka_libs()}/*" + (f"{os.pathsep}{plugin}" if plugin else "")
+        heap = f"-Xmx{self.spec.heap_mb}m"
+        options = [*_JVM, heap, f"-Dlog4j2.configurationFile={logging}", f"-Dkafka.logs.dir={home}"]
+        command = [require_java(), *options, "-cp", classpath, "kafka.Kafka", str(config)]
+        return processes.spawn(command, self.directory / "logs" / f"{title}.log", cwd=home)
+
+    def _format(self, node_id: int, directory: Path) -> None:
+        """Gives a new directory its identity; one that has it is left alone."""
+        meta = directory / "meta.properties"
+        if not meta.exists():
+            directory.mkdir(parents=True, exist_ok=True)
+            meta.write_text(meta_properties(self.cluster_id, node_id, _new_uuid()))
+
+    def ensure_password(self) -> str:
+        """The password of the user `guardian`, made on first use."""
+        path = self.sasl_password_file
+        if not path.exists():
+            _write_private(path, secrets.token_urlsafe(18))
+        return path.read_text().strip()
+
+    def _controller_ports(self) -> dict[int, int]:
+        return {node.id: node.port for node in self.controllers}
+
+    def _wait_for(self, nodes: Sequence[Node], deadline_s: float) -> None:
+        deadline = time.monotonic() + deadline_s
+        waiting = nodes
+        while waiting := [node for node in waiting if not _serves(node)]:
+            for node in waiting:
+                if node.pid is None:
+                    raise ClusterUnavailable(f"{self._title(node)} has ended; its log says last:\n{_tail(node)}")
+            if time.monotonic() > deadline:
+                title, tail = self._title(waiting[0]), _tail(waiting[0])
+                raise ClusterUnavailable(f"{title} is not ready after {deadline_s:.0f} s; its log says last:\n{tail}")
+            time.sleep(0.1)
+
+    def _title(self, node: Node) -> str:
+        return f"{'controller' if isinstance(node, ControllerNode) else 'broker'} {node.id} of cluster {self.name}"
+
+
+def _serves(node: Node) -> bool:
+    """Kafka says so itself, once its listeners are open and the controller has let it in."""
+    return node.pid is not None and node.process is not None and _STARTED in processes.output(node.process)
+
+
+def _tail(node: Node) -> str:
+    return processes.last_lines(node.process) if node.process else ""
+
+
+def _pid(process: LocalProcess | None) -> int | None:
+    return process.pid if process is not None and processes.is_alive(process) else None
+
+
+def _process_state(node: Node) -> dict[str, Any] | None:
+    return node.process.to_state() if node.process else None
+
+
+def _process_of(state: Mapping[str, Any]) -> LocalProcess | None:
+    return LocalProcess.from_state(state["process"]) if state["process"] else None
+
+
+def _pick_ports(spec: ClusterSpec) -> BrokerPorts:
+    plaintext, sasl, reporter = ports.pick(3)
+    return BrokerPorts(plaintext, sasl if spec.sasl else 0, reporter if spec.plugin else 0)
+
+
+def _new_uuid() -> str:
+    """As Kafka writes them: 16 bytes in base64. One that begins with '-' would read as an option on a command line."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def _stored_cluster_id(directory: Path) -> str:
+    for meta in sorted(directory.glob("controller-*/metadata/meta.properties")):
+        for line in meta.read_text().splitlines():
+            if line.startswith("cluster.id="):
+                return line.removeprefix("cluster.id=")
+    return ""
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)

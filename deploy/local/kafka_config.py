@@ -1,0 +1,162 @@
+"""server.properties of brokers and controllers: pure, from a spec and ports to text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.local.ports import HOST
+from guardian.errors import InvalidInput
+
+SASL_USER = "guardian"
+REPORTERS = "guardian.kafka.GuardianMetricsReporter,org.apache.kafka.common.metrics.JmxReporter"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """What a cluster is to be. Racks are dealt out to brokers in turn; an IDC is a rack's name up to its last '-'."""
+
+    name: str
+    brokers: int = 3
+    controllers: int = 1
+    log_dirs: int = 3
+    sasl: bool = False
+    heap_mb: int = 400
+    plugin: bool = True
+    first_broker_id: int = 1
+    first_controller_id: int = 101
+    racks: tuple[str, ...] = ("shanghai-a", "shanghai-b", "suzhou-a")
+
+    def __post_init__(self) -> None:
+        for field, least in (("brokers", 0), ("controllers", 1), ("log_dirs", 1)):
+            if getattr(self, field) < least:
+                raise InvalidInput(f"{field} of cluster {self.name} is {getattr(self, field)}: use {least} or more")
+        if self.first_broker_id + self.brokers > self.first_controller_id:
+            raise InvalidInput(
+                f"brokers of cluster {self.name} is {self.brokers}: their ids must end below the first controller's, "
+                f"{self.first_controller_id}"
+            )
+
+    def rack_of(self, broker_id: int) -> str:
+        return self.racks[(broker_id - self.first_broker_id) % len(self.racks)]
+
+    def to_state(self) -> dict[str, Any]:
+        return {**asdict(self), "racks": list(self.racks)}
+
+    @staticmethod
+    def from_state(state: Mapping[str, Any]) -> ClusterSpec:
+        return ClusterSpec(**{**state, "racks": tuple(state["racks"])})
+
+
+def idc_of(rack: str) -> str:
+    """The IDC of a rack: `shanghai-a` stands in `shanghai`."""
+    return rack.rsplit("-", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPorts:
+    """Where a broker listens on loopback; 0 for what it does not have."""
+
+    plaintext: int
+    sasl: int = 0
+    reporter: int = 0
+
+
+def controller_properties(spec: ClusterSpec, node_id: int, ports: Mapping[int, int], metadata_dir: Path) -> str:
+    """A controller's server.properties. `ports` are those of all controllers, by node id."""
+    return render(
+        {
+            "process.roles": "controller",
+            "node.id": node_id,
+            "controller.quorum.voters": _voters(ports),
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"CONTROLLER://{HOST}:{ports[node_id]}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
+            "log.dirs": metadata_dir,
+            **_defaults(spec),
+        }
+    )
+
+
+def broker_properties(
+    spec: ClusterSpec,
+    node_id: int,
+    *,
+    ports: BrokerPorts,
+    controller_ports: Mapping[int, int],
+    metadata_dir: Path,
+    log_dirs: tuple[Path, ...],
+    password: str = "",
+) -> str:
+    """A broker's server.properties. It holds the SASL password: write it with mode 0600."""
+    listeners = [f"PLAINTEXT://{HOST}:{ports.plaintext}"] + ([f"SASL://{HOST}:{ports.sasl}"] if spec.sasl else [])
+    login = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{SASL_USER}="{password}";'
+    sasl = {"sasl.enabled.mechanisms": "PLAIN", "listener.name.sasl.plain.sasl.jaas.config": login}
+    plugin = {"metric.reporters": REPORTERS, "guardian.reporter.listener": f"{HOST}:{ports.reporter}"}
+    return render(
+        {
+            "process.roles": "broker",
+            "node.id": node_id,
+            "broker.rack": spec.rack_of(node_id),
+            "controller.quorum.voters": _voters(controller_ports),
+            "controller.listener.names": "CONTROLLER",
+            "listeners": ",".join(listeners),
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT",
+            # Apart from the log dirs: a log dir that fails must not take the broker down with it.
+            "metadata.log.dir": metadata_dir,
+            "log.dirs": ",".join(map(str, log_dirs)),
+            "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+            **_defaults(spec),
+            **(sasl if spec.sasl else {}),
+            **(plugin if spec.plugin else {}),
+        }
+    )
+
+
+def meta_properties(cluster_id: str, node_id: int, directory_id: str) -> str:
+    """What `kafka-storage format` writes into each directory."""
+    return render({"cluster.id": cluster_id, "directory.id": directory_id, "node.id": node_id, "version": 1})
+
+
+def render(properties: Mapping[str, object]) -> str:
+    """Java properties, one per line. A backslash escapes in that format; so do our values' none."""
+    lines = []
+    for key, value in properties.items():
+        text = str(value)
+        if "\\" in text or "\n" in text:
+            raise InvalidInput(f"{key} is {text!r}: a path with a backslash or a line end does not fit Kafka's files")
+        lines.append(f"{key}={text}\n")
+    return "".join(lines)
+
+
+def _voters(ports: Mapping[int, int]) -> str:
+    return ",".join(f"{node_id}@{HOST}:{port}" for node_id, port in sorted(ports.items()))
+
+
+def _defaults(spec: ClusterSpec) -> dict[str, object]:
+    replicas = max(1, min(3, spec.brokers))
+    return {
+        "auto.create.topics.enable": "false",
+        # Leadership is moved by Guardian alone: Kafka's own rebalancing would undo a leader plan within five minutes.
+        "auto.leader.rebalance.enable": "false",
+        "controlled.shutdown.enable": "true",
+        "default.replication.factor": min(2, replicas),
+        "offsets.topic.replication.factor": replicas,
+        "offsets.topic.num.partitions": 3,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.num.partitions": 3,
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": 1,
+        "share.coordinator.state.topic.num.partitions": 3,
+        "group.initial.rebalance.delay.ms": 0,
+        # Several brokers share two cores and little memory: few threads, and a cleaner without its 128 MB.
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+        "background.threads": 4,
+        "num.recovery.threads.per.data.dir": 1,
+        "log.cleaner.dedupe.buffer.size": 4 * 1024 * 1024,
+    }

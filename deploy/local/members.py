@@ -1,0 +1,140 @@
+"""Guardian members on loopback: their configuration files, processes and readiness."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from deploy.local import ports, processes
+from deploy.local.ports import HOST
+from deploy.local.processes import LocalProcess
+from guardian.errors import Unavailable
+
+READY_DEADLINE_S = 60.0
+# A laptop's minutes are short: metrics every two seconds, and in the lake four seconds later at the most.
+COLLECT = {"interval_s": 2.0, "flush_s": 4.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of the group; `grpc`, `http` and `raft` are host:port. Its process is None until it is started."""
+
+    name: str
+    data: Path
+    grpc: str
+    http: str
+    raft: str
+    process: LocalProcess | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """None when the process does not run."""
+        return self.process.pid if self.process and processes.is_alive(self.process) else None
+
+    @property
+    def config(self) -> Path:
+        return self.data.parent / "guardian.toml"
+
+    def to_state(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "data": str(self.data),
+            "grpc": self.grpc,
+            "http": self.http,
+            "raft": self.raft,
+            "process": self.process.to_state() if self.process else None,
+        }
+
+    @staticmethod
+    def from_state(state: Mapping[str, Any]) -> Member:
+        return Member(
+            state["name"],
+            Path(state["data"]),
+            state["grpc"],
+            state["http"],
+            state["raft"],
+            LocalProcess.from_state(state["process"]) if state["process"] else None,
+        )
+
+
+def plan_members(count: int, home: Path) -> tuple[Member, ...]:
+    """Members g1, g2, ... with free ports, before anything runs."""
+    planned = []
+    for number in range(1, count + 1):
+        grpc, http, raft = (f"{HOST}:{port}" for port in ports.pick(3))
+        planned.append(Member(f"g{number}", home / "members" / f"g{number}" / "data", grpc, http, raft))
+    return tuple(planned)
+
+
+def with_free_ports(member: Member) -> Member:
+    """The member at its old ports, where they are still free. Only for a group of which nothing runs."""
+    kept = [int(endpoint.rsplit(":", 1)[1]) for endpoint in (member.grpc, member.http, member.raft)]
+    grpc, http, raft = (f"{HOST}:{ports.keep_or_pick(port)}" for port in kept)
+    return replace(member, grpc=grpc, http=http, raft=raft)
+
+
+def render_config(member: Member, group: Sequence[Member], lake: Path) -> str:
+    """The member's TOML. A JSON string is a TOML string too."""
+    own = {
+        "name": member.name,
+        "data": str(member.data),
+        "grpc": member.grpc,
+        "http": member.http,
+        "raft": member.raft,
+        "lake": str(lake),
+    }
+    sections: dict[str, Mapping[str, object]] = {
+        "peers": {other.name: other.raft for other in group if other.name != member.name},
+        "collect": COLLECT,
+    }
+    lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
+    for section, values in sections.items():
+        lines += ["", f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def start_member(member: Member, group: Sequence[Member], lake: Path, log: Path) -> Member:
+    """Writes the member's configuration and starts it; it is not ready yet."""
+    member.data.mkdir(parents=True, exist_ok=True)
+    lake.mkdir(parents=True, exist_ok=True)
+    member.config.write_text(render_config(member, group, lake))
+    command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
+    return replace(member, process=processes.spawn(command, log, cwd=member.data.parent))
+
+
+def wait_ready(members: Sequence[Member], deadline_s: float = READY_DEADLINE_S) -> None:
+    """Returns when every member answers 200 at /readyz.
+
+    Raises Unavailable, with the last log lines, when one has ended or the deadline has passed.
+    """
+    deadline = time.monotonic() + deadline_s
+    waiting = list(members)
+    while waiting := [member for member in waiting if not is_ready(member)]:
+        for member in waiting:
+            if member.pid is None:
+                raise Unavailable(f"member {member.name} has ended; its log says last:\n{_tail(member)}")
+        if time.monotonic() > deadline:
+            member = waiting[0]
+            raise Unavailable(
+                f"member {member.name} is not ready after {deadline_s:.0f} s; its log says last:\n{_tail(member)}"
+            )
+        time.sleep(0.1)
+
+
+def is_ready(member: Member) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{member.http}/readyz", timeout=2.0) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _tail(member: Member) -> str:
+    return processes.last_lines(member.process) if member.process else ""

@@ -1,0 +1,86 @@
+"""The cluster that the other integration tests share is what they are told it is."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deploy.local.kafka_cluster import KafkaCluster
+from deploy.local.workload import move_to_log_dirs
+from guardian.errors import ClusterUnavailable
+from guardian.kafka import data
+from guardian.kafka.control import KafkaControl
+from guardian.model.topology import TopicPartition
+
+pytestmark = pytest.mark.integration
+
+
+def test_brokers_stand_where_the_cluster_says(kafka_cluster: KafkaCluster) -> None:
+    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False))) as control:
+        description = control.describe_cluster()
+        log_dirs = control.describe_log_dirs([1, 2, 3])
+    assert description.cluster_id == kafka_cluster.cluster_id
+    assert {node.id: (node.host, node.port, node.rack) for node in description.brokers.values()} == {
+        broker.id: (broker.host, broker.port, broker.rack) for broker in kafka_cluster.brokers
+    }
+    assert {(log_dir.broker, log_dir.path) for log_dir in log_dirs} == {
+        (broker.id, path) for broker in kafka_cluster.brokers for path in broker.log_dirs
+    }
+
+
+def test_the_password_opens_the_sasl_listener_and_a_wrong_one_does_not(
+    kafka_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    cluster = kafka_cluster.to_cluster()
+    with closing(KafkaControl(cluster)) as control:
+        assert set(control.describe_cluster().brokers) == {1, 2, 3}
+    wrong = tmp_path / "password"
+    wrong.write_text("guess")
+    refused = replace(cluster, security=replace(cluster.security, password_file=str(wrong)))
+    with closing(KafkaControl(refused, timeout_s=5.0)) as control, pytest.raises(ClusterUnavailable):
+        control.describe_cluster()
+
+
+def test_every_broker_has_the_plugins_listener(kafka_cluster: KafkaCluster) -> None:
+    for broker in kafka_cluster.brokers:
+        host, port = broker.reporter.rsplit(":", 1)
+        socket.create_connection((host, int(port)), timeout=5).close()
+
+
+def test_new_clusters_start_with_this_kafkas_feature_levels(
+    kafka_cluster: KafkaCluster, new_topic: Callable[[], str]
+) -> None:
+    """Without the storage tool's bootstrap.checkpoint the new consumer protocol (group.version) would be off."""
+    cluster, topic = kafka_cluster.to_cluster(), new_topic()
+    data.create_topics(cluster, {topic: {0: (1, 2)}}, {})
+    producer = data.producer(cluster, acks="all")
+    producer.produce(topic, value=b"read me", partition=0)
+    assert producer.flush(30) == 0
+    with closing(data.consumer(cluster, topic, group_protocol="consumer", auto_offset_reset="earliest")) as reader:
+        reader.subscribe([topic])
+        message = reader.poll(30)
+        assert message is not None
+        assert (message.error(), message.value()) == (None, b"read me")
+
+
+def test_a_killed_broker_comes_back_with_its_data(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> None:
+    cluster, topic = kafka_cluster.to_cluster(), new_topic()
+    partition = TopicPartition(topic, 0)
+    data.create_topics(cluster, {topic: {0: (2,)}}, {})
+    with closing(KafkaControl(cluster)) as control:
+        move_to_log_dirs(control, {(partition, 2): kafka_cluster.broker(2).log_dirs[2]})
+    producer = data.producer(cluster, acks="all")
+    producer.produce(topic, value=b"kept", partition=0)
+    assert producer.flush(30) == 0
+    kafka_cluster.kill_broker(2)
+    assert kafka_cluster.broker(2).pid is None
+    kafka_cluster.start_broker(2)
+    assert data.end_offsets(cluster, [topic]) == {partition: 1}
+    with closing(KafkaControl(cluster)) as control:
+        found = {log_dir.path for log_dir in control.describe_log_dirs([2]) if partition in log_dir.replicas}
+    assert found == {kafka_cluster.broker(2).log_dirs[2]}

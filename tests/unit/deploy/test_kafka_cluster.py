@@ -1,0 +1,78 @@
+import json
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from deploy.local.processes import LocalProcess
+from guardian.errors import InvalidInput
+from guardian.model.topology import SecurityProtocol
+
+
+def test_a_planned_cluster_has_its_places_before_anything_runs(tmp_path: Path) -> None:
+    cluster = KafkaCluster.plan(ClusterSpec("live", brokers=3), tmp_path)
+    assert [broker.id for broker in cluster.brokers] == [1, 2, 3]
+    assert all(broker.pid is None and len(broker.log_dirs) == 3 for broker in cluster.brokers)
+    assert cluster.bootstrap == ",".join(f"127.0.0.1:{broker.port}" for broker in cluster.brokers)
+    endpoints = [endpoint for broker in cluster.brokers for endpoint in (broker.listener, broker.reporter)]
+    assert len(set(endpoints)) == 6
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_cluster_id_never_begins_with_a_dash(tmp_path: Path) -> None:
+    ids = {KafkaCluster.plan(ClusterSpec("live", brokers=0), tmp_path).cluster_id for _ in range(300)}
+    assert len(ids) == 300
+    assert all(len(cluster_id) == 22 and not cluster_id.startswith("-") for cluster_id in ids)
+
+
+def test_a_cluster_planned_on_data_keeps_its_id(tmp_path: Path) -> None:
+    metadata = tmp_path / "controller-101" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "meta.properties").write_text("cluster.id=the-old-one\nnode.id=101\n")
+    assert KafkaCluster.plan(ClusterSpec("live"), tmp_path).cluster_id == "the-old-one"
+
+
+def test_another_process_can_take_a_cluster_over(tmp_path: Path) -> None:
+    cluster = KafkaCluster.plan(ClusterSpec("live", sasl=True), tmp_path)
+    me = psutil.Process()
+    running = LocalProcess(me.pid, me.create_time() - psutil.boot_time(), tmp_path / "log")
+    cluster.brokers[0].process = running
+    cluster.brokers[1].process = replace(running, started_s=running.started_s - 10)
+    taken = KafkaCluster.from_state(json.loads(json.dumps(cluster.to_state())))
+    assert taken.to_state() == cluster.to_state()
+    assert [broker.pid for broker in taken.brokers] == [os.getpid(), None, None]
+    assert taken.to_cluster() == cluster.to_cluster()
+
+
+def test_guardian_is_told_racks_idcs_and_reporters(tmp_path: Path) -> None:
+    cluster = KafkaCluster.plan(ClusterSpec("live", sasl=True), tmp_path)
+    known = cluster.to_cluster()
+    assert [(broker.rack, broker.idc) for broker in known.brokers] == [
+        ("shanghai-a", "shanghai"),
+        ("shanghai-b", "shanghai"),
+        ("suzhou-a", "suzhou"),
+    ]
+    assert [broker.reporter for broker in known.brokers] == [broker.reporter for broker in cluster.brokers]
+    assert known.security.protocol is SecurityProtocol.SASL_PLAINTEXT
+    assert known.bootstrap == cluster.sasl_bootstrap != cluster.bootstrap
+    assert cluster.to_cluster(sasl=False).bootstrap == cluster.bootstrap
+
+
+def test_a_cluster_without_the_plugin_has_no_reporters(tmp_path: Path) -> None:
+    cluster = KafkaCluster.plan(ClusterSpec("live", plugin=False), tmp_path)
+    assert [broker.reporter for broker in cluster.to_cluster().brokers] == ["", "", ""]
+
+
+def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"broker is 9: cluster live has \[1, 2, 3\]"):
+        KafkaCluster.plan(ClusterSpec("live"), tmp_path).kill_broker(9)
+
+
+def test_the_password_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    cluster = KafkaCluster.plan(ClusterSpec("live", sasl=True), tmp_path)
+    assert cluster.ensure_password() == cluster.ensure_password() == cluster.sasl_password_file.read_text()
+    assert stat.S_IMODE(cluster.sasl_password_file.stat().st_mode) == 0o600

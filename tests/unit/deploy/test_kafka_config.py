@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import pytest
+
+from deploy.local.kafka_config import (
+    BrokerPorts,
+    ClusterSpec,
+    broker_properties,
+    controller_properties,
+    idc_of,
+    meta_properties,
+    render,
+)
+from guardian.errors import InvalidInput
+
+LOG_DIRS = (Path("/k/broker-2/disk1"), Path("/k/broker-2/disk2"), Path("/k/broker-2/disk3"))
+
+
+def properties(spec: ClusterSpec, password: str = "") -> dict[str, str]:
+    text = broker_properties(
+        spec,
+        2,
+        ports=BrokerPorts(20001, 20002, 20003),
+        controller_ports={101: 20009},
+        metadata_dir=Path("/k/broker-2/metadata"),
+        log_dirs=LOG_DIRS,
+        password=password,
+    )
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def test_a_broker_has_its_metadata_apart_from_its_log_dirs() -> None:
+    found = properties(ClusterSpec("live"))
+    assert found["log.dirs"] == "/k/broker-2/disk1,/k/broker-2/disk2,/k/broker-2/disk3"
+    assert found["metadata.log.dir"] == "/k/broker-2/metadata"
+    assert found["metadata.log.dir"] not in found["log.dirs"].split(",")
+
+
+def test_brokers_stand_in_three_racks_of_two_idcs() -> None:
+    spec = ClusterSpec("live", brokers=4)
+    racks = [spec.rack_of(broker) for broker in (1, 2, 3, 4)]
+    assert racks == ["shanghai-a", "shanghai-b", "suzhou-a", "shanghai-a"]
+    assert [idc_of(rack) for rack in racks] == ["shanghai", "shanghai", "suzhou", "shanghai"]
+    assert properties(spec)["broker.rack"] == "shanghai-b"
+
+
+def test_leadership_and_topics_are_left_to_guardian_and_its_users() -> None:
+    found = properties(ClusterSpec("live"))
+    assert found["auto.leader.rebalance.enable"] == "false"
+    assert found["auto.create.topics.enable"] == "false"
+    assert found["group.initial.rebalance.delay.ms"] == "0"
+    assert found["controller.quorum.voters"] == "101@127.0.0.1:20009"
+
+
+def test_the_plugin_comes_beside_kafkas_own_jmx_reporter() -> None:
+    found = properties(ClusterSpec("live"))
+    assert found["metric.reporters"] == (
+        "guardian.kafka.GuardianMetricsReporter,org.apache.kafka.common.metrics.JmxReporter"
+    )
+    assert found["guardian.reporter.listener"] == "127.0.0.1:20003"
+    assert "metric.reporters" not in properties(ClusterSpec("live", plugin=False))
+
+
+def test_sasl_is_a_listener_of_its_own_beside_plaintext() -> None:
+    found = properties(ClusterSpec("live", sasl=True), password="s3cret")
+    assert found["listeners"] == "PLAINTEXT://127.0.0.1:20001,SASL://127.0.0.1:20002"
+    assert 'user_guardian="s3cret"' in found["listener.name.sasl.plain.sasl.jaas.config"]
+    plain = properties(ClusterSpec("live"))
+    assert plain["listeners"] == "PLAINTEXT://127.0.0.1:20001"
+    assert not any("jaas" in key for key in plain)
+
+
+def test_replication_of_internal_topics_fits_the_number_of_brokers() -> None:
+    for brokers, replicas in ((1, "1"), (2, "2"), (3, "3"), (5, "3")):
+        assert properties(ClusterSpec("live", brokers=brokers))["offsets.topic.replication.factor"] == replicas
+
+
+def test_controllers_of_a_quorum_know_each_other() -> None:
+    text = controller_properties(ClusterSpec("live", controllers=2), 102, {101: 1001, 102: 1002}, Path("/k/m"))
+    assert "controller.quorum.voters=101@127.0.0.1:1001,102@127.0.0.1:1002\n" in text
+    assert "listeners=CONTROLLER://127.0.0.1:1002\n" in text
+
+
+def test_meta_properties_name_the_cluster_the_node_and_the_directory() -> None:
+    assert meta_properties("c1", 7, "d1").splitlines() == ["cluster.id=c1", "directory.id=d1", "node.id=7", "version=1"]
+
+
+def test_a_value_that_java_would_read_differently_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"log\.dirs"):
+        render({"log.dirs": "/odd\\path"})
+
+
+@pytest.mark.parametrize(("field", "value"), [("brokers", -1), ("controllers", 0), ("log_dirs", 0), ("brokers", 101)])
+def test_a_spec_that_can_not_run_is_refused_by_name(field: str, value: int) -> None:
+    with pytest.raises(InvalidInput, match=f"{field} of cluster live is {value}"):
+        ClusterSpec("live", **{field: value})  # type: ignore[arg-type]
+
+
+def test_a_spec_survives_its_state() -> None:
+    spec = ClusterSpec("live", brokers=5, sasl=True, plugin=False, racks=("a-1", "b-1"))
+    assert ClusterSpec.from_state(spec.to_state()) == spec
