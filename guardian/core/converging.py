@@ -1,0 +1,284 @@
+"""One partition, Kafka on one side and the goal on the other: what is the next request, or what is awaited?
+
+    replicas ──▶ log dirs ──▶ leader ──▶ REACHED          each stage is asked for until Kafka shows it
+
+The goal is the move's target, or its original placement when it is taken back. Nothing is remembered between two
+looks, so looking again after a crash gives the same answer. What Kafka is doing is ours when it matches one of the
+two placements that are committed; all else is another tool's, and is never undone:
+
+    a reassignment or log-dir copy of another tool in flight      WAIT, and say so
+    replicas that neither placement names, nothing in flight      TAKEN: the plan no longer fits
+
+Brokers lag behind the controller (KAFKA.md, trap 9), so no end is taken from one answer alone: REACHED, GONE and TAKEN
+hold only when the log dirs of the brokers agree with the replicas that the cluster names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from guardian.core.effects import AlterReassignments, AlterReplicaLogDirs, Effect, ElectLeaders
+from guardian.core.throttling import Copy
+from guardian.model.cluster_state import ClusterObservation, PartitionState, Reassignment
+from guardian.model.plan import ANY_LOG_DIR, PartitionMove, ReplicaPlacement
+from guardian.model.topology import TopicPartition
+
+
+class Standing(Enum):
+    """Where a partition stands between Kafka and its goal."""
+
+    REACHED = "seen in Kafka"
+    ACT = "the next request is known"
+    WAIT = "Kafka, a broker or another tool must move first"
+    GONE = "the topic was deleted"
+    TAKEN = "another tool moved it"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`effects` are to be sent in their order. `copies` when they make a broker copy data, so the throttle comes
+    first. `detail` is a sentence about it that stays the same while nothing happens."""
+
+    standing: Standing
+    detail: str = ""
+    effects: tuple[Effect, ...] = ()
+    copies: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Where to: the target, or back to the original."""
+
+    move: PartitionMove
+    back: bool = False
+
+    @property
+    def partition(self) -> TopicPartition:
+        return self.move.partition
+
+    @property
+    def goal(self) -> tuple[ReplicaPlacement, ...]:
+        return self.move.original if self.back else self.move.target
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        return tuple(replica.broker for replica in self.goal)
+
+    @property
+    def other_brokers(self) -> tuple[int, ...]:
+        """Those of the placement that is not the goal."""
+        return self.move.target_brokers if self.back else self.move.original_brokers
+
+    def log_dir(self, broker: int) -> str:
+        """The log dir that the goal gives to the broker; "any" when it names none."""
+        return _log_dir_in(self.goal, broker)
+
+    def other_log_dir(self, broker: int) -> str:
+        """The log dir that the other placement gives to the broker; "any" when it names none."""
+        return _log_dir_in(self.move.target if self.back else self.move.original, broker)
+
+
+def _log_dir_in(placements: tuple[ReplicaPlacement, ...], broker: int) -> str:
+    return next((replica.log_dir for replica in placements if replica.broker == broker), ANY_LOG_DIR)
+
+
+def look(aim: Aim, observation: ClusterObservation) -> Look:
+    """What lies between the partition and its goal."""
+    state = observation.partitions.get(aim.partition)
+    if state is None:
+        return _missing(aim.partition, observation)
+    reassignment = observation.reassignments.get(aim.partition)
+    if reassignment is not None:
+        return _in_flight(aim, reassignment, observation)
+    if set(state.replicas) != set(aim.brokers):
+        return _elsewhere(aim, state, observation)
+    return _in_place(aim, state, observation)
+
+
+def copy_of(aim: Aim, observation: ClusterObservation) -> Copy | None:
+    """The replicas that are, or will be, on their way because of this move; None when no data has to move.
+
+    What is about to be cancelled counts until Kafka has stopped it. A broker that is down is left out: its
+    configuration can't be set, and it copies nothing.
+    """
+    state = observation.partitions.get(aim.partition)
+    if state is None:
+        return None
+    reassignment = observation.reassignments.get(aim.partition)
+    adding = reassignment.adding if reassignment else ()
+    whole = [broker for broker in state.replicas if broker not in adding]
+    arriving = [broker for broker in aim.brokers if broker not in whole]
+    arriving += [broker for broker in aim.other_brokers if broker in adding and broker not in arriving]
+    log_dirs = [broker for broker in whole if _copies_between_log_dirs(aim, broker, observation)]
+    alive = observation.brokers
+    copy = Copy(
+        aim.partition,
+        aim.move.write_rate,
+        state.leader,
+        sources=tuple(broker for broker in whole if broker in alive),
+        destinations=tuple(broker for broker in arriving if broker in alive),
+        log_dir_brokers=tuple(broker for broker in log_dirs if broker in alive),
+    )
+    return copy if copy.destinations or copy.log_dir_brokers else None
+
+
+def has_arrived(move: PartitionMove, observation: ClusterObservation) -> bool:
+    """Whether the replicas have left the original brokers for good: taking that back would copy all of it again."""
+    state = observation.partitions.get(move.partition)
+    return (
+        state is not None
+        and move.partition not in observation.reassignments
+        and set(state.replicas) == set(move.target_brokers) != set(move.original_brokers)
+    )
+
+
+def was_moved_away(move: PartitionMove, observation: ClusterObservation) -> str:
+    """Why the move is stale (its partition is on brokers that neither placement names); empty when it is not."""
+    state = observation.partitions.get(move.partition)
+    if state is None or move.partition in observation.reassignments:
+        return ""
+    if set(state.replicas) in (set(move.original_brokers), set(move.target_brokers)):
+        return ""
+    return f"{move.partition} is on {list(state.replicas)}, the plan expects it on {list(move.original_brokers)}"
+
+
+def _missing(partition: TopicPartition, observation: ClusterObservation) -> Look:
+    hosted = any(partition in log_dir.replicas for log_dir in observation.log_dirs)
+    if hosted or partition in observation.reassignments:
+        return _wait("waits for the brokers to agree on whether the topic exists")
+    return Look(Standing.GONE, f"topic {partition.topic} was deleted")
+
+
+def _in_flight(aim: Aim, reassignment: Reassignment, observation: ClusterObservation) -> Look:
+    heading = [broker for broker in reassignment.replicas if broker not in reassignment.removing]
+    if aim.back and _must_be_cancelled(aim, reassignment, heading):
+        return _act("cancels its reassignment", AlterReassignments({aim.partition: None}))
+    if set(heading) == set(aim.brokers):
+        arriving = list(reassignment.adding) or heading
+        return _wait(f"copying to {_brokers(arriving)}{_down(arriving, observation)}")
+    return _wait(f"waits for another tool's reassignment to {heading}")
+
+
+def _must_be_cancelled(aim: Aim, reassignment: Reassignment, heading: list[int]) -> bool:
+    """What goes to the other placement, and what hangs: a reassignment over which the original was submitted never
+    ends (Kafka 4.3: it adds and removes the same replica), but a cancel leads back."""
+    hangs = not set(reassignment.adding).isdisjoint(reassignment.removing)
+    return set(heading) == set(aim.other_brokers) or (hangs and set(heading) == set(aim.brokers))
+
+
+def _elsewhere(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
+    """Nothing in flight, and the replicas are not those of the goal."""
+    if set(state.replicas) == set(aim.other_brokers):
+        return _start(aim, state, observation)
+    if set(state.replicas) == set(aim.brokers) | set(aim.other_brokers):
+        return _wait("waits for the brokers to agree on its replicas")
+    if not _log_dirs_agree(aim, state, observation):
+        return _wait("waits for the brokers to agree on its replicas")
+    return Look(Standing.TAKEN, f"another tool moved it to {list(state.replicas)}")
+
+
+def _in_place(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
+    """Nothing in flight, and the right replicas: their order, their being in sync, log dirs and leader remain."""
+    if state.replicas != aim.brokers:
+        return _act("puts the replicas in order", AlterReassignments({aim.partition: aim.brokers}))
+    lagging = [broker for broker in aim.brokers if broker not in state.isr]
+    if lagging and not aim.back:
+        return _wait(f"waits for {_brokers(lagging)} to be in sync{_down(lagging, observation)}")
+    if not _log_dirs_agree(aim, state, observation):
+        return _wait("waits for the brokers to agree on its replicas")
+    return _look_at_log_dirs(aim, observation) or _look_at_leader(aim, state)
+
+
+def _log_dirs_agree(aim: Aim, state: PartitionState, observation: ClusterObservation) -> bool:
+    observed = {log_dir.broker for log_dir in observation.log_dirs}
+    ours = (set(aim.brokers) | set(aim.other_brokers)) & observed
+    return all((observation.log_dir_of(aim.partition, b) is not None) == (b in state.replicas) for b in ours)
+
+
+def _start(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
+    arriving = [broker for broker in aim.brokers if broker not in state.replicas]
+    dead = [broker for broker in arriving if broker not in observation.brokers]
+    if dead:
+        return _wait(f"waits for {_brokers(dead)}, which {_is_are(dead)} down")
+    if state.leader < 0:
+        return _wait("waits for a leader to copy from")
+    ahead = {
+        (aim.partition, r.broker): r.log_dir for r in aim.goal if r.broker in arriving and r.log_dir != ANY_LOG_DIR
+    }
+    request = AlterReassignments({aim.partition: aim.brokers})
+    effects = (AlterReplicaLogDirs(ahead, ahead=True), request) if ahead else (request,)
+    return Look(Standing.ACT, f"starts to copy to {_brokers(arriving)}", effects, copies=True)
+
+
+def _look_at_log_dirs(aim: Aim, observation: ClusterObservation) -> Look | None:
+    """The first thing that keeps the replicas from lying in their log dirs, or None."""
+    requests: dict[tuple[TopicPartition, int], str] = {}
+    waits: list[str] = []
+    for replica in aim.goal:
+        if replica.broker not in observation.brokers and aim.back:
+            continue
+        wait = _look_at_log_dir(aim, replica, observation)
+        if wait is None:
+            requests[aim.partition, replica.broker] = replica.log_dir
+        elif wait:
+            waits.append(wait)
+    if not requests:
+        return _wait("; ".join(waits)) if waits else None
+    copies = any(observation.log_dir_of(*key) != log_dir for key, log_dir in requests.items())
+    doing = "moves between log dirs" if copies else "stops the copy between log dirs"
+    found = _act(f"{doing} on {_brokers([broker for _, broker in requests])}", AlterReplicaLogDirs(requests))
+    return replace(found, copies=copies)
+
+
+def _look_at_log_dir(aim: Aim, replica: ReplicaPlacement, observation: ClusterObservation) -> str | None:
+    """Empty when the replica lies right, None when it must be asked for, else what is awaited."""
+    broker = replica.broker
+    present = observation.log_dir_of(aim.partition, broker)
+    future = observation.future_log_dir_of(aim.partition, broker)
+    if present is None:
+        return f"waits for broker {broker} to tell where its replica is{_down([broker], observation)}"
+    lies_right = replica.log_dir in (ANY_LOG_DIR, present)
+    if future is None:
+        return "" if lies_right else None
+    if not lies_right and future == replica.log_dir:
+        return f"copying to {future} on broker {broker}"
+    if aim.back and lies_right and future == aim.other_log_dir(broker):
+        return None  # moving a replica to where it is cancels its copy (trap 12)
+    return f"waits for another tool's copy to {future} on broker {broker}"
+
+
+def _look_at_leader(aim: Aim, state: PartitionState) -> Look:
+    preferred = aim.brokers[0]
+    if state.leader == preferred or (aim.back and preferred not in state.isr):
+        return Look(Standing.REACHED)
+    return _act(f"makes broker {preferred} the leader", ElectLeaders((aim.partition,)))
+
+
+def _copies_between_log_dirs(aim: Aim, broker: int, observation: ClusterObservation) -> bool:
+    present = observation.log_dir_of(aim.partition, broker)
+    future = observation.future_log_dir_of(aim.partition, broker)
+    goal = aim.log_dir(broker)
+    misplaced = present is not None and goal not in (ANY_LOG_DIR, present)
+    return misplaced or (future is not None and future in (goal, aim.other_log_dir(broker)))
+
+
+def _act(detail: str, *effects: Effect) -> Look:
+    return Look(Standing.ACT, detail, effects)
+
+
+def _wait(detail: str) -> Look:
+    return Look(Standing.WAIT, detail)
+
+
+def _brokers(brokers: list[int]) -> str:
+    return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))}"
+
+
+def _is_are(brokers: list[int]) -> str:
+    return "are" if len(brokers) > 1 else "is"
+
+
+def _down(brokers: list[int], observation: ClusterObservation) -> str:
+    dead = [broker for broker in brokers if broker not in observation.brokers]
+    return f" ({_brokers(dead)} {_is_are(dead)} down)" if dead else ""

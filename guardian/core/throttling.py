@@ -1,0 +1,246 @@
+"""The throttle of what moves: how much, on which keys, and how to take it back without a trace.
+
+How much. A ticket asks for one rate per broker, but too low a rate never lets a move finish:
+
+    follower side   a replica that catches up takes in what producers write meanwhile, so the rate of a broker must
+                    exceed the write rates of all replicas that move onto it (KAFKA.md, trap 16)
+    leader side     followers in sync are never held back, yet their bytes count against the rate of the listed
+                    partitions' leader, so it must exceed write rate x followers (trap 19)
+    log dirs        as the follower side, for copies between the log dirs of one broker
+
+Hence rate = max(asked, HEADROOM x what must flow anyway). Replicas are listed exactly, both sides: a wildcard would
+also hold back replicas that catch up after a restart (trap 17).
+
+Without a trace. A `ThrottleIntent` is committed before its value is sent, and stays until Kafka shows that nothing of
+ours is left. It is the record of all that we may have set:
+
+    rates             one intent for each value that may have been sent; `replaced` is what stood there before.
+                      Ours is a present value that equals one of them. It is changed and restored; any other value is
+                      somebody else's by now and is left alone.
+    replica lists     one intent whose value is our own entries. Only those are taken out again; entries that stood
+                      there before are not ours, and neither is a list that somebody turned into a wildcard.
+
+An intent that is no longer wanted is kept for one more step before its absence from Kafka counts, because a broker
+may answer from before the last change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.model.cluster_state import ClusterObservation
+from guardian.model.execution import ThrottleIntent
+from guardian.model.topology import TopicPartition
+
+BROKER = "BROKER"
+TOPIC = "TOPIC"
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+
+# A catching-up replica gets half of the write rate on top of it: it closes an hour's gap in two.
+HEADROOM = 1.5
+WILDCARD = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Replicas of one partition on their way. `sources` hold all of it, `destinations` copy it over the network,
+    `log_dir_brokers` copy it between two of their own log dirs. `write_rate` is bytes/s into one replica."""
+
+    partition: TopicPartition
+    write_rate: float
+    leader: int
+    sources: tuple[int, ...]
+    destinations: tuple[int, ...] = ()
+    log_dir_brokers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """What the throttle should be: rates by broker key, list entries ("partition:broker") by topic key."""
+
+    rates: Mapping[ConfigKey, int] = field(default_factory=dict)
+    entries: Mapping[ConfigKey, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> frozenset[ConfigKey]:
+        return frozenset(self.rates) | frozenset(self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """`unset` are wanted keys that Kafka does not show yet; `notes` name what others set and we leave alone."""
+
+    intents: tuple[ThrottleIntent, ...]
+    changes: Mapping[ConfigKey, ConfigChange]
+    unset: frozenset[ConfigKey]
+    notes: tuple[str, ...]
+
+
+def wanted(copies: Iterable[Copy], asked: int) -> Throttle:
+    """The throttle for these copies at `asked` bytes/s per broker; none at all when `asked` is 0."""
+    if asked == 0:
+        return Throttle()
+    flows: dict[ConfigKey, float] = defaultdict(float)
+    entries: dict[ConfigKey, set[str]] = defaultdict(set)
+    for copy in copies:
+        for key, flow in _flows(copy):
+            flows[key] += flow
+        for key, entry in _entries(copy):
+            entries[key].add(entry)
+    rates = {key: max(asked, round(HEADROOM * flow)) for key, flow in flows.items()}
+    return Throttle(rates, {key: frozenset(listed) for key, listed in entries.items()})
+
+
+def explain(throttle: Throttle, asked: int) -> str:
+    """One line for people; empty when nothing is throttled."""
+    if not throttle.rates:
+        return ""
+    raised = [f"broker {key.resource_name}: {rate}" for key, rate in sorted(throttle.rates.items()) if rate > asked]
+    brokers = len({key.resource_name for key in throttle.rates})
+    line = f"throttled to {asked} bytes/s on {brokers} brokers"
+    if raised:
+        line += f", raised to {HEADROOM} x what producers write ({', '.join(dict.fromkeys(raised))})"
+    return line
+
+
+def reconcile(
+    recorded: tuple[ThrottleIntent, ...], now: Throttle, before: Throttle, observation: ClusterObservation
+) -> Reconciled:
+    """What to record and what to change so that Kafka shows `now`; `before` is what was wanted a step ago."""
+    by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
+    for intent in recorded:
+        by_key[ConfigKey(intent.resource_type, intent.resource_name, intent.key)].append(intent)
+    parts = []
+    for key in sorted(set(by_key) | now.keys):
+        values = observation.configs.get((key.resource_type, key.resource_name))
+        if values is None:
+            parts.append(_unreadable(key, tuple(by_key[key]), now, observation))
+        elif key.resource_type == BROKER:
+            held = key in before.rates
+            parts.append(_reconcile_rate(key, tuple(by_key[key]), values.get(key.key), now.rates.get(key), held))
+        else:
+            parts.append(_reconcile_entries(key, by_key[key], values.get(key.key), now, before))
+    return _merge(parts)
+
+
+def _flows(copy: Copy) -> Iterable[tuple[ConfigKey, float]]:
+    """What must flow through each rate, whatever is asked."""
+    if copy.destinations:
+        replicas = len(set(copy.sources) | set(copy.destinations))
+        for broker in copy.sources:
+            flow = copy.write_rate * (replicas - 1) if broker == copy.leader else 0.0
+            yield ConfigKey(BROKER, str(broker), LEADER_RATE), flow
+        for broker in copy.destinations:
+            yield ConfigKey(BROKER, str(broker), FOLLOWER_RATE), copy.write_rate
+    for broker in copy.log_dir_brokers:
+        yield ConfigKey(BROKER, str(broker), LOG_DIR_RATE), copy.write_rate
+
+
+def _entries(copy: Copy) -> Iterable[tuple[ConfigKey, str]]:
+    """Any source may become the leader while it lasts, so all are listed."""
+    if not copy.destinations:
+        return
+    topic, number = copy.partition
+    for broker in copy.sources:
+        yield ConfigKey(TOPIC, topic, LEADER_REPLICAS), f"{number}:{broker}"
+    for broker in copy.destinations:
+        yield ConfigKey(TOPIC, topic, FOLLOWER_REPLICAS), f"{number}:{broker}"
+
+
+def _unreadable(
+    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], now: Throttle, observation: ClusterObservation
+) -> Reconciled:
+    """A deleted topic took its configuration along; a broker that is down keeps it until it is back."""
+    if key.resource_type == TOPIC and not any(tp.topic == key.resource_name for tp in observation.partitions):
+        return _part()
+    unset = frozenset({key}) & now.keys
+    if not recorded:
+        return _part(unset=unset)
+    return _part(recorded, unset=unset, note=f"{key.key} of {_name(key)} can't be read until it answers")
+
+
+def _reconcile_rate(
+    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, held: bool
+) -> Reconciled:
+    replaced = recorded[0].replaced if recorded else present
+    ours = present != replaced and any(intent.value == present for intent in recorded)
+    if recorded and not ours and present != replaced:
+        keep = recorded if rate is not None else ()
+        return _part(keep, note=f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone")
+    if rate is None:
+        if ours:
+            return _part(recorded, {key: ConfigChange(present, replaced)})
+        return _part(recorded if held else ())
+    value = str(rate)
+    if present == value and not recorded:
+        return _part()
+    mine = ThrottleIntent(*key, value, replaced)
+    if present == value:
+        return _part((mine,))
+    others = tuple(intent for intent in recorded if intent.value != value)
+    unset = frozenset() if ours else frozenset({key})
+    return _part((*others, mine), {key: ConfigChange(present, value)}, unset)
+
+
+def _reconcile_entries(
+    key: ConfigKey, recorded: list[ThrottleIntent], present: str | None, now: Throttle, before: Throttle
+) -> Reconciled:
+    listed = _split(present)
+    if WILDCARD in listed:
+        return _part(note=f"{key.key} of {_name(key)} is {present}, set by somebody else, and is left alone")
+    replaced = recorded[0].replaced if recorded else present
+    foreign = frozenset(_split(replaced))
+    desired = now.entries.get(key, frozenset()) - foreign
+    mine = frozenset(entry for intent in recorded for entry in _split(intent.value))
+    lasting = {entry for entry in mine if entry in listed or entry in before.entries.get(key, frozenset())}
+    recording = desired | lasting
+    if not recording:
+        return _part()
+    intent = ThrottleIntent(*key, _join(recording), replaced)
+    kept = [entry for entry in listed if entry not in mine - desired]
+    result = kept + sorted(desired - set(kept), key=_entry_order)
+    unset = frozenset() if desired <= set(listed) else frozenset({key})
+    if result == listed:
+        return _part((intent,))
+    return _part((intent,), {key: ConfigChange(present, ",".join(result) or None)}, unset)
+
+
+def _split(value: str | None) -> list[str]:
+    return [entry.strip() for entry in value.split(",") if entry.strip()] if value else []
+
+
+def _join(entries: Iterable[str]) -> str:
+    return ",".join(sorted(entries, key=_entry_order))
+
+
+def _entry_order(entry: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in entry.split(":"))
+
+
+def _name(key: ConfigKey) -> str:
+    return f"{key.resource_type.lower()} {key.resource_name}"
+
+
+def _part(
+    intents: tuple[ThrottleIntent, ...] = (),
+    changes: Mapping[ConfigKey, ConfigChange] | None = None,
+    unset: frozenset[ConfigKey] = frozenset(),
+    note: str = "",
+) -> Reconciled:
+    return Reconciled(intents, changes or {}, unset, (note,) if note else ())
+
+
+def _merge(parts: list[Reconciled]) -> Reconciled:
+    return Reconciled(
+        tuple(intent for part in parts for intent in part.intents),
+        {key: change for part in parts for key, change in part.changes.items()},
+        frozenset(key for part in parts for key in part.unset),
+        tuple(note for part in parts for note in part.notes),
+    )

@@ -1,0 +1,181 @@
+"""A plan against the live cluster: complete it, or say in one sentence what is wrong with it.
+
+A plan names what shall be; the cluster says what is. `resolve` joins them into the plan that a ticket carries, in
+which every move says where its replicas were, so that it can be taken back. It refuses at the first thing that is
+wrong: a plan is never carried out in part because the rest was bad input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
+from guardian.model.cluster_state import ClusterDescription, LogDir, PartitionState, Reassignment
+from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.topology import TopicPartition
+
+
+def resolve(
+    plan: Plan,
+    description: ClusterDescription,
+    partitions: Mapping[TopicPartition, PartitionState],
+    log_dirs: Sequence[LogDir],
+    reassignments: Mapping[TopicPartition, Reassignment],
+) -> Plan:
+    """The plan with `original` and `size_bytes` from the cluster, without the moves that are already true.
+
+    `partitions` holds at least those of the plan's topics, `log_dirs` those of every live broker.
+    Raises InvalidInput for a plan that can't be carried out here, Conflict for one that is stale,
+    ClusterUnavailable when a broker did not tell its log dirs.
+    """
+    if not plan.moves:
+        raise InvalidInput("moves of the plan is empty: nothing to do")
+    view = _View(plan.cluster, description, partitions, tuple(log_dirs), reassignments)
+    moves = tuple(move for move in (_resolve_move(move, view) for move in plan.moves) if move)
+    if not moves:
+        raise InvalidInput(
+            f"all {len(plan.moves)} moves of the plan are already true in cluster {plan.cluster}: nothing to do"
+        )
+    return replace(plan, moves=moves)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    cluster: str
+    description: ClusterDescription
+    partitions: Mapping[TopicPartition, PartitionState]
+    log_dirs: tuple[LogDir, ...]
+    reassignments: Mapping[TopicPartition, Reassignment]
+
+    def log_dirs_of(self, broker: int) -> tuple[LogDir, ...]:
+        return tuple(log_dir for log_dir in self.log_dirs if log_dir.broker == broker)
+
+    def holding(self, partition: TopicPartition, broker: int) -> LogDir | None:
+        return next((log_dir for log_dir in self.log_dirs_of(broker) if partition in log_dir.replicas), None)
+
+
+def _resolve_move(move: PartitionMove, view: _View) -> PartitionMove | None:
+    """The completed move, or None when it is already true."""
+    state = _state(move.partition, view)
+    _check_replication_factor(move, state)
+    for replica in move.target:
+        _check_broker(move.partition, replica.broker, view)
+        _check_log_dir(move.partition, replica, view)
+    present = _placements(move.partition, state, view)
+    if _is_true(move, present, state):
+        return None
+    _check_fresh(move, present)
+    return replace(move, original=present, size_bytes=_size(move.partition, view))
+
+
+def _state(partition: TopicPartition, view: _View) -> PartitionState:
+    state = view.partitions.get(partition)
+    if state is None:
+        known = sorted(other.partition for other in view.partitions if other.topic == partition.topic)
+        if not known:
+            raise InvalidInput(
+                f"topic {partition.topic} does not exist in cluster {view.cluster}, or is being deleted: "
+                "take it out of the plan"
+            )
+        raise InvalidInput(
+            f"partition {partition} does not exist in cluster {view.cluster}: "
+            f"topic {partition.topic} has {known[0]} to {known[-1]}"
+        )
+    if partition in view.reassignments:
+        raise InvalidInput(
+            f"{partition} has a reassignment in flight already, by another tool or ticket: "
+            "wait until it ends, or cancel it"
+        )
+    return state
+
+
+def _check_replication_factor(move: PartitionMove, state: PartitionState) -> None:
+    if len(move.target) != len(state.replicas):
+        raise InvalidInput(
+            f"replicas of {move.partition} would change the replication factor from "
+            f"{len(state.replicas)} to {len(move.target)}: give {len(state.replicas)} brokers"
+        )
+
+
+def _check_broker(partition: TopicPartition, broker: int, view: _View) -> None:
+    alive = view.description.brokers
+    if broker in alive:
+        return
+    names = ", ".join(str(other) for other in sorted(alive))
+    if any(broker in state.replicas for state in view.partitions.values()):
+        raise InvalidInput(f"broker {broker} of {partition} is not alive: start it, or choose from {names}")
+    raise InvalidInput(f"broker {broker} of {partition} is not in cluster {view.cluster}: its brokers are {names}")
+
+
+def _check_log_dir(partition: TopicPartition, replica: ReplicaPlacement, view: _View) -> None:
+    if replica.log_dir == ANY_LOG_DIR:
+        return
+    known = _known_log_dirs(replica.broker, view)
+    asked = next((log_dir for log_dir in known if log_dir.path == replica.log_dir), None)
+    paths = ", ".join(log_dir.path for log_dir in known if not log_dir.error)
+    if asked is None:
+        raise InvalidInput(
+            f"log_dir {replica.log_dir} of {partition} is not one of broker {replica.broker}: its log dirs are {paths}"
+        )
+    if asked.error:
+        raise InvalidInput(
+            f"log_dir {replica.log_dir} of {partition} is offline on broker {replica.broker} ({asked.error}): "
+            f"choose from {paths or 'another broker'}"
+        )
+
+
+def _known_log_dirs(broker: int, view: _View) -> tuple[LogDir, ...]:
+    known = view.log_dirs_of(broker)
+    if not known:
+        raise ClusterUnavailable(
+            f"broker {broker} of cluster {view.cluster} did not tell its log dirs: try again when it answers"
+        )
+    return known
+
+
+def _placements(partition: TopicPartition, state: PartitionState, view: _View) -> tuple[ReplicaPlacement, ...]:
+    """Where the replicas are, in Kafka's order; "any" where the broker is down or the log dir offline."""
+    placements = []
+    for broker in state.replicas:
+        if broker in view.description.brokers:
+            _known_log_dirs(broker, view)
+        holder = view.holding(partition, broker)
+        placements.append(ReplicaPlacement(broker, holder.path if holder else ANY_LOG_DIR))
+    return tuple(placements)
+
+
+def _is_true(move: PartitionMove, present: tuple[ReplicaPlacement, ...], state: PartitionState) -> bool:
+    brokers = tuple(replica.broker for replica in present)
+    in_place = all(
+        target.log_dir in (ANY_LOG_DIR, now.log_dir) for target, now in zip(move.target, present, strict=True)
+    )
+    return in_place and brokers == move.target_brokers and state.leader == brokers[0]
+
+
+def _check_fresh(move: PartitionMove, present: tuple[ReplicaPlacement, ...]) -> None:
+    """What the plan was made from must still be so; a log dir is compared where both sides know it."""
+    if not move.original:
+        return
+    brokers = tuple(replica.broker for replica in present)
+    if move.original_brokers != brokers or not _dirs_agree(move.original, present):
+        raise Conflict(
+            f"the plan is stale: it expects {move.partition} on {_named(move.original)}, and the cluster has it on "
+            f"{_named(present)}: make a new plan"
+        )
+
+
+def _dirs_agree(one: tuple[ReplicaPlacement, ...], other: tuple[ReplicaPlacement, ...]) -> bool:
+    return all(
+        ANY_LOG_DIR in (mine.log_dir, theirs.log_dir) or mine.log_dir == theirs.log_dir
+        for mine, theirs in zip(one, other, strict=True)
+    )
+
+
+def _named(placements: tuple[ReplicaPlacement, ...]) -> str:
+    names = (str(p.broker) if p.log_dir == ANY_LOG_DIR else f"{p.broker}:{p.log_dir}" for p in placements)
+    return f"[{', '.join(names)}]"
+
+
+def _size(partition: TopicPartition, view: _View) -> int:
+    return max((dir_.replicas[partition].size_bytes for dir_ in view.log_dirs if partition in dir_.replicas), default=0)

@@ -1,0 +1,78 @@
+"""An ExecutionStore in memory, for tests and rehearsals: the same compare-and-set as the replicated one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+from guardian.errors import Conflict, NotFound
+from guardian.model.execution import Execution
+from guardian.model.plan import Plan
+from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+
+
+class MemoryExecutionStore:
+    """Implements `guardian.executor.driver.ExecutionStore`."""
+
+    def __init__(self) -> None:
+        self._tickets: dict[str, Ticket] = {}
+        self._executions: dict[str, Execution] = {}
+        self._plans: dict[str, Plan] = {}
+        self._lock = threading.Lock()
+
+    def put(self, ticket: Ticket, plan: Plan) -> None:
+        """Stores a ticket with its plan."""
+        with self._lock:
+            self._tickets[ticket.id] = ticket
+            self._plans[ticket.plan_hash] = plan
+
+    def ticket(self, ticket_id: str) -> Ticket:
+        with self._lock:
+            return self._tickets[ticket_id]
+
+    def driven_tickets(self) -> Sequence[Ticket]:
+        with self._lock:
+            driven = [ticket for ticket in self._tickets.values() if ticket.state.is_driven]
+        return sorted(driven, key=lambda ticket: (ticket.created_at_ms, ticket.id))
+
+    def execution(self, ticket_id: str) -> Execution | None:
+        with self._lock:
+            return self._executions.get(ticket_id)
+
+    def plan(self, plan_hash: str) -> Plan:
+        with self._lock:
+            if plan_hash not in self._plans:
+                raise NotFound(f"plan {plan_hash!r} is not stored")
+            return self._plans[plan_hash]
+
+    def advance(
+        self,
+        ticket_id: str,
+        expected_state: TicketState,
+        transition: TicketTransition | None,
+        execution: Execution | None,
+        expected_revision: int,
+    ) -> None:
+        with self._lock:
+            ticket, stored = self._tickets[ticket_id], self._executions.get(ticket_id)
+            revision = stored.revision if stored else 0
+            if (ticket.state, revision) != (expected_state, expected_revision):
+                raise Conflict(
+                    f"ticket {ticket_id} is {ticket.state.name} at revision {revision}, expected was "
+                    f"{expected_state.name} at {expected_revision}: look again"
+                )
+            if transition is not None:
+                if transition.state not in VALID_TRANSITIONS[ticket.state]:
+                    raise Conflict(f"ticket {ticket_id} can't go from {ticket.state.name} to {transition.state.name}")
+                self._tickets[ticket_id] = replace(
+                    ticket,
+                    state=transition.state,
+                    updated_at_ms=transition.at_ms,
+                    history=(*ticket.history, transition),
+                )
+            if execution is not None:
+                self._executions[ticket_id] = replace(execution, revision=revision + 1)
+
+    def confirm_leadership(self) -> None:
+        """The only member always leads."""

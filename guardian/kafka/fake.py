@@ -1,0 +1,473 @@
+"""A Kafka cluster in memory that behaves as real brokers were measured to (KAFKA.md), for tests and rehearsals.
+
+Time is virtual: every read lasts `MS_PER_READ`, and meanwhile replicas catch up. A catching-up replica takes
+`bytes_per_call` a read, or less where a throttle holds it back:
+
+    replica listed in follower.replication.throttled.replicas ── shares its broker's follower rate
+    its leader listed in leader.replication.throttled.replicas ── shares the leader's rate, of which the in-sync
+                                                                  followers of listed partitions take theirs first
+    copy between log dirs ── shares the broker's replica.alter.log.dirs.io.max.bytes.per.second
+
+A reassignment follows Kafka's controller: the replicas become target + removed, it completes when every target
+replica is in sync, and a leader that stays a replica stays the leader until somebody elects another. Submitting the
+original over a reassignment in flight hangs for good (the new replica is both added and removed); a cancel frees it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
+from guardian.model.cluster_state import (
+    BrokerNode,
+    ClusterDescription,
+    ClusterObservation,
+    LogDir,
+    LogDirReplica,
+    PartitionState,
+    Reassignment,
+)
+from guardian.model.topology import TopicPartition
+
+MS_PER_READ = 100
+NO_LEADER = -1
+
+_LEADER_RATE = "leader.replication.throttled.rate"
+_FOLLOWER_RATE = "follower.replication.throttled.rate"
+_LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+_LEADER_REPLICAS = "leader.replication.throttled.replicas"
+_FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+
+
+@dataclass(slots=True)
+class _Future:
+    """A copy on its way into another log dir of the same broker."""
+
+    path: str
+    copied: float = 0.0
+
+
+@dataclass(slots=True)
+class _Replica:
+    path: str
+    lag: float = 0.0
+    future: _Future | None = None
+
+
+@dataclass(slots=True)
+class _Partition:
+    replicas: list[int]
+    isr: list[int]
+    leader: int
+    size: float
+    write_rate: float
+    hosted: dict[int, _Replica]
+    adding: list[int] = field(default_factory=list)
+    removing: list[int] = field(default_factory=list)
+
+    @property
+    def in_flight(self) -> bool:
+        return bool(self.adding or self.removing)
+
+
+@dataclass(slots=True)
+class _Broker:
+    rack: str
+    log_dirs: tuple[str, ...]
+    alive: bool = True
+    # AlterReplicaLogDirs for a replica that is not there yet; in memory, so a restart forgets it.
+    remembered: dict[TopicPartition, str] = field(default_factory=dict)
+
+
+class FakeKafka:
+    """A KafkaAdmin, and the hands of whoever runs the cluster. Safe to use from several threads.
+
+    While `reachable` is False every admin call raises ClusterUnavailable.
+    """
+
+    def __init__(
+        self,
+        racks: Mapping[int, str],
+        log_dirs: Mapping[int, tuple[str, ...]],
+        bytes_per_call: int = 1_000_000,
+        cluster_id: str = "fake",
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.bytes_per_call = bytes_per_call
+        self.reachable = True
+        self.now_ms = 0
+        self._brokers = {broker: _Broker(rack, log_dirs[broker]) for broker, rack in racks.items()}
+        self._partitions: dict[TopicPartition, _Partition] = {}
+        self._configs: dict[ConfigResource, dict[str, str]] = {(BROKER, str(broker)): {} for broker in racks}
+        self._lock = threading.RLock()
+
+    # Those who run the cluster.
+
+    def create_topic(
+        self,
+        name: str,
+        assignments: Mapping[int, Collection[int]],
+        size_bytes: int = 0,
+        write_rate: float = 0.0,
+    ) -> None:
+        """A topic whose replicas are all in sync; `size_bytes` and `write_rate` (bytes/s) are those of a partition."""
+        with self._lock:
+            self._configs[TOPIC, name] = {}
+            for number, replicas in assignments.items():
+                partition = TopicPartition(name, number)
+                hosted = {broker: _Replica(self._emptiest_log_dir(broker)) for broker in replicas}
+                alive = [broker for broker in replicas if self._brokers[broker].alive]
+                leader = alive[0] if alive else NO_LEADER
+                self._partitions[partition] = _Partition(
+                    list(replicas), alive, leader, float(size_bytes), write_rate, hosted
+                )
+
+    def delete_topic(self, name: str) -> None:
+        with self._lock:
+            self._configs.pop((TOPIC, name), None)
+            for partition in [partition for partition in self._partitions if partition.topic == name]:
+                del self._partitions[partition]
+
+    def kill_broker(self, broker: int) -> None:
+        """It leaves every ISR but those where it is the last one, and another in-sync replica leads."""
+        with self._lock:
+            self._brokers[broker].alive = False
+            self._brokers[broker].remembered.clear()
+            for partition in self._partitions.values():
+                if broker in partition.isr and len(partition.isr) > 1:
+                    partition.isr.remove(broker)
+                self._keep_a_leader(partition)
+
+    def start_broker(self, broker: int) -> None:
+        """It comes back with what it had, and catches up."""
+        with self._lock:
+            self._brokers[broker].alive = True
+            for partition in self._partitions.values():
+                self._keep_a_leader(partition)
+
+    def set_config(self, resource: ConfigResource, key: str, value: str | None) -> None:
+        """What another tool does to a configuration."""
+        with self._lock:
+            if value is None:
+                self._configs[resource].pop(key, None)
+            else:
+                self._configs[resource][key] = value
+
+    def advance(self) -> None:
+        """Lets `MS_PER_READ` pass."""
+        with self._lock:
+            self.now_ms += MS_PER_READ
+            self._replicate()
+            self._copy_between_log_dirs()
+            for partition in self._partitions.values():
+                self._complete_reassignment(partition)
+
+    def peek(self) -> ClusterObservation:
+        """Everything as it is, without letting time pass."""
+        with self._lock:
+            alive = [number for number, broker in self._brokers.items() if broker.alive]
+            return ClusterObservation(
+                observed_at_ms=self.now_ms,
+                brokers=self._nodes(),
+                partitions=self._states(None),
+                reassignments=self._reassignments(),
+                log_dirs=tuple(self._log_dir(broker, path) for broker in alive for path in self._log_dirs(broker)),
+                configs={resource: dict(values) for resource, values in self._configs.items()},
+            )
+
+    # KafkaAdmin.
+
+    def describe_cluster(self) -> ClusterDescription:
+        with self._read():
+            return ClusterDescription(self.cluster_id, self._nodes())
+
+    def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
+        with self._read():
+            return self._states(topics)
+
+    def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
+        with self._read():
+            return self._reassignments()
+
+    def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
+        with self._read():
+            alive = [broker for broker in brokers if broker in self._brokers and self._brokers[broker].alive]
+            return tuple(self._log_dir(broker, path) for broker in alive for path in self._log_dirs(broker))
+
+    def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
+        with self._read():
+            return {
+                resource: dict(self._configs[resource])
+                for resource in resources
+                if resource in self._configs and self._answers(resource)
+            }
+
+    def alter_reassignments(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    ) -> dict[TopicPartition, str]:
+        with self._write():
+            refused = {}
+            for name, target in targets.items():
+                error = self._cancel(name) if target is None else self._reassign(name, target)
+                if error:
+                    refused[name] = error
+            return refused
+
+    def alter_replica_log_dirs(
+        self, targets: Mapping[tuple[TopicPartition, int], str]
+    ) -> dict[tuple[TopicPartition, int], str]:
+        with self._write():
+            refused = {}
+            for (name, broker), path in targets.items():
+                error = self._move_to_log_dir(name, broker, path)
+                if error:
+                    refused[name, broker] = error
+            return refused
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, str]:
+        with self._write():
+            refused = {}
+            for name in partitions:
+                partition = self._partitions.get(name)
+                if partition is None:
+                    refused[name] = f"{name} does not exist"
+                elif not self._can_lead(partition, partition.replicas[0]):
+                    refused[name] = f"broker {partition.replicas[0]}, the preferred leader of {name}, is not in sync"
+                else:
+                    partition.leader = partition.replicas[0]
+            return refused
+
+    def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
+        with self._write():
+            for key in (key for values in changes.values() for key in values):
+                if key not in WRITABLE_CONFIGS:
+                    raise InvalidInput(f"config is {key!r}: use one of {', '.join(sorted(WRITABLE_CONFIGS))}")
+            refused = {}
+            for resource, values in changes.items():
+                if resource not in self._configs or not self._answers(resource):
+                    refused[resource] = f"{resource[0].lower()} {resource[1]} does not exist or is not alive"
+                    continue
+                for key, value in values.items():
+                    self.set_config(resource, key, value)
+            return refused
+
+    def close(self) -> None:
+        """Nothing to end: the cluster outlives its clients."""
+
+    # Inside.
+
+    def _read(self) -> threading.RLock:
+        self._require_reachable()
+        self.advance()
+        return self._lock
+
+    def _write(self) -> threading.RLock:
+        self._require_reachable()
+        return self._lock
+
+    def _require_reachable(self) -> None:
+        if not self.reachable:
+            raise ClusterUnavailable(f"cluster {self.cluster_id} did not answer within its deadline")
+
+    def _answers(self, resource: ConfigResource) -> bool:
+        return resource[0] == TOPIC or self._brokers[int(resource[1])].alive
+
+    def _nodes(self) -> dict[int, BrokerNode]:
+        return {
+            number: BrokerNode(number, f"broker{number}", 9092, broker.rack)
+            for number, broker in self._brokers.items()
+            if broker.alive
+        }
+
+    def _states(self, topics: Collection[str] | None) -> dict[TopicPartition, PartitionState]:
+        return {
+            name: PartitionState(partition.leader, tuple(partition.replicas), tuple(partition.isr))
+            for name, partition in self._partitions.items()
+            if topics is None or name.topic in topics
+        }
+
+    def _reassignments(self) -> dict[TopicPartition, Reassignment]:
+        return {
+            name: Reassignment(tuple(partition.replicas), tuple(partition.adding), tuple(partition.removing))
+            for name, partition in self._partitions.items()
+            if partition.in_flight
+        }
+
+    def _log_dirs(self, broker: int) -> tuple[str, ...]:
+        return self._brokers[broker].log_dirs
+
+    def _emptiest_log_dir(self, broker: int) -> str:
+        """Kafka's own choice: the log dir with the fewest replicas."""
+        used = [partition.hosted[broker].path for partition in self._partitions.values() if broker in partition.hosted]
+        return min(self._brokers[broker].log_dirs, key=used.count)
+
+    def _log_dir(self, broker: int, path: str) -> LogDir:
+        hosted = {name: p for name, p in self._partitions.items() if broker in p.hosted}
+        replicas = {
+            name: LogDirReplica(int(p.size - p.hosted[broker].lag), int(p.hosted[broker].lag), is_future=False)
+            for name, p in hosted.items()
+            if p.hosted[broker].path == path
+        }
+        futures = {
+            name: LogDirReplica(int(future.copied), int(p.size - future.copied), is_future=True)
+            for name, p in hosted.items()
+            if (future := p.hosted[broker].future) is not None and future.path == path
+        }
+        return LogDir(broker, path, replicas=replicas, future_replicas=futures)
+
+    def _can_lead(self, partition: _Partition, broker: int) -> bool:
+        return broker in partition.isr and self._brokers[broker].alive
+
+    def _keep_a_leader(self, partition: _Partition) -> None:
+        if partition.leader in partition.replicas and self._can_lead(partition, partition.leader):
+            return
+        able = [broker for broker in partition.replicas if self._can_lead(partition, broker)]
+        partition.leader = able[0] if able else NO_LEADER
+
+    def _reassign(self, name: TopicPartition, target: tuple[int, ...]) -> str:
+        partition = self._partitions.get(name)
+        if partition is None:
+            return f"{name} does not exist"
+        unknown = [broker for broker in target if broker not in self._brokers]
+        if unknown or not target or len(set(target)) != len(target):
+            return f"{list(target)} is no valid assignment of {name}"
+        heading = len(set(partition.replicas) - set(partition.removing))
+        if heading != len(target):
+            return f"the replication factor of {name} would change from {heading} to {len(target)}"
+        present = partition.replicas
+        removing = sorted(set(present) - set(target))
+        adding = sorted(set(target) - set(present))
+        partition.replicas = [*target, *removing]
+        # As in Kafka, an empty list does not replace the one of the reassignment in flight.
+        partition.removing = removing or partition.removing
+        partition.adding = adding or partition.adding
+        for broker in adding:
+            path = self._brokers[broker].remembered.pop(name, None) or self._emptiest_log_dir(broker)
+            partition.hosted[broker] = _Replica(path, lag=partition.size)
+        self._complete_reassignment(partition)
+        return ""
+
+    def _cancel(self, name: TopicPartition) -> str:
+        """The replicas become those of before in the order that the reassignment left them (trap 4)."""
+        partition = self._partitions.get(name)
+        if partition is None:
+            return f"{name} does not exist"
+        kept = [broker for broker in partition.replicas if broker not in partition.adding]
+        if not set(kept) & set(partition.isr):
+            return f"cancelling would leave {name} without an in-sync replica"
+        self._settle(partition, kept)
+        return ""
+
+    def _complete_reassignment(self, partition: _Partition) -> None:
+        """Not while a replica that is being added is to be removed as well: that waits until it is cancelled."""
+        target = [broker for broker in partition.replicas if broker not in partition.removing]
+        in_sync = set(partition.isr) - set(partition.removing)
+        if partition.in_flight and set(target) | set(partition.adding) <= in_sync:
+            self._settle(partition, target)
+
+    def _settle(self, partition: _Partition, replicas: list[int]) -> None:
+        partition.replicas = replicas
+        partition.isr = [broker for broker in partition.isr if broker in replicas]
+        partition.hosted = {broker: replica for broker, replica in partition.hosted.items() if broker in replicas}
+        partition.adding, partition.removing = [], []
+        self._keep_a_leader(partition)
+
+    def _move_to_log_dir(self, name: TopicPartition, broker: int, path: str) -> str:
+        if broker not in self._brokers or not self._brokers[broker].alive:
+            return f"broker {broker} is not available"
+        if path not in self._brokers[broker].log_dirs:
+            return f"broker {broker} has no log dir {path}"
+        partition = self._partitions.get(name)
+        if partition is None or broker not in partition.hosted:
+            self._brokers[broker].remembered[name] = path
+            return f"broker {broker} has no replica of {name}"
+        replica = partition.hosted[broker]
+        if path == replica.path:
+            replica.future = None
+        elif replica.future is None or replica.future.path != path:
+            replica.future = _Future(path)
+        return ""
+
+    # Time passes.
+
+    def _replicate(self) -> None:
+        leader_budget = _Budget(self._configs, _LEADER_RATE)
+        follower_budget = _Budget(self._configs, _FOLLOWER_RATE)
+        for name, partition in self._partitions.items():
+            if partition.leader == NO_LEADER:
+                continue
+            written = partition.write_rate * MS_PER_READ / 1000
+            partition.size += written
+            for broker in set(partition.hosted) - set(partition.isr):
+                partition.hosted[broker].lag += written
+            if self._is_throttled(name, partition.leader, _LEADER_REPLICAS):
+                leader_budget.take(partition.leader, written * (len(partition.isr) - 1))
+        for name, partition in self._partitions.items():
+            if partition.leader != NO_LEADER:
+                for broker in self._out_of_sync(partition):
+                    self._catch_up(name, partition, broker, leader_budget, follower_budget)
+
+    def _out_of_sync(self, partition: _Partition) -> Iterable[int]:
+        return [b for b in partition.replicas if b not in partition.isr and self._brokers[b].alive]
+
+    def _catch_up(
+        self,
+        name: TopicPartition,
+        partition: _Partition,
+        broker: int,
+        leader_budget: _Budget,
+        follower_budget: _Budget,
+    ) -> None:
+        step = float(self.bytes_per_call)
+        throttled_leader = self._is_throttled(name, partition.leader, _LEADER_REPLICAS)
+        throttled_follower = self._is_throttled(name, broker, _FOLLOWER_REPLICAS)
+        if throttled_leader:
+            step = min(step, leader_budget.left(partition.leader))
+        if throttled_follower:
+            step = min(step, follower_budget.left(broker))
+        replica = partition.hosted[broker]
+        step = min(step, replica.lag)
+        replica.lag -= step
+        if throttled_leader:
+            leader_budget.take(partition.leader, step)
+        if throttled_follower:
+            follower_budget.take(broker, step)
+        if replica.lag <= 0:
+            partition.isr.append(broker)
+
+    def _is_throttled(self, name: TopicPartition, broker: int, key: str) -> bool:
+        listed = self._configs[TOPIC, name.topic].get(key, "").split(",")
+        return "*" in listed or f"{name.partition}:{broker}" in listed
+
+    def _copy_between_log_dirs(self) -> None:
+        budget = _Budget(self._configs, _LOG_DIR_RATE)
+        for partition in self._partitions.values():
+            for broker, replica in partition.hosted.items():
+                if replica.future is None or not self._brokers[broker].alive:
+                    continue
+                step = min(float(self.bytes_per_call), budget.left(broker), partition.size - replica.future.copied)
+                budget.take(broker, step)
+                replica.future.copied += step
+                if replica.future.copied >= partition.size:
+                    replica.path, replica.future = replica.future.path, None
+
+
+class _Budget:
+    """The bytes that the brokers' rates leave for one read's time."""
+
+    def __init__(self, configs: Mapping[ConfigResource, Mapping[str, str]], key: str) -> None:
+        self._left = {
+            int(name): int(values[key]) * MS_PER_READ / 1000
+            for (kind, name), values in configs.items()
+            if kind == BROKER and key in values
+        }
+
+    def left(self, broker: int) -> float:
+        return max(self._left.get(broker, float("inf")), 0.0)
+
+    def take(self, broker: int, amount: float) -> None:
+        if broker in self._left:
+            self._left[broker] -= amount

@@ -1,0 +1,199 @@
+"""A cluster in memory, a store in memory and a driver that may die between any two calls: stories are told on these.
+
+The standing invariants are checked after every single call that the driver makes, not only after its ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from guardian.core.executing import ExecutionLimits
+from guardian.core.validating import resolve
+from guardian.executor.driver import Driver
+from guardian.executor.memory import MemoryExecutionStore
+from guardian.kafka.fake import FakeKafka
+from guardian.model.execution import Execution
+from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import TopicPartition
+
+CLUSTER = "live"
+MB = 1_000_000
+WRITES = frozenset(
+    {"alter_reassignments", "alter_replica_log_dirs", "elect_preferred_leaders", "alter_configs", "advance"}
+)
+
+
+class Crash(Exception):
+    """The driver's process died."""
+
+
+class Wire:
+    """Every call of the driver to Kafka and to the store passes here, is counted, and may be its last.
+
+    At call number `die_at` the process dies: before the call reaches its end, or `after` it did. A write to Kafka that
+    dies with `late` calls to go still reaches Kafka, when the next driver has made so many calls.
+    """
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+        self._delayed: list[tuple[int, Callable[[], object]]] = []
+        self.calls = 0
+        self.die_at = -1
+        self.after = False
+        self.late = 0
+
+    def call(self, name: str, function: Callable[..., object], *args: object) -> object:
+        self.calls += 1
+        for due, delayed in [item for item in self._delayed if item[0] <= self.calls]:
+            self._delayed.remove((due, delayed))
+            delayed()
+            self._check()
+        if self.calls == self.die_at:
+            if self.after:
+                function(*args)
+            elif self.late and name in WRITES and name != "advance":
+                self._delayed.append((self.calls + self.late, lambda: function(*args)))
+            self._check()
+            raise Crash(name)
+        answer = function(*args)
+        self._check()
+        return answer
+
+
+class Wired:
+    """An admin or a store, each of whose methods goes over the wire."""
+
+    def __init__(self, wire: Wire, inner: object) -> None:
+        self._wire = wire
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        function = getattr(self._inner, name)
+        return lambda *args: self._wire.call(name, function, *args)
+
+
+class World:
+    """Brokers 1 to `brokers` with two log dirs each (/b1/d0, /b1/d1, ...), all tickets on cluster "live"."""
+
+    def __init__(self, brokers: int = 4, limits: ExecutionLimits | None = None, bytes_per_call: int = MB) -> None:
+        ids = range(1, brokers + 1)
+        log_dirs = {broker: (f"/b{broker}/d0", f"/b{broker}/d1") for broker in ids}
+        self.kafka = FakeKafka({broker: f"rack{broker}" for broker in ids}, log_dirs, bytes_per_call)
+        self.store = MemoryExecutionStore()
+        self.limits = limits or ExecutionLimits()
+        self.wire = Wire(self.check_invariants)
+        self.said: list[str] = []
+        self._in_sync: dict[TopicPartition, int] = {}
+        self._replication_factor: dict[TopicPartition, int] = {}
+        self._configs: Mapping[tuple[str, str], Mapping[str, str]] = {}
+        self.driver = self.new_driver()
+
+    def new_driver(self) -> Driver:
+        """Another process, which knows only the store and Kafka."""
+        store, admin = Wired(self.wire, self.store), Wired(self.wire, self.kafka)
+        self.driver = Driver(store, lambda _: admin, self.limits, now_ms=lambda: self.kafka.now_ms)  # type: ignore[arg-type, return-value]
+        return self.driver
+
+    def ticket(self, *moves: PartitionMove, ticket_id: str = "t-1", throttle: int = 5 * MB) -> World:
+        """An approved ticket with these moves, completed from the cluster as it is now."""
+        now = self.kafka.peek()
+        cluster = self.kafka.describe_cluster()
+        plan = resolve(Plan(CLUSTER, "balance", moves), cluster, now.partitions, now.log_dirs, {})
+        approved = Ticket(ticket_id, CLUSTER, "balance", TicketState.APPROVED, "ann", ticket_id, throttle, 0, 0)
+        self.store.put(approved, plan)
+        self.remember()
+        return self
+
+    def remember(self) -> None:
+        """What is so now must still be so later: in-sync counts, replication factors, configurations."""
+        now = self.kafka.peek()
+        self._in_sync = {tp: len(state.isr) for tp, state in now.partitions.items()}
+        self._replication_factor = {tp: len(state.replicas) for tp, state in now.partitions.items()}
+        self._configs = now.configs
+
+    def check_invariants(self) -> None:
+        now = self.kafka.peek()
+        for tp, state in now.partitions.items():
+            removing = now.reassignments[tp].removing if tp in now.reassignments else ()
+            heading = set(state.replicas) - set(removing)
+            assert len(state.isr) >= self._in_sync[tp], f"{tp} has fewer in-sync replicas than before: {state}"
+            assert len(heading) == self._replication_factor[tp], f"{tp} changed its replication factor: {state}"
+
+    def tick(self, ticks: int = 1) -> World:
+        for _ in range(ticks):
+            self.said = self.driver.tick()
+        return self
+
+    def run(self, max_ticks: int = 400) -> World:
+        """Until no ticket is left to drive; a crashed driver is followed by a new one."""
+        for _ in range(max_ticks):
+            if not self.store.driven_tickets():
+                return self
+            try:
+                self.tick()
+            except Crash:
+                self.new_driver()
+        raise AssertionError(f"not over after {max_ticks} ticks: {self.said}")
+
+    def run_until(self, condition: Callable[[], bool], max_ticks: int = 400) -> World:
+        for _ in range(max_ticks):
+            if condition():
+                return self
+            self.tick()
+        raise AssertionError(f"not so after {max_ticks} ticks: {self.said}")
+
+    def run_until_in_flight(self, *names: str) -> World:
+        """Until Kafka reassigns all of these partitions ("t-0")."""
+        wanted = set(names)
+        return self.run_until(lambda: wanted <= {str(tp) for tp in self.kafka.peek().reassignments})
+
+    def cancel(self, ticket_id: str = "t-1") -> World:
+        ticket, execution = self.store.ticket(ticket_id), self.store.execution(ticket_id)
+        transition = TicketTransition(TicketState.CANCELLING, self.kafka.now_ms, "ann", "cancelled")
+        self.store.advance(ticket_id, ticket.state, transition, None, execution.revision if execution else 0)
+        return self
+
+    def state(self, ticket_id: str = "t-1") -> TicketState:
+        return self.store.ticket(ticket_id).state
+
+    def reason(self, ticket_id: str = "t-1") -> str:
+        return self.store.ticket(ticket_id).history[-1].reason
+
+    def execution(self, ticket_id: str = "t-1") -> Execution:
+        execution = self.store.execution(ticket_id)
+        assert execution is not None
+        return execution
+
+    def config(self, kind: str, name: object, key: str) -> str | None:
+        return self.kafka.peek().configs[kind, str(name)].get(key)
+
+    def leaves_nothing(self) -> World:
+        """Configurations are those of before, and nothing is in flight."""
+        now = self.kafka.peek()
+        assert now.configs == self._configs
+        assert not now.reassignments
+        assert not any(log_dir.future_replicas for log_dir in now.log_dirs)
+        return self
+
+    def is_at(self, move: PartitionMove, placements: tuple[ReplicaPlacement, ...]) -> bool:
+        """Whether Kafka shows the replicas in this order, in these log dirs, the first one leading."""
+        now = self.kafka.peek()
+        state = now.partitions[move.partition]
+        dirs_right = all(p.log_dir in (ANY_LOG_DIR, now.log_dir_of(move.partition, p.broker)) for p in placements)
+        return (
+            dirs_right
+            and state.leader == placements[0].broker
+            and state.replicas == tuple(p.broker for p in placements)
+        )
+
+
+def move(name: str, *target: int | str, rate: float = 0.0) -> PartitionMove:
+    """`move("t-0", 3, "2:/b2/d1")`: partition 0 of t to broker 3, and to that log dir of broker 2."""
+    topic, _, number = name.rpartition("-")
+    return PartitionMove(TopicPartition(topic, int(number)), (), tuple(map(_placement, target)), write_rate=rate)
+
+
+def _placement(text: int | str) -> ReplicaPlacement:
+    broker, _, log_dir = str(text).partition(":")
+    return ReplicaPlacement(int(broker), log_dir or ANY_LOG_DIR)

@@ -1,0 +1,228 @@
+"""The rules of a step that a story does not show: order, slots, what a look at Kafka means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from guardian.core.converging import Aim, Look, Standing, look
+from guardian.core.effects import AlterReassignments, AlterReplicaLogDirs, ElectLeaders
+from guardian.core.executing import ExecutionLimits, begin, step, why_stale
+from guardian.errors import InvalidInput
+from guardian.model.cluster_state import (
+    BrokerNode,
+    ClusterObservation,
+    LogDir,
+    LogDirReplica,
+    PartitionState,
+    Reassignment,
+)
+from guardian.model.execution import TaskState
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import TopicPartition
+
+T0 = TopicPartition("t", 0)
+DIRS = ("/d0", "/d1")
+REPLICA = LogDirReplica(1, 0, is_future=False)
+FUTURE = LogDirReplica(1, 1, is_future=True)
+
+
+def at(*places: int | str) -> tuple[ReplicaPlacement, ...]:
+    split = [str(place).partition(":") for place in places]
+    return tuple(ReplicaPlacement(int(broker), path or "any") for broker, _, path in split)
+
+
+MOVE = PartitionMove(T0, at("1:/d0", "2:/d0"), at("3:/d1", "2:/d0"), size_bytes=10)
+DIR_MOVE = PartitionMove(T0, at("1:/d0", "2:/d0"), at("1:/d1", "2:/d0"), size_bytes=10)
+
+
+def seen(
+    replicas: tuple[int, ...],
+    leader: int = 0,
+    isr: tuple[int, ...] | None = None,
+    dirs: Mapping[int, str] | None = None,
+    futures: Mapping[int, str] | None = None,
+    in_flight: Reassignment | None = None,
+    alive: tuple[int, ...] = (1, 2, 3),
+) -> ClusterObservation:
+    """Partition t-0 as Kafka shows it; replicas lie in /d0 unless `dirs` says else."""
+    where = {broker: "/d0" for broker in replicas if broker in alive} | dict(dirs or {})
+    log_dirs = tuple(
+        LogDir(
+            broker,
+            path,
+            replicas={T0: REPLICA} if where.get(broker) == path else {},
+            future_replicas={T0: FUTURE} if (futures or {}).get(broker) == path else {},
+        )
+        for broker in alive
+        for path in DIRS
+    )
+    state = PartitionState(leader or replicas[0], replicas, replicas if isr is None else isr)
+    brokers = {broker: BrokerNode(broker, "host", 9092) for broker in alive}
+    return ClusterObservation(0, brokers, {T0: state}, {T0: in_flight} if in_flight else {}, log_dirs, {})
+
+
+def there(observation: ClusterObservation, move: PartitionMove = MOVE) -> Look:
+    return look(Aim(move), observation)
+
+
+def back(observation: ClusterObservation, move: PartitionMove = MOVE) -> Look:
+    return look(Aim(move, back=True), observation)
+
+
+OURS = Reassignment((3, 2, 1), (3,), (1,))
+
+
+# One look, on the way there.
+
+
+def test_a_move_tells_the_log_dir_ahead_of_the_reassignment() -> None:
+    found = there(seen((1, 2)))
+    assert found.effects == (AlterReplicaLogDirs({(T0, 3): "/d1"}, ahead=True), AlterReassignments({T0: (3, 2)}))
+    assert found.copies
+
+
+def test_what_is_in_flight_to_the_target_is_awaited_and_not_sent_again() -> None:
+    found = there(seen((3, 2, 1), in_flight=OURS))
+    assert (found.standing, found.effects) == (Standing.WAIT, ())
+
+
+def test_another_tools_reassignment_is_awaited() -> None:
+    found = there(seen((4, 2, 1), in_flight=Reassignment((4, 2, 1), (4,), (1,))))
+    assert found == Look(Standing.WAIT, "waits for another tool's reassignment to [4, 2]")
+
+
+def test_the_order_is_asked_for_without_a_copy() -> None:
+    found = there(seen((2, 3), dirs={3: "/d1"}))
+    assert found.effects == (AlterReassignments({T0: (3, 2)}),)
+    assert not found.copies
+
+
+def test_a_replica_that_landed_in_another_log_dir_is_moved() -> None:
+    assert there(seen((3, 2))).effects == (AlterReplicaLogDirs({(T0, 3): "/d1"}),)
+
+
+def test_replicas_then_log_dirs_then_the_leader() -> None:
+    assert there(seen((3, 2), leader=2, dirs={3: "/d1"})).effects == (ElectLeaders((T0,)),)
+
+
+@pytest.mark.parametrize(
+    ("observation", "detail"),
+    [
+        (seen((3, 2), isr=(2,), dirs={3: "/d1"}), "waits for broker 3 to be in sync"),
+        (seen((3, 2), dirs={3: "/d0"}, futures={3: "/d1"}), "copying to /d1 on broker 3"),
+        (seen((3, 2), dirs={3: "/d1"}, futures={2: "/d1"}), "waits for another tool's copy to /d1 on broker 2"),
+        (seen((3, 2), dirs={3: "/d1", 1: "/d0"}), "waits for the brokers to agree on its replicas"),
+        (seen((1, 2), alive=(1, 2)), "waits for broker 3, which is down"),
+        (seen((3, 2, 1), in_flight=OURS, alive=(1, 2)), "copying to broker 3 (broker 3 is down)"),
+        (seen((3, 2, 1)), "waits for the brokers to agree on its replicas"),
+        (seen((1, 2), leader=-1), "waits for a leader to copy from"),
+    ],
+)
+def test_nothing_counts_as_done_before_all_of_it_is_seen(observation: ClusterObservation, detail: str) -> None:
+    assert there(observation) == Look(Standing.WAIT, detail)
+
+
+def test_it_is_done_when_replicas_order_sync_log_dirs_and_leader_are_right() -> None:
+    assert there(seen((3, 2), dirs={3: "/d1"})).standing is Standing.REACHED
+
+
+def test_replicas_that_the_plan_does_not_know_are_another_tools_work() -> None:
+    assert there(seen((2, 4))) == Look(Standing.TAKEN, "another tool moved it to [2, 4]")
+
+
+def test_a_move_of_another_tool_counts_only_when_the_log_dirs_agree() -> None:
+    assert there(seen((2, 4), dirs={1: "/d0"})).standing is Standing.WAIT
+
+
+def test_a_topic_is_gone_only_when_no_broker_holds_it() -> None:
+    gone = ClusterObservation(0, {}, {}, {}, (), {})
+    assert there(gone) == Look(Standing.GONE, "topic t was deleted")
+    held = ClusterObservation(0, {}, {}, {}, (LogDir(1, "/d0", replicas={T0: REPLICA}),), {})
+    assert there(held).standing is Standing.WAIT
+
+
+# One look, on the way back.
+
+
+def test_what_is_in_flight_is_cancelled() -> None:
+    assert back(seen((3, 2, 1), in_flight=OURS)).effects == (AlterReassignments({T0: None}),)
+
+
+def test_a_reassignment_that_hangs_because_the_original_was_submitted_over_it_is_cancelled() -> None:
+    hangs = Reassignment((1, 2, 3), (3,), (3,))
+    assert back(seen((1, 2, 3), in_flight=hangs)).effects == (AlterReassignments({T0: None}),)
+
+
+def test_the_order_is_restored_after_a_cancel() -> None:
+    """KAFKA.md, trap 4."""
+    assert back(seen((2, 1))).effects == (AlterReassignments({T0: (1, 2)}),)
+
+
+def test_another_tools_reassignment_is_not_cancelled() -> None:
+    assert back(seen((4, 2, 1), in_flight=Reassignment((4, 2, 1), (4,), (1,)))).standing is Standing.WAIT
+
+
+def test_our_copy_between_log_dirs_is_stopped_and_another_tools_is_not() -> None:
+    """KAFKA.md, trap 12."""
+    ours = back(seen((1, 2), futures={1: "/d1"}), DIR_MOVE)
+    assert (ours.effects, ours.copies) == ((AlterReplicaLogDirs({(T0, 1): "/d0"}),), False)
+    assert back(seen((1, 2), futures={2: "/d1"}), DIR_MOVE).standing is Standing.WAIT
+
+
+def test_a_broker_that_is_down_does_not_hold_up_the_way_back() -> None:
+    assert back(seen((1, 2), leader=2, isr=(2,), alive=(2, 3))).standing is Standing.REACHED
+
+
+# The step.
+
+
+def plan(*moves: PartitionMove) -> Plan:
+    return Plan("live", "balance", moves)
+
+
+TICKET = Ticket("t-1", "live", "balance", TicketState.APPROVED, "ann", "h", 0, 0, 0)
+
+
+def test_most_relief_per_byte_comes_first_then_the_name() -> None:
+    def move(name: str, size: int, rate: float) -> PartitionMove:
+        return PartitionMove(TopicPartition(name, 0), at(1), at(2), size_bytes=size, write_rate=rate)
+
+    moves = (move("b", 10, 5.0), move("a", 10, 5.0), move("c", 10, 50.0), move("d", 1, 5.0))
+    tasks = begin(TICKET, plan(*moves)).tasks
+    assert [task.move.partition.topic for task in tasks] == ["c", "d", "a", "b"]
+    assert [task.number for task in tasks] == [1, 2, 3, 4]
+
+
+def test_a_plan_is_stale_when_its_partition_is_elsewhere() -> None:
+    assert why_stale(plan(MOVE), seen((2, 4))) == "t-0 is on [2, 4], the plan expects it on [1, 2]"
+    assert why_stale(plan(MOVE), seen((2, 1))) == ""
+    assert why_stale(plan(MOVE), seen((3, 2))) == ""
+
+
+def test_limits_below_one_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="per_broker_in is 0: use at least 1"):
+        ExecutionLimits(per_broker_in=0)
+
+
+def test_a_refusal_of_kafka_is_in_the_tasks_detail_as_long_as_it_is_asked_again() -> None:
+    execution = begin(TICKET, plan(MOVE))
+    refused = {T0: "broker 3 is full"}
+    found = step(TicketState.RUNNING, execution, seen((1, 2)), ExecutionLimits(), 0, 5, refused)
+    assert found.execution.tasks[0].state is TaskState.RUNNING
+    assert found.execution.tasks[0].detail == "starts to copy to broker 3; Kafka refused it: broker 3 is full"
+    waiting = step(
+        TicketState.RUNNING, found.execution, seen((3, 2, 1), in_flight=OURS), ExecutionLimits(), 0, 6, refused
+    )
+    assert waiting.execution.tasks[0].detail == "copying to broker 3"
+
+
+def test_the_same_observation_gives_the_same_step() -> None:
+    execution = begin(TICKET, plan(MOVE))
+    first = step(TicketState.RUNNING, execution, seen((1, 2)), ExecutionLimits(), 0, 5)
+    again = step(TicketState.RUNNING, execution, seen((1, 2)), ExecutionLimits(), 0, 5)
+    assert first == again
+    after = step(TicketState.RUNNING, first.execution, seen((1, 2)), ExecutionLimits(), 0, 6)
+    assert after.effects == first.effects

@@ -1,0 +1,213 @@
+"""How much the throttle is, on which keys, and that it goes without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.core.throttling import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    LOG_DIR_RATE,
+    Copy,
+    Reconciled,
+    Throttle,
+    explain,
+    reconcile,
+    wanted,
+)
+from guardian.model.cluster_state import ClusterObservation, PartitionState
+from guardian.model.execution import ThrottleIntent
+from guardian.model.topology import TopicPartition
+
+T0 = TopicPartition("t", 0)
+RATE = ConfigKey("BROKER", "1", FOLLOWER_RATE)
+LIST = ConfigKey("TOPIC", "t", LEADER_REPLICAS)
+NOTHING = Throttle()
+
+
+def observed(configs: Mapping[tuple[str, str], Mapping[str, str]], topic_exists: bool = True) -> ClusterObservation:
+    partitions = {T0: PartitionState(1, (1, 2), (1, 2))} if topic_exists else {}
+    return ClusterObservation(0, {}, partitions, {}, (), configs)
+
+
+def on_rate(
+    recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, held: bool = False
+) -> Reconciled:
+    now = Throttle({RATE: rate}) if rate is not None else NOTHING
+    before = Throttle({RATE: 1}) if held else NOTHING
+    values = {FOLLOWER_RATE: present} if present is not None else {}
+    return reconcile(recorded, now, before, observed({("BROKER", "1"): values}))
+
+
+def on_list(recorded: str | None, replaced: str | None, present: str | None, *desired: str) -> Reconciled:
+    intents = (ThrottleIntent(*LIST, recorded, replaced),) if recorded is not None else ()
+    now = Throttle(entries={LIST: frozenset(desired)}) if desired else NOTHING
+    values = {LEADER_REPLICAS: present} if present is not None else {}
+    return reconcile(intents, now, NOTHING, observed({("TOPIC", "t"): values}))
+
+
+def mine(value: str, replaced: str | None = None) -> ThrottleIntent:
+    return ThrottleIntent(*RATE, value, replaced)
+
+
+# How much.
+
+
+def test_the_asked_rate_holds_where_little_is_written() -> None:
+    copy = Copy(T0, 100.0, leader=1, sources=(1, 2), destinations=(3,))
+    assert wanted([copy], 5000).rates == {
+        ConfigKey("BROKER", "1", LEADER_RATE): 5000,
+        ConfigKey("BROKER", "2", LEADER_RATE): 5000,
+        ConfigKey("BROKER", "3", FOLLOWER_RATE): 5000,
+    }
+
+
+def test_the_rate_stays_above_what_the_arriving_replicas_take_in() -> None:
+    """KAFKA.md, trap 16: below it, the move never ends."""
+    copies = [Copy(TopicPartition("t", n), 4000.0, leader=1, sources=(1,), destinations=(3,)) for n in range(2)]
+    assert wanted(copies, 5000).rates[ConfigKey("BROKER", "3", FOLLOWER_RATE)] == 12_000
+
+
+def test_the_leaders_rate_counts_all_followers() -> None:
+    """KAFKA.md, trap 19: in-sync followers are not held back, yet fill the quota."""
+    copy = Copy(T0, 4000.0, leader=1, sources=(1, 2), destinations=(3,))
+    rates = wanted([copy], 5000).rates
+    assert rates[ConfigKey("BROKER", "1", LEADER_RATE)] == 12_000
+    assert rates[ConfigKey("BROKER", "2", LEADER_RATE)] == 5000
+
+
+def test_copies_between_log_dirs_have_a_rate_of_their_own_and_list_nothing() -> None:
+    throttle = wanted([Copy(T0, 8000.0, leader=1, sources=(1, 2), log_dir_brokers=(2,))], 5000)
+    assert throttle.rates == {ConfigKey("BROKER", "2", LOG_DIR_RATE): 12_000}
+    assert throttle.entries == {}
+
+
+def test_exactly_the_moving_replicas_are_listed_on_both_sides() -> None:
+    throttle = wanted([Copy(T0, 0.0, leader=1, sources=(1, 2), destinations=(3,))], 5000)
+    assert throttle.entries == {
+        ConfigKey("TOPIC", "t", LEADER_REPLICAS): frozenset({"0:1", "0:2"}),
+        ConfigKey("TOPIC", "t", FOLLOWER_REPLICAS): frozenset({"0:3"}),
+    }
+
+
+def test_no_rate_asked_means_no_throttle() -> None:
+    assert wanted([Copy(T0, 1.0, leader=1, sources=(1,), destinations=(3,))], 0) == NOTHING
+
+
+def test_the_throttle_explains_itself_in_one_line() -> None:
+    copy = Copy(T0, 4000.0, leader=1, sources=(1,), destinations=(3,))
+    assert explain(wanted([copy], 5000), 5000) == (
+        "throttled to 5000 bytes/s on 2 brokers, raised to 1.5 x what producers write (broker 1: 6000, broker 3: 6000)"
+    )
+    assert explain(NOTHING, 5000) == ""
+
+
+# Rates.
+
+
+def test_a_rate_is_recorded_with_what_it_replaces_before_it_is_set() -> None:
+    found = on_rate((), "777", 5000)
+    assert found.intents == (mine("5000", "777"),)
+    assert found.changes == {RATE: ConfigChange("777", "5000")}
+    assert found.unset == {RATE}
+
+
+def test_a_rate_that_stands_already_is_not_ours() -> None:
+    assert on_rate((), "5000", 5000) == Reconciled((), {}, frozenset(), ())
+
+
+def test_a_rate_that_kafka_shows_needs_nothing_more() -> None:
+    assert on_rate((mine("5000"),), "5000", 5000) == Reconciled((mine("5000"),), {}, frozenset(), ())
+
+
+def test_a_changed_rate_keeps_the_old_one_on_record_until_kafka_shows_the_new_one() -> None:
+    found = on_rate((mine("5000", "777"),), "5000", 6000)
+    assert found.intents == (mine("5000", "777"), mine("6000", "777"))
+    assert found.changes == {RATE: ConfigChange("5000", "6000")}
+    assert not found.unset
+    assert on_rate(found.intents, "6000", 6000).intents == (mine("6000", "777"),)
+
+
+@pytest.mark.parametrize("present", ["5000", "6000"])
+def test_whichever_of_our_rates_stands_is_restored(present: str) -> None:
+    recorded = (mine("5000", "777"), mine("6000", "777"))
+    found = on_rate(recorded, present, None)
+    assert found.changes == {RATE: ConfigChange(present, "777")}
+    assert found.intents == recorded
+    assert on_rate(recorded, "777", None) == Reconciled((), {}, frozenset(), ())
+
+
+def test_a_rate_that_replaced_nothing_is_deleted() -> None:
+    assert on_rate((mine("5000"),), "5000", None).changes == {RATE: ConfigChange("5000", None)}
+
+
+@pytest.mark.parametrize("rate", [5000, None])
+def test_somebody_elses_rate_is_left_alone(rate: int | None) -> None:
+    found = on_rate((mine("5000", "777"),), "42", rate)
+    assert not found.changes
+    assert not found.unset
+    assert "set to 42 by somebody else" in found.notes[0]
+    assert bool(found.intents) is (rate is not None)
+
+
+def test_a_rate_that_was_wanted_a_step_ago_is_not_yet_forgotten() -> None:
+    assert on_rate((mine("5000"),), None, None, held=True).intents == (mine("5000"),)
+    assert on_rate((mine("5000"),), None, None, held=False).intents == ()
+
+
+def test_a_rate_on_a_broker_that_is_down_stays_on_record() -> None:
+    found = reconcile((mine("5000"),), NOTHING, NOTHING, observed({}))
+    assert found.intents == (mine("5000"),)
+    assert "can't be read until it answers" in found.notes[0]
+
+
+# Replica lists.
+
+
+def test_entries_are_added_beside_those_of_others() -> None:
+    found = on_list(None, None, "9:1", "0:2", "0:1")
+    assert found.changes == {LIST: ConfigChange("9:1", "9:1,0:1,0:2")}
+    assert found.intents == (ThrottleIntent(*LIST, "0:1,0:2", "9:1"),)
+    assert found.unset == {LIST}
+
+
+def test_only_our_entries_are_taken_out_again() -> None:
+    """Somebody added 8:1 meanwhile, and 9:1 stood there before."""
+    found = on_list("0:1,0:2", "9:1", "9:1,0:1,0:2,8:1")
+    assert found.changes == {LIST: ConfigChange("9:1,0:1,0:2,8:1", "9:1,8:1")}
+    assert on_list("0:1,0:2", "9:1", "9:1,8:1").intents == ()
+
+
+def test_an_entry_that_stood_there_before_is_not_ours() -> None:
+    found = on_list(None, None, "0:1", "0:1", "0:2")
+    assert found.intents == (ThrottleIntent(*LIST, "0:2", "0:1"),)
+    assert on_list("0:2", "0:1", "0:1,0:2").changes == {LIST: ConfigChange("0:1,0:2", "0:1")}
+
+
+def test_an_entry_stays_on_record_until_kafka_shows_that_it_is_gone() -> None:
+    found = on_list("0:1,1:1", None, "0:1,1:1", "1:1")
+    assert found.changes == {LIST: ConfigChange("0:1,1:1", "1:1")}
+    assert found.intents == (ThrottleIntent(*LIST, "0:1,1:1", None),)
+    assert on_list("0:1,1:1", None, "1:1", "1:1").intents == (ThrottleIntent(*LIST, "1:1", None),)
+
+
+def test_the_last_entry_deletes_the_key() -> None:
+    assert on_list("0:1", None, "0:1").changes == {LIST: ConfigChange("0:1", None)}
+
+
+@pytest.mark.parametrize("desired", [("0:1",), ()])
+def test_a_wildcard_of_somebody_else_is_left_alone(desired: tuple[str, ...]) -> None:
+    found = on_list("0:2", None, "*", *desired)
+    assert (found.intents, found.changes, found.unset) == ((), {}, frozenset())
+    assert "left alone" in found.notes[0]
+
+
+def test_a_deleted_topic_took_its_list_along() -> None:
+    recorded = (ThrottleIntent(*LIST, "0:1", None),)
+    assert reconcile(recorded, NOTHING, NOTHING, observed({}, topic_exists=False)).intents == ()
+    assert reconcile(recorded, NOTHING, NOTHING, observed({}, topic_exists=True)).intents == recorded

@@ -1,0 +1,73 @@
+"""Who may do what to a ticket, and the sentence when not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from guardian.core.ticketing import ApprovalPolicy, approve, cancel, reject, submit
+from guardian.errors import Conflict, InvalidInput
+from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+
+Act = Callable[[Ticket], TicketTransition]
+FOUR_EYES = ApprovalPolicy()
+
+ACTS: dict[str, Act] = {
+    "submit": lambda ticket: submit(ticket, "bob", "", 7),
+    "approve": lambda ticket: approve(ticket, "bob", "", 7, FOUR_EYES),
+    "reject": lambda ticket: reject(ticket, "bob", "", 7),
+    "cancel": lambda ticket: cancel(ticket, "bob", "", 7),
+}
+S = TicketState
+ALLOWED = {
+    ("submit", S.DRAFT): S.PENDING,
+    ("approve", S.PENDING): S.APPROVED,
+    ("reject", S.PENDING): S.REJECTED,
+    ("cancel", S.DRAFT): S.REJECTED,
+    ("cancel", S.PENDING): S.REJECTED,
+    ("cancel", S.APPROVED): S.REJECTED,
+    ("cancel", S.RUNNING): S.CANCELLING,
+    ("cancel", S.PAUSED): S.CANCELLING,
+}
+
+
+def ticket(state: TicketState) -> Ticket:
+    return Ticket("t-1", "live", "balance", state, "ann", "hash", 0, 0, 0)
+
+
+@pytest.mark.parametrize("state", TicketState)
+@pytest.mark.parametrize("act", ACTS)
+def test_an_act_leads_where_the_table_says_or_is_refused(act: str, state: TicketState) -> None:
+    target = ALLOWED.get((act, state))
+    if target is None:
+        with pytest.raises(Conflict, match=f"ticket t-1 is {state.name}: only a"):
+            ACTS[act](ticket(state))
+        return
+    transition = ACTS[act](ticket(state))
+    assert (transition.state, transition.at_ms, transition.actor) == (target, 7, "bob")
+    assert transition.reason
+    assert target in VALID_TRANSITIONS[state]
+
+
+def test_a_succeeded_ticket_that_is_approved_answers_with_the_rule() -> None:
+    with pytest.raises(Conflict, match=r"^ticket t-1 is SUCCEEDED: only a PENDING ticket can be approved$"):
+        approve(ticket(S.SUCCEEDED), "bob", "", 7, FOUR_EYES)
+
+
+def test_the_author_is_not_the_approver() -> None:
+    with pytest.raises(InvalidInput, match="actor is 'ann', the author of ticket t-1: somebody else"):
+        approve(ticket(S.PENDING), "ann", "", 7, FOUR_EYES)
+
+
+def test_the_author_may_approve_where_the_policy_allows_it() -> None:
+    assert approve(ticket(S.PENDING), "ann", "", 7, ApprovalPolicy(author_may_approve=True)).state is S.APPROVED
+
+
+def test_a_given_reason_is_kept() -> None:
+    assert cancel(ticket(S.RUNNING), "bob", "the disk is slow", 7).reason == "the disk is slow"
+
+
+def test_nobody_is_no_actor() -> None:
+    with pytest.raises(InvalidInput, match="actor is empty"):
+        submit(ticket(S.DRAFT), "", "", 7)

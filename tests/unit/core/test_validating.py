@@ -1,0 +1,139 @@
+"""A plan against the live cluster: what is filled in, and one sentence for each thing that can be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from guardian.core.validating import resolve
+from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
+from guardian.model.cluster_state import (
+    BrokerNode,
+    ClusterDescription,
+    LogDir,
+    LogDirReplica,
+    PartitionState,
+    Reassignment,
+)
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.topology import TopicPartition
+
+T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
+DEAD = TopicPartition("on-dead", 0)
+
+
+def log_dir(broker: int, number: int, *replicas: TopicPartition, error: str = "") -> LogDir:
+    held = {partition: LogDirReplica(100 * broker, 0, is_future=False) for partition in replicas}
+    return LogDir(broker, f"/b{broker}/d{number}", error, replicas=held)
+
+
+BROKERS = {broker: BrokerNode(broker, "host", 9092) for broker in (1, 2, 3)}
+PARTITIONS = {
+    T0: PartitionState(1, (1, 2), (1, 2)),
+    T1: PartitionState(2, (2, 3), (2, 3)),
+    T2: PartitionState(3, (1, 3), (1, 3)),
+    DEAD: PartitionState(1, (1, 4), (1,)),
+}
+LOG_DIRS = (
+    log_dir(1, 0, T0, DEAD),
+    log_dir(1, 1, T2),
+    log_dir(2, 0, T0),
+    log_dir(2, 1, T1),
+    log_dir(3, 0, T1, T2),
+    log_dir(3, 1),
+    log_dir(3, 2, error="the log dir is offline"),
+)
+
+
+def placement(text: int | str) -> ReplicaPlacement:
+    broker, _, path = str(text).partition(":")
+    return ReplicaPlacement(int(broker), path or "any")
+
+
+def move(partition: TopicPartition, *target: int | str, original: tuple[int | str, ...] = ()) -> PartitionMove:
+    return PartitionMove(partition, tuple(map(placement, original)), tuple(map(placement, target)))
+
+
+def resolved(
+    *moves: PartitionMove,
+    partitions: Mapping[TopicPartition, PartitionState] = PARTITIONS,
+    log_dirs: tuple[LogDir, ...] = LOG_DIRS,
+    reassignments: Mapping[TopicPartition, Reassignment] | None = None,
+) -> Plan:
+    description = ClusterDescription("id", BROKERS)
+    return resolve(Plan("live", "reassignment", moves), description, partitions, log_dirs, reassignments or {})
+
+
+def test_original_and_size_come_from_the_cluster() -> None:
+    plan = resolved(move(T0, 3, 2))
+    assert plan.moves == (replace(move(T0, 3, 2, original=("1:/b1/d0", "2:/b2/d0")), size_bytes=200),)
+
+
+def test_moves_that_are_already_true_are_dropped() -> None:
+    plan = resolved(move(T0, 1, "2:/b2/d0"), move(T1, 3, 2))
+    assert [m.partition for m in plan.moves] == [T1]
+
+
+def test_the_right_replicas_under_another_leader_are_not_yet_true() -> None:
+    assert [m.partition for m in resolved(move(T2, 1, 3)).moves] == [T2]
+
+
+def test_the_right_broker_with_another_log_dir_is_not_yet_true() -> None:
+    assert [m.log_dir_moves for m in resolved(move(T0, 1, "2:/b2/d1")).moves] == [(placement("2:/b2/d1"),)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (move(T0, 9, 2), "broker 9 of t-0 is not in cluster live: its brokers are 1, 2, 3"),
+        (move(T0, 4, 2), "broker 4 of t-0 is not alive: start it, or choose from 1, 2, 3"),
+        (move(TopicPartition("gone", 0), 1), "topic gone does not exist in cluster live, or is being deleted"),
+        (move(TopicPartition("t", 7), 1), "partition t-7 does not exist in cluster live: topic t has 0 to 2"),
+        (move(T0, 1, 2, 3), "replicas of t-0 would change the replication factor from 2 to 3: give 2 brokers"),
+        (move(T0, "3:/x", 2), "log_dir /x of t-0 is not one of broker 3: its log dirs are /b3/d0, /b3/d1"),
+        (move(T0, "3:/b3/d2", 2), "log_dir /b3/d2 of t-0 is offline on broker 3 .*: choose from /b3/d0, /b3/d1"),
+        (move(T0, 1, 2), "all 1 moves of the plan are already true in cluster live: nothing to do"),
+    ],
+    ids=["unknown broker", "dead broker", "no topic", "no partition", "rf", "no log dir", "offline", "nothing to do"],
+)
+def test_bad_input_is_refused_with_one_sentence(wrong: PartitionMove, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        resolved(wrong)
+
+
+def test_one_bad_move_refuses_the_plan() -> None:
+    with pytest.raises(InvalidInput, match="broker 9"):
+        resolved(move(T1, 3, 2), move(T0, 9, 2))
+
+
+def test_a_plan_without_moves_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="moves of the plan is empty"):
+        resolved()
+
+
+def test_a_partition_that_moves_already_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="t-0 has a reassignment in flight already"):
+        resolved(move(T0, 3, 2), reassignments={T0: Reassignment((3, 1, 2), (3,), (1,))})
+
+
+@pytest.mark.parametrize("original", [(1, 3), (2, 1), ("1:/b1/d1", "2:/b2/d0")], ids=["broker", "order", "log dir"])
+def test_a_plan_made_from_something_else_is_stale(original: tuple[int | str, ...]) -> None:
+    with pytest.raises(Conflict, match=r"the plan is stale: it expects t-0 on .*/b2/d0\]: make a new plan"):
+        resolved(move(T0, 3, 2, original=original))
+
+
+def test_a_plan_made_from_the_cluster_as_it_is_is_fresh() -> None:
+    assert resolved(move(T0, 3, 2, original=("1:/b1/d0", 2))).moves
+
+
+def test_a_live_broker_that_did_not_tell_its_log_dirs_is_waited_for() -> None:
+    silent = tuple(log_dir for log_dir in LOG_DIRS if log_dir.broker != 2)
+    with pytest.raises(ClusterUnavailable, match="broker 2 of cluster live did not tell its log dirs"):
+        resolved(move(T0, 3, 2), log_dirs=silent)
+
+
+def test_a_replica_on_a_dead_broker_can_be_moved_away() -> None:
+    plan = resolved(move(DEAD, 1, 3))
+    assert plan.moves[0].original == (placement("1:/b1/d0"), placement(4))

@@ -1,0 +1,137 @@
+"""The thin edge: what is sent only after it is confirmed, and clusters that don't wait for each other."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from guardian.core.effects import AlterConfigs, AlterReplicaLogDirs, ConfigChange, ConfigKey
+from guardian.core.ticketing import cancel
+from guardian.errors import Conflict, NotFound, Unavailable
+from guardian.executor import driver as driver_module
+from guardian.executor.driver import Driver
+from guardian.executor.memory import MemoryExecutionStore
+from guardian.executor.sending import send
+from guardian.kafka.admin import BROKER, KafkaAdmin
+from guardian.kafka.fake import FakeKafka
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import TopicPartition
+from tests.simulation.world import World, move
+
+T0 = TopicPartition("t", 0)
+RATE = "leader.replication.throttled.rate"
+
+
+def cluster() -> FakeKafka:
+    kafka = FakeKafka({1: "a", 2: "b"}, {1: ("/d0", "/d1"), 2: ("/d0", "/d1")})
+    kafka.create_topic("t", {0: [1]}, 10)
+    return kafka
+
+
+def store_with(*clusters: str) -> MemoryExecutionStore:
+    store = MemoryExecutionStore()
+    for name in clusters:
+        moves = (PartitionMove(T0, (ReplicaPlacement(1),), (ReplicaPlacement(2),)),)
+        ticket = Ticket(f"t-{name}", name, "balance", TicketState.APPROVED, "ann", name, 0, 0, 0)
+        store.put(ticket, Plan(name, "balance", moves))
+    return store
+
+
+def test_a_cluster_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_module, "PATIENCE_S", 0.05)
+    answers = threading.Event()
+    kafka = cluster()
+
+    def admin_for(name: str) -> KafkaAdmin:
+        if name == "hangs":
+            answers.wait(60)
+        return kafka
+
+    store = store_with("hangs", "works")
+    driver = Driver(store, admin_for, now_ms=lambda: 0)
+    try:
+        for _ in range(500):
+            said = driver.tick()
+            if store.ticket("t-works").state is TicketState.SUCCEEDED:
+                break
+        assert store.ticket("t-works").state is TicketState.SUCCEEDED
+        assert store.ticket("t-hangs").state is TicketState.APPROVED
+        assert "cluster hangs has not answered yet: its tickets wait" in said
+    finally:
+        answers.set()
+        driver.close()
+
+
+def test_a_cluster_that_is_not_registered_makes_its_tickets_wait() -> None:
+    def admin_for(name: str) -> KafkaAdmin:
+        raise NotFound(f"cluster {name} is not registered")
+
+    driver = Driver(store_with("gone"), admin_for, now_ms=lambda: 0)
+    assert driver.tick() == ["ticket t-gone waits: cluster gone is not registered"]
+    driver.close()
+
+
+def test_nothing_is_sent_when_the_intent_was_not_stored() -> None:
+    world = World()
+    world.kafka.create_topic("t", {0: [1, 2]}, 10)
+    world.ticket(move("t-0", 3, 2)).tick()
+
+    def refuse(*_: object) -> None:
+        raise Conflict("somebody else was first")
+
+    world.store.advance = refuse  # type: ignore[method-assign, assignment]
+    world.tick(3)
+    assert world.said == ["ticket t-1 waits: somebody else was first"]
+    world.leaves_nothing()
+
+
+def test_nothing_is_sent_when_leadership_is_not_confirmed() -> None:
+    """The throttles are set and the tick that would start the copy finds that another member leads."""
+    world = World()
+    world.kafka.create_topic("t", {0: [1, 2]}, 10)
+    world.ticket(move("t-0", 3, 2)).tick(2)
+
+    def refuse() -> None:
+        raise Unavailable("no majority answered")
+
+    world.store.confirm_leadership = refuse  # type: ignore[method-assign]
+    sent: list[object] = []
+    world.kafka.alter_reassignments = lambda targets: sent.append(targets) or {}  # type: ignore[method-assign, func-returns-value]
+    world.tick(4)
+    assert len(sent) == 1, "one send follows the commit of the new detail; repeats need a barrier"
+    assert world.said == ["ticket t-1 waits: no majority answered"]
+
+
+def test_a_ticket_that_was_cancelled_meanwhile_is_looked_at_again() -> None:
+    world = World()
+    world.kafka.create_topic("t", {0: [1, 2]}, 10)
+    world.ticket(move("t-0", 3, 2)).tick()
+    stale = world.store.driven_tickets()
+    ticket = world.store.ticket("t-1")
+    world.store.advance("t-1", ticket.state, cancel(ticket, "ann", "", 0), None, 1)
+    world.store.driven_tickets = lambda: stale  # type: ignore[method-assign]
+    world.tick()
+    assert "ticket t-1 is CANCELLING at revision 1, expected was RUNNING at 1" in world.said[0]
+    assert not world.kafka.peek().reassignments
+
+
+def test_a_configuration_is_changed_only_from_the_expected_value() -> None:
+    kafka = cluster()
+    kafka.set_config((BROKER, "1"), RATE, "42")
+    keys = {broker: ConfigKey(BROKER, broker, RATE) for broker in ("1", "2", "9")}
+    changes = {key: ConfigChange(None, "5") for key in keys.values()}
+    outcome = send(kafka, AlterConfigs(changes))
+    configs = kafka.peek().configs
+    assert (configs[BROKER, "1"], configs[BROKER, "2"]) == ({RATE: "42"}, {RATE: "5"})
+    assert outcome.notes == (
+        f"{RATE} of broker 1 changed meanwhile and is looked at again",
+        f"{RATE} of broker 9 changed meanwhile and is looked at again",
+    )
+
+
+def test_the_refusal_of_a_log_dir_that_is_told_ahead_is_expected() -> None:
+    kafka = cluster()
+    assert send(kafka, AlterReplicaLogDirs({(T0, 2): "/d1"}, ahead=True)).refusals == {}
+    assert send(kafka, AlterReplicaLogDirs({(T0, 2): "/d1"})).refusals == {T0: "broker 2 has no replica of t-0"}
