@@ -2,6 +2,8 @@
 
     LAKE/<table>/cluster=<name>/hour=<YYYY-MM-DDTHH, UTC>/<member>-<first ms>-<id>.parquet
 
+Of one collection, the row in broker_samples is written last: who lists that table first sees all that belongs to it.
+
 A file is written whole under a name that starts with '.', then renamed: readers (Spark skips such names) see all of it
 or nothing. Counters are stored as they are, as monotonic totals since `broker_started_at_ms`; a rate is the reader's,
 over the window of its choice, and a restart shows as a new `broker_started_at_ms`.

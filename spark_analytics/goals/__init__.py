@@ -1,0 +1,1 @@
+"""What a good placement is: one goal a file. Pure."""

@@ -1,0 +1,1 @@
+"""What is submitted to Spark: one entry a file."""

@@ -1,0 +1,1 @@
+"""The cluster as immutable numpy arrays, and the load on them. Pure."""

@@ -1,0 +1,1 @@
+"""Makers of plans: (model, settings) -> Plan. Pure."""
