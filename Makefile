@@ -53,20 +53,20 @@ contracts: setup
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/pytest -q -m "not integration and not soak"
+	$(BIN)/pytest -q -m "not integration and not soak" --basetemp=build/pytest/unit
 
 check: lint types contracts unit  ## lint, types, import contracts, unit tests: under two minutes
 
 integration: plugin
-	$(BIN)/pytest -m "integration and not soak"
+	$(BIN)/pytest -m "integration and not soak" --basetemp=build/pytest/integration
 
 test: check integration  ## everything CI runs: real brokers, real Spark, real processes
 
 soak: plugin  ## what takes long
-	$(BIN)/pytest -m soak
+	$(BIN)/pytest -m soak --basetemp=build/pytest/soak
 
 demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle
-	$(BIN)/python -m deploy.local.demo $(if $(KILL),--kill)
+	$(BIN)/python -m deploy.demo $(if $(KILL),--kill)
 
 clean:  ## what the targets above made, but for .venv
 	rm -rf build dist deploy/broker-plugin/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

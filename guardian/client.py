@@ -26,6 +26,9 @@ from protos.guardian.v1 import federation_pb2, federation_pb2_grpc, tickets_pb2,
 
 MAX_MESSAGE_BYTES = 64 << 20
 
+# A member that hangs may use up this much of a call's time before another one is asked.
+_ATTEMPT_SHARE = 2 / 3
+
 _Reply = TypeVar("_Reply")
 
 _ERRORS: dict[grpc.StatusCode, type[GuardianError]] = {
@@ -203,7 +206,7 @@ class GuardianClient:
                 if left <= 0:
                     break
                 try:
-                    reply = call(self._channels[endpoint], min(left, max(self._timeout_s / 2, 1.0)))
+                    reply = call(self._channels[endpoint], min(left, self._timeout_s * _ATTEMPT_SHARE))
                 except grpc.RpcError as error:
                     failure = _typed(error)
                     if error.code() not in _TRY_ELSEWHERE:
@@ -213,8 +216,8 @@ class GuardianClient:
                     return reply
             if time.monotonic() + 0.2 >= deadline:
                 raise Unavailable(
-                    f"no Guardian member answered at {', '.join(self._channels)} within {self._timeout_s:g} s"
-                    f"{f': {failure}' if failure else ''}"
+                    f"no Guardian member answered at {', '.join(self._channels)} within {self._timeout_s:g} s "
+                    f"({failure}): check the endpoints, and that `guardian server` runs there"
                 )
             time.sleep(0.2)
 

@@ -23,6 +23,9 @@ from guardian.errors import InvalidInput
 LOCAL_HOME_VARIABLE = "GUARDIAN_LOCAL"
 DEFAULT_LOCAL_HOME = Path(".guardian/local")
 
+# Long enough for the members to elect a new leader, short enough for a person who waits.
+_TIMEOUT_S = 15.0
+
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)B?(?:/s)?")
 _RATE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)")
@@ -52,7 +55,7 @@ ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for the ticket
 def connect(endpoints: str) -> GuardianClient:
     """A client of the members given, or found."""
     found = endpoints.split(",") if endpoints else _local_endpoints() or [DEFAULT_ENDPOINT]
-    return GuardianClient([endpoint.strip() for endpoint in found])
+    return GuardianClient([endpoint.strip() for endpoint in found], timeout_s=_TIMEOUT_S)
 
 
 def actor() -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from guardian.cli.options import (
 from guardian.cli.render import as_dict, human_bytes, print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
-from guardian.model.plan import LoadSummary, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import ANY_LOG_DIR, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spread
 from guardian.wire.plans import plan_to_proto
 
 app = typer.Typer(help="Make plans from the metrics lake.", no_args_is_help=True)
@@ -93,26 +94,33 @@ def _write_files(plan: Plan, out: Path | None, rollback: Path | None) -> None:
 def show_plan(plan: Plan) -> None:
     """Prints the plan's moves, and traffic before and after per broker and log dir."""
     print(f"Cluster {plan.cluster}: {len(plan.moves)} moves, {human_bytes(plan.bytes_to_copy)} to copy. {plan.input}")
+    names = short_log_dirs(
+        [place for move in plan.moves for place in (*move.original, *move.target)]
+        + [ReplicaPlacement(load.broker, load.log_dir) for load in plan.loads if load.log_dir]
+    )
     if plan.moves:
         print_table(
             ("PARTITION", "FROM", "TO", "COPY", "WHY"),
             [
                 (
                     str(move.partition),
-                    _places(move.original),
-                    _places(move.target),
+                    _places(move.original, names),
+                    _places(move.target, names),
                     human_bytes(move.bytes_to_copy) if move.bytes_to_copy else "leader only",
-                    move.reason,
+                    shortened(move.reason, names),
                 )
                 for move in plan.moves
             ],
             right=("COPY",),
         )
-    show_loads(plan.loads)
+    show_loads(plan.loads, names)
 
 
-def show_loads(loads: Sequence[LoadSummary]) -> None:
-    """Prints traffic before and after, and the spread (max/mean - 1), per broker and per log dir."""
+def show_loads(loads: Sequence[LoadSummary], names: Mapping[str, str]) -> None:
+    """Prints traffic before and after, and the spread (max/mean - 1), per broker and per log dir.
+
+    `names` are those that `short_log_dirs` gives.
+    """
     for title, chosen in (
         ("broker", [load for load in loads if not load.log_dir]),
         ("log dir", [load for load in loads if load.log_dir]),
@@ -121,10 +129,10 @@ def show_loads(loads: Sequence[LoadSummary]) -> None:
             continue
         print()
         print_table(
-            (title.upper(), "BEFORE/s", "AFTER/s", "", ""),
+            (title.upper(), "BEFORE/s", "AFTER/s", "BEFORE", "AFTER"),
             [
                 (
-                    f"{load.broker} {load.log_dir}".strip(),
+                    f"{load.broker}:{names.get(load.log_dir, load.log_dir)}" if load.log_dir else str(load.broker),
                     human_bytes(load.before),
                     human_bytes(load.after),
                     _bar(load.before, chosen),
@@ -134,16 +142,29 @@ def show_loads(loads: Sequence[LoadSummary]) -> None:
             ],
             right=("BEFORE/s", "AFTER/s"),
         )
-        print(
-            f"spread over {title}s (max/mean - 1): {spread([load.before for load in chosen]):.2f} -> "
-            f"{spread([load.after for load in chosen]):.2f}"
-        )
+        before, after = spread([load.before for load in chosen]), spread([load.after for load in chosen])
+        print(f"spread over {title}s (max/mean - 1): {before:.2f} -> {after:.2f}")
 
 
-def spread(values: Sequence[float]) -> float:
-    """max/mean - 1: 0 is perfectly even; 0 for no traffic at all."""
-    total = sum(values)
-    return max(values) * len(values) / total - 1 if total > 0 else 0.0
+def short_log_dirs(places: Iterable[ReplicaPlacement]) -> dict[str, str]:
+    """Log dir paths without what all of a broker's have in common: /data/kafka/d1 beside /data/kafka/d2 is d1."""
+    by_broker: dict[int, set[str]] = {}
+    for place in places:
+        if place.log_dir != ANY_LOG_DIR:
+            by_broker.setdefault(place.broker, set()).add(place.log_dir)
+    names: dict[str, str] = {}
+    for paths in by_broker.values():
+        common = os.path.commonpath(paths) if len(paths) > 1 else str(Path(min(paths)).parent)
+        for path in paths:
+            names[path] = os.path.relpath(path, common)
+    return names
+
+
+def shortened(text: str, names: Mapping[str, str]) -> str:
+    """A sentence with its log dirs' short names."""
+    for path in sorted(names, key=len, reverse=True):
+        text = text.replace(path, names[path])
+    return text
 
 
 def _bar(value: float, loads: Sequence[LoadSummary], width: int = 20) -> str:
@@ -151,13 +172,13 @@ def _bar(value: float, loads: Sequence[LoadSummary], width: int = 20) -> str:
     return "█" * round(width * value / highest) if highest > 0 else ""
 
 
-def _places(places: Sequence[ReplicaPlacement]) -> str:
+def _places(places: Sequence[ReplicaPlacement], names: Mapping[str, str]) -> str:
     return ", ".join(
-        str(place.broker) if not place.log_dir.startswith("/") else f"{place.broker}:{Path(place.log_dir).name}"
+        str(place.broker) if place.log_dir == ANY_LOG_DIR else f"{place.broker}:{names[place.log_dir]}"
         for place in places
     )
 
 
-def describe_move(move: PartitionMove) -> str:
+def describe_move(move: PartitionMove, names: Mapping[str, str]) -> str:
     """`[1:d0, 2:d1] -> [3:d0, 2:d1]`"""
-    return f"[{_places(move.original)}] -> [{_places(move.target)}]"
+    return f"[{_places(move.original, names)}] -> [{_places(move.target, names)}]"

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
@@ -31,14 +29,14 @@ def human_time(at_ms: int) -> str:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
     """Prints plain aligned columns; those named in `right` are numbers. Never wraps: a pipe gets whole lines."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    console = Console()
-    console.width = max(console.width, 400)
-    console.print(table, crop=False, overflow="ignore")
+    cells = [tuple(columns), *(tuple(row) for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (
+            set_cell_size("", width - cell_len(cell)) + cell if name in right else set_cell_size(cell, width)
+            for name, cell, width in zip(columns, row, widths, strict=True)
+        )
+        print("  ".join(padded).rstrip())
 
 
 def print_json(value: object) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
-from guardian.cli.plan import describe_move, show_plan
+from guardian.cli.plan import describe_move, short_log_dirs, shortened, show_plan
 from guardian.cli.render import as_dict, human_bytes, human_time, print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
@@ -136,16 +135,17 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
     if execution is None:
         show_plan(plan)
         return
-    print(progress(ticket, execution))
+    names = short_log_dirs(place for move in plan.moves for place in (*move.original, *move.target))
+    print(shortened(progress(ticket, execution), names))
     print_table(
         ("PARTITION", "MOVE", "STATE", "COPY", "DETAIL"),
         [
             (
                 str(task.move.partition),
-                describe_move(task.move),
+                describe_move(task.move, names),
                 task.state.name,
                 human_bytes(task.move.bytes_to_copy),
-                task.detail,
+                shortened(task.detail, names),
             )
             for task in execution.tasks
         ],
@@ -191,8 +191,12 @@ def watch(ticket_id: TicketArgument, endpoints: EndpointsOption = "") -> None:
     """
     said = ""
     with connect(endpoints) as client:
+        names: dict[str, str] = {}
         for ticket, execution in client.watch(ticket_id):
-            line = progress(ticket, execution)
+            if execution and not names:
+                moves = [task.move for task in execution.tasks]
+                names = short_log_dirs(place for move in moves for place in (*move.original, *move.target))
+            line = shortened(progress(ticket, execution), names)
             if line != said:
                 print(f"{human_time(ticket.updated_at_ms)}  {line}", flush=True)
                 said = line
@@ -201,16 +205,16 @@ def watch(ticket_id: TicketArgument, endpoints: EndpointsOption = "") -> None:
 
 
 def progress(ticket: Ticket, execution: Execution | None) -> str:
-    """One line: state, moves and bytes done, and what the last tick did."""
+    """One line: the state, how much is copied, and what the last tick did."""
     if execution is None:
         return f"{ticket.state.name}: {ticket.history[-1].reason if ticket.history else ''}"
-    states = Counter(task.state for task in execution.tasks)
-    copied = sum(task.move.bytes_to_copy for task in execution.tasks if task.state is TaskState.DONE)
-    counts = ", ".join(f"{states[state]} {state.name.lower()}" for state in TaskState if states[state])
-    return (
-        f"{ticket.state.name}: {len(execution.tasks)} moves: {counts}; "
-        f"{human_bytes(copied)} of {human_bytes(ticket.bytes_to_copy)} copied. {execution.note}"
-    ).rstrip()
+    return f"{ticket.state.name}, {copied(ticket, execution)}: {execution.note}"
+
+
+def copied(ticket: Ticket, execution: Execution) -> str:
+    """Bytes of the moves that are done, of all."""
+    done = sum(task.move.bytes_to_copy for task in execution.tasks if task.state is TaskState.DONE)
+    return f"{human_bytes(done)} of {human_bytes(ticket.bytes_to_copy)} copied"
 
 
 def _say(ticket: Ticket) -> None:

@@ -102,12 +102,20 @@ def explain(throttle: Throttle, asked: int) -> str:
     """One line for people; empty when nothing is throttled."""
     if not throttle.rates:
         return ""
-    raised = [f"broker {key.resource_name}: {rate}" for key, rate in sorted(throttle.rates.items()) if rate > asked]
+    raised = [
+        f"broker {key.resource_name}: {_megabytes(rate)}"
+        for key, rate in sorted(throttle.rates.items())
+        if rate > asked
+    ]
     brokers = len({key.resource_name for key in throttle.rates})
-    line = f"throttled to {asked} bytes/s on {brokers} brokers"
+    line = f"throttled to {_megabytes(asked)} on {brokers} {'broker' if brokers == 1 else 'brokers'}"
     if raised:
         line += f", raised to {HEADROOM} x what producers write ({', '.join(dict.fromkeys(raised))})"
     return line
+
+
+def _megabytes(rate: int) -> str:
+    return f"{rate / 1e6:g} MB/s"
 
 
 def reconcile(

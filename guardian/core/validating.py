@@ -154,22 +154,21 @@ def _is_true(move: PartitionMove, present: tuple[ReplicaPlacement, ...], state: 
 
 
 def _check_fresh(move: PartitionMove, present: tuple[ReplicaPlacement, ...]) -> None:
-    """What the plan was made from must still be so; a log dir is compared where both sides know it."""
+    """What the plan was made from must still be so. The order of replicas is Kafka's alone: metrics don't tell it.
+
+    A log dir is compared where both sides know it.
+    """
     if not move.original:
         return
-    brokers = tuple(replica.broker for replica in present)
-    if move.original_brokers != brokers or not _dirs_agree(move.original, present):
+    expected = {replica.broker: replica.log_dir for replica in move.original}
+    found = {replica.broker: replica.log_dir for replica in present}
+    if expected.keys() != found.keys() or not all(
+        ANY_LOG_DIR in (expected[broker], found[broker]) or expected[broker] == found[broker] for broker in expected
+    ):
         raise Conflict(
             f"the plan is stale: it expects {move.partition} on {_named(move.original)}, and the cluster has it on "
             f"{_named(present)}: make a new plan"
         )
-
-
-def _dirs_agree(one: tuple[ReplicaPlacement, ...], other: tuple[ReplicaPlacement, ...]) -> bool:
-    return all(
-        ANY_LOG_DIR in (mine.log_dir, theirs.log_dir) or mine.log_dir == theirs.log_dir
-        for mine, theirs in zip(one, other, strict=True)
-    )
 
 
 def _named(placements: tuple[ReplicaPlacement, ...]) -> str:

@@ -37,7 +37,10 @@ class KafkaAdmin(Protocol):
         """The cluster id and the live (unfenced) brokers."""
 
     def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
-        """The partitions of the topics (None: of all); a topic that does not exist is left out."""
+        """The partitions of the topics (None: of all); a topic that does not exist is left out.
+
+        Brokers lag behind one another: poll for a change that you made, never trust one read (KAFKA.md, trap 9).
+        """
 
     def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
         """Every reassignment in flight on the cluster, whoever started it."""
@@ -48,6 +51,8 @@ class KafkaAdmin(Protocol):
         """Starts reassignments, or cancels them (None). Never changes a replication factor.
 
         Returns the partitions that were refused, with the reason. Cancelling where nothing is in flight is no error.
+        A cancelled partition has its replicas back, but in the order that the reassignment left: who wants the
+        original order submits it again, which copies nothing (KAFKA.md, trap 4).
         """
 
     def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
@@ -68,7 +73,7 @@ class KafkaAdmin(Protocol):
     def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
         """The dynamic configuration set on exactly these resources, without defaults and static values.
 
-        A topic or broker that does not exist is left out.
+        A topic or broker that does not exist is left out, and so is a broker that does not answer in time.
         """
 
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:

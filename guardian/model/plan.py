@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guardian.errors import InvalidInput
@@ -88,6 +89,12 @@ class LoadSummary:
     log_dir: str
     before: float
     after: float
+
+
+def spread(loads: Sequence[float]) -> float:
+    """max/mean - 1: 0 when even, 1 when the busiest has twice its share; 0 when there is no load at all."""
+    total = sum(loads)
+    return max(loads) * len(loads) / total - 1 if total > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

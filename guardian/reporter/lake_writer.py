@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import structlog
 
 from guardian.reporter.ingest import Rows
-from spark_analytics.lake.schema import directory_of, hour_of
+from spark_analytics.lake.schema import BROKER_SAMPLES, directory_of, hour_of
 
 _LOG = structlog.get_logger(__name__)
 _MAX_BUFFERED_ROWS = 2_000_000
@@ -86,15 +86,26 @@ class LakeWriter:
         return self._buffers.setdefault(key, _Buffer(self._clock())).tables
 
     def _flush(self, due: Callable[[_Buffer], bool]) -> None:
-        """Writing happens outside the lock: a slow lake holds up nobody who only brings rows."""
+        """Writing happens outside the lock: a slow lake holds up nobody who only brings rows.
+
+        All tables of a cluster are written together, broker_samples last: a broker's row says that the rest of its
+        collection is in the lake.
+        """
         with self._lock:
-            taken = {key: self._buffers.pop(key) for key in list(self._buffers) if due(self._buffers[key])}
+            clusters = {key.cluster for key, buffer in self._buffers.items() if due(buffer)}
+            keys = sorted(self._buffers, key=lambda key: key.table == BROKER_SAMPLES)
+            taken = {key: self._buffers.pop(key) for key in keys if key.cluster in clusters}
+        failed: set[str] = set()
         for key, buffer in taken.items():
+            if key.cluster in failed:
+                self._take_back(key, buffer)
+                continue
             try:
                 self._write_file(key, pa.concat_tables(buffer.tables))
             except (OSError, pa.ArrowException) as error:
                 _LOG.error("rows can't be written to the lake", table=key.table, cluster=key.cluster, error=str(error))
                 self._take_back(key, buffer)
+                failed.add(key.cluster)
 
     def _take_back(self, key: _FileKey, buffer: _Buffer) -> None:
         with self._lock:

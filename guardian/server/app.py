@@ -39,7 +39,7 @@ from guardian.server.loop import LeaderLoop
 from guardian.server.store import ReplicatedStore, now_ms
 from guardian.server.tickets import TicketsServicer
 from guardian.tiering.servicer import TieringServicer
-from metastore.rocksdb import RocksStore
+from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import (
     federation_pb2,
@@ -49,6 +49,7 @@ from protos.guardian.v1 import (
     tiering_pb2,
     tiering_pb2_grpc,
 )
+from raft.errors import CannotStart
 from raft.replica import SyncObjReplica
 
 _log = structlog.get_logger(__name__)
@@ -59,6 +60,7 @@ _SERVICES = (
     tiering_pb2.DESCRIPTOR.services_by_name["Tiering"].full_name,
 )
 _RPC_THREADS = 32  # each open watch stream holds one
+_RPC_KAFKA_TIMEOUT_S = 6.0
 _GRACE_S = 2.0
 
 
@@ -78,15 +80,18 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     """Starts every part and registers its end with `stack`; raises InvalidInput when a port or folder is taken."""
     config.data.mkdir(parents=True, exist_ok=True)
     _lock(config.data, stack)
-    state_machine = MetastoreStateMachine(RocksStore(config.data / "store"))
-    replica = SyncObjReplica(config.name, config.raft, config.peers, state_machine, config.data / "raft")
+    state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
+    try:
+        replica = SyncObjReplica(config.name, config.raft, config.peers, state_machine, config.data / "raft")
+    except CannotStart as error:
+        raise InvalidInput(str(error)) from None
     stack.callback(replica.close)
     store = ReplicatedStore(replica, state_machine, now_ms)
 
     collector = Collector(
         config.name,
         LakeWriter(config.lake, config.name, config.collect.flush_s),
-        store.local_views.clusters,
+        lambda: store.read_local().clusters(),
         lambda: store.status().live_members,
         config.collect.interval_s,
         config.collect.timeout_s,
@@ -94,9 +99,10 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     collector.start()
     stack.callback(collector.stop)
 
-    admins = ClusterAdmins(store.local_views.cluster, _connect)
+    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect)
     stack.callback(admins.close)
     driver = Driver(ReplicatedExecutionStore(store), admins, now_ms=now_ms)
+    stack.callback(driver.close)
     loop = LeaderLoop(store.is_leader, driver.tick, config.execute.tick_s)
     loop.start()
     stack.callback(loop.stop)
@@ -120,13 +126,13 @@ def _start_grpc(config: ServerConfig, store: ReplicatedStore, collector: Collect
         ],
     )
     federation_pb2_grpc.add_FederationServicer_to_server(
-        FederationServicer(store, _connect, collector.collects, config.lake), server
+        FederationServicer(store, _connect_for_rpc, collector.collects, config.lake), server
     )
     # Guardian listens on loopback only as long as it has no TLS: whoever reaches it owns the machine.
     policy = ApprovalPolicy(author_may_approve=True)
-    admin_for = connect_by_name(store.local_views.cluster, _connect)
+    admin_for = connect_by_name(lambda name: store.read_local().cluster(name), _connect_for_rpc)
     tickets_pb2_grpc.add_TicketsServicer_to_server(TicketsServicer(store, admin_for, policy, now_ms), server)
-    tiering_pb2_grpc.add_TieringServicer_to_server(TieringServicer(store), server)
+    tiering_pb2_grpc.add_TieringServicer_to_server(TieringServicer(store, now_ms), server)
     servicer = health.HealthServicer()
     for service in ("", *_SERVICES):
         servicer.set(service, health_pb2.HealthCheckResponse.SERVING)
@@ -142,6 +148,11 @@ def _start_grpc(config: ServerConfig, store: ReplicatedStore, collector: Collect
 
 def _connect(cluster: Cluster) -> KafkaAdmin:
     return KafkaControl(cluster)
+
+
+def _connect_for_rpc(cluster: Cluster) -> KafkaAdmin:
+    """Somebody waits: a cluster that is down must be said so before the client gives up."""
+    return KafkaControl(cluster, timeout_s=_RPC_KAFKA_TIMEOUT_S)
 
 
 def _not_ready(store: ReplicatedStore) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import grpc
 
@@ -16,10 +16,10 @@ _STATUS: dict[type[GuardianError], grpc.StatusCode] = {
     ClusterUnavailable: grpc.StatusCode.FAILED_PRECONDITION,
 }
 
-_Handler = grpc.RpcMethodHandler[Any, Any]
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
-class ErrorInterceptor(grpc.ServerInterceptor[Any, Any]):
+class ErrorInterceptor(grpc.ServerInterceptor):
     """Answers a GuardianError with its sentence and the status code that tells the client what to do."""
 
     def intercept_service(

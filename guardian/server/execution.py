@@ -19,14 +19,13 @@ class ReplicatedExecutionStore:
 
     def driven_tickets(self) -> Sequence[Ticket]:
         """Tickets that the executor has work on, oldest first."""
-        driven = [ticket for ticket in self._store.read().tickets() if ticket.state.is_driven]
-        return sorted(driven, key=lambda ticket: (ticket.created_at_ms, ticket.id))
+        return self._store.read().driven_tickets()
 
     def execution(self, ticket_id: str) -> Execution | None:
-        return self._store.local_views.execution(ticket_id)
+        return self._store.read_local().execution(ticket_id)
 
     def plan(self, plan_hash: str) -> Plan:
-        plan = self._store.local_views.plan(plan_hash)
+        plan = self._store.read_local().plan(plan_hash)
         if plan is None:
             raise NotFound(f"plan {plan_hash!r} is not stored")
         return plan

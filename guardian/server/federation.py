@@ -50,7 +50,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         views = self._store.read()
         if views.cluster(request.name) is None:
             raise NotFound(f"cluster {request.name!r} is not registered: see `guardian cluster list`")
-        open_tickets = [t.id for t in views.tickets() if t.cluster == request.name and not t.state.is_over]
+        open_tickets = [ticket.id for ticket in views.tickets(request.name) if not ticket.state.is_over]
         if open_tickets:
             raise Conflict(
                 f"cluster {request.name} has open tickets: cancel {', '.join(open_tickets)} first, and wait for its end"

@@ -30,7 +30,7 @@ class MemberMetrics:
         yield _gauge("guardian_raft_live_members", "Members connected, this one included.", len(status.live_members))
         yield _gauge("guardian_collected_brokers", "Brokers in this member's share.", len(self._collects()))
         tickets = GaugeMetricFamily("guardian_tickets", "Tickets by state.", labels=["state"])
-        states = [ticket.state for ticket in self._store.local_views.tickets()]
+        states = [ticket.state for ticket in self._store.read_local().tickets()]
         for state in TicketState:
             tickets.add_metric([state.name], states.count(state))
         yield tickets

@@ -40,7 +40,6 @@ class ReplicatedStore:
     def __init__(self, replica: Replica, state_machine: MetastoreStateMachine, now_ms: Callable[[], int]) -> None:
         self._replica = replica
         self._state_machine = state_machine
-        self._views = Views(state_machine.store)
         self._now_ms = now_ms
 
     def status(self) -> ReplicaStatus:
@@ -68,18 +67,17 @@ class ReplicatedStore:
         self.propose(records_pb2.Command(barrier=records_pb2.Barrier()), timeout_s)
 
     def read(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> Views:
-        """Linearizable views."""
+        """A linearizable view: it holds all that was acknowledged before the call."""
         self.barrier(timeout_s)
-        return self._views
+        return self._state_machine.read()
 
-    @property
-    def local_views(self) -> Views:
-        """Views of this member as it is: possibly behind. For metrics, metadata of collectors and watch streams."""
-        return self._views
+    def read_local(self) -> Views:
+        """This member as it is, possibly behind: for its own metrics, its collector and watch streams."""
+        return self._state_machine.read()
 
-    def wait_for_change(self, after_version: int, timeout_s: float) -> int:
-        """Waits until more was applied here than at `after_version`, or the timeout; returns the version now."""
-        return self._state_machine.wait_for_change(after_version, timeout_s)
+    def wait_for_change(self, after_index: int, timeout_s: float) -> None:
+        """Returns once a command after `after_index` is applied here, or the time is up."""
+        self._state_machine.wait_for_change(after_index, timeout_s)
 
     def put_cluster(self, cluster: federation_pb2.Cluster) -> None:
         self.propose(records_pb2.Command(put_cluster=records_pb2.PutCluster(cluster=cluster)))
@@ -91,7 +89,7 @@ class ReplicatedStore:
         """Stores a plan in chunks and returns its hash; a plan that is there already costs a read only."""
         serialized = plan_to_bytes(plan)
         content_hash = plan_hash(serialized)
-        if self.read().plan(content_hash) is not None:
+        if self.read().has_plan(content_hash):
             return content_hash
         compressed = zlib.compress(serialized)
         chunks = [compressed[start : start + PLAN_CHUNK_BYTES] for start in range(0, len(compressed), PLAN_CHUNK_BYTES)]

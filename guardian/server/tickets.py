@@ -101,17 +101,17 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         return _detail(*self._find(request.ticket_id))
 
     def ListTickets(self, request: pb.ListTicketsRequest, context: grpc.ServicerContext) -> pb.ListTicketsReply:
-        tickets = [t for t in self._store.read().tickets() if request.cluster in ("", t.cluster)]
-        tickets.sort(key=lambda ticket: (-ticket.created_at_ms, ticket.id))
+        tickets = self._store.read().tickets(request.cluster or None)
         return pb.ListTicketsReply(tickets=[ticket_to_proto(ticket) for ticket in tickets])
 
     def WatchTicket(self, request: pb.GetTicketRequest, context: grpc.ServicerContext) -> Iterator[pb.TicketDetail]:
-        ticket, execution = self._find(request.ticket_id)
+        views = self._store.read()
+        ticket, execution = _lookup(views, request.ticket_id)
         yield _detail(ticket, execution)
-        version = 0
         while context.is_active() and not ticket.state.is_over:
-            version = self._store.wait_for_change(version, _WATCH_POLL_S)
-            newest = _lookup(self._store.local_views, request.ticket_id)
+            self._store.wait_for_change(views.applied_index, _WATCH_POLL_S)
+            views = self._store.read_local()
+            newest = _lookup(views, request.ticket_id)
             if newest != (ticket, execution):
                 ticket, execution = newest
                 yield _detail(ticket, execution)
@@ -132,11 +132,11 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def _made_with(self, idempotency_key: str) -> pb.CreateTicketReply | None:
         """A retry must not be checked again: by now the cluster may be moving because of the ticket itself."""
         views = self._store.read()
-        for ticket in views.tickets():
-            if ticket.idempotency_key == idempotency_key:
-                plan = views.plan(ticket.plan_hash)
-                return pb.CreateTicketReply(ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan else None)
-        return None
+        ticket = views.ticket_by_idempotency_key(idempotency_key)
+        if ticket is None:
+            return None
+        plan = views.plan(ticket.plan_hash)
+        return pb.CreateTicketReply(ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan else None)
 
     def _resolved(self, plan: Plan) -> Plan:
         """The plan with its originals filled in from the live cluster; raises InvalidInput or Conflict."""

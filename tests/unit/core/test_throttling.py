@@ -102,7 +102,8 @@ def test_no_rate_asked_means_no_throttle() -> None:
 def test_the_throttle_explains_itself_in_one_line() -> None:
     copy = Copy(T0, 4000.0, leader=1, sources=(1,), destinations=(3,))
     assert explain(wanted([copy], 5000), 5000) == (
-        "throttled to 5000 bytes/s on 2 brokers, raised to 1.5 x what producers write (broker 1: 6000, broker 3: 6000)"
+        "throttled to 0.005 MB/s on 2 brokers, raised to 1.5 x what producers write "
+        "(broker 1: 0.006 MB/s, broker 3: 0.006 MB/s)"
     )
     assert explain(NOTHING, 5000) == ""
 

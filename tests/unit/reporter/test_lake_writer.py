@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from guardian.model.topology import Broker
 from guardian.reporter.ingest import failed_collection
 from guardian.reporter.lake_writer import LakeWriter
-from spark_analytics.lake.schema import BROKER_SAMPLES, TABLES, hour_of
+from spark_analytics.lake.schema import BROKER_SAMPLES, LOG_DIR_SAMPLES, TABLES, hour_of
 
 AT_MS = 1_790_000_000_000
 HOUR_MS = 3_600_000
@@ -83,6 +84,43 @@ def test_a_url_is_a_lake_as_well(tmp_path: Path) -> None:
     write(lake, "a")
     lake.close()
     assert errors(tmp_path) == ["a"]
+
+
+def test_a_brokers_row_is_written_after_the_rest_of_its_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = LakeWriter(str(tmp_path), "m1")
+    log_dirs = pa.Table.from_pylist(
+        [
+            {
+                "at_ms": AT_MS,
+                "broker": 1,
+                "log_dir": "/d",
+                "disk": "",
+                "total_bytes": 1,
+                "usable_bytes": 1,
+                "offline": False,
+            }
+        ],
+        schema=TABLES[LOG_DIR_SAMPLES],
+    )
+    written: list[str] = []
+    fails = True
+
+    def write_table(rows: pa.Table, path: str, **_: object) -> None:
+        table = Path(path).relative_to(tmp_path).parts[0]
+        if fails and table == LOG_DIR_SAMPLES:
+            raise OSError("no space left")
+        written.append(table)
+        Path(path).touch()
+
+    monkeypatch.setattr(pq, "write_table", write_table)
+    lake.write("live", {**failed_collection(BROKER, AT_MS, ""), LOG_DIR_SAMPLES: log_dirs})
+    lake.flush()
+    assert written == []
+    fails = False
+    lake.flush()
+    assert written == [LOG_DIR_SAMPLES, BROKER_SAMPLES]
 
 
 def test_no_rows_make_no_file(tmp_path: Path) -> None:

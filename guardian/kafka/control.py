@@ -1,0 +1,717 @@
+"""KafkaAdmin over kafka-python: the only module that imports `kafka`.
+
+Each call is one coroutine on kafka-python's IO thread, while the calling thread holds the clock: when the deadline
+passes, the caller goes on with one sentence and the connections are thrown away. Whatever fails in passing (a broker
+that has gone, a controller that has moved, stale metadata) is asked again of another broker within the deadline; all
+requests are idempotent.
+
+kafka-python's own admin client is left aside for the layer below it: that client hides a refused login behind a
+time-out, asks brokers one after the other, and can't send the guard against changes of the replication factor.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import kafka.errors as kafka_errors
+from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.net.connection import KafkaConnection
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
+    DescribeClusterRequest,
+    DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    ElectionType,
+    ElectLeadersRequest,
+    IncrementalAlterConfigsRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka.protocol.metadata import MetadataRequest
+
+from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
+from guardian.kafka.credentials import read_password, require_ca_file
+from guardian.model.cluster_state import (
+    BrokerNode,
+    ClusterDescription,
+    LogDir,
+    LogDirReplica,
+    PartitionState,
+    Reassignment,
+)
+from guardian.model.topology import Cluster, ClusterSecurity, TopicPartition
+
+# kafka-python logs each failed attempt; without a handler Python would print that to stderr, beside our one sentence.
+logging.getLogger("kafka").addHandler(logging.NullHandler())
+
+_METADATA_MAX_AGE_MS = 10_000
+_RECONNECT_BACKOFF_MAX_MS = 250
+_PAUSE_S = 0.1
+_JOIN_S = 2.0
+
+_NO_ERROR = 0
+_UNKNOWN_TOPIC = 3
+_INVALID_TOPIC = 17
+_ELECTION_NOT_NEEDED = 84
+_NO_REASSIGNMENT_IN_PROGRESS = 85
+
+_RESOURCE_TYPES = {TOPIC: 2, BROKER: 4}
+_DYNAMIC_SOURCES = {TOPIC: 1, BROKER: 2}  # set on that very resource; 3 is the cluster-wide default of brokers
+_SET, _DELETE = 0, 1
+
+_ERRNO = re.compile(r"(\d+) E[A-Z]+")
+
+T = TypeVar("T")
+
+
+class KafkaControl:
+    """KafkaAdmin on a real KRaft cluster. Connects at the first call; one thread at a time may use it.
+
+    Raises, from every call, ClusterUnavailable when the cluster can't be reached in time or refuses us, and
+    InvalidInput when the password or CA file can't be read. After such an error the next call connects anew from the
+    bootstrap endpoints and reads the files again.
+    """
+
+    def __init__(self, cluster: Cluster, timeout_s: float = 10.0) -> None:
+        self._cluster = cluster
+        self._timeout_s = timeout_s
+        self._wire: _Wire | None = None
+        self._closed = False
+
+    def describe_cluster(self) -> ClusterDescription:
+        response = self._call(lambda session: session.ask_any(DescribeClusterRequest))
+        return ClusterDescription(
+            response.cluster_id,
+            {
+                broker.broker_id: BrokerNode(broker.broker_id, broker.host, broker.port, broker.rack or "")
+                for broker in response.brokers
+            },
+        )
+
+    def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
+        async def ask(session: _Session) -> dict[TopicPartition, PartitionState]:
+            if topics is None:
+                return _merged(_read_topics(await session.ask_any(lambda: _metadata_request(None))))
+            return _merged(await session.ask_until_known(topics, _metadata_request, _read_topics))
+
+        return self._call(ask)
+
+    def partitions_seen_by(self, broker: int, topics: Collection[str]) -> dict[TopicPartition, PartitionState] | None:
+        """What one broker says of these topics, right or stale; None when it does not answer."""
+
+        async def ask(session: _Session) -> dict[TopicPartition, PartitionState] | None:
+            answers, _ = await session.ask_each([broker], lambda _: _metadata_request(topics))
+            return _merged(_read_topics(answers[broker])) if broker in answers else None
+
+        return self._call(ask)
+
+    def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
+        response = self._call(
+            lambda session: session.ask_any(
+                lambda: ListPartitionReassignmentsRequest(timeout_ms=session.attempt_ms, topics=None)
+            )
+        )
+        return {
+            TopicPartition(topic.name, partition.partition_index): Reassignment(
+                tuple(partition.replicas), tuple(partition.adding_replicas), tuple(partition.removing_replicas)
+            )
+            for topic in response.topics
+            for partition in topic.partitions
+        }
+
+    def alter_reassignments(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    ) -> dict[TopicPartition, str]:
+        if not targets:
+            return {}
+        try:
+            return self._alter_reassignments(targets, guarded=True)
+        except _GuardMissing:
+            refused = replication_factor_changes(
+                targets, self.describe_partitions({tp.topic for tp in targets}), self.list_reassignments()
+            )
+            allowed = {tp: replicas for tp, replicas in targets.items() if tp not in refused}
+            return refused | (self._alter_reassignments(allowed, guarded=False) if allowed else {})
+
+    def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
+        answers, _ = self._call(
+            lambda session: session.ask_each(brokers, lambda _: DescribeLogDirsRequest(topics=None))
+        )
+        return tuple(
+            _read_log_dir(broker, result) for broker, response in sorted(answers.items()) for result in response.results
+        )
+
+    def alter_replica_log_dirs(
+        self, targets: Mapping[tuple[TopicPartition, int], str]
+    ) -> dict[tuple[TopicPartition, int], str]:
+        by_broker: dict[int, dict[str, list[TopicPartition]]] = defaultdict(lambda: defaultdict(list))
+        for (partition, broker), log_dir in targets.items():
+            by_broker[broker][log_dir].append(partition)
+        answers, failures = self._call(
+            lambda session: session.ask_each(
+                by_broker.keys(),
+                lambda broker: AlterReplicaLogDirsRequest(
+                    dirs=[(log_dir, _by_topic(partitions)) for log_dir, partitions in by_broker[broker].items()]
+                ),
+            )
+        )
+        refused = {
+            (TopicPartition(topic.topic_name, partition.partition_index), broker): _reason(partition.error_code)
+            for broker, response in answers.items()
+            for topic in response.results
+            for partition in topic.partitions
+            if partition.error_code != _NO_ERROR
+        }
+        silent = {key: _no_answer(key[1], failures[key[1]]) for key in targets if key[1] in failures}
+        return refused | silent
+
+    def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, str]:
+        if not partitions:
+            return {}
+        response = self._call(
+            lambda session: session.ask_any(
+                lambda: ElectLeadersRequest(
+                    election_type=ElectionType.PREFERRED,
+                    topic_partitions=_by_topic(partitions),
+                    timeout_ms=session.attempt_ms,
+                )
+            )
+        )
+        return {
+            TopicPartition(topic.topic, result.partition_id): _reason(result.error_code, result.error_message)
+            for topic in response.replica_election_results
+            for result in topic.partition_result
+            if result.error_code not in (_NO_ERROR, _ELECTION_NOT_NEEDED)
+        }
+
+    def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
+        brokers = {_broker_id(name) for kind, name in resources if _require_kind(kind) == BROKER}
+        topics = {name for kind, name in resources if kind == TOPIC}
+
+        async def ask(session: _Session) -> dict[ConfigResource, dict[str, str]]:
+            found = await session.ask_until_known(
+                topics,
+                lambda names: _describe_configs_request(TOPIC, names),
+                lambda answer: _read_configs(TOPIC, answer),
+            )
+            answers, _ = await session.ask_each(
+                brokers, lambda broker: _describe_configs_request(BROKER, [str(broker)])
+            )
+            configs = {(TOPIC, name): values for name, values in found.items()}
+            for answer in answers.values():
+                configs |= {(BROKER, name): values for name, values in _read_configs(BROKER, answer).items()}
+            return configs
+
+        return self._call(ask)
+
+    def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
+        require_writable(changes)
+        brokers = {_broker_id(name): values for (kind, name), values in changes.items() if kind == BROKER}
+        topics = {name: values for (kind, name), values in changes.items() if kind == TOPIC}
+
+        async def ask(session: _Session) -> dict[ConfigResource, str]:
+            refused: dict[ConfigResource, str] = {}
+            if topics:
+                refused |= _read_refusals(
+                    TOPIC, await session.ask_any(lambda: _alter_configs_request(TOPIC, topics.items()))
+                )
+            answers, failures = await session.ask_each(
+                brokers, lambda broker: _alter_configs_request(BROKER, [(str(broker), brokers[broker])])
+            )
+            for answer in answers.values():
+                refused |= _read_refusals(BROKER, answer)
+            return refused | {(BROKER, str(broker)): _no_answer(broker, error) for broker, error in failures.items()}
+
+        return self._call(ask)
+
+    def close(self) -> None:
+        self._closed = True
+        self._disconnect()
+
+    def _alter_reassignments(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, guarded: bool
+    ) -> dict[TopicPartition, str]:
+        guard = {"allow_replication_factor_change": False, "min_version": 1} if guarded else {}
+        topics = [
+            (topic, [(number, _replicas(targets[TopicPartition(topic, number)])) for number in numbers])
+            for topic, numbers in _by_topic(targets)
+        ]
+
+        async def ask(session: _Session) -> Any:
+            try:
+                return await session.ask_any(
+                    lambda: AlterPartitionReassignmentsRequest(timeout_ms=session.attempt_ms, topics=topics, **guard)
+                )
+            except kafka_errors.IncompatibleBrokerVersion as error:
+                if guarded:
+                    raise _GuardMissing from error
+                raise
+
+        response = self._call(ask)
+        return {
+            TopicPartition(topic.name, partition.partition_index): _reason(
+                partition.error_code, partition.error_message
+            )
+            for topic in response.responses
+            for partition in topic.partitions
+            if partition.error_code not in (_NO_ERROR, _NO_REASSIGNMENT_IN_PROGRESS)
+        }
+
+    def _call(self, work: Callable[[_Session], Awaitable[T]]) -> T:
+        if self._closed:
+            raise ClusterUnavailable(f"the connection to cluster {self._cluster.name} is closed: open another")
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            if self._wire is None:
+                self._wire = self._connect(deadline)
+            session = _Session(self._wire, deadline, self._timeout_s)
+            return self._wire.run(lambda: work(session), deadline + _PAUSE_S)
+        except KafkaError as error:
+            self._disconnect()
+            raise ClusterUnavailable(unavailable_sentence(self._cluster, self._timeout_s, error)) from error
+
+    def _connect(self, deadline: float) -> _Wire:
+        settings = _settings(self._cluster.security, self._timeout_s)
+        endpoints = self._cluster.bootstrap.split(",")
+        failure: KafkaError = KafkaTimeoutError()
+        while True:
+            for endpoint in endpoints:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    raise failure
+                # One endpoint that swallows packets must leave time for the others.
+                share_s = min(left_s, self._timeout_s / len(endpoints))
+                wire = _Wire(endpoint, settings)
+                try:
+                    wire.log_in(share_s)
+                except KafkaError as error:
+                    wire.close()
+                    if not _is_passing(error):
+                        raise
+                    failure = error
+                else:
+                    return wire
+            time.sleep(_PAUSE_S)
+
+    def _disconnect(self) -> None:
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
+
+
+class _GuardMissing(Exception):
+    """The brokers are older than the guard against changes of the replication factor (KIP-860)."""
+
+
+class _Wire:
+    """The connections to one cluster and the IO thread that drives them."""
+
+    def __init__(self, endpoint: str, settings: Mapping[str, Any]) -> None:
+        self._net = NetworkSelector(client_id=settings["client_id"])
+        self.manager = KafkaConnectionManager(self._net, bootstrap_servers=endpoint, **settings)
+        self._net.start()
+
+    def log_in(self, timeout_s: float) -> None:
+        """Connects and learns the brokers. Raises the broker's refusal, where kafka-python would retry in silence."""
+
+        async def first_contact() -> None:
+            await self._rehearse_login(time.monotonic() + timeout_s)
+            await self.manager.bootstrap_async(timeout_s * 1000)
+
+        self.run(first_contact, time.monotonic() + timeout_s)
+
+    async def _rehearse_login(self, deadline: float) -> None:
+        node = self.manager.cluster.bootstrap_brokers()[0]
+        transport = await self.manager._build_transport(node, timeout_at=deadline)
+        _deliver_last_words(transport)
+        connection = KafkaConnection(self._net, node_id=node.node_id, **self.manager.config)
+        connection.connection_made(transport)
+        await connection.initialize(timeout_at=deadline)
+        await connection
+        connection.close()
+
+    def run(self, work: Callable[[], Awaitable[T]], deadline: float) -> T:
+        """Runs a coroutine on the IO thread. Raises KafkaTimeoutError at the deadline, whatever that thread does."""
+        done = threading.Event()
+        future = self._net.call_soon_with_future(work)
+        future.add_both(lambda _: done.set())
+        if not done.wait(max(0.0, deadline - time.monotonic())):
+            raise KafkaTimeoutError
+        if future.exception is not None:
+            raise future.exception
+        result: T = future.value
+        return result
+
+    async def sleep(self, seconds: float) -> None:
+        await self._net.sleep(seconds)
+
+    def close(self) -> None:
+        with suppress(RuntimeError):  # the IO thread is dead, or stuck in a DNS lookup that outlives the deadline
+            self._net.call_soon_threadsafe(self.manager.close)
+            self._net.stop(timeout_ms=_JOIN_S * 1000)
+            self._net.close()
+
+
+def _deliver_last_words(transport: Any) -> None:
+    """Makes a transport hand on what came before the end of the stream.
+
+    A broker refuses a login and closes the connection at once; kafka-python 3.0.12 drops bytes that it reads together
+    with the end of the stream, so that the refusal looks like a lost connection.
+    """
+    receive = transport._sock_recv
+
+    def receive_all() -> tuple[bytes, Exception | None]:
+        data, error = receive()
+        return data, None if data else error  # the end of the stream is read again
+
+    transport._sock_recv = receive_all
+
+
+class _Session:
+    """One call's questions to the brokers, all under one deadline. Lives on the IO thread."""
+
+    def __init__(self, wire: _Wire, deadline: float, timeout_s: float) -> None:
+        self._wire = wire
+        self._manager = wire.manager
+        self._deadline = deadline
+        # A broker that hangs must leave time to ask another one.
+        self._attempt_s = timeout_s / 3
+
+    @property
+    def attempt_ms(self) -> int:
+        """How long a broker may take over one request, in milliseconds."""
+        return int(self._attempt_s * 1000)
+
+    async def ask_any(self, request: Callable[[], Any]) -> Any:
+        """The answer of whichever broker gives one. Raises KafkaError at the deadline, or when a broker refuses us."""
+        failure: KafkaError = KafkaTimeoutError()
+        while self._left_s() > 0:
+            try:
+                return await self._ask(self._manager.least_loaded_node(), request(), self._attempt_s)
+            except KafkaError as error:
+                if not _is_passing(error):
+                    raise
+                failure = error
+            await self._wire.sleep(_PAUSE_S)
+            await self._refresh_metadata()
+        raise failure
+
+    async def ask_each(
+        self, brokers: Iterable[int], request: Callable[[int], Any]
+    ) -> tuple[dict[int, Any], dict[int, KafkaError]]:
+        """The answers of these brokers, and why the others gave none. Raises KafkaError when a broker refuses us."""
+        answers, failures = await self._ask_in_parallel(brokers, request)
+        if failures and self._left_s() > 0:
+            # A restarted broker, or one that joined since the last look, seems gone until the metadata is fresh.
+            await self._refresh_metadata()
+            await self._wire.sleep(min(self._left_s(), max(map(self._manager.connection_delay, failures))))
+            late_answers, failures = await self._ask_in_parallel(failures, request)
+            answers |= late_answers
+        return answers, failures
+
+    async def ask_until_known(
+        self,
+        names: Collection[str],
+        request: Callable[[Collection[str]], Any],
+        read: Callable[[Any], dict[str, T]],
+    ) -> dict[str, T]:
+        """What brokers know of these names. A name is left out only when no broker knows it: some lag behind."""
+        if not names:
+            return {}
+        known = read(await self.ask_any(lambda: request(names)))
+        if unknown := set(names) - known.keys():
+            answers, _ = await self._ask_in_parallel(
+                [broker.node_id for broker in self._manager.cluster.brokers()],
+                lambda _: request(unknown),
+                self._attempt_s,
+            )
+            for answer in answers.values():
+                known = read(answer) | known
+        return known
+
+    async def _ask_in_parallel(
+        self, brokers: Iterable[int], request: Callable[[int], Any], limit_s: float | None = None
+    ) -> tuple[dict[int, Any], dict[int, KafkaError]]:
+        limit_s = self._left_s() if limit_s is None else limit_s
+        pending = {
+            broker: self._manager.call_soon(self._ask, broker, request(broker), limit_s) for broker in set(brokers)
+        }
+        answers, failures = {}, {}
+        for broker, future in pending.items():
+            try:
+                answers[broker] = await future
+            except KafkaError as error:
+                if not _is_passing(error):
+                    raise
+                failures[broker] = error
+        return answers, failures
+
+    async def _ask(self, broker: int | None, request: Any, limit_s: float) -> Any:
+        limit_ms = min(limit_s, self._left_s()) * 1000
+        response = await self._manager.wait_for(
+            self._manager.send(request, node_id=broker, request_timeout_ms=limit_ms), limit_ms
+        )
+        error_code = getattr(response, "error_code", _NO_ERROR)
+        if error_code != _NO_ERROR:
+            raise kafka_errors.for_code(error_code)(getattr(response, "error_message", None) or "")
+        return response
+
+    async def _refresh_metadata(self) -> None:
+        with suppress(KafkaError):
+            await self._manager.wait_for(
+                self._manager.call_soon(self._manager.cluster.refresh_metadata),
+                max(0.0, min(self._attempt_s, self._left_s())) * 1000,
+            )
+
+    def _left_s(self) -> float:
+        return self._deadline - time.monotonic()
+
+
+def require_writable(changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> None:
+    """Raises InvalidInput unless each resource is a topic or one broker, and each key is in WRITABLE_CONFIGS."""
+    for (kind, name), values in changes.items():
+        if _require_kind(kind) == BROKER:
+            _broker_id(name)
+        for key in values:
+            if key not in WRITABLE_CONFIGS:
+                raise InvalidInput(
+                    f"configuration key of {kind.lower()} {name} is {key!r}: "
+                    f"use one of {', '.join(sorted(WRITABLE_CONFIGS))}"
+                )
+
+
+def replication_factor_changes(
+    targets: Mapping[TopicPartition, tuple[int, ...] | None],
+    partitions: Mapping[TopicPartition, PartitionState],
+    reassignments: Mapping[TopicPartition, Reassignment],
+) -> dict[TopicPartition, str]:
+    """The targets that would change a replication factor, with the reason: the guard for brokers that have none.
+
+    While a reassignment is in flight, the replication factor is that of its own target.
+    """
+    refused = {}
+    for partition, replicas in targets.items():
+        state = partitions.get(partition)
+        if replicas is None or state is None:
+            continue
+        in_flight = reassignments.get(partition)
+        present = len(in_flight.replicas) - len(in_flight.removing) if in_flight else len(state.replicas)
+        if len(replicas) != present:
+            refused[partition] = (
+                f"INVALID_REPLICATION_FACTOR: the replication factor would change from {present} to {len(replicas)}"
+            )
+    return refused
+
+
+def unavailable_sentence(cluster: Cluster, timeout_s: float, error: KafkaError) -> str:
+    """Says in one sentence why the cluster is of no use now, and what to check."""
+    if not _is_passing(error):
+        return f"cluster {cluster.name} at {cluster.bootstrap} {_refusal(cluster.security, error)}"
+    sentence = f"cluster {cluster.name} can't be reached at {cluster.bootstrap} within {timeout_s:g} s: {_cause(error)}"
+    if not _is_mute(error):
+        return sentence
+    # A broker may sit on a login that it does not like, and drops what it does not understand: both look like one
+    # that is down.
+    security = cluster.security
+    if security.protocol.uses_sasl:
+        return (
+            f"{sentence}; either it is down or it does not accept the login of {security.username!r}: "
+            f"check the brokers, then the password in {security.password_file}"
+        )
+    return f"{sentence}; either it is down or that port does not speak {security.protocol}"
+
+
+def _refusal(security: ClusterSecurity, error: KafkaError) -> str:
+    if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
+        return (
+            f"refuses the login of {security.username!r}: "
+            f"check username, sasl_mechanism and the password in {security.password_file}"
+        )
+    if isinstance(error, kafka_errors.UnsupportedSaslMechanismError):
+        return f"does not offer security.sasl_mechanism {security.sasl_mechanism}: use one that its listener enables"
+    if isinstance(error, kafka_errors.IllegalSaslStateError):
+        return (
+            f"asks for no login, but security.protocol is {security.protocol}: "
+            "use the protocol of that port, or the port of that protocol"
+        )
+    return f"refuses the request: {_cause(error)}"
+
+
+def _settings(security: ClusterSecurity, timeout_s: float) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "client_id": "guardian",
+        "request_timeout_ms": timeout_s * 1000,
+        "socket_connection_setup_timeout_ms": timeout_s * 1000,
+        "reconnect_backoff_max_ms": _RECONNECT_BACKOFF_MAX_MS,
+        "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
+        "receive_message_max_bytes": 100_000_000,
+        "security_protocol": security.protocol.value,
+    }
+    if security.protocol.uses_sasl:
+        settings |= {
+            "sasl_mechanism": security.sasl_mechanism,
+            "sasl_plain_username": security.username,
+            "sasl_plain_password": read_password(security),
+        }
+    if security.protocol.uses_tls:
+        require_ca_file(security)
+        settings["ssl_cafile"] = security.ca_file or None
+    return settings
+
+
+def _is_passing(error: KafkaError) -> bool:
+    """Whether another broker, or the same one later, may give an answer."""
+    return bool(error.retriable) or isinstance(error, kafka_errors.UnknownBrokerIdError)
+
+
+def _is_mute(error: KafkaError) -> bool:
+    """Whether neither a broker nor the network has said anything."""
+    return isinstance(error, KafkaTimeoutError | kafka_errors.RequestTimedOutError) or not error.args
+
+
+def _cause(error: KafkaError) -> str:
+    text = ": ".join(str(argument) for argument in error.args if argument)
+    if errno := _ERRNO.search(text):
+        return os.strerror(int(errno[1])).lower()
+    if isinstance(error, kafka_errors.UnknownBrokerIdError):
+        return "it is not a live broker of this cluster"
+    if _is_mute(error):
+        return "no answer"
+    if isinstance(error, kafka_errors.BrokerResponseError):
+        return f"{error.message}: {text or error.description}"
+    return text
+
+
+def _no_answer(broker: int, error: KafkaError) -> str:
+    return f"broker {broker} does not answer: {_cause(error)}"
+
+
+def _reason(error_code: int, message: str | None = None) -> str:
+    error = kafka_errors.for_code(error_code)
+    if error.message == kafka_errors.UnknownError.message:
+        return f"error {error_code}: {message or error.description}"
+    return f"{error.message}: {message or error.description}"
+
+
+def _replicas(replicas: tuple[int, ...] | None) -> list[int] | None:
+    return None if replicas is None else list(replicas)
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for partition in partitions:
+        numbers[partition.topic].append(partition.partition)
+    return list(numbers.items())
+
+
+def _metadata_request(topics: Collection[str] | None) -> Any:
+    return MetadataRequest(
+        topics=None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics],
+        allow_auto_topic_creation=False,
+    )
+
+
+def _read_topics(response: Any) -> dict[str, dict[TopicPartition, PartitionState]]:
+    topics = {}
+    for topic in response.topics:
+        if topic.error_code in (_UNKNOWN_TOPIC, _INVALID_TOPIC):
+            continue
+        error = kafka_errors.for_code(topic.error_code)
+        if issubclass(error, kafka_errors.AuthorizationError):
+            raise error(f"describe topic {topic.name}")
+        topics[topic.name] = {
+            TopicPartition(topic.name, partition.partition_index): PartitionState(
+                partition.leader_id, tuple(partition.replica_nodes), tuple(partition.isr_nodes)
+            )
+            for partition in topic.partitions
+        }
+    return topics
+
+
+def _merged(by_topic: dict[str, dict[TopicPartition, PartitionState]]) -> dict[TopicPartition, PartitionState]:
+    return {partition: state for partitions in by_topic.values() for partition, state in partitions.items()}
+
+
+def _read_log_dir(broker: int, result: Any) -> LogDir:
+    replicas: dict[bool, dict[TopicPartition, LogDirReplica]] = {False: {}, True: {}}
+    for topic in result.topics:
+        for partition in topic.partitions:
+            is_future = bool(partition.is_future_key)
+            replicas[is_future][TopicPartition(topic.name, partition.partition_index)] = LogDirReplica(
+                partition.partition_size, partition.offset_lag, is_future
+            )
+    return LogDir(
+        broker,
+        result.log_dir,
+        "" if result.error_code == _NO_ERROR else _reason(result.error_code),
+        result.total_bytes,
+        result.usable_bytes,
+        replicas[False],
+        replicas[True],
+    )
+
+
+def _require_kind(kind: str) -> str:
+    if kind not in _RESOURCE_TYPES:
+        raise InvalidInput(f"configuration resource type is {kind!r}: use {TOPIC} or {BROKER}")
+    return kind
+
+
+def _broker_id(name: str) -> int:
+    # An empty name is the default of all brokers: too wide for anything that Guardian does.
+    if not (name.isascii() and name.isdigit()):
+        raise InvalidInput(f"broker of a configuration is {name!r}: use a broker id, such as '1'")
+    return int(name)
+
+
+def _describe_configs_request(kind: str, names: Iterable[str]) -> Any:
+    return DescribeConfigsRequest(resources=[(_RESOURCE_TYPES[kind], name, None) for name in names])
+
+
+def _read_configs(kind: str, response: Any) -> dict[str, dict[str, str]]:
+    """By resource name. A sensitive value comes without its text, and none of ours is sensitive: left out."""
+    configs = {}
+    for result in response.results:
+        error = kafka_errors.for_code(result.error_code)
+        if issubclass(error, kafka_errors.AuthorizationError):
+            raise error(f"describe configuration of {kind.lower()} {result.resource_name}")
+        if result.error_code == _NO_ERROR:
+            configs[result.resource_name] = {
+                config.name: config.value
+                for config in result.configs
+                if config.config_source == _DYNAMIC_SOURCES[kind] and config.value is not None
+            }
+    return configs
+
+
+def _alter_configs_request(kind: str, changes: Iterable[tuple[str, Mapping[str, str | None]]]) -> Any:
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            (
+                _RESOURCE_TYPES[kind],
+                name,
+                [(key, _DELETE if value is None else _SET, value) for key, value in values.items()],
+            )
+            for name, values in changes
+        ],
+        validate_only=False,
+    )
+
+
+def _read_refusals(kind: str, response: Any) -> dict[ConfigResource, str]:
+    return {
+        (kind, result.resource_name): _reason(result.error_code, result.error_message)
+        for result in response.responses
+        if result.error_code != _NO_ERROR
+    }

@@ -1,0 +1,253 @@
+"""The data plane of a cluster: the only module that imports confluent_kafka.
+
+Thin and typed: a producer, a consumer, topics with explicit placement, and offsets. Brokers lag behind one another
+after topics change, so creating and deleting return only when every broker says the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka import TopicPartition as _WireTopicPartition
+
+# Public names, but re-exported in a way that mypy does not accept from a typed package.
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+
+from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
+from guardian.kafka.control import KafkaControl
+from guardian.kafka.credentials import read_password, require_ca_file
+from guardian.model.cluster_state import PartitionState
+from guardian.model.topology import Cluster, TopicPartition
+
+__all__ = [
+    "Consumer",
+    "KafkaError",
+    "KafkaException",
+    "Message",
+    "Producer",
+    "client_config",
+    "consumer",
+    "create_topics",
+    "delete_topics",
+    "end_offsets",
+    "producer",
+    "start_offsets",
+]
+
+Setting = str | int | float | bool
+
+# librdkafka writes each failed attempt to stderr unless it is given a logger.
+_LOGGER = logging.getLogger("confluent_kafka")
+_LOGGER.addHandler(logging.NullHandler())
+
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+_TIMEOUT_S = 30.0
+_CONTROL_TIMEOUT_S = 10.0
+_GRACE_S = 2.0  # librdkafka keeps the time-out itself; the future's is a second line
+_POLL_S = 0.2
+
+
+def client_config(cluster: Cluster) -> dict[str, str | int]:
+    """Bootstrap and security settings in librdkafka's words.
+
+    Raises InvalidInput when the password or CA file can't be read.
+    """
+    security = cluster.security
+    config: dict[str, str | int] = {
+        "bootstrap.servers": cluster.bootstrap,
+        "client.id": "guardian",
+        "security.protocol": security.protocol.value,
+    }
+    if security.protocol.uses_sasl:
+        config |= {
+            "sasl.mechanism": security.sasl_mechanism,
+            "sasl.username": security.username,
+            "sasl.password": read_password(security),
+        }
+    if security.protocol.uses_tls and security.ca_file:
+        require_ca_file(security)
+        config["ssl.ca.location"] = security.ca_file
+    return config
+
+
+def producer(cluster: Cluster, **settings: Setting) -> Producer:
+    """A producer; settings are librdkafka's, with '_' for '.': `linger_ms=50`.
+
+    Raises InvalidInput for a setting that librdkafka does not take.
+    """
+    with _settings_checked():
+        return Producer({**client_config(cluster), **_dotted(settings)}, logger=_LOGGER)
+
+
+def consumer(cluster: Cluster, group: str, **settings: Setting) -> Consumer:
+    """A consumer of a group; settings are librdkafka's, with '_' for '.': `auto_offset_reset="earliest"`.
+
+    Raises InvalidInput for a setting that librdkafka does not take.
+    """
+    with _settings_checked():
+        return Consumer({**client_config(cluster), "group.id": group, **_dotted(settings)}, logger=_LOGGER)
+
+
+def create_topics(
+    cluster: Cluster,
+    assignments: Mapping[str, Mapping[int, tuple[int, ...]]],
+    config: Mapping[str, str],
+    timeout_s: float = _TIMEOUT_S,
+) -> None:
+    """Creates topics with these replicas per partition, and waits until every broker shows them with leaders.
+
+    Raises Conflict when a topic exists, InvalidInput when the cluster refuses a topic, ClusterUnavailable when it does
+    not answer or its brokers do not all show the topics in time.
+    """
+    topics = [
+        NewTopic(topic, len(partitions), replica_assignment=_replica_lists(topic, partitions), config=dict(config))
+        for topic, partitions in assignments.items()
+    ]
+    deadline = time.monotonic() + timeout_s
+    with _admin(cluster, timeout_s) as admin:
+        _settle(admin.create_topics(topics, request_timeout=timeout_s), "created", timeout_s)
+    wanted = {
+        TopicPartition(topic, number): replicas
+        for topic, partitions in assignments.items()
+        for number, replicas in partitions.items()
+    }
+
+    def shows_all(seen: Mapping[TopicPartition, PartitionState]) -> bool:
+        return all(
+            partition in seen and seen[partition].replicas == replicas and seen[partition].leader >= 0
+            for partition, replicas in wanted.items()
+        )
+
+    _await_every_broker(cluster, assignments, shows_all, deadline)
+
+
+def delete_topics(cluster: Cluster, topics: Collection[str], timeout_s: float = _TIMEOUT_S) -> None:
+    """Deletes topics, and waits until no broker shows them. A topic that does not exist is no error.
+
+    Raises ClusterUnavailable when the cluster does not answer or its brokers still show a topic in time.
+    """
+    if not topics:
+        return
+    deadline = time.monotonic() + timeout_s
+    with _admin(cluster, timeout_s) as admin:
+        futures = admin.delete_topics(list(topics), request_timeout=timeout_s)
+        _settle(futures, "deleted", timeout_s, ignored=KafkaError.UNKNOWN_TOPIC_OR_PART)
+    _await_every_broker(cluster, topics, lambda seen: not seen, deadline)
+
+
+def start_offsets(
+    cluster: Cluster, topics: Collection[str], timeout_s: float = _TIMEOUT_S
+) -> dict[TopicPartition, int]:
+    """The first offset of every partition. Raises NotFound for a topic that does not exist, ClusterUnavailable."""
+    return _offsets(cluster, topics, _EARLIEST, timeout_s)
+
+
+def end_offsets(cluster: Cluster, topics: Collection[str], timeout_s: float = _TIMEOUT_S) -> dict[TopicPartition, int]:
+    """The offset that the next record of every partition gets. Raises NotFound, ClusterUnavailable."""
+    return _offsets(cluster, topics, _LATEST, timeout_s)
+
+
+def _offsets(
+    cluster: Cluster, topics: Collection[str], spec: OffsetSpec, timeout_s: float
+) -> dict[TopicPartition, int]:
+    with closing(_control(cluster, timeout_s)) as control:
+        partitions = control.describe_partitions(topics)
+    if missing := set(topics) - {partition.topic for partition in partitions}:
+        raise NotFound(f"topic {min(missing)} does not exist on cluster {cluster.name}: check its name")
+    if not partitions:
+        return {}
+    with _admin(cluster, timeout_s) as admin:
+        futures = admin.list_offsets(
+            {_WireTopicPartition(topic, number): spec for topic, number in partitions}, request_timeout=timeout_s
+        )
+        return {
+            TopicPartition(partition.topic, partition.partition): future.result(timeout_s + _GRACE_S).offset
+            for partition, future in futures.items()
+        }
+
+
+def _control(cluster: Cluster, timeout_s: float) -> KafkaControl:
+    return KafkaControl(cluster, min(timeout_s, _CONTROL_TIMEOUT_S))
+
+
+@contextmanager
+def _admin(cluster: Cluster, timeout_s: float) -> Iterator[AdminClient]:
+    """Held until its answers are in: an AdminClient that is collected takes its requests along.
+
+    The control plane is asked first: it tells a refused login at once, where librdkafka would only time out.
+    """
+    with closing(_control(cluster, timeout_s)) as control:
+        control.describe_cluster()
+    admin = AdminClient({**client_config(cluster)}, logger=_LOGGER)
+    try:
+        yield admin
+    except (KafkaException, TimeoutError) as error:
+        cause = error.args[0].str() if isinstance(error, KafkaException) else "no answer"
+        raise ClusterUnavailable(
+            f"cluster {cluster.name} at {cluster.bootstrap} did not complete the request: {cause}"
+        ) from error
+
+
+@contextmanager
+def _settings_checked() -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        raise InvalidInput(f"a client setting is wrong: {error.args[0].str()}") from error
+
+
+def _dotted(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    return {name.replace("_", "."): value for name, value in settings.items()}
+
+
+def _replica_lists(topic: str, partitions: Mapping[int, tuple[int, ...]]) -> list[list[int]]:
+    if sorted(partitions) != list(range(len(partitions))) or not partitions:
+        raise InvalidInput(f"partitions of topic {topic} is {sorted(partitions)}: number them from 0 without gaps")
+    return [list(partitions[number]) for number in range(len(partitions))]
+
+
+def _settle(futures: Mapping[str, Future[None]], done: str, timeout_s: float, ignored: int | None = None) -> None:
+    for topic, future in futures.items():
+        try:
+            future.result(timeout_s + _GRACE_S)
+        except KafkaException as error:
+            failure: KafkaError = error.args[0]
+            if failure.code() == ignored:
+                continue
+            if failure.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                raise Conflict(f"topic {topic} exists: choose another name or delete it first") from error
+            if failure.code() < 0 or failure.retriable():
+                raise
+            raise InvalidInput(f"topic {topic} can't be {done}: {failure.str()}") from error
+
+
+def _await_every_broker(
+    cluster: Cluster,
+    topics: Collection[str],
+    is_settled: Callable[[Mapping[TopicPartition, PartitionState]], bool],
+    deadline: float,
+) -> None:
+    with closing(KafkaControl(cluster)) as control:
+        lagging = set(control.describe_cluster().brokers)
+        while True:
+            for broker in sorted(lagging):
+                seen = control.partitions_seen_by(broker, topics)
+                if seen is not None and is_settled(seen):
+                    lagging.discard(broker)
+            # A broker that has died meanwhile is not waited for.
+            lagging &= set(control.describe_cluster().brokers)
+            if not lagging:
+                return
+            if time.monotonic() > deadline:
+                raise ClusterUnavailable(
+                    f"cluster {cluster.name}: brokers {sorted(lagging)} do not show the change of topics "
+                    f"{', '.join(sorted(topics))} yet: look at those brokers, then try again"
+                )
+            time.sleep(_POLL_S)

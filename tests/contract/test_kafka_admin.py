@@ -1,0 +1,404 @@
+"""What every KafkaAdmin does: one suite, on the fake and on real brokers.
+
+The traps are those of KAFKA.md. Brokers are 1, 2 and 3 with three log dirs each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+
+import pytest
+
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from guardian.errors import InvalidInput
+from guardian.kafka import data
+from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, KafkaAdmin
+from guardian.kafka.control import KafkaControl
+from guardian.kafka.fake import FakeKafka
+from guardian.model.cluster_state import LogDir, Reassignment
+from guardian.model.topology import Cluster, TopicPartition
+
+BROKERS = (1, 2, 3)
+RACKS = {1: "shanghai-a", 2: "shanghai-b", 3: "suzhou-a"}
+SIZE_BYTES = 6_000_000
+CRAWL = "1000"  # bytes/s: what is under way stays under way
+DEADLINE_S = 90.0
+
+CreateTopic = Callable[[Mapping[int, tuple[int, ...]], int], str]
+
+
+class Bench:
+    """A cluster to try things on: the admin under test, and the hands that create topics."""
+
+    def __init__(self, admin: KafkaAdmin, create_topic: CreateTopic) -> None:
+        self.admin = admin
+        self._create_topic = create_topic
+
+    def topic(self, *replicas: tuple[int, ...], size_bytes: int = 0) -> str:
+        """A topic with these replicas per partition and so many bytes in partition 0."""
+        return self._create_topic(dict(enumerate(replicas)), size_bytes)
+
+    def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
+        return self.admin.describe_partitions([partition.topic])[partition].replicas
+
+    def leader(self, partition: TopicPartition) -> int:
+        return self.admin.describe_partitions([partition.topic])[partition].leader
+
+    def log_dirs(self, broker: int) -> tuple[LogDir, ...]:
+        return self.admin.describe_log_dirs([broker])
+
+    def log_dir_of(self, partition: TopicPartition, broker: int) -> str | None:
+        return next((d.path for d in self.log_dirs(broker) if partition in d.replicas), None)
+
+    def future_of(self, partition: TopicPartition, broker: int) -> str | None:
+        return next((d.path for d in self.log_dirs(broker) if partition in d.future_replicas), None)
+
+    def other_log_dir(self, partition: TopicPartition, broker: int) -> str:
+        return next(d.path for d in self.log_dirs(broker) if partition not in d.replicas)
+
+    def hold_back(self, partition: TopicPartition) -> None:
+        """Throttles every replica of the partition, present or to come, to a crawl."""
+        listed = ",".join(f"{partition.partition}:{broker}" for broker in BROKERS)
+        changes: dict[ConfigResource, dict[str, str | None]] = {
+            (BROKER, str(broker)): {
+                "leader.replication.throttled.rate": CRAWL,
+                "follower.replication.throttled.rate": CRAWL,
+            }
+            for broker in BROKERS
+        }
+        changes[TOPIC, partition.topic] = {
+            "leader.replication.throttled.replicas": listed,
+            "follower.replication.throttled.replicas": listed,
+        }
+        assert self.admin.alter_configs(changes) == {}
+        self.until(lambda: all(self.config(resource) == values for resource, values in changes.items()))
+
+    def release(self) -> None:
+        keys = (
+            "leader.replication.throttled.rate",
+            "follower.replication.throttled.rate",
+            "replica.alter.log.dirs.io.max.bytes.per.second",
+        )
+        brokers = [(BROKER, str(broker)) for broker in BROKERS]
+        assert self.admin.alter_configs({broker: dict.fromkeys(keys) for broker in brokers}) == {}
+        self.until(lambda: not any(self.config(broker) for broker in brokers))
+
+    def config(self, resource: ConfigResource) -> Mapping[str, str]:
+        return self.admin.describe_configs([resource])[resource]
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Polls, for brokers lag behind one another (trap 9)."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert time.monotonic() < deadline, "it did not come true in time"
+            time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    spec = ClusterSpec("contract", plugin=False)
+    with KafkaCluster.start(spec, tmp_path_factory.mktemp("kafka")) as kafka:
+        yield Cluster("contract", kafka.bootstrap, kafka.cluster_id)
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    if request.param == "fake":
+        bench = _fake_bench()
+        yield bench
+        return
+    cluster = request.getfixturevalue("real_cluster")
+    with closing(KafkaControl(cluster)) as control:
+        bench = _real_bench(cluster, control)
+        yield bench
+        bench.release()
+        for partition in control.list_reassignments():
+            control.alter_reassignments({partition: None})
+
+
+_NUMBERS = itertools.count()
+
+
+def _fake_bench() -> Bench:
+    fake = FakeKafka(RACKS, {broker: tuple(f"/b{broker}/disk{n}" for n in (1, 2, 3)) for broker in BROKERS})
+
+    def create_topic(assignments: Mapping[int, tuple[int, ...]], size_bytes: int) -> str:
+        name = f"topic{next(_NUMBERS)}"
+        fake.create_topic(name, assignments, size_bytes)
+        return name
+
+    return Bench(fake, create_topic)
+
+
+def _real_bench(cluster: Cluster, control: KafkaControl) -> Bench:
+    def create_topic(assignments: Mapping[int, tuple[int, ...]], size_bytes: int) -> str:
+        name = f"topic{next(_NUMBERS)}"
+        data.create_topics(cluster, {name: assignments}, {})
+        producer = data.producer(cluster, acks="all", linger_ms=50)
+        for _ in range(size_bytes // 10_000):
+            producer.produce(name, bytes(10_000), partition=0)
+        assert producer.flush(DEADLINE_S) == 0
+        return name
+
+    return Bench(control, create_topic)
+
+
+# Reading.
+
+
+def test_the_cluster_is_described_with_its_brokers_and_racks(bench: Bench) -> None:
+    description = bench.admin.describe_cluster()
+    assert description.cluster_id
+    assert {broker: node.rack for broker, node in description.brokers.items()} == RACKS
+    assert all(node.id == broker and node.host and node.port for broker, node in description.brokers.items())
+
+
+def test_partitions_are_described_and_a_topic_that_does_not_exist_is_left_out(bench: Bench) -> None:
+    topic = bench.topic((1, 2), (2, 3))
+    described = bench.admin.describe_partitions([topic, "no-such-topic"])
+    assert described.keys() == {TopicPartition(topic, 0), TopicPartition(topic, 1)}
+    state = described[TopicPartition(topic, 0)]
+    assert (state.leader, state.replicas, set(state.isr)) == (1, (1, 2), {1, 2})
+
+
+def test_all_partitions_are_described_when_no_topic_is_named(bench: Bench) -> None:
+    topics = {bench.topic((1, 2)), bench.topic((2, 3))}
+    assert topics <= {partition.topic for partition in bench.admin.describe_partitions()}
+    assert bench.admin.describe_partitions([]) == {}
+
+
+def test_log_dirs_show_each_replica_once_and_an_unknown_broker_is_left_out(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    log_dirs = bench.admin.describe_log_dirs([1, 2, 3, 99])
+    assert sorted(log_dir.broker for log_dir in log_dirs) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert all(log_dir.error == "" for log_dir in log_dirs)
+    holding = [log_dir for log_dir in log_dirs if partition in log_dir.replicas]
+    assert [log_dir.broker for log_dir in holding] == [1, 2]
+    assert all(log_dir.replicas[partition].size_bytes >= SIZE_BYTES for log_dir in holding)
+    assert not any(log_dir.future_replicas for log_dir in log_dirs)
+
+
+# Reassignments.
+
+
+def test_a_reassignment_ends_with_the_target_replicas_in_sync(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    assert bench.admin.alter_reassignments({partition: (3, 2)}) == {}
+    bench.until(lambda: partition not in bench.admin.list_reassignments() and bench.replicas(partition) == (3, 2))
+    state = bench.admin.describe_partitions([partition.topic])[partition]
+    assert set(state.isr) == {2, 3}
+    assert state.leader in (2, 3)
+    bench.until(lambda: bench.log_dir_of(partition, 1) is None)
+    assert bench.log_dir_of(partition, 3) is not None
+
+
+def test_a_reassignment_in_flight_is_listed_with_the_union_of_replicas(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    bench.hold_back(partition)
+    assert bench.admin.alter_reassignments({partition: (3, 2)}) == {}
+    assert bench.admin.list_reassignments() == {partition: Reassignment((3, 2, 1), (3,), (1,))}
+
+
+def test_a_reassignment_in_flight_ends_when_its_throttle_goes(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    bench.hold_back(partition)
+    bench.admin.alter_reassignments({partition: (3, 2)})
+    assert partition in bench.admin.list_reassignments()
+    bench.release()
+    bench.until(lambda: partition not in bench.admin.list_reassignments())
+    bench.until(lambda: bench.replicas(partition) == (3, 2))
+
+
+def test_cancelling_restores_the_replicas_but_not_their_order(bench: Bench) -> None:
+    """Trap 4: the replicas come back in the order that the reassignment left; the original is submitted again."""
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    bench.hold_back(partition)
+    bench.admin.alter_reassignments({partition: (3, 2)})
+    assert bench.admin.alter_reassignments({partition: None}) == {}
+    bench.until(lambda: partition not in bench.admin.list_reassignments())
+    bench.until(lambda: bench.replicas(partition) == (2, 1))
+    assert bench.admin.alter_reassignments({partition: (1, 2)}) == {}
+    bench.until(lambda: bench.replicas(partition) == (1, 2))
+    assert bench.admin.list_reassignments() == {}
+
+
+def test_cancelling_where_nothing_is_in_flight_is_no_error(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2)), 0)
+    assert bench.admin.alter_reassignments({partition: None}) == {}
+    assert bench.replicas(partition) == (1, 2)
+
+
+def test_a_reassignment_never_changes_the_replication_factor(bench: Bench) -> None:
+    """Trap 6: Kafka itself would accept it."""
+    topic = bench.topic((1, 2), (2, 3), (1, 3))
+    fewer, more, same = (TopicPartition(topic, number) for number in range(3))
+    refused = bench.admin.alter_reassignments({fewer: (1,), more: (2, 3, 1), same: (3, 1)})
+    assert refused.keys() == {fewer, more}
+    assert all(refused.values())
+    bench.until(lambda: bench.replicas(same) == (3, 1))
+    assert (bench.replicas(fewer), bench.replicas(more)) == ((1, 2), (2, 3))
+
+
+def test_a_reassignment_in_flight_may_get_another_target_of_the_same_replication_factor(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    bench.hold_back(partition)
+    assert bench.admin.alter_reassignments({partition: (3, 2)}) == {}
+    assert bench.admin.alter_reassignments({partition: (3, 2, 1)}).keys() == {partition}
+    assert bench.admin.alter_reassignments({partition: (3, 1)}) == {}
+
+
+def test_unknown_topics_and_brokers_are_refused_one_by_one(bench: Bench) -> None:
+    topic = bench.topic((1, 2), (1, 2))
+    fine, unknown_broker = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    unknown_partition, unknown_topic = TopicPartition(topic, 7), TopicPartition("no-such-topic", 0)
+    refused = bench.admin.alter_reassignments(
+        {fine: (2, 1), unknown_broker: (1, 99), unknown_partition: (1, 2), unknown_topic: (1, 2)}
+    )
+    assert refused.keys() == {unknown_broker, unknown_partition, unknown_topic}
+    bench.until(lambda: bench.replicas(fine) == (2, 1))
+    assert bench.admin.alter_reassignments({unknown_topic: None}).keys() == {unknown_topic}
+    assert bench.admin.alter_reassignments({}) == {}
+
+
+# Leaders.
+
+
+def test_the_preferred_leader_is_elected_on_request_only(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2)), 0)
+    bench.admin.alter_reassignments({partition: (2, 1)})
+    bench.until(lambda: bench.replicas(partition) == (2, 1))
+    assert bench.leader(partition) == 1
+    assert bench.admin.elect_preferred_leaders([partition]) == {}
+    bench.until(lambda: bench.leader(partition) == 2)
+
+
+def test_an_election_that_is_not_needed_is_no_error_and_an_unknown_partition_is(bench: Bench) -> None:
+    """Trap 11."""
+    partition, unknown = TopicPartition(bench.topic((1, 2)), 0), TopicPartition("no-such-topic", 0)
+    assert bench.admin.elect_preferred_leaders([partition, unknown]).keys() == {unknown}
+    assert bench.admin.elect_preferred_leaders([]) == {}
+
+
+def test_a_preferred_leader_that_is_not_in_sync_is_refused(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    bench.hold_back(partition)
+    bench.admin.alter_reassignments({partition: (3, 2)})
+    assert bench.admin.elect_preferred_leaders([partition]).keys() == {partition}
+    assert bench.leader(partition) == 1
+
+
+# Log dirs.
+
+
+def test_a_replica_moves_to_another_log_dir_of_its_broker(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    target = bench.other_log_dir(partition, 1)
+    elsewhere = bench.log_dir_of(partition, 2)
+    assert bench.admin.alter_replica_log_dirs({(partition, 1): target}) == {}
+    bench.until(lambda: bench.log_dir_of(partition, 1) == target and bench.future_of(partition, 1) is None)
+    assert bench.log_dir_of(partition, 2) == elsewhere
+
+
+def test_moving_back_to_the_present_log_dir_cancels_the_move(bench: Bench) -> None:
+    """Trap 12: until then the copy shows as a future replica with its lag."""
+    partition = TopicPartition(bench.topic((1, 2), size_bytes=SIZE_BYTES), 0)
+    present, target = bench.log_dir_of(partition, 1), bench.other_log_dir(partition, 1)
+    assert present is not None
+    broker = (BROKER, "1")
+    assert bench.admin.alter_configs({broker: {"replica.alter.log.dirs.io.max.bytes.per.second": CRAWL}}) == {}
+    bench.until(lambda: bench.config(broker))
+    assert bench.admin.alter_replica_log_dirs({(partition, 1): target}) == {}
+    bench.until(lambda: bench.future_of(partition, 1) == target)
+    future = next(d.future_replicas[partition] for d in bench.log_dirs(1) if d.path == target)
+    assert future.is_future
+    assert future.lag > 0
+    assert bench.log_dir_of(partition, 1) == present
+    assert bench.admin.alter_replica_log_dirs({(partition, 1): present}) == {}
+    bench.until(lambda: bench.future_of(partition, 1) is None)
+    assert bench.log_dir_of(partition, 1) == present
+
+
+def test_impossible_log_dir_moves_are_refused_one_by_one(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2)), 0)
+    fine = bench.other_log_dir(partition, 1)
+    refused = bench.admin.alter_replica_log_dirs(
+        {(partition, 1): fine, (partition, 2): "/no/such/dir", (partition, 99): "/any"}
+    )
+    assert refused.keys() == {(partition, 2), (partition, 99)}
+    bench.until(lambda: bench.log_dir_of(partition, 1) == fine)
+
+
+@pytest.mark.parametrize("disk", [0, 1, 2])
+def test_a_log_dir_chosen_before_the_reassignment_receives_the_replica(bench: Bench, disk: int) -> None:
+    """Trap 22: the broker answers an error, for it has no such replica yet, and remembers the log dir."""
+    partition = TopicPartition(bench.topic((1, 2)), 0)
+    target = sorted(log_dir.path for log_dir in bench.log_dirs(3))[disk]
+    assert bench.admin.alter_replica_log_dirs({(partition, 3): target}).keys() == {(partition, 3)}
+    assert bench.admin.alter_reassignments({partition: (3, 2)}) == {}
+    bench.until(lambda: bench.replicas(partition) == (3, 2))
+    bench.until(lambda: bench.log_dir_of(partition, 3) is not None)
+    assert bench.log_dir_of(partition, 3) == target
+
+
+# Configurations.
+
+
+def test_configurations_are_set_read_and_deleted_on_one_resource(bench: Bench) -> None:
+    topic = bench.topic((1, 2))
+    broker, other, of_topic = (BROKER, "1"), (BROKER, "2"), (TOPIC, topic)
+    rate, replicas = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
+    assert bench.admin.alter_configs({broker: {rate: "5000000"}, of_topic: {replicas: "0:1,0:2"}}) == {}
+    bench.until(lambda: bench.config(broker) and bench.config(of_topic))
+    assert bench.admin.describe_configs([broker, other, of_topic]) == {
+        broker: {rate: "5000000"},
+        other: {},
+        of_topic: {replicas: "0:1,0:2"},
+    }
+    assert bench.admin.alter_configs({broker: {rate: "6000000"}, of_topic: {replicas: None}}) == {}
+    bench.until(lambda: bench.config(broker) == {rate: "6000000"} and bench.config(of_topic) == {})
+    assert bench.admin.alter_configs({broker: {rate: None}}) == {}
+    bench.until(lambda: bench.config(broker) == {})
+
+
+def test_several_keys_of_several_brokers_are_set_in_one_call(bench: Bench) -> None:
+    values: dict[str, str | None] = {
+        "leader.replication.throttled.rate": "1000001",
+        "follower.replication.throttled.rate": "1000002",
+        "replica.alter.log.dirs.io.max.bytes.per.second": "1000003",
+    }
+    brokers = [(BROKER, str(broker)) for broker in BROKERS]
+    assert bench.admin.alter_configs(dict.fromkeys(brokers, values)) == {}
+    bench.until(lambda: bench.admin.describe_configs(brokers) == dict.fromkeys(brokers, values))
+
+
+def test_deleting_a_key_that_is_not_set_is_no_error(bench: Bench) -> None:
+    topic = bench.topic((1, 2))
+    assert bench.admin.alter_configs({(TOPIC, topic): {"follower.replication.throttled.replicas": None}}) == {}
+    assert bench.config((TOPIC, topic)) == {}
+
+
+def test_configurations_of_what_does_not_exist_are_left_out_and_refused(bench: Bench) -> None:
+    broker, topic = (BROKER, "99"), (TOPIC, "no-such-topic")
+    assert bench.admin.describe_configs([broker, topic, (BROKER, "1")]).keys() == {(BROKER, "1")}
+    refused = bench.admin.alter_configs(
+        {
+            broker: {"leader.replication.throttled.rate": "1"},
+            topic: {"leader.replication.throttled.replicas": "0:1"},
+            (BROKER, "1"): {"leader.replication.throttled.rate": "1000000"},
+        }
+    )
+    assert refused.keys() == {broker, topic}
+    bench.until(lambda: bench.config((BROKER, "1")) == {"leader.replication.throttled.rate": "1000000"})
+
+
+@pytest.mark.parametrize("key", ["leader.replication.throttled.rates", "retention.ms", "log.dirs", ""])
+def test_a_key_outside_the_allow_list_is_refused_before_anything_is_sent(bench: Bench, key: str) -> None:
+    """Trap 2: a broker accepts a misspelt throttle in silence."""
+    with pytest.raises(InvalidInput, match=repr(key)):
+        bench.admin.alter_configs(
+            {(BROKER, "1"): {"leader.replication.throttled.rate": "1"}, (BROKER, "2"): {key: "1"}}
+        )
+    assert bench.admin.describe_configs([(BROKER, "1"), (BROKER, "2")]) == {(BROKER, "1"): {}, (BROKER, "2"): {}}

@@ -1,0 +1,187 @@
+"""KafkaControl against brokers that refuse, die, hang and come back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from deploy.local.kafka_cluster import KafkaCluster
+from guardian.errors import ClusterUnavailable
+from guardian.kafka import data
+from guardian.kafka.admin import BROKER
+from guardian.kafka.control import KafkaControl
+from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 60.0
+TIMEOUT_S = 6.0
+ALTER_PARTITION_REASSIGNMENTS = 45
+RATE = "leader.replication.throttled.rate"
+
+NewTopic = Callable[[], str]
+
+
+@pytest.fixture
+def control(kafka_cluster: KafkaCluster) -> Iterator[KafkaControl]:
+    with closing(KafkaControl(Cluster("live", kafka_cluster.bootstrap), TIMEOUT_S)) as control:
+        yield control
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.1)
+
+
+def with_login(kafka: KafkaCluster, password_file: Path, username: str = "guardian") -> Cluster:
+    security = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", username, str(password_file))
+    return Cluster("live", kafka.sasl_bootstrap, security=security)
+
+
+def sentence_of(cluster: Cluster, timeout_s: float = TIMEOUT_S) -> str:
+    started = time.monotonic()
+    with closing(KafkaControl(cluster, timeout_s)) as control, pytest.raises(ClusterUnavailable) as failure:
+        control.describe_cluster()
+    assert time.monotonic() - started < timeout_s + 5
+    return str(failure.value)
+
+
+def test_the_right_password_is_accepted(kafka_cluster: KafkaCluster) -> None:
+    with closing(KafkaControl(with_login(kafka_cluster, kafka_cluster.sasl_password_file))) as control:
+        assert control.describe_cluster().cluster_id == kafka_cluster.cluster_id
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_a_wrong_password_is_told_as_such_and_not_as_a_time_out(
+    kafka_cluster: KafkaCluster, tmp_path: Path, attempt: int
+) -> None:
+    """KAFKA.md, trap 10. Several attempts, for the refusal races with the end of the connection."""
+    wrong = tmp_path / "password"
+    wrong.write_text("wrong\n")
+    assert sentence_of(with_login(kafka_cluster, wrong)) == (
+        f"cluster live at {kafka_cluster.sasl_bootstrap} refuses the login of 'guardian': "
+        f"check username, sasl_mechanism and the password in {wrong}"
+    )
+
+
+def test_a_password_that_is_put_right_is_read_by_the_next_call(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("wrong\n")
+    with closing(KafkaControl(with_login(kafka_cluster, file), TIMEOUT_S)) as control:
+        with pytest.raises(ClusterUnavailable):
+            control.describe_cluster()
+        file.write_text(kafka_cluster.sasl_password_file.read_text())
+        assert control.describe_cluster().cluster_id == kafka_cluster.cluster_id
+
+
+def test_a_login_where_none_is_asked_for_is_told(kafka_cluster: KafkaCluster) -> None:
+    login = with_login(kafka_cluster, kafka_cluster.sasl_password_file)
+    wrong_port = Cluster("live", kafka_cluster.bootstrap, security=login.security)
+    assert "asks for no login, but security.protocol is SASL_PLAINTEXT" in sentence_of(wrong_port)
+
+
+def test_a_missing_login_names_the_protocol(kafka_cluster: KafkaCluster) -> None:
+    assert sentence_of(Cluster("live", kafka_cluster.sasl_bootstrap), 2.0).endswith(
+        "within 2 s: no answer; either it is down or that port does not speak PLAINTEXT"
+    )
+
+
+def test_one_bootstrap_endpoint_that_is_down_does_no_harm(kafka_cluster: KafkaCluster) -> None:
+    bootstrap = f"127.0.0.1:1,{kafka_cluster.broker(2).listener}"
+    with closing(KafkaControl(Cluster("live", bootstrap), TIMEOUT_S)) as control:
+        assert control.describe_cluster().cluster_id == kafka_cluster.cluster_id
+
+
+def test_a_killed_broker_is_left_out_and_comes_back(
+    kafka_cluster: KafkaCluster, control: KafkaControl, new_topic: NewTopic
+) -> None:
+    """One control all along, bootstrapped by the broker that dies among others."""
+    topic = new_topic()
+    data.create_topics(Cluster("live", kafka_cluster.bootstrap), {topic: {0: (3, 1), 1: (1, 2)}}, {})
+    partition, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    assert {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 2, 3}
+
+    kafka_cluster.kill_broker(3)
+    assert {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 2}
+    until(lambda: set(control.describe_cluster().brokers) == {1, 2})
+    until(lambda: control.describe_partitions([topic])[partition].leader == 1)
+    assert control.describe_configs([(BROKER, "1"), (BROKER, "3")]).keys() == {(BROKER, "1")}
+    refused = control.alter_configs({(BROKER, "3"): {RATE: "1"}, (BROKER, "1"): {RATE: None}})
+    assert refused.keys() == {(BROKER, "3")}
+    assert refused[BROKER, "3"].startswith("broker 3 does not answer: ")
+    assert control.alter_replica_log_dirs({(partition, 3): "/any"}).keys() == {(partition, 3)}
+    assert control.alter_reassignments({other: (2, 1)}) == {}
+    until(lambda: control.describe_partitions([topic])[other].replicas == (2, 1))
+
+    kafka_cluster.start_broker(3)
+    until(lambda: set(control.describe_cluster().brokers) == {1, 2, 3})
+    until(lambda: {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 2, 3})
+    until(lambda: set(control.describe_partitions([topic])[partition].isr) == {1, 3})
+    assert control.alter_configs({(BROKER, "3"): {RATE: None}}) == {}
+
+
+@pytest.mark.parametrize("broker", [1, 2, 3])
+def test_no_single_broker_that_dies_stops_the_control(
+    kafka_cluster: KafkaCluster, control: KafkaControl, broker: int
+) -> None:
+    control.describe_cluster()
+    kafka_cluster.kill_broker(broker)
+    for _ in range(5):
+        assert control.describe_cluster().cluster_id == kafka_cluster.cluster_id
+        control.list_reassignments()
+        control.describe_partitions()
+
+
+@contextmanager
+def hanging(kafka: KafkaCluster, broker: int) -> Iterator[None]:
+    pid = kafka.broker(broker).pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_broker_that_hangs_is_left_out(kafka_cluster: KafkaCluster, control: KafkaControl) -> None:
+    control.describe_log_dirs([1, 2, 3])
+    with hanging(kafka_cluster, 2):
+        started = time.monotonic()
+        assert {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 3}
+        assert time.monotonic() - started < TIMEOUT_S + 5
+    until(lambda: {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 2, 3})
+    until(lambda: set(control.describe_cluster().brokers) == {1, 2, 3})
+
+
+def test_a_question_that_a_hanging_broker_swallows_is_asked_of_another_one(
+    kafka_cluster: KafkaCluster, control: KafkaControl
+) -> None:
+    control.describe_log_dirs([2])  # the one open connection now
+    with hanging(kafka_cluster, 2):
+        assert control.describe_cluster().cluster_id == kafka_cluster.cluster_id
+    until(lambda: set(control.describe_cluster().brokers) == {1, 2, 3})
+
+
+def test_brokers_without_the_replication_factor_guard_are_guarded_by_us(
+    kafka_cluster: KafkaCluster, control: KafkaControl, new_topic: NewTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = new_topic()
+    data.create_topics(Cluster("live", kafka_cluster.bootstrap), {topic: {0: (1, 2), 1: (1, 2)}}, {})
+    fewer, same = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    control.describe_cluster()
+    assert control._wire is not None
+    versions = control._wire.manager.broker_version_data.api_versions
+    monkeypatch.setitem(versions, ALTER_PARTITION_REASSIGNMENTS, (0, 0))  # as brokers before 4.1 say
+    assert control.alter_reassignments({fewer: (1,), same: (2, 1)}) == {
+        fewer: "INVALID_REPLICATION_FACTOR: the replication factor would change from 2 to 1"
+    }
+    until(lambda: control.describe_partitions([topic])[same].replicas == (2, 1))
+    assert control.describe_partitions([topic])[fewer].replicas == (1, 2)

@@ -1,0 +1,58 @@
+"""What an operator types is read as meant, or refused with the fix."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from guardian.cli.options import connect, parse_duration, parse_rate
+from guardian.cli.render import human_bytes
+from guardian.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("50MB", 50_000_000), ("800k", 800_000), ("1.5G", 1_500_000_000), ("12345", 12345), ("10 MB/s", 10_000_000)],
+)
+def test_a_rate_is_bytes_per_second(text: str, rate: int) -> None:
+    assert parse_rate(text) == rate
+
+
+@pytest.mark.parametrize("text", ["", "fast", "-5MB", "5MiB", "5 MB per second"])
+def test_a_rate_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"throttle is .*: use bytes per second, such as 50MB"):
+        parse_rate(text)
+
+
+def test_a_duration_is_seconds() -> None:
+    assert [parse_duration("window", text) for text in ("90s", "5m", "24h", "1.5m")] == [90, 300, 86400, 90]
+
+
+@pytest.mark.parametrize("text", ["", "5", "0s", "-5m", "5d"])
+def test_a_duration_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"window is .*: use a number and s, m or h"):
+        parse_duration("window", text)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1_234_567, "1.2 MB"), (999_999, "1.0 MB"), (-2e12, "-2.0 TB")]
+)
+def test_bytes_are_short(count: float, text: str) -> None:
+    assert human_bytes(count) == text
+
+
+def test_members_are_found_in_the_local_federation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "state.json").write_text(json.dumps({"members": [{"grpc": "127.0.0.1:1"}, {"grpc": "127.0.0.1:2"}]}))
+    monkeypatch.setenv("GUARDIAN_LOCAL", str(tmp_path))
+    with connect("") as client:
+        assert client.endpoints == ("127.0.0.1:1", "127.0.0.1:2")
+    with connect("127.0.0.1:3, 127.0.0.1:4") as client:
+        assert client.endpoints == ("127.0.0.1:3", "127.0.0.1:4")
+
+
+def test_without_any_the_embedded_server_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARDIAN_LOCAL", str(tmp_path))
+    with connect("") as client:
+        assert client.endpoints == ("127.0.0.1:9750",)

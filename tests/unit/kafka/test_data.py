@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.kafka import data
+from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol
+
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBdTCCARugAwIBAgIUE3uCrV4FXQ9MqAxoFrsfeg8lyLQwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjEwNTM4MzlaGA8yMTI2MTAyODA1Mzgz
+OVowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABPys
+9vL1sgkl6PiWRpseDshznOYgnSImgOKgQMFwLyhHvv/xzfumxzvhadsWys4nW6WE
+9RsenUWXdMBaHX/it/GjUzBRMB0GA1UdDgQWBBS/ww3S9KjSMsqjXlA4c8K6qtjj
+TDAfBgNVHSMEGDAWgBS/ww3S9KjSMsqjXlA4c8K6qtjjTDAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0gAMEUCIF7auWJ1VMIzdArhCEjc+NUlUq2RwPtHMb/M
++4gd/AiLAiEA4Pm5yOzbX1lkOpPyXDB7iQlOGmyPaGhIV2/sbQdgwuE=
+-----END CERTIFICATE-----
+"""
+CLUSTER = Cluster("live", "b1:9092,b2:9092")
+
+
+def test_a_plain_cluster_needs_its_bootstrap_only() -> None:
+    assert data.client_config(CLUSTER) == {
+        "bootstrap.servers": "b1:9092,b2:9092",
+        "client.id": "guardian",
+        "security.protocol": "PLAINTEXT",
+    }
+
+
+def test_the_login_and_the_ca_file_come_from_the_clusters_security(tmp_path: Path) -> None:
+    password, ca = tmp_path / "password", tmp_path / "ca.pem"
+    password.write_text("s3cret\n")
+    ca.write_text(CERTIFICATE)
+    security = ClusterSecurity(SecurityProtocol.SASL_SSL, "SCRAM-SHA-512", "guardian", str(password), str(ca))
+    config = data.client_config(Cluster("live", "b1:9092", security=security))
+    assert config["security.protocol"] == "SASL_SSL"
+    assert (config["sasl.mechanism"], config["sasl.username"], config["sasl.password"]) == (
+        "SCRAM-SHA-512",
+        "guardian",
+        "s3cret",
+    )
+    assert config["ssl.ca.location"] == str(ca)
+
+
+@pytest.mark.parametrize("partitions", [{}, {1: (1, 2)}, {0: (1,), 2: (1,)}])
+def test_partitions_with_gaps_are_refused(partitions: dict[int, tuple[int, ...]]) -> None:
+    with pytest.raises(InvalidInput, match="number them from 0 without gaps"):
+        data.create_topics(CLUSTER, {"t": partitions}, {})
+
+
+def test_an_unknown_client_setting_is_refused_in_one_sentence() -> None:
+    with pytest.raises(InvalidInput, match=r"no\.such\.setting"):
+        data.producer(CLUSTER, no_such_setting=1)
+
+
+def test_deleting_no_topics_asks_nobody() -> None:
+    data.delete_topics(Cluster("live", "127.0.0.1:1"), [])
+
+
+def test_offsets_of_a_cluster_that_is_down_say_so() -> None:
+    with pytest.raises(ClusterUnavailable, match=r"^cluster live can't be reached at 127\.0\.0\.1:1 within 0.3 s: "):
+        data.end_offsets(Cluster("live", "127.0.0.1:1"), ["t"], timeout_s=0.3)
