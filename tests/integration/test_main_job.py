@@ -1,0 +1,129 @@
+"""The main job, whole and small: traffic, metrics, lake, Spark, plan, ticket, execution, and the imbalance is gone.
+
+`make demo` does it on two clusters and proves more; this is what must never break.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.local import federation, processes
+from deploy.local.federation import Federation
+from deploy.local.kafka_cluster import KafkaCluster
+from deploy.local.traffic import plan_traffic
+from deploy.local.workload import WorkloadPlan, prepare, read_counts, verify
+from guardian.client import GuardianClient
+from guardian.model.ticket import TicketState
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 240.0
+TOPICS = {"main-job-orders": 12, "main-job-clicks": 12}
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory, kafka_cluster: KafkaCluster) -> Iterator[Federation]:
+    home = tmp_path_factory.mktemp("main-job")
+    try:
+        group = federation.up(members=1, clusters=0, home=home)
+        with GuardianClient(group.endpoints) as client:
+            client.register_cluster(kafka_cluster.to_cluster(sasl=False))
+        yield group
+    finally:
+        federation.wipe(home)
+
+
+@pytest.fixture(scope="module")
+def workload(kafka_cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Uneven traffic until the module ends; yields the file of its counts."""
+    home = tmp_path_factory.mktemp("workload")
+    cluster = kafka_cluster.to_cluster(sasl=False)
+    traffic = plan_traffic({broker.id: broker.rack for broker in kafka_cluster.brokers}, seed=7, topics=TOPICS)
+    prepare(cluster, traffic, {broker.id: broker.log_dirs[0] for broker in kafka_cluster.brokers})
+    plan = WorkloadPlan(cluster, traffic, home / "counts.json", seed=7)
+    plan.write(home / "plan.json")
+    command = [sys.executable, "-m", "deploy.local.workload", str(home / "plan.json")]
+    process = processes.spawn(command, home / "workload.log")
+    try:
+        yield plan.counts
+        processes.stop_all([process])
+        counts = read_counts(plan.counts)
+        result = verify(cluster, counts)
+        assert result.ok, result.violations
+        assert result.records == sum(counts.values()) > 0
+    finally:
+        processes.stop_all([process])
+
+
+def guardian(members: Federation, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "GUARDIAN_ENDPOINTS": ",".join(members.endpoints)}
+    command = [sys.executable, "-m", "guardian.cli.main", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+
+
+def plan_when_there_are_samples(members: Federation, *options: str) -> subprocess.CompletedProcess[str]:
+    """Too few samples is an answer too: wait for more."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        made = guardian(members, "plan", "balance", "--cluster", "shared", "--window", "20s", *options)
+        if made.returncode == 0:
+            return made
+        assert "samples" in made.stderr, made.stderr
+        assert time.monotonic() < deadline, made.stderr
+        time.sleep(1)
+
+
+def spreads(plan: dict[str, list[dict[str, float]]], side: str) -> tuple[float, float]:
+    """(over brokers, over log dirs)."""
+
+    def spread(loads: list[float]) -> float:
+        return max(loads) * len(loads) / sum(loads) - 1
+
+    loads = plan["loads"]
+    return (
+        spread([load[side] for load in loads if not load["log_dir"]]),
+        spread([load[side] for load in loads if load["log_dir"]]),
+    )
+
+
+def test_an_imbalance_seen_in_metrics_is_planned_away_and_carried_out(
+    members: Federation, workload: Path, tmp_path: Path
+) -> None:
+    file, back = tmp_path / "moves.json", tmp_path / "back.json"
+    dry = plan_when_there_are_samples(members, "--dry-run", "-o", "json", "--out", str(file), "--rollback", str(back))
+    [plan] = json.loads(dry.stdout)
+    before = spreads(plan, "before")
+    assert before[0] > 0.3
+    assert before[1] > 1
+    moved = [(move["topic"], move["partition"]) for move in json.loads(file.read_text())["partitions"]]
+    assert moved == [(move["topic"], move["partition"]) for move in json.loads(back.read_text())["partitions"]]
+    with GuardianClient(members.endpoints) as client:
+        assert client.tickets() == ()
+
+    made = plan_when_there_are_samples(members, "--throttle", "20MB")
+    ticket_id = next(word for word in made.stdout.split() if word.startswith("t-"))
+    assert "spread over log dirs" in made.stdout
+    for action in ("submit", "approve"):
+        assert guardian(members, "ticket", action, ticket_id).returncode == 0
+    watched = guardian(members, "ticket", "watch", ticket_id)
+    assert watched.returncode == 0, watched.stdout + watched.stderr
+    ended_ms = time.time_ns() // 1_000_000
+    shown = guardian(members, "ticket", "show", ticket_id)
+    assert "SUCCEEDED" in shown.stdout
+
+    while time.time_ns() // 1_000_000 < ended_ms + 21_000:
+        time.sleep(0.5)
+    [after] = json.loads(plan_when_there_are_samples(members, "--dry-run", "-o", "json").stdout)
+    now = spreads(after, "before")
+    assert now[0] <= before[0] / 2
+    assert now[1] <= before[1] / 2
+    with GuardianClient(members.endpoints) as client:
+        assert [ticket.state for ticket in client.tickets()] == [TicketState.SUCCEEDED]
