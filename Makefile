@@ -18,7 +18,7 @@ help:  ## the targets
 setup: $(STAMP)  ## the environment in .venv, from the hash-locked requirements
 
 $(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
-	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is missing: apt-get install python3 python3-venv" >&2; exit 2; }
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "python3 is missing or older than 3.11: apt-get install python3 python3-venv" >&2; exit 2; }
 	@test -x $(BIN)/python || python3 -m venv $(VENV)
 	@echo "setup: installing the locked requirements into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
@@ -53,20 +53,23 @@ contracts: setup
 	$(BIN)/lint-imports
 
 unit: setup
+	@mkdir -p build/pytest
 	$(BIN)/pytest -q -m "not integration and not soak" --basetemp=build/pytest/unit
 
 check: lint types contracts unit  ## lint, types, import contracts, unit tests: under two minutes
 
 integration: plugin
+	@mkdir -p build/pytest
 	$(BIN)/pytest -m "integration and not soak" --basetemp=build/pytest/integration
 
 test: check integration  ## everything CI runs: real brokers, real Spark, real processes
 
 soak: plugin  ## what takes long
+	@mkdir -p build/pytest
 	$(BIN)/pytest -m soak --basetemp=build/pytest/soak
 
 demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle
 	$(BIN)/python -m deploy.demo $(if $(KILL),--kill)
 
 clean:  ## what the targets above made, but for .venv
-	rm -rf build dist deploy/broker-plugin/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist deploy/broker-plugin/target deploy/local/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

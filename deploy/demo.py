@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from deploy.local import federation, leftovers, processes
 from deploy.local.federation import Federation
+from deploy.local.processes import LocalProcess
 from deploy.local.workload import read_counts, verify
 from guardian.cli.plan import short_log_dirs, show_loads, show_plan
 from guardian.cli.render import human_bytes
@@ -29,7 +30,7 @@ from guardian.client import GuardianClient
 from guardian.errors import GuardianError, InvalidInput, Unavailable
 from guardian.kafka.control import KafkaControl
 from guardian.model.execution import Execution, TaskState
-from guardian.model.plan import LoadSummary, Plan, ReplicaPlacement, spread
+from guardian.model.plan import LoadSummary, Plan, ReplicaPlacement, spreads
 from guardian.model.ticket import Ticket, TicketState
 from spark_analytics.jobs.balance import balance, measure
 from spark_analytics.jobs.session import local_session
@@ -80,13 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     demo = Demo(options.home.absolute(), options.kill)
     federation.wipe(demo.home)
-    pids: set[int] = set()
+    started: set[LocalProcess] = set()
     try:
-        _run(demo, pids)
+        _run(demo, started)
     finally:
         demo.step("stopping everything and deleting its data")
         federation.wipe(demo.home)
-    left = leftovers.of_processes(demo.home, pids)
+    left = leftovers.of_processes(demo.home, started)
     demo.prove("no process left", not left, "; ".join(left) or "none")
     demo.prove("no file left", not demo.home.exists(), "none" if not demo.home.exists() else str(demo.home))
     if demo.failures:
@@ -100,28 +101,29 @@ class _Raw(argparse.RawDescriptionHelpFormatter):
     """Keeps the picture in the description."""
 
 
-def _run(demo: Demo, pids: set[int]) -> None:
+def _run(demo: Demo, started: set[LocalProcess]) -> None:
     demo.step("starting two Kafka clusters of three brokers, their traffic, and three Guardian members")
     local = federation.up(home=demo.home)
-    pids.update(process.pid for process in local.running())
+    started.update(local.running())
     names = [cluster.kafka.name for cluster in local.clusters]
-    demo.step(f"{len(pids)} processes serve; look around with: GUARDIAN_LOCAL={demo.home} guardian status")
+    demo.step(f"{len(started)} processes serve; look around with: GUARDIAN_LOCAL={demo.home} guardian status")
     configs = {}
     for name in names:
         with _admin(local, name) as admin:
             configs[name] = leftovers.dynamic_configs(admin)
 
+    from_ms = _now_ms()
     with local_session("guardian demo") as spark, GuardianClient(local.endpoints) as client:
-        plans = _of_next_window(demo, "Spark plans", partial(balance, spark, str(local.lake), names))
+        plans = _of_window(demo, "Spark plans", partial(balance, spark, str(local.lake), names), from_ms)
         for name in names:
             show_plan(plans[name])
         executed = _execute(demo, client, local, plans)
         if demo.kill:
             demo.step("starting the killed member again: it catches up from the others")
             local = federation.up(home=demo.home)
-            pids.update(process.pid for process in local.running())
+            started.update(local.running())
         _prove_executed(demo, local, executed, plans)
-        after = _of_next_window(demo, "Spark measures again", partial(measure, spark, str(local.lake), names))
+        after = _of_window(demo, "Spark measures again", partial(measure, spark, str(local.lake), names), _now_ms())
         for name in names:
             _prove_balance(demo, name, plans[name].loads, after[name])
 
@@ -144,9 +146,8 @@ def _run(demo: Demo, pids: set[int]) -> None:
         )
 
 
-def _of_next_window(demo: Demo, what: str, job: Callable[[int, int], _Answer]) -> _Answer:
-    """Collects a whole window from now on, then runs a job on it as soon as all of it is in the lake."""
-    from_ms = _now_ms()
+def _of_window(demo: Demo, what: str, job: Callable[[int, int], _Answer], from_ms: int) -> _Answer:
+    """Waits for the window's end, then runs a job on it as soon as all of it is in the lake."""
     until_ms = from_ms + WINDOW_S * 1000
     while (left := (until_ms - _now_ms()) / 1000) > 0:
         demo.step(f"collecting metrics into the lake: {left:.0f} s to go")
@@ -210,7 +211,8 @@ def _progress(ticket: Ticket, execution: Execution | None) -> str:
 
 
 def _kill_leader(demo: Demo, client: GuardianClient, local: Federation) -> None:
-    leader = client.member().leader
+    while not (leader := client.member().leader):
+        time.sleep(0.1)
     member = next(member for member in local.members if member.name == leader)
     if member.process is not None:
         demo.step(f"kill -9 {member.pid}: {leader}, the Raft leader, in the middle of the execution")
@@ -275,12 +277,8 @@ def _prove_balance(demo: Demo, name: str, before: Sequence[LoadSummary], after: 
     print(f"\nCluster {name}: traffic measured before and after")
     show_loads(rows, short_log_dirs(ReplicaPlacement(row.broker, row.log_dir) for row in rows if row.log_dir))
     print()
-    for what, chosen in (
-        ("brokers", [row for row in rows if not row.log_dir]),
-        ("log dirs", [row for row in rows if row.log_dir]),
-    ):
-        old, new = spread([row.before for row in chosen]), spread([row.after for row in chosen])
-        demo.prove(f"{name}: spread over {what} at least halved", new <= old / 2, f"{old:.2f} -> {new:.2f}")
+    for what, (old, new) in spreads(rows).items():
+        demo.prove(f"{name}: spread over {what}s at least halved", new <= old / 2, f"{old:.2f} -> {new:.2f}")
 
 
 def _admin(local: Federation, name: str) -> closing[KafkaControl]:

@@ -44,6 +44,8 @@ _CHANNEL_OPTIONS = [
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2000),
+    # Members are on loopback or near: a proxy for the web, as http_proxy names, knows nothing of them.
+    ("grpc.enable_http_proxy", 0),
 ]
 
 
@@ -86,9 +88,21 @@ class GuardianClient:
         return cluster_from_proto(reply.cluster)
 
     def remove_cluster(self, name: str) -> None:
-        """Forgets a cluster; raises NotFound, or Conflict while one of its tickets runs."""
+        """Forgets a cluster; raises NotFound, or Conflict while one of its tickets is open."""
         request = federation_pb2.RemoveClusterRequest(name=name)
-        self._call(lambda channel, t: _federation(channel).RemoveCluster(request, timeout=t))
+        attempts = 0
+
+        def remove(channel: grpc.Channel, timeout_s: float) -> federation_pb2.RemoveClusterReply:
+            nonlocal attempts
+            attempts += 1
+            return _federation(channel).RemoveCluster(request, timeout=timeout_s)
+
+        try:
+            self._call(remove)
+        except NotFound:
+            # An earlier attempt may have removed it, though its member did not live to say so.
+            if attempts == 1:
+                raise
 
     def list_clusters(self) -> tuple[Cluster, ...]:
         request = federation_pb2.ListClustersRequest()
@@ -167,19 +181,26 @@ class GuardianClient:
         return tuple(ticket_from_proto(ticket) for ticket in reply.tickets)
 
     def watch(self, ticket_id: str) -> Iterator[tuple[Ticket, Execution | None]]:
-        """The ticket now and after every change, until it is over; goes on at another member when one dies."""
-        while True:
-            ticket, execution = self.ticket(ticket_id)
-            yield ticket, execution
-            if ticket.state.is_over:
+        """The ticket now and after every change, until it is over; goes on at another member when one dies or hangs.
+
+        Raises NotFound, and Unavailable when no member answers any more.
+        """
+        seen: tuple[Ticket, Execution | None] | None = None
+        for detail in self._looks(ticket_id):
+            if detail != seen:
+                seen = detail
+                yield detail
+            if detail[0].state.is_over:
                 return
-            request = tickets_pb2.GetTicketRequest(ticket_id=ticket_id)
+
+    def _looks(self, ticket_id: str) -> Iterator[tuple[Ticket, Execution | None]]:
+        """For ever, and the same more than once. A member that hangs ends no stream, so each has a deadline."""
+        request = tickets_pb2.GetTicketRequest(ticket_id=ticket_id)
+        while True:
+            yield self.ticket(ticket_id)
             try:
-                for message in _tickets(self._channels[self._preferred]).WatchTicket(request):
-                    ticket, execution = _detail(message)
-                    yield ticket, execution
-                    if ticket.state.is_over:
-                        return
+                stream = _tickets(self._channels[self._preferred]).WatchTicket(request, timeout=self._timeout_s)
+                yield from map(_detail, stream)
             except grpc.RpcError as error:
                 if error.code() not in _TRY_ELSEWHERE:
                     raise _typed(error) from None

@@ -20,6 +20,7 @@ tick_s = 1.0                       # between two looks at what runs
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from guardian.model.topology import require_endpoint
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT_ENDPOINT = "127.0.0.1:9750"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # it becomes part of file names in the lake
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,12 @@ class ServerConfig:
     execute: ExecuteConfig = field(default_factory=ExecuteConfig)
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise InvalidInput("name is empty: give the member a name that is unique in its group")
+        for field_name, name in (("name", self.name), *(("peers", peer) for peer in self.peers)):
+            if not _NAME.fullmatch(name):
+                raise InvalidInput(
+                    f"{field_name} has {name!r}: use up to 63 letters, digits, '.', '_' and '-', "
+                    "starting with a letter or digit"
+                )
         if self.name in self.peers:
             raise InvalidInput(f"peers names this member itself, {self.name!r}: list only the others")
         for field_name, endpoint in (("grpc", self.grpc), ("http", self.http), ("raft", self.raft)):
@@ -98,6 +104,7 @@ def is_loopback(endpoint: str) -> bool:
 
 def embedded(data: Path) -> ServerConfig:
     """The one-member group that `guardian server` runs without a configuration file."""
+    data = data.absolute()  # the lake's path is told to clients in other folders
     return ServerConfig(
         name="guardian",
         data=data,

@@ -37,8 +37,9 @@ HOME_VARIABLE = "GUARDIAN_LOCAL"
 DEFAULT_HOME = Path(".guardian/local")
 
 _STATE = "state.json"
+_DRAFT = ".state.json.draft"
 _LOCK = "lock"
-_OURS = ("clusters", "members", "lake", "logs", _STATE, _LOCK)
+_OURS = ("clusters", "members", "lake", "logs", _STATE, _DRAFT, _LOCK)
 _VERSION = 1
 _WORKLOAD_DEADLINE_S = 60.0
 _NAMES = ("live", "bulk")
@@ -123,7 +124,7 @@ class Federation:
             ],
         }
         self.home.mkdir(parents=True, exist_ok=True)
-        draft = self.home / f".{_STATE}.{os.getpid()}"
+        draft = self.home / _DRAFT
         draft.write_text(json.dumps(state, indent=1))
         draft.replace(self.home / _STATE)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -254,12 +253,6 @@ class KafkaCluster:
         if process is not None:
             processes.kill(process)
 
-    def stop_broker(self, broker_id: int) -> None:
-        """A controlled shutdown."""
-        process = self.broker(broker_id).process
-        if process is not None:
-            processes.stop_all([process])
-
     def start_broker(self, broker_id: int, deadline_s: float = _READY_DEADLINE_S) -> None:
         """Starts a broker that does not run, on its old data, and waits until it serves."""
         broker = self.broker(broker_id)
@@ -328,7 +321,7 @@ class KafkaCluster:
         metadata = home / "metadata"
         self._format(node.id, metadata)
         if not (metadata / CHECKPOINT).exists():
-            shutil.copyfile(bootstrap_checkpoint(), metadata / CHECKPOINT)
+            _write_whole(metadata / CHECKPOINT, bootstrap_checkpoint().read_bytes())
         text = controller_properties(self.spec, node.id, self._controller_ports(), metadata)
         node.process = self._spawn(f"controller-{node.id}", home, text, None)
 
@@ -370,7 +363,7 @@ class KafkaCluster:
         meta = directory / "meta.properties"
         if not meta.exists():
             directory.mkdir(parents=True, exist_ok=True)
-            meta.write_text(meta_properties(self.cluster_id, node_id, _new_uuid()))
+            _write_whole(meta, meta_properties(self.cluster_id, node_id, _new_uuid()).encode())
 
     def ensure_password(self) -> str:
         """The password of the user `guardian`, made on first use."""
@@ -438,6 +431,13 @@ def _stored_cluster_id(directory: Path) -> str:
             if line.startswith("cluster.id="):
                 return line.removeprefix("cluster.id=")
     return ""
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Half of a file that is never written again, after a kill -9, would keep its node from ever starting."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_bytes(content)
+    draft.replace(path)
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import psutil
 
+from deploy.local import processes
+from deploy.local.processes import LocalProcess
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, KafkaAdmin
 
 # (resource type, name) -> the dynamic configuration set there
@@ -21,9 +23,12 @@ def dynamic_configs(admin: KafkaAdmin) -> Configs:
 
 
 def of_cluster(admin: KafkaAdmin, before: Configs) -> list[str]:
-    """One sentence for each throttle, changed configuration, reassignment or inter-disk move that is left."""
-    left = []
+    """One sentence for each throttle, changed configuration, reassignment or inter-disk move that is left.
+
+    A broker that does not answer is left too: nobody knows what it still has.
+    """
     now = dynamic_configs(admin)
+    left = [f"broker {name} does not answer" for kind, name in before if kind == BROKER and (kind, name) not in now]
     for resource in sorted({*before, *now}):
         for key in sorted({*before.get(resource, {}), *now.get(resource, {})}):
             old, new = before.get(resource, {}).get(key), now.get(resource, {}).get(key)
@@ -32,18 +37,19 @@ def of_cluster(admin: KafkaAdmin, before: Configs) -> list[str]:
             elif old != new:
                 left.append(f"{key} of {resource[0].lower()} {resource[1]} was {old} and is {new}")
     left += [f"reassignment of {partition}" for partition in sorted(admin.list_reassignments())]
-    for log_dir in admin.describe_log_dirs(sorted(admin.describe_cluster().brokers)):
+    brokers = sorted(admin.describe_cluster().brokers)
+    log_dirs = admin.describe_log_dirs(brokers)
+    left += [f"broker {broker} does not tell its log dirs" for broker in {*brokers} - {d.broker for d in log_dirs}]
+    for log_dir in log_dirs:
         left += [f"{partition} is still moving into {log_dir.path}" for partition in sorted(log_dir.future_replicas)]
     return left
 
 
-def of_processes(home: Path, pids: Collection[int]) -> list[str]:
-    """One sentence for each process that still runs: of the given pids, or with `home` in its command line."""
-    left = []
+def of_processes(home: Path, started: Collection[LocalProcess]) -> list[str]:
+    """One sentence for each process that still runs: of those started, or with a path below `home` in its command."""
+    left = [f"process {process.pid} still runs" for process in started if processes.is_alive(process)]
     for process in psutil.process_iter(["pid", "cmdline", "status"]):
-        if process.pid == psutil.Process().pid or process.info["status"] == psutil.STATUS_ZOMBIE:
-            continue
         command = " ".join(process.info["cmdline"] or [])
-        if process.pid in pids or str(home.resolve()) in command:
+        if process.info["status"] != psutil.STATUS_ZOMBIE and f"{home.resolve()}/" in command:
             left.append(f"process {process.pid}: {command[:100]}")
     return left

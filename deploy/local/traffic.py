@@ -12,8 +12,7 @@ Replicas of a partition stand in different racks, so that a rack-aware planner h
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,15 +89,6 @@ def heavy_tailed(count: int, total: float, seed: int) -> list[float]:
         weights = [min(weight, limit * scale) for weight in weights]
     scale = sum(weights)
     return [total * weight / scale for weight in weights]
-
-
-def loads_by_broker(traffic: Sequence[PartitionTraffic]) -> dict[int, float]:
-    """Bytes/s that each broker writes: a replica takes what its partition takes."""
-    loads: dict[int, float] = defaultdict(float)
-    for part in traffic:
-        for broker in part.replicas:
-            loads[broker] += part.rate
-    return dict(loads)
 
 
 def _follower(leader: int, racks: Mapping[int, str], index: int) -> tuple[int, ...]:

@@ -13,6 +13,9 @@ from guardian.errors import InvalidInput
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
 from guardian.wire.federation import cluster_to_proto
 
+_MAX_ID = 2**31 - 1
+_MAX_ID_DIGITS = 10  # int() refuses thousands of them
+
 app = typer.Typer(help="Register, list and remove Kafka clusters.", no_args_is_help=True)
 
 
@@ -102,6 +105,6 @@ def _pairs(option: str, values: list[str] | None) -> dict[str, str]:
 
 
 def _broker_id(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_ID_DIGITS or int(text) > _MAX_ID:
         raise InvalidInput(f"--reporter names broker {text!r}: use the broker's number")
     return int(text)

@@ -16,13 +16,13 @@ from guardian.cli.options import (
     OutputOption,
     actor,
     connect,
-    parse_duration,
     parse_rate,
 )
 from guardian.cli.render import as_dict, human_bytes, print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
-from guardian.model.plan import ANY_LOG_DIR, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spread
+from guardian.model.duration import parse_duration_ms
+from guardian.model.plan import ANY_LOG_DIR, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spreads
 from guardian.wire.plans import plan_to_proto
 
 app = typer.Typer(help="Make plans from the metrics lake.", no_args_is_help=True)
@@ -51,12 +51,12 @@ def balance(
     """
     if (out or rollback) and len(cluster) > 1:
         raise InvalidInput("--out and --rollback hold one cluster's plan: give one --cluster")
-    window_s = parse_duration("window", window)
+    window_ms = parse_duration_ms("window", window)
     rate = parse_rate(throttle)
     with connect(endpoints) as client:
         if not lake:
             lake = client.member().lake_url
-        plans = _make_plans(lake, cluster, window_s, master)
+        plans = _make_plans(lake, cluster, window_ms, master)
         for plan in plans:
             _write_files(plan, out, rollback)
         if output is Output.JSON:
@@ -73,21 +73,29 @@ def balance(
             )
 
 
-def _make_plans(lake: str, clusters: Sequence[str], window_s: float, master: str) -> list[Plan]:
-    from spark_analytics.jobs.balance import balance as balance_job
-    from spark_analytics.jobs.session import local_session
+def _make_plans(lake: str, clusters: Sequence[str], window_ms: int, master: str) -> list[Plan]:
+    try:
+        from spark_analytics.jobs.balance import balance as balance_job
+        from spark_analytics.jobs.session import local_session
+    except ModuleNotFoundError as error:
+        raise InvalidInput(
+            f"`guardian plan` needs {error.name}, which is not installed: pip install 'kafka-guardian[analyze]'"
+        ) from None
 
     until_ms = time.time_ns() // 1_000_000
-    typer.echo(f"Reading {window_s:g} s of the lake {lake} with Spark ({master})...", err=True)
+    typer.echo(f"Reading {window_ms / 1000:g} s of the lake {lake} with Spark ({master})...", err=True)
     with local_session("guardian plan balance", master) as spark:
-        plans = balance_job(spark, lake, clusters, until_ms - int(window_s * 1000), until_ms)
+        plans = balance_job(spark, lake, clusters, until_ms - window_ms, until_ms)
     return [plans[name] for name in clusters]
 
 
 def _write_files(plan: Plan, out: Path | None, rollback: Path | None) -> None:
     for path, target in ((out, True), (rollback, False)):
         if path is not None:
-            path.write_text(reassignment_json.write(plan.moves, target=target))
+            try:
+                path.write_text(reassignment_json.write(plan.moves, target=target))
+            except OSError as error:
+                raise InvalidInput(f"{path} can't be written: {error.strerror}") from None
             typer.echo(f"Wrote {path}", err=True)
 
 
@@ -142,7 +150,7 @@ def show_loads(loads: Sequence[LoadSummary], names: Mapping[str, str]) -> None:
             ],
             right=("BEFORE/s", "AFTER/s"),
         )
-        before, after = spread([load.before for load in chosen]), spread([load.after for load in chosen])
+        before, after = spreads(chosen)[title]
         print(f"spread over {title}s (max/mean - 1): {before:.2f} -> {after:.2f}")
 
 

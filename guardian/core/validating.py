@@ -15,6 +15,8 @@ from guardian.model.cluster_state import ClusterDescription, LogDir, PartitionSt
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import TopicPartition
 
+MAX_WRITE_RATE = 1e12  # bytes/s into one replica: far more than a broker takes
+
 
 def resolve(
     plan: Plan,
@@ -59,6 +61,7 @@ def _resolve_move(move: PartitionMove, view: _View) -> PartitionMove | None:
     """The completed move, or None when it is already true."""
     state = _state(move.partition, view)
     _check_replication_factor(move, state)
+    _check_write_rate(move)
     for replica in move.target:
         _check_broker(move.partition, replica.broker, view)
         _check_log_dir(move.partition, replica, view)
@@ -95,6 +98,15 @@ def _check_replication_factor(move: PartitionMove, state: PartitionState) -> Non
         raise InvalidInput(
             f"replicas of {move.partition} would change the replication factor from "
             f"{len(state.replicas)} to {len(move.target)}: give {len(state.replicas)} brokers"
+        )
+
+
+def _check_write_rate(move: PartitionMove) -> None:
+    """The throttle is computed from it, by the executor, which has nobody to tell."""
+    if not 0 <= move.write_rate <= MAX_WRITE_RATE:
+        raise InvalidInput(
+            f"write_rate of {move.partition} is {move.write_rate} bytes/s: "
+            f"use 0 to {MAX_WRITE_RATE:.0f}, 0 when it is not known"
         )
 
 

@@ -97,7 +97,10 @@ class Driver:
         self._refusals: dict[str, dict[TopicPartition, str]] = {}
 
     def tick(self) -> list[str]:
-        """One round over all clusters; one sentence a ticket. Raises Unavailable when the store does not answer."""
+        """One round over all clusters; one sentence a ticket. Raises Unavailable when the store does not answer.
+
+        What one cluster's thread did not expect is raised too, when the others have ended; the next tick tries again.
+        """
         by_cluster: dict[str, list[Ticket]] = {}
         for ticket in self._store.driven_tickets():
             by_cluster.setdefault(ticket.cluster, []).append(ticket)
@@ -105,18 +108,14 @@ class Driver:
             if cluster not in self._ticking:
                 self._ticking[cluster] = self._pool.submit(self._tick_cluster, cluster, tickets)
         wait(self._ticking.values(), timeout=PATIENCE_S)
-        return [sentence for cluster in sorted(self._ticking) for sentence in self._collect(cluster)]
+        # All that ended are taken out before one of them may raise: else those behind it would never tick again.
+        ended = [self._ticking.pop(cluster) for cluster in sorted(self._ticking) if self._ticking[cluster].done()]
+        late = [f"cluster {cluster} has not answered yet: its tickets wait" for cluster in sorted(self._ticking)]
+        return [sentence for future in ended for sentence in future.result()] + late
 
     def close(self) -> None:
         """Returns when the ticks under way have ended."""
         self._pool.shutdown()
-
-    def _collect(self, cluster: str) -> list[str]:
-        future = self._ticking[cluster]
-        if not future.done():
-            return [f"cluster {cluster} has not answered yet: its tickets wait"]
-        del self._ticking[cluster]
-        return future.result()
 
     def _tick_cluster(self, cluster: str, tickets: list[Ticket]) -> list[str]:
         jobs, sentences = self._admit(tickets)

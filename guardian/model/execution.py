@@ -3,8 +3,8 @@
 Task states:
 
     PENDING -> RUNNING -> DONE | FAILED
-    RUNNING -> REVERTING -> REVERTED        (the ticket is being cancelled)
-    PENDING -> REVERTED                     (it never started)
+    RUNNING -> REVERTING -> REVERTED | FAILED   (the ticket is being cancelled)
+    PENDING -> REVERTED                         (it never started)
 
 RUNNING means that the intent is committed: the request may or may not have reached Kafka, so each tick compares
 Kafka with the intent and sends again what is missing.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guardian.errors import InvalidInput
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import TopicPartition, require_broker_id
 
 ANY_LOG_DIR = "any"
 
@@ -19,8 +19,7 @@ class ReplicaPlacement:
     log_dir: str = ANY_LOG_DIR
 
     def __post_init__(self) -> None:
-        if self.broker < 0:
-            raise InvalidInput(f"broker id is {self.broker}: it must not be negative")
+        require_broker_id(self.broker)
         if self.log_dir != ANY_LOG_DIR and not self.log_dir.startswith("/"):
             raise InvalidInput(f"log_dir is {self.log_dir!r}: use an absolute path or {ANY_LOG_DIR!r}")
 
@@ -95,6 +94,19 @@ def spread(loads: Sequence[float]) -> float:
     """max/mean - 1: 0 when even, 1 when the busiest has twice its share; 0 when there is no load at all."""
     total = sum(loads)
     return max(loads) * len(loads) / total - 1 if total > 0 else 0.0
+
+
+def spreads(loads: Sequence[LoadSummary]) -> dict[str, tuple[float, float]]:
+    """{"broker": (spread before, spread after), "log dir": ...} of a load table; what it has no rows of is left out."""
+    kinds = {
+        "broker": [load for load in loads if not load.log_dir],
+        "log dir": [load for load in loads if load.log_dir],
+    }
+    return {
+        kind: (spread([load.before for load in rows]), spread([load.after for load in rows]))
+        for kind, rows in kinds.items()
+        if rows
+    }
 
 
 @dataclass(frozen=True, slots=True)

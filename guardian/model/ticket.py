@@ -5,7 +5,8 @@
     RUNNING | PAUSED -> CANCELLING -> CANCELLED
     SUCCEEDED | FAILED | CANCELLED -> ROLLING_BACK -> ROLLED_BACK
 
-A DRAFT, PENDING or APPROVED ticket that is cancelled never ran: it becomes REJECTED.
+A DRAFT, PENDING or APPROVED ticket that is cancelled never ran: it becomes REJECTED. Nothing pauses, expires or rolls
+back a ticket yet.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class TicketState(Enum):
         return self in _OVER
 
 
-_DRIVEN = frozenset({TicketState.APPROVED, TicketState.RUNNING, TicketState.CANCELLING, TicketState.ROLLING_BACK})
+_DRIVEN = frozenset({TicketState.APPROVED, TicketState.RUNNING, TicketState.CANCELLING})
 _OVER = frozenset(
     {
         TicketState.REJECTED,

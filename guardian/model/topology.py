@@ -10,6 +10,7 @@ from typing import NamedTuple
 from guardian.errors import InvalidInput
 
 _CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_MAX_BROKER_ID = 2**31 - 1
 _ENDPOINT = re.compile(r"[^\s:,/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 
 
@@ -77,8 +78,7 @@ class Broker:
     reporter: str = ""
 
     def __post_init__(self) -> None:
-        if self.id < 0:
-            raise InvalidInput(f"broker id is {self.id}: it must not be negative")
+        require_broker_id(self.id)
         if self.reporter:
             require_endpoint("reporter", self.reporter)
 
@@ -110,7 +110,23 @@ class Cluster:
         return next((broker for broker in self.brokers if broker.id == broker_id), None)
 
 
+def require_broker_id(broker_id: int) -> None:
+    """Raises InvalidInput unless it is one that Kafka can have: 0 to 2147483647."""
+    if not 0 <= broker_id <= _MAX_BROKER_ID:
+        raise InvalidInput(f"broker id is {broker_id}: use 0 to {_MAX_BROKER_ID}")
+
+
 def require_endpoint(name: str, value: str) -> None:
     """Raises InvalidInput unless `value` is host:port with a port of 1 to 65535."""
-    if not _ENDPOINT.fullmatch(value) or not 1 <= int(value.rsplit(":", 1)[1]) <= 65535:
+    host, _, port = value.rpartition(":")
+    if not _ENDPOINT.fullmatch(value) or not 1 <= int(port) <= 65535 or not _can_be_resolved(host):
         raise InvalidInput(f"{name} is {value!r}: use host:port, such as broker1.example.net:9092")
+
+
+def _can_be_resolved(host: str) -> bool:
+    """Resolvers raise UnicodeError, which nobody expects, for an empty or too long label."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -99,7 +99,7 @@ class Collector:
         while not self._stopping.is_set():
             started = time.monotonic()
             self._round()
-            self._workers.submit(self._lake.flush_aged)
+            self._submit(self._lake.flush_aged)
             self._stopping.wait(max(0.0, started + self._interval_s - time.monotonic()))
         self._keep_only(())
         self._share = ()
@@ -156,7 +156,10 @@ class Collector:
         """On gRPC's thread, which serves all channels: the work itself is for a worker."""
         # The workers are gone when the collector has stopped in the meantime: the answer is nobody's.
         with suppress(RuntimeError):
-            self._workers.submit(self._finish, asked, call)
+            self._submit(lambda: self._finish(asked, call))
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        self._workers.submit(work).add_done_callback(_log_failure)
 
     def _finish(self, asked: _Asked, call: grpc.Future[reporter_pb2.MetricBatch]) -> None:
         try:
@@ -187,6 +190,13 @@ class Collector:
             asked.target.failing = True
             _LOG.warning("a collection failed", cluster=asked.cluster.name, broker=asked.broker.id, error=sentence)
         return failed_collection(asked.broker, time.time_ns() // 1_000_000, sentence)
+
+
+def _log_failure(done: Future[None]) -> None:
+    """An error that nobody foresaw would stay in a future that nobody asks."""
+    error = done.exception()
+    if error is not None:
+        _LOG.error("a collector's worker failed", exc_info=error)
 
 
 @dataclass(frozen=True, slots=True)

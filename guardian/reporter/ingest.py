@@ -2,7 +2,8 @@
 
 A replica is a directory in one of the broker's log dirs; the metrics of its log say the rest. One whose log has no
 metrics (it is being loaded, or deleted) gets no row: a gap is honest, an offset of 0 would look like lost data.
-Counters that do not exist yet (Kafka makes a topic's at its first byte) are 0.
+Counters that do not exist yet (Kafka makes a topic's at its first byte) are 0. A broker that is starting is refused:
+it has the directories of all its replicas and the logs of some, as if the others were gone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _LOG = "kafka.log:type=Log,name={},topic={},partition={}:Value"
 _REPLICAS = "kafka.cluster:type=Partition,name=ReplicasCount,topic={},partition={}:Value"
 _TOPIC_TOTAL = "kafka.server:type=BrokerTopicMetrics,name={},topic={}:Count"
 _BROKER_TOTAL = "kafka.server:type=BrokerTopicMetrics,name={}:Count"
+_BROKER_STATE = "kafka.server:type=KafkaServer,name=BrokerState:Value"
+_RUNNING = 3  # below it: not running, starting, recovery; above it: two kinds of shutting down
 _BYTES_IN, _BYTES_OUT = "BytesInPerSec", "BytesOutPerSec"
 _INT64_MAX = 2**63 - 1
 _YEAR_9999_MS = 253_370_764_800_000
@@ -34,12 +37,18 @@ _YEAR_9999_MS = 253_370_764_800_000
 def ingest(batch: reporter_pb2.MetricBatch, names: MetricNames, cluster: Cluster, broker: Broker) -> Rows:
     """The rows of one collection. `names` are those known after the batch.
 
-    Raises InvalidInput when the batch comes from another broker or cluster than expected, or contradicts itself.
+    Raises InvalidInput when the batch comes from another broker or cluster than expected, from a broker that is still
+    starting, or contradicts itself.
     """
     _require_from(batch, cluster, broker)
     if not 0 < batch.collected_at_ms < _YEAR_9999_MS:
         raise InvalidInput(f"collected_at_ms is {batch.collected_at_ms}: set the clock of broker {broker.id}'s host")
     values = values_by_name(batch, names)
+    state = values.get(_BROKER_STATE, _RUNNING)
+    if state < _RUNNING:
+        raise InvalidInput(
+            f"BrokerState of broker {broker.id} is {state:g}: it is starting, collect again when it is 3"
+        )
     return {
         PARTITION_SAMPLES: _table(PARTITION_SAMPLES, _partition_rows(batch, values)),
         LOG_DIR_SAMPLES: _table(LOG_DIR_SAMPLES, _log_dir_rows(batch)),

@@ -22,6 +22,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import structlog
 
+from guardian.errors import InvalidInput
 from guardian.reporter.ingest import Rows
 from spark_analytics.lake.schema import BROKER_SAMPLES, directory_of, hour_of
 
@@ -53,6 +54,7 @@ class LakeWriter:
         max_buffered_rows: int = _MAX_BUFFERED_ROWS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Raises InvalidInput when the URL is of no file system that can be used here."""
         self._fs, self._root = _filesystem(url)
         self._member = member
         self._max_age_s = max_age_s
@@ -77,10 +79,6 @@ class LakeWriter:
     def flush(self) -> None:
         """Writes all rows. What can't be written is logged and kept."""
         self._flush(lambda _: True)
-
-    def close(self) -> None:
-        """Flushes; the last call."""
-        self.flush()
 
     def _buffer(self, key: _FileKey) -> deque[pa.Table]:
         return self._buffers.setdefault(key, _Buffer(self._clock())).tables
@@ -153,6 +151,10 @@ def _by_hour(rows: pa.Table) -> list[tuple[str, pa.Table]]:
 
 def _filesystem(url: str) -> tuple[Any, str]:
     if "://" in url:
-        filesystem, root = pafs.FileSystem.from_uri(url)
+        try:
+            filesystem, root = pafs.FileSystem.from_uri(url)
+        except (OSError, pa.ArrowException) as error:
+            reason = str(error).splitlines()[0]
+            raise InvalidInput(f"lake is {url!r}: use a path, or a URL that works on this host ({reason})") from error
         return filesystem, root.rstrip("/")
     return pafs.LocalFileSystem(), str(Path(url).resolve())

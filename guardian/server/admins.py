@@ -13,7 +13,8 @@ from guardian.model.topology import Cluster
 class ClusterAdmins:
     """Keeps connections by cluster name, and replaces one when the cluster's registration changed.
 
-    Not shared between threads: each of the executor and the servicers has its own (`KafkaAdmin` serves one at a time).
+    Any thread may ask, but a `KafkaAdmin` serves one thread at a time: these are the executor's, which uses each
+    cluster's in one thread. The servicers open their own (`connect_by_name`).
     """
 
     def __init__(self, cluster: Callable[[str], Cluster | None], connect: Callable[[Cluster], KafkaAdmin]) -> None:
@@ -23,7 +24,7 @@ class ClusterAdmins:
         self._lock = threading.Lock()
 
     def __call__(self, name: str) -> KafkaAdmin:
-        """Raises NotFound for a cluster that is not registered, and ClusterUnavailable when it can't be reached."""
+        """Raises NotFound for a cluster that is not registered; the connection itself is made at its first call."""
         cluster = registered(self._cluster, name)
         with self._lock:
             known = self._admins.get(name)

@@ -41,6 +41,7 @@ from guardian.server.tickets import TicketsServicer
 from guardian.tiering.servicer import TieringServicer
 from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
+from metastore.store import StoreError
 from protos.guardian.v1 import (
     federation_pb2,
     federation_pb2_grpc,
@@ -77,13 +78,16 @@ def serve(config: ServerConfig) -> None:
 
 
 def start(config: ServerConfig, stack: ExitStack) -> None:
-    """Starts every part and registers its end with `stack`; raises InvalidInput when a port or folder is taken."""
-    config.data.mkdir(parents=True, exist_ok=True)
+    """Starts every part and registers its end with `stack`.
+
+    Raises InvalidInput when a port or folder is taken or can't be used, or when what is stored is damaged.
+    """
     _lock(config.data, stack)
-    state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
     try:
+        state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
+        stack.callback(state_machine.close)
         replica = SyncObjReplica(config.name, config.raft, config.peers, state_machine, config.data / "raft")
-    except CannotStart as error:
+    except (CannotStart, StoreError) as error:
         raise InvalidInput(str(error)) from None
     stack.callback(replica.close)
     store = ReplicatedStore(replica, state_machine, now_ms)
@@ -91,7 +95,7 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     collector = Collector(
         config.name,
         LakeWriter(config.lake, config.name, config.collect.flush_s),
-        lambda: store.read_local().clusters(),
+        lambda: _clusters(store),
         lambda: store.status().live_members,
         config.collect.interval_s,
         config.collect.timeout_s,
@@ -132,7 +136,7 @@ def _start_grpc(config: ServerConfig, store: ReplicatedStore, collector: Collect
     policy = ApprovalPolicy(author_may_approve=True)
     admin_for = connect_by_name(lambda name: store.read_local().cluster(name), _connect_for_rpc)
     tickets_pb2_grpc.add_TicketsServicer_to_server(TicketsServicer(store, admin_for, policy, now_ms), server)
-    tiering_pb2_grpc.add_TieringServicer_to_server(TieringServicer(store, now_ms), server)
+    tiering_pb2_grpc.add_TieringServicer_to_server(TieringServicer(store), server)
     servicer = health.HealthServicer()
     for service in ("", *_SERVICES):
         servicer.set(service, health_pb2.HealthCheckResponse.SERVING)
@@ -163,9 +167,21 @@ def _not_ready(store: ReplicatedStore) -> str | None:
     return None
 
 
+def _clusters(store: ReplicatedStore) -> tuple[Cluster, ...]:
+    """For the collector, which knows the errors of guardian.errors only: any other would end its thread."""
+    try:
+        return store.read_local().clusters()
+    except StoreError as error:
+        raise Unavailable(str(error)) from error
+
+
 def _lock(data: Path, stack: ExitStack) -> None:
     """Two processes on one data folder would destroy it."""
-    lock = stack.enter_context((data / "LOCK").open("w"))
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        lock = stack.enter_context((data / "LOCK").open("w"))
+    except OSError as error:
+        raise InvalidInput(f"data is {str(data)!r}, which can't be written: {error.strerror}") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,7 @@
-"""Errors of guardian.errors become gRPC status codes here, and nowhere else."""
+"""Errors of guardian.errors become gRPC status codes here, and nowhere else.
+
+A StoreError (a member that is stopping, or whose disk fails) is UNAVAILABLE as well: another member can answer.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 import grpc
 
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
+from metastore.store import StoreError
 
 _STATUS: dict[type[GuardianError], grpc.StatusCode] = {
     InvalidInput: grpc.StatusCode.INVALID_ARGUMENT,
@@ -15,6 +19,10 @@ _STATUS: dict[type[GuardianError], grpc.StatusCode] = {
     Conflict: grpc.StatusCode.ABORTED,
     ClusterUnavailable: grpc.StatusCode.FAILED_PRECONDITION,
 }
+
+# A status travels in a header, and gRPC drops the whole answer when its headers are over 8 KiB; percent-encoding makes
+# up to three bytes of one.
+_MAX_DETAIL_BYTES = 2000
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
@@ -47,7 +55,7 @@ def _guard_unary(
     def guarded(request: Any, context: grpc.ServicerContext) -> Any:
         try:
             return method(request, context)
-        except GuardianError as error:
+        except (GuardianError, StoreError) as error:
             _abort(context, error)
 
     return guarded
@@ -59,11 +67,19 @@ def _guard_stream(
     def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         try:
             yield from method(request, context)
-        except GuardianError as error:
+        except (GuardianError, StoreError) as error:
             _abort(context, error)
 
     return guarded
 
 
-def _abort(context: grpc.ServicerContext, error: GuardianError) -> NoReturn:
-    context.abort(_STATUS.get(type(error), grpc.StatusCode.UNAVAILABLE), str(error))
+def _abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), grpc.StatusCode.UNAVAILABLE)
+    context.abort(status, _shortened(str(error)))
+
+
+def _shortened(sentence: str) -> str:
+    encoded = sentence.encode(errors="replace")
+    if len(encoded) <= _MAX_DETAIL_BYTES:
+        return sentence
+    return encoded[:_MAX_DETAIL_BYTES].decode(errors="ignore") + "..."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guardian.errors import NotFound
+from guardian.errors import NotFound, Unavailable
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -42,3 +42,6 @@ class ReplicatedExecutionStore:
 
     def confirm_leadership(self) -> None:
         self._store.barrier(timeout_s=2.0)
+        # A follower's barrier is forwarded and committed too: it says that somebody leads, not who.
+        if not self._store.is_leader():
+            raise Unavailable("this member leads no longer: the new leader goes on")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import grpc
 
 from guardian import __version__
-from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.errors import InvalidInput
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription
 from guardian.model.topology import Broker, Cluster
@@ -47,14 +47,6 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         return pb.RegisterClusterReply(cluster=registered)
 
     def RemoveCluster(self, request: pb.RemoveClusterRequest, context: grpc.ServicerContext) -> pb.RemoveClusterReply:
-        views = self._store.read()
-        if views.cluster(request.name) is None:
-            raise NotFound(f"cluster {request.name!r} is not registered: see `guardian cluster list`")
-        open_tickets = [ticket.id for ticket in views.tickets(request.name) if not ticket.state.is_over]
-        if open_tickets:
-            raise Conflict(
-                f"cluster {request.name} has open tickets: cancel {', '.join(open_tickets)} first, and wait for its end"
-            )
         self._store.drop_cluster(request.name)
         return pb.RemoveClusterReply()
 

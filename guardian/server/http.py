@@ -14,6 +14,8 @@ from guardian.errors import InvalidInput
 from guardian.model.ticket import TicketState
 from guardian.server.store import ReplicatedStore
 
+_CLIENT_TIMEOUT_S = 10.0  # a client that connects and says nothing holds a thread
+
 
 class MemberMetrics:
     """Reads the member's own state whenever Prometheus asks."""
@@ -62,6 +64,8 @@ class HttpServer:
 
 def _handler(registry: CollectorRegistry, not_ready: Callable[[], str | None]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        timeout = _CLIENT_TIMEOUT_S
+
         def do_GET(self) -> None:
             match self.path.partition("?")[0]:
                 case "/healthz":

@@ -1,7 +1,10 @@
 """What only the Raft leader does, once a tick: drive the tickets.
 
 A member that lost its leadership without knowing may tick once more: the commit of its intents fails, or, if nothing
-changed, the barrier does (see `guardian.executor.driver`), so nothing is sent.
+changed, the confirmation of its leadership does (see `guardian.executor.driver`), so nothing is sent.
+
+A tick that fails in a way nobody foresaw is logged, and the next one is made all the same: a leader without its loop
+would go on leading and drive nothing, and ending the process would hand the same ticket to the next leader.
 """
 
 from __future__ import annotations
@@ -43,6 +46,10 @@ class LeaderLoop:
                 sentences = self._tick()
             except GuardianError as error:
                 sentences = [str(error)]
+            except Exception as error:  # noqa: BLE001  see above
+                sentences = [f"a tick failed: {error!r}"]
+                if sentences != said:
+                    _log.exception("tick")
             for sentence in sentences:
                 if sentence not in said:
                     _log.info("tick", did=sentence)

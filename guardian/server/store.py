@@ -7,7 +7,6 @@ read()           ─▶ a committed Barrier, then this member's own RocksDB: lin
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable
 
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
@@ -17,13 +16,13 @@ from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.wire.plans import plan_hash, plan_to_bytes
 from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
 from metastore.state_machine import MetastoreStateMachine
+from metastore.tables import plans
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2, records_pb2
 from raft.errors import NoLeader, OutcomeUnknown
 from raft.protocol import Replica, ReplicaStatus
 
 DEFAULT_TIMEOUT_S = 10.0
-PLAN_CHUNK_BYTES = 512 << 10
 # One command carries an execution whole, and a command must stay below what Raft sends in one piece.
 MAX_EXECUTION_BYTES = 900 << 10
 
@@ -49,7 +48,10 @@ class ReplicatedStore:
         return self._replica.is_leader()
 
     def propose(self, command: records_pb2.Command, timeout_s: float = DEFAULT_TIMEOUT_S) -> records_pb2.CommandReply:
-        """Commits a command and returns its reply; raises the reply's error as one of guardian.errors."""
+        """Commits a command and returns its reply; raises the reply's error as one of guardian.errors.
+
+        Sets the command's `proposed_at_ms`. Raises InvalidInput also for a command that is too large for the log.
+        """
         command.proposed_at_ms = self._now_ms()
         try:
             result = self._replica.propose(command.SerializeToString(), timeout_s)
@@ -57,9 +59,11 @@ class ReplicatedStore:
             raise Unavailable(f"Guardian's Raft group has no leader within {timeout_s:g} s: retry") from None
         except OutcomeUnknown:
             raise Unavailable("the Raft leader changed before it confirmed: look again, then retry") from None
+        except ValueError as error:
+            raise InvalidInput(f"the request is too large to be stored: {error}") from None
         reply = records_pb2.CommandReply.FromString(result)
         if reply.error:
-            raise _ERRORS[reply.error_kind](reply.error)
+            raise _ERRORS.get(reply.error_kind, InvalidInput)(reply.error)
         return reply
 
     def barrier(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
@@ -86,15 +90,15 @@ class ReplicatedStore:
         self.propose(records_pb2.Command(drop_cluster=records_pb2.DropCluster(name=name)))
 
     def put_plan(self, plan: Plan) -> str:
-        """Stores a plan in chunks and returns its hash; a plan that is there already costs a read only."""
+        """Stores a plan in chunks and returns its hash; a plan that is there already costs a read only.
+
+        Raises InvalidInput when the plan is too large.
+        """
         serialized = plan_to_bytes(plan)
         content_hash = plan_hash(serialized)
         if self.read().has_plan(content_hash):
             return content_hash
-        compressed = zlib.compress(serialized)
-        chunks = [compressed[start : start + PLAN_CHUNK_BYTES] for start in range(0, len(compressed), PLAN_CHUNK_BYTES)]
-        for number, data in enumerate(chunks):
-            chunk = records_pb2.PutPlanChunk(plan_hash=content_hash, chunk=number, chunks=len(chunks), data=data)
+        for chunk in plans.split(content_hash, serialized):
             self.propose(records_pb2.Command(put_plan_chunk=chunk))
         return content_hash
 

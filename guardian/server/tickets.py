@@ -12,6 +12,7 @@ from guardian.core import ticketing
 from guardian.core.ticketing import ApprovalPolicy
 from guardian.core.validating import resolve
 from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.executor.driver import ACTOR as EXECUTOR
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
@@ -25,6 +26,8 @@ from protos.guardian.v1 import tickets_pb2_grpc
 
 DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
 MIN_THROTTLE = 100_000
+MAX_THROTTLE = 1_000_000_000_000  # more than a broker can send; Kafka takes no more than an int64
+_MAX_REASON_CHARS = 500
 _WATCH_POLL_S = 1.0  # how soon a watch stream notices that its client is gone
 
 # (ticket, actor, reason, now in ms) -> the transition, or raises Conflict or InvalidInput
@@ -54,9 +57,12 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def CreateTicket(self, request: pb.CreateTicketRequest, context: grpc.ServicerContext) -> pb.CreateTicketReply:
         throttle = request.throttle or DEFAULT_THROTTLE
-        if throttle < MIN_THROTTLE:
-            raise InvalidInput(f"throttle is {throttle} bytes/s: use at least {MIN_THROTTLE}, or 0 for the default")
+        if not MIN_THROTTLE <= throttle <= MAX_THROTTLE:
+            raise InvalidInput(
+                f"throttle is {throttle} bytes/s: use {MIN_THROTTLE} to {MAX_THROTTLE}, or 0 for the default"
+            )
         _require_actor("author", request.author)
+        _require_reason(request.reason)
         if not request.idempotency_key:
             raise InvalidInput("idempotency_key is empty: give a value that is unique to this request")
         made = self._made_with(request.idempotency_key)
@@ -118,16 +124,19 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _act(self, request: pb.TicketActionRequest, decide: _Decision, outcomes: frozenset[TicketState]) -> pb.Ticket:
         _require_actor("actor", request.actor)
+        _require_reason(request.reason)
         ticket, execution = self._find(request.ticket_id)
         try:
             transition = decide(ticket, request.actor, request.reason, self._now_ms())
+            revision = execution.revision if execution else 0
+            return ticket_to_proto(self._store.advance(ticket.id, ticket.state, transition, None, revision))
         except Conflict:
-            # A client whose member died before it answered asks again: what it asked for has happened.
-            if any(past.state in outcomes and past.actor == request.actor for past in ticket.history):
-                return ticket_to_proto(ticket)
-            raise
-        revision = execution.revision if execution else 0
-        return ticket_to_proto(self._store.advance(ticket.id, ticket.state, transition, None, revision))
+            # A client whose member died before it answered asks again: what it asked for has happened, or does so now.
+            ticket, _ = self._find(request.ticket_id)
+            last = next((past for past in reversed(ticket.history) if past.actor != EXECUTOR), None)
+            if last is None or last.actor != request.actor or last.state not in outcomes:
+                raise
+            return ticket_to_proto(ticket)
 
     def _made_with(self, idempotency_key: str) -> pb.CreateTicketReply | None:
         """A retry must not be checked again: by now the cluster may be moving because of the ticket itself."""
@@ -181,3 +190,8 @@ def _detail(ticket: Ticket, execution: Execution | None) -> pb.TicketDetail:
 def _require_actor(field: str, actor: str) -> None:
     if not actor or len(actor) > 128 or not actor.isprintable():
         raise InvalidInput(f"{field} is {actor!r}: give the name of a person or service, up to 128 characters")
+
+
+def _require_reason(reason: str) -> None:
+    if len(reason) > _MAX_REASON_CHARS:
+        raise InvalidInput(f"reason has {len(reason)} characters: use up to {_MAX_REASON_CHARS}")

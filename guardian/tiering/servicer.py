@@ -1,23 +1,21 @@
 """Tiered-storage segment metadata for brokers: checks the request, asks the replicated store, answers.
 
-What is malformed is INVALID_ARGUMENT and changes nothing. What does not fit a partition's stored state is that
-partition's own result. UNAVAILABLE means retry: repeating an append changes nothing.
+What is malformed is refused with InvalidInput and changes nothing. What does not fit a partition's stored state is that
+partition's own result. Unavailable means retry: repeating an append changes nothing. The server makes status codes of
+these errors, as for every service; OUT_OF_RANGE alone is this one's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import grpc
 
-from guardian.errors import InvalidInput, Unavailable
+from guardian.errors import InvalidInput
 from metastore.keys import PartitionId
 from metastore.tables.segments import event_fault, partition_fault, partition_id
 from metastore.views import Views
 from protos.guardian.v1 import records_pb2, tiering_pb2, tiering_pb2_grpc
-
-_Reply = TypeVar("_Reply")
 
 MAX_APPEND_EVENTS = 10_000
 MAX_APPEND_BYTES = 2 << 20
@@ -30,61 +28,47 @@ class ReplicatedStore(Protocol):
     """The group, as seen by a servicer."""
 
     def propose(self, command: records_pb2.Command, timeout_s: float = 10) -> records_pb2.CommandReply:
-        """Carries a command out on the group. Raises Unavailable when that is not confirmed in time."""
+        """Carries a command out on the group. Raises its refusal, and Unavailable when it is not confirmed in time."""
 
     def read(self) -> Views:
         """The state that holds at least all that was acknowledged before the call. Raises Unavailable."""
 
 
 class TieringServicer(tiering_pb2_grpc.TieringServicer):
-    """`now_ms` is the wall clock: it goes into the log as the time of the proposal."""
+    """Raises errors of guardian.errors from every method."""
 
-    def __init__(self, store: ReplicatedStore, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: ReplicatedStore) -> None:
         self._store = store
-        self._now_ms = now_ms
 
     def AppendSegmentEvents(
         self, request: tiering_pb2.AppendSegmentEventsRequest, context: grpc.ServicerContext
     ) -> tiering_pb2.AppendSegmentEventsReply:
-        def append() -> tiering_pb2.AppendSegmentEventsReply:
-            require_valid_append(request)
-            command = records_pb2.Command(proposed_at_ms=self._now_ms(), append_segment_events=request)
-            reply = self._store.propose(command)
-            if reply.error:
-                raise InvalidInput(reply.error)
-            return reply.segment_events
-
-        return _answer(context, append)
+        require_valid_append(request)
+        return self._store.propose(records_pb2.Command(append_segment_events=request)).segment_events
 
     def PullSegmentEvents(
         self, request: tiering_pb2.PullSegmentEventsRequest, context: grpc.ServicerContext
     ) -> tiering_pb2.PullSegmentEventsReply:
-        def pull() -> tiering_pb2.PullSegmentEventsReply:
-            partition = require_partition(request.partition)
-            views = self._store.read()
-            head = views.next_event_id(partition)
-            if request.from_event_id > head:
-                context.abort(
-                    grpc.StatusCode.OUT_OF_RANGE,
-                    f"from_event_id is {request.from_event_id}, but the partition's next event gets id {head}: "
-                    f"start again from its live segments",
-                )
-            limit = min(request.max_events or DEFAULT_PULL_EVENTS, MAX_PULL_EVENTS)
-            return pulled(views, partition, request.from_event_id, limit)
-
-        return _answer(context, pull)
+        partition = require_partition(request.partition)
+        views = self._store.read()
+        head = views.next_event_id(partition)
+        if request.from_event_id > head:
+            context.abort(
+                grpc.StatusCode.OUT_OF_RANGE,
+                f"from_event_id is {request.from_event_id}, but the partition's next event gets id {head}: "
+                f"start again from its live segments",
+            )
+        limit = min(request.max_events or DEFAULT_PULL_EVENTS, MAX_PULL_EVENTS)
+        return pulled(views, partition, request.from_event_id, limit)
 
     def ListLiveSegments(
         self, request: tiering_pb2.ListLiveSegmentsRequest, context: grpc.ServicerContext
     ) -> tiering_pb2.ListLiveSegmentsReply:
-        def list_live() -> tiering_pb2.ListLiveSegmentsReply:
-            partition = require_partition(request.partition)
-            views = self._store.read()
-            return tiering_pb2.ListLiveSegmentsReply(
-                segments=views.live_segments(partition), next_event_id=views.next_event_id(partition)
-            )
-
-        return _answer(context, list_live)
+        partition = require_partition(request.partition)
+        views = self._store.read()
+        return tiering_pb2.ListLiveSegmentsReply(
+            segments=views.live_segments(partition), next_event_id=views.next_event_id(partition)
+        )
 
 
 def require_valid_append(request: tiering_pb2.AppendSegmentEventsRequest) -> None:
@@ -126,13 +110,3 @@ def pulled(views: Views, partition: PartitionId, from_event_id: int, limit: int)
         reply.events.append(stored)
         reply.next_event_id = stored.event_id + 1
     return reply
-
-
-def _answer(context: grpc.ServicerContext, call: Callable[[], _Reply]) -> _Reply:
-    try:
-        return call()
-    except InvalidInput as error:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-    except Unavailable as error:
-        context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
-    raise AssertionError("abort always raises")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from spark_analytics.model.cluster_model import Bools, Floats
-from spark_analytics.model.load import spread
 
 # Above the target the penalty is steep enough to pay for leaving several other places a little less even.
 _STEEP = 8.0
@@ -38,7 +37,3 @@ def relief(load: Floats, change: Floats, mean: float, target: float) -> Floats:
 def acceptance(load: Floats, change: Floats, fullest: float) -> Bools:
     """Whether a place stays within the fullest one, or is not made fuller."""
     return np.asarray((change <= 0) | (load + change <= fullest))
-
-
-def is_met(loads: Floats, target: float) -> bool:
-    return spread(loads) <= target

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.json_format import MessageToDict
 
 from guardian.errors import GuardianError, InvalidInput
+from guardian.model.duration import parse_duration_ms
 from guardian.model.plan import LoadSummary, Plan
 from guardian.wire.plans import plan_to_proto
 from spark_analytics.jobs.session import local_session, require_analyze_extra
@@ -26,8 +26,6 @@ from spark_analytics.planners.settings import BalanceSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def balance(
@@ -62,21 +60,13 @@ def measure(
     return {cluster: plan.loads for cluster, plan in plans.items()}
 
 
-def parse_duration_ms(text: str) -> int:
-    """ms of "90s", "10m", "6h" and the like. Raises InvalidInput."""
-    match = re.fullmatch(r"(\d+)(ms|s|m|h|d)", text)
-    if match is None or int(match[1]) == 0:
-        raise InvalidInput(f"window is {text!r}: use a number with ms, s, m, h or d, such as 10m")
-    return int(match[1]) * _UNIT_MS[match[2]]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when the plans are written, 2 with one sentence on stderr when they can't be made."""
     options = _parser().parse_args(arguments)
     until_ms = options.until if options.until is not None else time.time_ns() // 1_000_000
     try:
         settings = BalanceSettings(target_spread=options.target_spread)
-        from_ms = until_ms - parse_duration_ms(options.window)
+        from_ms = until_ms - parse_duration_ms("window", options.window)
         spark = local_session("guardian balance", options.master)
         try:
             plans = balance(spark, options.lake, options.cluster, from_ms, until_ms, settings)

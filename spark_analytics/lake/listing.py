@@ -20,7 +20,10 @@ _HOUR_MS = 3_600_000
 
 
 def table_path(lake_url: str, table: str) -> str:
-    return f"{lake_url.rstrip('/')}/{table}"
+    """Members write by way of pyarrow, which says s3 where Hadoop says s3a: one URL of the lake serves both."""
+    scheme, separator, place = lake_url.partition("://")
+    url = f"s3a://{place}" if separator and scheme == "s3" else lake_url
+    return f"{url.rstrip('/')}/{table}"
 
 
 def require_clusters(spark: SparkSession, lake_url: str, clusters: Sequence[str]) -> None:

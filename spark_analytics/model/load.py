@@ -67,15 +67,3 @@ def summaries(model: ClusterModel, before: Load, after: Load) -> tuple[LoadSumma
             for log_dir in np.flatnonzero((model.log_dir_broker == index) & ~model.log_dir_offline).tolist()
         )
     return tuple(rows)
-
-
-def spreads(rows: tuple[LoadSummary, ...]) -> dict[str, tuple[float, float]]:
-    """{"broker" | "log dir": (spread before, spread after)} of a plan's load table."""
-    result = {}
-    for what, chosen in (
-        ("broker", [row for row in rows if not row.log_dir]),
-        ("log dir", [row for row in rows if row.log_dir]),
-    ):
-        before, after = (np.array([getattr(row, side) for row in chosen]) for side in ("before", "after"))
-        result[what] = (spread(before), spread(after))
-    return result

@@ -12,7 +12,6 @@ from contextlib import closing
 
 import pytest
 
-from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.errors import InvalidInput
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, KafkaAdmin
@@ -97,20 +96,13 @@ class Bench:
             time.sleep(0.01)
 
 
-@pytest.fixture(scope="module")
-def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    spec = ClusterSpec("contract", plugin=False)
-    with KafkaCluster.start(spec, tmp_path_factory.mktemp("kafka")) as kafka:
-        yield Cluster("contract", kafka.bootstrap, kafka.cluster_id)
-
-
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     if request.param == "fake":
         bench = _fake_bench()
         yield bench
         return
-    cluster = request.getfixturevalue("real_cluster")
+    cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
     with closing(KafkaControl(cluster)) as control:
         bench = _real_bench(cluster, control)
         yield bench

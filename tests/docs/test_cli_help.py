@@ -5,36 +5,41 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
-import click
 import pytest
 import typer.main
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from guardian.cli.main import app
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    if isinstance(command, click.Group):
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, TyperCommand]]:
+    if isinstance(command, TyperGroup):
         for name, child in command.commands.items():
             yield from commands(child, (*path, name))
     else:
-        yield path, command
+        yield " ".join(path), command
 
 
 ALL = list(commands(typer.main.get_command(app)))
 
 
-@pytest.mark.parametrize(("path", "command"), ALL, ids=[" ".join(path) for path, _ in ALL])
-def test_a_command_has_help_and_an_example(path: tuple[str, ...], command: click.Command) -> None:
+@pytest.mark.parametrize(("name", "command"), ALL, ids=[name for name, _ in ALL])
+def test_a_command_has_help_and_an_example(name: str, command: TyperCommand) -> None:
     assert command.help
-    if path != ("version",):
-        assert f"Example: guardian {' '.join(path)}" in command.help
+    if name != "version":
+        assert f"Example: guardian {name}" in command.help
     undocumented = [
         parameter.name
         for parameter in command.params
-        if isinstance(parameter, click.Option | typer.core.TyperOption) and not parameter.help
+        if isinstance(parameter, TyperOption) and not parameter.help and not parameter.hidden
     ]
     assert not undocumented
+
+
+def test_every_group_is_covered() -> None:
+    assert {name.split()[0] for name, _ in ALL} >= {"server", "status", "cluster", "plan", "ticket", "local"}
 
 
 def test_the_base_install_is_enough_for_the_cli() -> None:

@@ -1,41 +1,28 @@
-"""The real cluster that the integration tests share: starting one for each test would cost minutes.
-
-Tests keep out of each other's way by names (`new_topic`), and may break brokers: what they broke is started again.
-"""
+"""What only tests of the whole service need."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 
 import pytest
 
-from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from deploy.local.federation import Federation
 
-_STARTED: pytest.StashKey[KafkaCluster] = pytest.StashKey()
+CLI_DEADLINE_S = 240.0
 
 
 @pytest.fixture(scope="session")
-def kafka_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three brokers of three log dirs each, with the plugin, and a SASL listener beside the plaintext one."""
-    spec = ClusterSpec("shared", brokers=3, sasl=True, plugin=True)
-    with KafkaCluster.start(spec, tmp_path_factory.mktemp("kafka")) as cluster:
-        request.config.stash[_STARTED] = cluster
-        yield cluster
+def guardian() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the CLI as an operator does: `guardian(members, "ticket", "list")`."""
 
+    def run(members: Federation, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "GUARDIAN_ENDPOINTS": ",".join(members.endpoints)}
+        command = [sys.executable, "-m", "guardian.cli.main", *arguments]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=CLI_DEADLINE_S, check=False
+        )
 
-@pytest.fixture(autouse=True)
-def _brokers_come_back(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test may kill or stop brokers of the shared cluster; the next one finds all of them serving."""
-    yield
-    cluster = request.config.stash.get(_STARTED, None)
-    for broker in cluster.brokers if cluster else ():
-        if cluster and broker.pid is None and "kafka_cluster" in request.fixturenames:
-            cluster.start_broker(broker.id)
-
-
-@pytest.fixture
-def new_topic(request: pytest.FixtureRequest) -> Callable[[], str]:
-    """Makes topic names that no other test and no earlier run has used: `new_topic() -> "test_name-3f9c2a"`."""
-    title = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in request.node.name)[:80]
-    return lambda: f"{title}-{uuid.uuid4().hex[:6]}"
+    return run

@@ -47,10 +47,8 @@ def with_login(kafka: KafkaCluster, password_file: Path, username: str = "guardi
 
 
 def sentence_of(cluster: Cluster, timeout_s: float = TIMEOUT_S) -> str:
-    started = time.monotonic()
     with closing(KafkaControl(cluster, timeout_s)) as control, pytest.raises(ClusterUnavailable) as failure:
         control.describe_cluster()
-    assert time.monotonic() - started < timeout_s + 5
     return str(failure.value)
 
 

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,8 @@ from guardian.client import GuardianClient
 from guardian.model.ticket import TicketState
 
 pytestmark = pytest.mark.integration
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 DEADLINE_S = 240.0
 TOPICS = {"main-job-orders": 12, "main-job-clicks": 12}
@@ -63,13 +64,7 @@ def workload(kafka_cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFacto
         processes.stop_all([process])
 
 
-def guardian(members: Federation, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GUARDIAN_ENDPOINTS": ",".join(members.endpoints)}
-    command = [sys.executable, "-m", "guardian.cli.main", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-
-
-def plan_when_there_are_samples(members: Federation, *options: str) -> subprocess.CompletedProcess[str]:
+def plan_when_there_are_samples(guardian: Cli, members: Federation, *options: str) -> subprocess.CompletedProcess[str]:
     """Too few samples is an answer too: wait for more."""
     deadline = time.monotonic() + DEADLINE_S
     while True:
@@ -95,10 +90,12 @@ def spreads(plan: dict[str, list[dict[str, float]]], side: str) -> tuple[float, 
 
 
 def test_an_imbalance_seen_in_metrics_is_planned_away_and_carried_out(
-    members: Federation, workload: Path, tmp_path: Path
+    guardian: Cli, members: Federation, workload: Path, tmp_path: Path
 ) -> None:
     file, back = tmp_path / "moves.json", tmp_path / "back.json"
-    dry = plan_when_there_are_samples(members, "--dry-run", "-o", "json", "--out", str(file), "--rollback", str(back))
+    dry = plan_when_there_are_samples(
+        guardian, members, "--dry-run", "-o", "json", "--out", str(file), "--rollback", str(back)
+    )
     [plan] = json.loads(dry.stdout)
     before = spreads(plan, "before")
     assert before[0] > 0.3
@@ -108,7 +105,7 @@ def test_an_imbalance_seen_in_metrics_is_planned_away_and_carried_out(
     with GuardianClient(members.endpoints) as client:
         assert client.tickets() == ()
 
-    made = plan_when_there_are_samples(members, "--throttle", "20MB")
+    made = plan_when_there_are_samples(guardian, members, "--throttle", "20MB")
     ticket_id = next(word for word in made.stdout.split() if word.startswith("t-"))
     assert "spread over log dirs" in made.stdout
     for action in ("submit", "approve"):
@@ -121,7 +118,7 @@ def test_an_imbalance_seen_in_metrics_is_planned_away_and_carried_out(
 
     while time.time_ns() // 1_000_000 < ended_ms + 21_000:
         time.sleep(0.5)
-    [after] = json.loads(plan_when_there_are_samples(members, "--dry-run", "-o", "json").stdout)
+    [after] = json.loads(plan_when_there_are_samples(guardian, members, "--dry-run", "-o", "json").stdout)
     now = spreads(after, "before")
     assert now[0] <= before[0] / 2
     assert now[1] <= before[1] / 2

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from deploy.local import ports
 from protos.guardian.v1 import records_pb2, tiering_pb2
 
 pytestmark = pytest.mark.integration
@@ -90,7 +91,7 @@ class Member:
 
 class Group:
     def __init__(self, directory: Path, size: int) -> None:
-        endpoints = {name: f"127.0.0.1:{port}" for name, port in zip("abc", free_ports(size), strict=False)}
+        endpoints = {name: f"127.0.0.1:{port}" for name, port in zip("abc", ports.pick(size), strict=False)}
         self.members = {
             name: Member(name, listen, {peer: at for peer, at in endpoints.items() if peer != name}, directory)
             for name, listen in endpoints.items()
@@ -145,16 +146,6 @@ def eventually(probe: Callable[[], T | None]) -> T:
             return found
         time.sleep(0.05)
     raise AssertionError(f"it did not happen within {DEADLINE_S} s")
-
-
-def free_ports(count: int) -> list[int]:
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 def append(number: int, events: int = 1, padding: int = 0) -> bytes:

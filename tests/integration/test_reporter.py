@@ -91,7 +91,6 @@ def collecting(kafka: KafkaCluster, lake_dir: Path) -> Iterator[Collector]:
         yield collector
     finally:
         collector.stop()
-        lake.close()
 
 
 def read(lake_dir: Path, table: str) -> pa.Table:

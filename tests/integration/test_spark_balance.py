@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from guardian.errors import InvalidInput, NotFound
-from guardian.model.plan import Plan
+from guardian.model.plan import Plan, spreads
 from guardian.wire.plans import plan_to_bytes
 from spark_analytics.jobs.balance import balance, measure
 from spark_analytics.jobs.session import local_session
@@ -31,7 +31,6 @@ from spark_analytics.lake.schema import (
 )
 from spark_analytics.lake.window import REPLICA, Window, model_of
 from spark_analytics.model.cluster_model import ClusterModel
-from spark_analytics.model.load import spreads
 
 pytestmark = pytest.mark.integration
 

@@ -7,9 +7,7 @@ ticket, is approved, carried out under a throttle, survives the death of the lea
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -33,6 +31,8 @@ from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 
 pytestmark = pytest.mark.integration
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 DEADLINE_S = 120.0
 RECORDS = 300
@@ -79,12 +79,6 @@ def topic(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> str:
     return name
 
 
-def guardian(members: Federation, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GUARDIAN_ENDPOINTS": ",".join(members.endpoints), "COLUMNS": "200"}
-    command = [sys.executable, "-m", "guardian.cli.main", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-
-
 def reassignment(topic: str, *replicas: list[int], version: int = 1) -> str:
     partitions = [{"topic": topic, "partition": n, "replicas": chosen} for n, chosen in enumerate(replicas)]
     return json.dumps({"version": version, "partitions": partitions})
@@ -114,6 +108,7 @@ def read_back(kafka_cluster: KafkaCluster, topic: str) -> dict[int, list[int]]:
 
 
 def test_a_file_becomes_a_ticket_and_survives_the_death_of_the_leader(
+    guardian: Cli,
     members: Federation,
     client: GuardianClient,
     admin: KafkaControl,
@@ -176,7 +171,7 @@ def test_a_file_becomes_a_ticket_and_survives_the_death_of_the_leader(
 
 
 def test_a_cancelled_ticket_leaves_the_replicas_as_they_were(
-    members: Federation, client: GuardianClient, admin: KafkaControl, topic: str, tmp_path: Path
+    guardian: Cli, members: Federation, client: GuardianClient, admin: KafkaControl, topic: str, tmp_path: Path
 ) -> None:
     configs = leftovers.dynamic_configs(admin)
     plan = tmp_path / "moves.json"
@@ -202,7 +197,9 @@ def test_a_cancelled_ticket_leaves_the_replicas_as_they_were(
     assert leftovers.of_cluster(admin, configs) == []
 
 
-def test_the_same_idempotency_key_makes_one_ticket(members: Federation, topic: str, tmp_path: Path) -> None:
+def test_the_same_idempotency_key_makes_one_ticket(
+    guardian: Cli, members: Federation, topic: str, tmp_path: Path
+) -> None:
     plan = tmp_path / "moves.json"
     plan.write_text(reassignment(topic, [2, 1]))
     command = ("ticket", "submit", "--plan", str(plan), "--cluster", "shared", "--idempotency-key", topic)
@@ -216,6 +213,7 @@ def test_the_same_idempotency_key_makes_one_ticket(members: Federation, topic: s
 
 
 def test_bad_plans_get_one_sentence_and_change_nothing(
+    guardian: Cli,
     members: Federation,
     client: GuardianClient,
     admin: KafkaControl,
@@ -254,7 +252,7 @@ def test_bad_plans_get_one_sentence_and_change_nothing(
 
 
 def test_a_cluster_that_is_down_or_refuses_the_password_is_not_registered(
-    members: Federation, client: GuardianClient, kafka_cluster: KafkaCluster, tmp_path: Path
+    guardian: Cli, members: Federation, client: GuardianClient, kafka_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     wrong = tmp_path / "password"
     wrong.write_text("not the password")

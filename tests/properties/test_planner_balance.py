@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardian.model.plan import Plan, ReplicaPlacement
+from guardian.model.plan import Plan, ReplicaPlacement, spreads
 from guardian.model.topology import TopicPartition
 from guardian.wire.plans import plan_to_bytes
 from spark_analytics.checker import check
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
-from spark_analytics.model.load import spreads
 from spark_analytics.planners.balance import plan
 from spark_analytics.planners.settings import BalanceSettings
 

@@ -46,6 +46,8 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
         ("interval_s = 2", "interval_s = 0", r"collect.interval_s is 0.0: use seconds"),
         ("interval_s = 2", 'interval_s = "2"', r"collect.interval_s is '2': give a number"),
         ("interval_s = 2", "intervall_s = 2", r"collect.intervall_s is not a setting"),
+        ('name = "g1"', 'name = "../g1"', r"name has '../g1': use up to 63 letters"),
+        ("g2 =", '"g 2" =', r"peers has 'g 2': use up to 63 letters"),
         ('name = "g1"', 'name = "g2"', r"peers names this member itself, 'g2'"),
         ("127.0.0.1:9762", "10.0.0.2:9762", r"lake is the local path '/tmp/lake', which the member g2 on another host"),
         ("[peers]", "peers = 3\n[other]", r"other is not a setting"),
@@ -61,3 +63,10 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, message: str
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"nowhere.toml can't be read: No such file"):
         config.load(tmp_path / "nowhere.toml")
+
+
+def test_the_embedded_member_tells_clients_in_any_folder_where_its_lake_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config.embedded(Path("data")).lake == str(tmp_path / "data" / "lake")

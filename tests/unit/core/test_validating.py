@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -142,3 +143,9 @@ def test_a_live_broker_that_did_not_tell_its_log_dirs_is_waited_for() -> None:
 def test_a_replica_on_a_dead_broker_can_be_moved_away() -> None:
     plan = resolved(move(DEAD, 1, 3))
     assert plan.moves[0].original == (placement("1:/b1/d0"), placement(4))
+
+
+@pytest.mark.parametrize("rate", [math.nan, math.inf, -1.0, 1e300])
+def test_a_write_rate_that_no_throttle_can_follow_from_is_refused(rate: float) -> None:
+    with pytest.raises(InvalidInput, match=r"write_rate of t-0 is .* bytes/s: use 0 to 1000000000000, 0 when"):
+        resolved(replace(move(T0, 3, 2), write_rate=rate))

@@ -70,6 +70,21 @@ def test_where_nothing_was_started_there_is_nothing_to_show_or_to_end(home: Path
     assert not home.exists()
 
 
+def test_wipe_leaves_nothing_of_an_up_that_was_killed_while_it_wrote_its_state(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: Path, _target: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            standing(home)
+    assert any(home.iterdir())
+    federation.wipe(home)
+    assert not home.exists()
+
+
 @pytest.mark.parametrize("text", ["", "{}", '{"version": 99}', '{"version": 1, "members": 3}'])
 def test_a_state_that_can_not_be_read_is_named(home: Path, text: str) -> None:
     home.mkdir()

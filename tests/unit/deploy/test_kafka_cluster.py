@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from deploy.local import kafka_cluster
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.processes import LocalProcess
 from guardian.errors import InvalidInput
@@ -34,6 +35,30 @@ def test_a_cluster_planned_on_data_keeps_its_id(tmp_path: Path) -> None:
     metadata.mkdir(parents=True)
     (metadata / "meta.properties").write_text("cluster.id=the-old-one\nnode.id=101\n")
     assert KafkaCluster.plan(ClusterSpec("live"), tmp_path).cluster_id == "the-old-one"
+
+
+def test_a_node_whose_first_start_was_killed_midway_gets_whole_files_at_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = tmp_path / "made.checkpoint"
+    checkpoint.write_text("the feature levels")
+    monkeypatch.setattr(kafka_cluster, "bootstrap_checkpoint", lambda: checkpoint)
+    monkeypatch.setattr(KafkaCluster, "_spawn", lambda *_: None)
+    cluster = KafkaCluster.plan(ClusterSpec("live"), tmp_path / "live")
+    metadata = tmp_path / "live" / "controller-101" / "metadata"
+
+    def killed(self: Path, _target: Path) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "replace", killed)
+            with pytest.raises(KeyboardInterrupt):
+                cluster._start_controller(cluster.controllers[0])
+        assert not (metadata / "meta.properties").exists()
+    cluster._start_controller(cluster.controllers[0])
+    assert f"cluster.id={cluster.cluster_id}\n" in (metadata / "meta.properties").read_text()
+    assert (metadata / "bootstrap.checkpoint").read_text() == "the feature levels"
 
 
 def test_another_process_can_take_a_cluster_over(tmp_path: Path) -> None:

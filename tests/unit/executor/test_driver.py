@@ -73,6 +73,25 @@ def test_a_cluster_that_is_not_registered_makes_its_tickets_wait() -> None:
     driver.close()
 
 
+def test_a_cluster_whose_thread_fails_stops_no_other() -> None:
+    kafka = cluster()
+
+    def admin_for(name: str) -> KafkaAdmin:
+        if name == "a-bug":
+            raise ZeroDivisionError
+        return kafka
+
+    store = store_with("a-bug", "works")
+    driver = Driver(store, admin_for, now_ms=lambda: 0)
+    for _ in range(500):
+        with pytest.raises(ZeroDivisionError):
+            driver.tick()
+        if store.ticket("t-works").state is TicketState.SUCCEEDED:
+            break
+    assert store.ticket("t-works").state is TicketState.SUCCEEDED
+    driver.close()
+
+
 def test_nothing_is_sent_when_the_intent_was_not_stored() -> None:
     world = World()
     world.kafka.create_topic("t", {0: [1, 2]}, 10)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deploy.local import ports
 from raft.journal import FileJournal
 from raft.replica import Timing, _Member, _Node, _Proposal, _Waker
 
@@ -48,7 +48,8 @@ class Lab:
         self.replica = Replica()
         self.journal = FileJournal(directory)
         self.waker = _Waker()
-        self.members = {name: _Member(name, f"127.0.0.1:{free_port()}") for name in names}
+        endpoints = (f"127.0.0.1:{port}" for port in ports.pick(len(names)))
+        self.members = {name: _Member(name, endpoint) for name, endpoint in zip(names, endpoints, strict=True)}
         others = [member for name, member in self.members.items() if name != "b"]
         self.node = _Node(self.members["b"], others, self.journal, self.replica, self.waker, NEVER)  # type: ignore[arg-type]
         self.transport: Any = self.node._transport
@@ -86,12 +87,6 @@ class Lab:
     def close(self) -> None:
         self.node.stop()
         self.waker.close()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -12,10 +12,13 @@ from typing import Any
 import grpc
 import pyarrow.dataset as ds
 import pytest
+from structlog.testing import capture_logs
 
+from deploy.local import ports
 from guardian.errors import Unavailable
 from guardian.model.topology import Broker, Cluster
 from guardian.reporter.collector import Collector
+from guardian.reporter.ingest import Rows
 from guardian.reporter.lake_writer import LakeWriter
 from protos.guardian.v1 import reporter_pb2 as pb
 from protos.guardian.v1 import reporter_pb2_grpc
@@ -77,7 +80,6 @@ def collecting(
         yield collector
     finally:
         collector.stop()
-        lake.close()
 
 
 def cluster_of(*endpoints: str, first_id: int = 1) -> Cluster:
@@ -137,10 +139,8 @@ def test_a_call_past_its_deadline_is_a_row_with_the_error_and_forgets_the_names(
 
 
 def test_a_broker_that_dies_is_an_error_row_and_its_return_is_rows_again(tmp_path: Path) -> None:
-    reporter = FakeReporter(1)
-    with serving(reporter) as endpoint:
-        pass
-    reborn = FakeReporter(1)
+    endpoint = f"{ports.HOST}:{ports.pick(1)[0]}"
+    reporter, reborn = FakeReporter(1), FakeReporter(1)
     reborn.dictionary_id = 2
     with collecting(tmp_path, lambda: [cluster_of(endpoint)]):
         with serving(reporter, endpoint):
@@ -210,6 +210,28 @@ def test_the_share_stays_while_the_federation_can_not_be_read(tmp_path: Path) ->
             seen = len(reporter.asked)
             wait_for(lambda: len(reporter.asked) > seen + 2, "more calls")
             assert collector.collects() == ["live/1"]
+
+
+def test_an_error_that_nobody_foresaw_is_logged_and_the_next_collection_goes_on(tmp_path: Path) -> None:
+    class BrokenOnce(LakeWriter):
+        broken = True
+
+        def write(self, cluster: str, rows: Rows) -> None:
+            if self.broken:
+                self.broken = False
+                raise ZeroDivisionError("a mistake of ours")
+            super().write(cluster, rows)
+
+    with serving(FakeReporter(1)) as endpoint, capture_logs() as logs:
+        lake = BrokenOnce(str(tmp_path), "m1", max_age_s=0.0)
+        collector = Collector("m1", lake, lambda: [cluster_of(endpoint)], lambda: ["m1"], 0.05, 30.0)
+        collector.start()
+        try:
+            wait_for(lambda: rows(tmp_path), "a row")
+        finally:
+            collector.stop()
+    [failure] = [entry for entry in logs if entry["log_level"] == "error"]
+    assert str(failure["exc_info"]) == "a mistake of ours"
 
 
 @pytest.mark.parametrize("times", [1, 2])

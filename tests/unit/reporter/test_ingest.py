@@ -171,6 +171,15 @@ def test_a_batch_that_is_not_what_it_should_be_is_refused_in_one_sentence(
         rows_of(batch(**changes))
 
 
+@pytest.mark.parametrize("state", [0, 1, 2])
+def test_a_broker_that_is_starting_is_refused_since_some_of_its_logs_are_missing(state: int) -> None:
+    name = "kafka.server:type=KafkaServer,name=BrokerState:Value"
+    with pytest.raises(InvalidInput, match=f"BrokerState of broker 3 is {state}: it is starting"):
+        rows_of(batch({**METRICS, name: state}))
+    for later in (3, 6, 7):
+        assert len(partition_rows(batch({**METRICS, name: later}))) == 2
+
+
 def test_a_cluster_whose_id_is_not_known_yet_takes_any() -> None:
     answer = batch(cluster_id="other")
     unknown = Cluster("live", "127.0.0.1:9092", brokers=(BROKER,))

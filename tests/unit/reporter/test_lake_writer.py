@@ -7,6 +7,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from guardian.errors import InvalidInput
 from guardian.model.topology import Broker
 from guardian.reporter.ingest import failed_collection
 from guardian.reporter.lake_writer import LakeWriter
@@ -56,7 +57,7 @@ def test_a_file_lies_and_is_named_as_the_schema_says(tmp_path: Path) -> None:
     lake = LakeWriter(str(tmp_path), "m1")
     write(lake, "later", AT_MS + 5)
     write(lake, "sooner", AT_MS)
-    lake.close()
+    lake.flush()
     [file] = files(tmp_path)
     assert file.parent == tmp_path / "broker_samples" / "cluster=live" / f"hour={hour_of(AT_MS)}"
     assert file.name.startswith(f"m1-{AT_MS}-")
@@ -71,7 +72,7 @@ def test_hours_and_clusters_have_directories_of_their_own(tmp_path: Path) -> Non
     write(lake, "a", AT_MS)
     write(lake, "b", AT_MS + HOUR_MS)
     write(lake, "c", AT_MS, cluster="bulk")
-    lake.close()
+    lake.flush()
     assert {(file.parent.parent.name, file.parent.name) for file in files(tmp_path)} == {
         ("cluster=live", f"hour={hour_of(AT_MS)}"),
         ("cluster=live", f"hour={hour_of(AT_MS + HOUR_MS)}"),
@@ -82,7 +83,7 @@ def test_hours_and_clusters_have_directories_of_their_own(tmp_path: Path) -> Non
 def test_a_url_is_a_lake_as_well(tmp_path: Path) -> None:
     lake = LakeWriter(tmp_path.as_uri() + "/", "m1")
     write(lake, "a")
-    lake.close()
+    lake.flush()
     assert errors(tmp_path) == ["a"]
 
 
@@ -123,10 +124,18 @@ def test_a_brokers_row_is_written_after_the_rest_of_its_collection(
     assert written == [LOG_DIR_SAMPLES, BROKER_SAMPLES]
 
 
+@pytest.mark.parametrize("url", ["foo://bar/lake", "ftp://host/lake"])
+def test_a_url_that_can_not_be_used_is_named_in_one_sentence(url: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=rf"^lake is '{url}': use a path, or a URL that works on this host \([^\n]+$"
+    ):
+        LakeWriter(url, "m1")
+
+
 def test_no_rows_make_no_file(tmp_path: Path) -> None:
     lake = LakeWriter(str(tmp_path), "m1")
     lake.write("live", {BROKER_SAMPLES: TABLES[BROKER_SAMPLES].empty_table()})
-    lake.close()
+    lake.flush()
     assert files(tmp_path) == []
 
 
@@ -159,5 +168,5 @@ def test_rows_that_can_not_be_written_are_kept_up_to_a_bound(tmp_path: Path) -> 
         write(lake, f"row {number}", AT_MS + number)
         lake.flush()
     root.unlink()
-    lake.close()
+    lake.flush()
     assert errors(root) == ["row 2", "row 3"]

@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.plan import Plan, ReplicaPlacement
+from guardian.model.plan import Plan, ReplicaPlacement, spreads
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
-from spark_analytics.model.load import spreads
 from spark_analytics.planners.balance import plan
 from spark_analytics.planners.settings import BalanceSettings
 

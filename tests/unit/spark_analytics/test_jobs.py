@@ -6,7 +6,8 @@ import pytest
 
 from guardian.errors import InvalidInput
 from spark_analytics.jobs import session
-from spark_analytics.jobs.balance import main, parse_duration_ms
+from spark_analytics.jobs.balance import main
+from spark_analytics.lake.listing import table_path
 
 
 def java(directory: Path, version: str) -> str:
@@ -62,13 +63,14 @@ def test_bad_options_are_one_sentence_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("500ms", 500), ("90s", 90_000), ("10m", 600_000), ("6h", 21_600_000), ("1d", 86_400_000)]
+    ("lake", "path"),
+    [
+        ("/var/lake/", "/var/lake/t"),
+        ("file:///var/lake", "file:///var/lake/t"),
+        ("hdfs://nn:8020/lake", "hdfs://nn:8020/lake/t"),
+        ("s3://bucket/lake", "s3a://bucket/lake/t"),
+        ("s3a://bucket/lake", "s3a://bucket/lake/t"),
+    ],
 )
-def test_durations(text: str, expected: int) -> None:
-    assert parse_duration_ms(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "10", "0s", "-1s", "1.5h", "10 m"])
-def test_durations_that_are_none(text: str) -> None:
-    with pytest.raises(InvalidInput, match="window is"):
-        parse_duration_ms(text)
+def test_the_members_url_of_the_lake_is_put_in_hadoops_words(lake: str, path: str) -> None:
+    assert table_path(lake, "t") == path

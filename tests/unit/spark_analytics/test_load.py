@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from guardian.model.plan import LoadSummary, ReplicaPlacement
+from guardian.model.plan import LoadSummary, ReplicaPlacement, spreads
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
-from spark_analytics.model.load import load_now, load_of, spread, spreads, summaries
+from spark_analytics.model.load import load_now, load_of, spread, summaries
 from spark_analytics.model.placement import Placement
 
 

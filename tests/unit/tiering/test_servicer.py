@@ -1,49 +1,42 @@
-"""The Tiering servicer over a real state machine: malformed requests are refused, the rest is stored."""
+"""The Tiering servicer as the server runs it, over a real state machine: bad requests are refused, others stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent import futures
-from dataclasses import dataclass, field
 
 import grpc
 import pytest
 
-from guardian.errors import Unavailable
+from guardian.server.errors import ErrorInterceptor
+from guardian.server.store import ReplicatedStore
 from guardian.tiering import servicer
 from guardian.tiering.servicer import TieringServicer
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
-from metastore.views import Views
 from protos.guardian.v1 import records_pb2, tiering_pb2_grpc
 from protos.guardian.v1 import tiering_pb2 as pb
+from raft.errors import NoLeader
+from raft.inmem import InMemoryReplica
 
 NAME = pb.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16, partition=3)
 DEADLINE_S = 30
 
 
-@dataclass
-class Group:
-    """A replicated store of one, that can be out of order."""
+class Group(InMemoryReplica):
+    """A group of one that counts what it is asked, and can be out of order."""
 
-    machine: MetastoreStateMachine = field(default_factory=lambda: MetastoreStateMachine(MemoryStore()))
-    proposed: list[records_pb2.Command] = field(default_factory=list)
-    is_down: bool = False
+    def __init__(self) -> None:
+        self.machine = MetastoreStateMachine(MemoryStore())
+        self.proposed: list[records_pb2.Command] = []
+        self.is_down = False
+        super().__init__("g1", self.machine)
 
-    def propose(self, command: records_pb2.Command, timeout_s: float = 10) -> records_pb2.CommandReply:
-        assert timeout_s > 0
-        self._require_up()
-        self.proposed.append(command)
-        answer = self.machine.apply(self.machine.applied_index + 1, command.SerializeToString())
-        return records_pb2.CommandReply.FromString(answer)
-
-    def read(self) -> Views:
-        self._require_up()
-        return self.machine.read()
-
-    def _require_up(self) -> None:
+    def propose(self, command: bytes, timeout_s: float) -> bytes:
         if self.is_down:
-            raise Unavailable("there is no leader: retry")
+            raise NoLeader("nobody leads")
+        self.proposed.append(records_pb2.Command.FromString(command))
+        return super().propose(command, timeout_s)
 
 
 @pytest.fixture
@@ -53,8 +46,9 @@ def group() -> Group:
 
 @pytest.fixture
 def stub(group: Group) -> Iterator[tiering_pb2_grpc.TieringStub]:
-    server = grpc.server(futures.ThreadPoolExecutor(2))
-    tiering_pb2_grpc.add_TieringServicer_to_server(TieringServicer(group, lambda: 1234), server)
+    server = grpc.server(futures.ThreadPoolExecutor(2), interceptors=[ErrorInterceptor()])
+    store = ReplicatedStore(group, group.machine, lambda: 1234)
+    tiering_pb2_grpc.add_TieringServicer_to_server(TieringServicer(store), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -172,4 +166,4 @@ def test_a_group_without_leader_is_unavailable(stub: tiering_pb2_grpc.TieringStu
         with pytest.raises(grpc.RpcError) as refused:
             call()
         assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
-        assert refused.value.details() == "there is no leader: retry"
+        assert "has no leader" in (refused.value.details() or "")

@@ -15,14 +15,14 @@ import java.util.function.Supplier;
  */
 final class BatchCollector {
     private static final int NAMES_ALWAYS_KEPT = 10_000;
-    private static final int NAMES_PER_LIVE_VALUE = 4;
+    private static final int NAMES_PER_LIVE_NAME = 4;
 
     private final List<MetricSource> sources;
     private final Supplier<HostFacts> host;
     private final Supplier<MetricBatch.Builder> identified;
     private final int namesAlwaysKept;
     private NameDictionary dictionary = new NameDictionary();
-    private int liveValues;
+    private int liveNames;
 
     BatchCollector(
             List<MetricSource> sources, Supplier<HostFacts> host, Supplier<MetricBatch.Builder> identified) {
@@ -46,9 +46,7 @@ final class BatchCollector {
         MetricBatch.Builder batch = identified.get().setCollectedAtMs(System.currentTimeMillis());
         ValueSink sink = new ValueSink(batch, names, request.getNamePrefixesList(), expired);
         sources.forEach(source -> source.collect(sink));
-        if (request.getNamePrefixesCount() == 0) {
-            rememberLive(batch.getIdsCount());
-        }
+        rememberLive(sink.namesSeen());
         NameDictionary.Missing missing = names.missing(request.getDictionaryId(), request.getKnownNames());
         return batch.setDictionaryId(names.id())
                 .setFirstNameId(missing.first())
@@ -58,13 +56,13 @@ final class BatchCollector {
     }
 
     private synchronized NameDictionary dictionary() {
-        if (dictionary.size() > Math.max(namesAlwaysKept, NAMES_PER_LIVE_VALUE * liveValues)) {
+        if (dictionary.size() > Math.max(namesAlwaysKept, NAMES_PER_LIVE_NAME * liveNames)) {
             dictionary = new NameDictionary();
         }
         return dictionary;
     }
 
-    private synchronized void rememberLive(int values) {
-        liveValues = values;
+    private synchronized void rememberLive(int names) {
+        liveNames = names;
     }
 }

@@ -20,6 +20,7 @@ final class ValueSink {
     private final NameDictionary dictionary;
     private final List<String> prefixes;
     private final BooleanSupplier expired;
+    private int namesSeen;
 
     ValueSink(MetricBatch.Builder batch, NameDictionary dictionary, List<String> prefixes, BooleanSupplier expired) {
         this.batch = batch;
@@ -36,6 +37,7 @@ final class ValueSink {
         if (expired.getAsBoolean()) {
             throw new Expired();
         }
+        namesSeen += attributes.size();
         NameDictionary.Entry entry = dictionary.entry(metric, attributes, mbean);
         if (prefixes.isEmpty()) {
             return entry;
@@ -46,6 +48,11 @@ final class ValueSink {
             }
         }
         return null;
+    }
+
+    /** How many names the metrics so far have, whether wanted or not. */
+    int namesSeen() {
+        return namesSeen;
     }
 
     /** One value for each of the entry's attributes, in their order. */

@@ -143,6 +143,22 @@ class BatchCollectorTest {
     }
 
     @Test
+    void aCallerThatOnlyEverAsksForAFewGetsTheNamesOnce() {
+        BatchCollector bounded = collector(10);
+        for (int i = 0; i < 20; i++) {
+            gauge("G" + i, i);
+        }
+        CollectRequest few = CollectRequest.newBuilder()
+                .addNamePrefixes("kafka.server:type=T,name=G7")
+                .build();
+        MetricBatch first = collect(bounded, few);
+        MetricBatch second = collect(
+                bounded, knowing(first, first.getNamesList()).toBuilder().mergeFrom(few).build());
+        assertEquals(first.getDictionaryId(), second.getDictionaryId());
+        assertEquals(0, second.getNamesCount());
+    }
+
+    @Test
     void aCollectionEndsWhenItsTimeIsUp() {
         gauge("A", 1);
         assertThrows(

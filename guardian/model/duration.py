@@ -1,0 +1,20 @@
+"""Durations as people type them."""
+
+from __future__ import annotations
+
+import re
+
+from guardian.errors import InvalidInput
+
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)")
+_UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_MAX_MS = 3650 * _UNIT_MS["d"]
+
+
+def parse_duration_ms(name: str, text: str) -> int:
+    """ms of "90s", "5m", "1.5h" and the like; `name` is what the error calls it. Raises InvalidInput."""
+    match = _DURATION.fullmatch(text.strip())
+    duration_ms = round(float(match[1]) * _UNIT_MS[match[2]]) if match else 0
+    if not 0 < duration_ms <= _MAX_MS:
+        raise InvalidInput(f"{name} is {text!r}: use a number and ms, s, m, h or d, such as 5m, up to ten years")
+    return duration_ms

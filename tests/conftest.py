@@ -1,0 +1,41 @@
+"""The real cluster that the integration tests share: starting one for each test would cost minutes.
+
+Tests keep out of each other's way by names (`new_topic`), and may break brokers: what they broke is started again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+
+_STARTED: pytest.StashKey[KafkaCluster] = pytest.StashKey()
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Three brokers of three log dirs each, with the plugin, and a SASL listener beside the plaintext one."""
+    spec = ClusterSpec("shared", brokers=3, sasl=True, plugin=True)
+    with KafkaCluster.start(spec, tmp_path_factory.mktemp("kafka")) as cluster:
+        request.config.stash[_STARTED] = cluster
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def _brokers_come_back(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test may kill or stop brokers of the shared cluster; the next one finds all of them serving."""
+    yield
+    cluster = request.config.stash.get(_STARTED, None)
+    for broker in cluster.brokers if cluster else ():
+        if cluster and broker.pid is None and "kafka_cluster" in request.fixturenames:
+            cluster.start_broker(broker.id)
+
+
+@pytest.fixture
+def new_topic(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """Makes topic names that no other test and no earlier run has used: `new_topic() -> "test_name-3f9c2a"`."""
+    title = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in request.node.name)[:80]
+    return lambda: f"{title}-{uuid.uuid4().hex[:6]}"

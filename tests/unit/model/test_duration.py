@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from guardian.errors import InvalidInput
+from guardian.model.duration import parse_duration_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("500ms", 500), ("90s", 90_000), ("5m", 300_000), ("1.5m", 90_000), ("24h", 86_400_000), ("2d", 172_800_000)],
+)
+def test_a_duration_is_milliseconds(text: str, expected: int) -> None:
+    assert parse_duration_ms("window", text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "5", "soon", "0s", "-5m", "5 m", "5w", "9" * 400 + "h", "9999d"])
+def test_a_duration_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"window is .*: use a number and ms, s, m, h or d, such as 5m"):
+        parse_duration_ms("window", text)

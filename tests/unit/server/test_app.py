@@ -1,0 +1,72 @@
+"""A member wired as it runs: it serves, it ends all that it started, and says what keeps it from starting."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guardian.client import GuardianClient
+from guardian.config import ServerConfig
+from guardian.errors import InvalidInput
+from guardian.server.app import start
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> ServerConfig:
+    with ExitStack() as stack:
+        free = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        grpc, http, raft = (f"127.0.0.1:{each.getsockname()[1]}" for each in free)
+    return ServerConfig("g1", tmp_path / "data", grpc, http, raft, str(tmp_path / "lake"))
+
+
+def test_a_member_serves_then_ends_its_threads_and_frees_its_data(config: ServerConfig) -> None:
+    before = set(threading.enumerate())
+    for _ in range(2):
+        with ExitStack() as stack, GuardianClient([config.grpc]) as client:
+            start(config, stack)
+            assert client.member().name == "g1"
+            assert client.tickets() == ()
+        ours = ("collector", "leader-loop", "http", "raft-g1", "executor")
+        assert not [each for each in set(threading.enumerate()) - before if each.name.startswith(ours)]
+
+
+def test_a_port_that_is_taken_is_said_so_and_the_data_is_freed(config: ServerConfig) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        for wrong in (replace(config, grpc=endpoint), replace(config, http=endpoint)):
+            with (
+                ExitStack() as stack,
+                pytest.raises(InvalidInput, match=f" is '{endpoint}', which can't be listened on"),
+            ):
+                start(wrong, stack)
+    with ExitStack() as stack:
+        start(config, stack)
+
+
+def test_data_that_another_member_uses_is_left_alone(config: ServerConfig) -> None:
+    with ExitStack() as stack, ExitStack() as second:
+        start(config, stack)
+        with pytest.raises(InvalidInput, match="which another Guardian process uses: stop it first"):
+            start(config, second)
+
+
+def test_data_that_can_not_be_written_is_named(config: ServerConfig, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        ExitStack() as stack,
+        pytest.raises(InvalidInput, match=r"data is '.*/file/data', which can't be written: Not a"),
+    ):
+        start(replace(config, data=tmp_path / "file" / "data"), stack)
+
+
+def test_a_damaged_store_is_named(config: ServerConfig) -> None:
+    with ExitStack() as stack:
+        start(config, stack)
+    (config.data / "store" / "CURRENT").write_text("garbage")
+    with ExitStack() as stack, pytest.raises(InvalidInput, match=r"metastore .*/store can't be opened"):
+        start(config, stack)

@@ -1,0 +1,194 @@
+"""Tickets as a client meets them: checked against the live cluster, then carried through approval, once."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from guardian.client import GuardianClient
+from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
+from guardian.model.execution import Execution
+from guardian.model.ticket import TicketState, TicketTransition
+from tests.unit.server.member import Member, plan
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def client(member: Member) -> Iterator[GuardianClient]:
+    with GuardianClient([member.endpoint]) as client:
+        yield client
+
+
+def run(member: Member, ticket_id: str, *states: TicketState) -> None:
+    """What the executor would do."""
+    for state in states:
+        ticket = member.store.read().ticket(ticket_id)
+        assert ticket is not None
+        member.store.advance(ticket_id, ticket.state, TicketTransition(state, 5, "executor", "did"), None, 0)
+
+
+def test_a_draft_goes_through_approval(member: Member, client: GuardianClient) -> None:
+    draft, resolved = client.create_ticket(plan(3, 2), author="ann", reason="skew")
+    assert (draft.state, draft.moves, draft.bytes_to_copy) == (TicketState.DRAFT, 1, 10)
+    assert resolved.moves[0].original_brokers == (1, 2)
+    assert client.plan(draft.plan_hash) == resolved
+    assert client.submit(draft.id, "ann").state is TicketState.PENDING
+    assert client.approve(draft.id, "bob", "fine").state is TicketState.APPROVED
+    history = [(past.state.name, past.actor, past.reason) for past in client.ticket(draft.id)[0].history]
+    assert history == [("DRAFT", "ann", "skew"), ("PENDING", "ann", "submitted"), ("APPROVED", "bob", "fine")]
+    assert (member.kafka.opened, member.kafka.closed) == (1, 1)
+
+
+def test_the_author_does_not_approve_where_the_policy_says_so() -> None:
+    member = Member(author_may_approve=False)
+    try:
+        with GuardianClient([member.endpoint]) as client:
+            ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+            with pytest.raises(InvalidInput, match="somebody else must approve it"):
+                client.approve(ticket.id, "ann")
+            assert client.approve(ticket.id, "bob").state is TicketState.APPROVED
+    finally:
+        member.stop()
+
+
+def test_a_dry_run_stores_nothing(member: Member, client: GuardianClient) -> None:
+    before = member.machine.read().applied_index
+    ticket, resolved = client.create_ticket(plan(3, 2), author="ann", dry_run=True)
+    assert (ticket.id, resolved.moves[0].size_bytes) == ("", 10)
+    assert client.tickets() == ()
+    assert member.machine.read().applied_index - before <= 2, "barriers only"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"throttle": 99_999}, r"throttle is 99999 bytes/s: use 100000 to 1000000000000, or 0"),
+        ({"throttle": 2**63}, r"throttle is 9223372036854775808 bytes/s: use"),
+        ({"author": ""}, r"author is '': give the name"),
+        ({"author": "a\nb"}, r"author is 'a\\nb': give the name"),
+        ({"reason": "x" * 501}, r"reason has 501 characters: use up to 500"),
+        ({"plan": plan(3, 9)}, r"broker 9 of t-0 is not in cluster live"),
+        ({"plan": plan(3, 2, write_rate=math.nan)}, r"write_rate of t-0 is nan"),
+        ({"plan": plan(1, 2)}, r"nothing to do"),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(
+    client: GuardianClient, member: Member, arguments: dict[str, object], message: str
+) -> None:
+    good: dict[str, object] = {"plan": plan(3, 2), "author": "ann"}
+    with pytest.raises(InvalidInput, match=message):
+        client.create_ticket(**(good | arguments))  # type: ignore[arg-type]
+    assert client.tickets() == ()
+    assert member.kafka.opened == member.kafka.closed
+
+
+def test_a_cluster_that_is_down_or_unknown_is_said_so(member: Member, client: GuardianClient) -> None:
+    with pytest.raises(NotFound, match="cluster 'nowhere' is not registered"):
+        client.create_ticket(plan(3, 2, cluster="nowhere"), author="ann")
+    member.kafka.reachable = False
+    with pytest.raises(ClusterUnavailable):
+        client.create_ticket(plan(3, 2), author="ann")
+    assert (member.kafka.opened, member.kafka.closed) == (1, 1)
+
+
+def test_a_repeated_request_is_answered_though_the_cluster_has_moved_on(member: Member, client: GuardianClient) -> None:
+    first = client.create_ticket(plan(3, 2), author="ann", idempotency_key="k")
+    member.kafka.reachable = False
+    assert client.create_ticket(plan(3, 2), author="ann", idempotency_key="k") == first
+    assert len(client.tickets()) == 1
+
+
+def test_an_act_that_is_repeated_by_the_same_person_is_answered_alike(member: Member, client: GuardianClient) -> None:
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+    client.approve(ticket.id, "bob")
+    run(member, ticket.id, TicketState.RUNNING)
+    assert client.approve(ticket.id, "bob").state is TicketState.RUNNING, "the executor may have been quick"
+    with pytest.raises(Conflict, match="is RUNNING: only a PENDING ticket can be approved"):
+        client.approve(ticket.id, "eve")
+    client.cancel(ticket.id, "bob")
+    with pytest.raises(Conflict, match="is CANCELLING: only a PENDING ticket can be approved"):
+        client.approve(ticket.id, "bob")
+    assert client.cancel(ticket.id, "bob").state is TicketState.CANCELLING
+
+
+def test_an_act_that_an_earlier_attempt_carries_out_meanwhile_is_no_conflict(
+    member: Member, client: GuardianClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first attempt was on its way when the second one read the ticket."""
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+    advance = member.store.advance
+
+    def advance_twice(
+        ticket_id: str,
+        expected: TicketState,
+        transition: TicketTransition | None,
+        execution: Execution | None,
+        revision: int,
+    ) -> object:
+        advance(ticket_id, expected, transition, execution, revision)
+        return advance(ticket_id, expected, transition, execution, revision)
+
+    monkeypatch.setattr(member.store, "advance", advance_twice)
+    assert client.approve(ticket.id, "bob").state is TicketState.APPROVED
+
+
+def test_a_reason_is_limited_for_every_act(client: GuardianClient) -> None:
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+    with pytest.raises(InvalidInput, match="reason has 600 characters"):
+        client.approve(ticket.id, "bob", "x" * 600)
+    assert client.ticket(ticket.id)[0].state is TicketState.PENDING
+
+
+def test_tickets_are_listed_newest_first_by_cluster(member: Member, client: GuardianClient) -> None:
+    made = []
+    for now in (1000, 2000):
+        member.now_ms = now
+        made.append(client.create_ticket(plan(3, 2), author="ann")[0].id)
+    assert [ticket.id for ticket in client.tickets("live")] == made[::-1]
+    assert client.tickets("other") == ()
+
+
+def test_what_does_not_exist_is_not_found(client: GuardianClient) -> None:
+    for call in (lambda: client.ticket("t-9"), lambda: client.approve("t-9", "ann"), lambda: next(client.watch("t-9"))):
+        with pytest.raises(NotFound, match="ticket 't-9' does not exist"):
+            call()
+    with pytest.raises(NotFound, match="plan 'ff' is not stored"):
+        client.plan("ff")
+
+
+def test_a_watch_tells_every_change_until_the_end(member: Member, client: GuardianClient) -> None:
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+    steps = iter(
+        [
+            lambda: client.approve(ticket.id, "bob"),
+            lambda: run(member, ticket.id, TicketState.RUNNING),
+            lambda: run(member, ticket.id, TicketState.SUCCEEDED),
+        ]
+    )
+    seen = []
+    for state, _ in client.watch(ticket.id):
+        seen.append(state.state.name)
+        step = next(steps, None)
+        if step is not None:
+            threading.Timer(0.05, step).start()
+    assert seen == ["PENDING", "APPROVED", "RUNNING", "SUCCEEDED"]
+
+
+def test_a_cluster_with_an_open_ticket_is_not_removed(member: Member, client: GuardianClient) -> None:
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann")
+    with pytest.raises(Conflict, match=ticket.id):
+        client.remove_cluster("live")
+    client.cancel(ticket.id, "ann")
+    client.remove_cluster("live")
+    assert client.list_clusters() == ()
+    with pytest.raises(NotFound, match="cluster 'live' is not registered"):
+        client.remove_cluster("live")
