@@ -32,9 +32,11 @@ def of_cluster(admin: KafkaAdmin, before: Configs) -> list[str]:
     for resource in sorted({*before, *now}):
         for key in sorted({*before.get(resource, {}), *now.get(resource, {})}):
             old, new = before.get(resource, {}).get(key), now.get(resource, {}).get(key)
+            if old == new:
+                continue
             if new is not None and key in WRITABLE_CONFIGS:
                 left.append(f"throttle {key}={new} on {resource[0].lower()} {resource[1]}")
-            elif old != new:
+            else:
                 left.append(f"{key} of {resource[0].lower()} {resource[1]} was {old} and is {new}")
     left += [f"reassignment of {partition}" for partition in sorted(admin.list_reassignments())]
     brokers = sorted(admin.describe_cluster().brokers)

@@ -66,7 +66,8 @@ def admin(kafka_cluster: KafkaCluster) -> Iterator[KafkaControl]:
 
 @pytest.fixture
 def topic(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> str:
-    """Six partitions on brokers 1 and 2, 3 MB each: at 1 MB/s their copies last for many ticks."""
+    """Six partitions on brokers 1 and 2, 3 MB each: at 500 kB/s their copies last for many ticks,
+    though Kafka lets ten seconds' worth pass at once."""
     name = new_topic()
     cluster = kafka_cluster.to_cluster(sasl=False)
     data.create_topics(cluster, {name: dict.fromkeys(range(6), (1, 2))}, {})
@@ -126,7 +127,17 @@ def test_a_file_becomes_a_ticket_and_survives_the_death_of_the_leader(
     assert not [ticket for ticket in client.tickets() if ticket.moves == 6]
 
     submitted = guardian(
-        members, "ticket", "submit", "--plan", str(plan), "--cluster", "shared", "--throttle", "1MB", "--reason", "skew"
+        members,
+        "ticket",
+        "submit",
+        "--plan",
+        str(plan),
+        "--cluster",
+        "shared",
+        "--throttle",
+        "500k",
+        "--reason",
+        "skew",
     )
     assert submitted.returncode == 0, submitted.stderr
     ticket_id = submitted.stdout.split()[1]

@@ -37,6 +37,12 @@ def test_a_throttle_a_changed_setting_and_a_reassignment_are_found() -> None:
     assert "reassignment of t-0" in found
 
 
+def test_what_another_tool_had_set_before_is_not_ours() -> None:
+    kafka = cluster()
+    kafka.set_config((BROKER, "1"), "leader.replication.throttled.rate", "5")
+    assert leftovers.of_cluster(kafka, leftovers.dynamic_configs(kafka)) == []
+
+
 def test_an_inter_disk_move_is_found() -> None:
     kafka = cluster()
     before = leftovers.dynamic_configs(kafka)
