@@ -6,6 +6,8 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# uv leaves lock files in TMPDIR: not outside our own folders.
+UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
 PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
@@ -22,13 +24,14 @@ $(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
 	@test -x $(BIN)/python || python3 -m venv $(VENV)
 	@echo "setup: installing the locked requirements into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --require-hashes --no-build-isolation-package pyspark -r requirements/dev.lock
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-build-isolation --no-deps -e .
+	@mkdir -p $(VENV)/tmp
+	@$(UV) pip install --quiet --require-hashes --no-build-isolation-package pyspark -r requirements/dev.lock
+	@$(UV) pip install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
 lock: setup  ## resolve requirements/*.lock anew
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header requirements/bootstrap.in -o requirements/bootstrap.lock
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.lock
+	$(UV) pip compile --quiet --upgrade --generate-hashes --no-header requirements/bootstrap.in -o requirements/bootstrap.lock
+	$(UV) pip compile --quiet --upgrade --generate-hashes --no-header --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.lock
 
 plugin: setup $(PLUGIN)  ## the broker plugin's jar
 
@@ -36,7 +39,7 @@ $(PLUGIN): $(PLUGIN_SOURCES)
 	@command -v java >/dev/null || { echo "Java 17 is missing: apt-get install openjdk-17-jdk-headless" >&2; exit 2; }
 	@command -v mvn >/dev/null || { echo "Maven is missing: apt-get install maven" >&2; exit 2; }
 	@echo "plugin: building $@"
-	@mvn --batch-mode --no-transfer-progress -q -f deploy/broker-plugin/pom.xml package
+	@mvn --batch-mode --no-transfer-progress -Dstyle.color=never -q -f deploy/broker-plugin/pom.xml package
 	@touch $@
 
 protos: setup  ## regenerate the checked-in code beside protos/guardian/v1/*.proto
