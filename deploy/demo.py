@@ -24,7 +24,6 @@ from deploy.local.federation import Federation
 from deploy.local.processes import LocalProcess
 from deploy.local.workload import read_counts, verify
 from guardian.cli.plan import short_log_dirs, show_loads, show_plan
-from guardian.cli.render import human_bytes
 from guardian.cli.ticket import copied
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError, InvalidInput, Unavailable
@@ -32,6 +31,7 @@ from guardian.kafka.control import KafkaControl
 from guardian.model.execution import Execution, TaskState
 from guardian.model.plan import LoadSummary, Plan, ReplicaPlacement, spreads
 from guardian.model.ticket import Ticket, TicketState
+from guardian.model.units import human_bytes
 from spark_analytics.jobs.balance import balance, measure
 from spark_analytics.jobs.session import local_session
 

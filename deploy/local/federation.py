@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 import sys
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.local import processes
+from deploy.local.home import DEFAULT_HOME, STATE, default_home
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready, with_free_ports
 from deploy.local.processes import LocalProcess
@@ -33,13 +33,9 @@ from deploy.local.workload import WorkloadPlan, prepare
 from guardian.client import GuardianClient
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 
-HOME_VARIABLE = "GUARDIAN_LOCAL"
-DEFAULT_HOME = Path(".guardian/local")
-
-_STATE = "state.json"
 _DRAFT = ".state.json.draft"
 _LOCK = "lock"
-_OURS = ("clusters", "members", "lake", "logs", _STATE, _DRAFT, _LOCK)
+_OURS = ("clusters", "members", "lake", "logs", STATE, _DRAFT, _LOCK)
 _VERSION = 1
 _WORKLOAD_DEADLINE_S = 60.0
 _NAMES = ("live", "bulk")
@@ -126,12 +122,12 @@ class Federation:
         self.home.mkdir(parents=True, exist_ok=True)
         draft = self.home / _DRAFT
         draft.write_text(json.dumps(state, indent=1))
-        draft.replace(self.home / _STATE)
+        draft.replace(self.home / STATE)
 
     @staticmethod
     def load(home: Path) -> Federation:
         """Empty when nothing was started in this home. Raises InvalidInput when its state can't be read."""
-        path = home / _STATE
+        path = home / STATE
         if not path.exists():
             return Federation(home)
         try:
@@ -153,11 +149,6 @@ class Federation:
             raise InvalidInput(
                 f"{path} can't be read ({error}): end its processes by hand, then delete {home}"
             ) from None
-
-
-def default_home() -> Path:
-    """$GUARDIAN_LOCAL, or `.guardian/local` in the current directory."""
-    return Path(os.environ.get(HOME_VARIABLE, DEFAULT_HOME)).absolute()
 
 
 def up(
@@ -237,7 +228,7 @@ def status(home: Path | None = None) -> dict[str, Any]:
 def down(home: Path | None = None) -> int:
     """Ends every process and waits for it; the data stays. Returns how many there were."""
     home = (home or default_home()).absolute()
-    if not (home / _STATE).exists():
+    if not (home / STATE).exists():
         return 0
     with _exclusive(home):
         return _down(Federation.load(home))

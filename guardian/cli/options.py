@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import re
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from deploy.local.home import STATE, default_home
 from guardian.client import GuardianClient
 from guardian.config import DEFAULT_ENDPOINT
 from guardian.errors import InvalidInput
-
-LOCAL_HOME_VARIABLE = "GUARDIAN_LOCAL"
-DEFAULT_LOCAL_HOME = Path(".guardian/local")
 
 # Long enough for the members to elect a new leader, short enough for a person who waits.
 _TIMEOUT_S = 15.0
@@ -75,9 +71,8 @@ def parse_rate(text: str) -> int:
 
 
 def _local_endpoints() -> list[str]:
-    home = Path(os.environ.get(LOCAL_HOME_VARIABLE, DEFAULT_LOCAL_HOME))
     try:
-        state = json.loads((home / "state.json").read_text())
+        state = json.loads((default_home() / STATE).read_text())
         return [member["grpc"] for member in state["members"]]
     except (OSError, ValueError, KeyError, TypeError):
         return []

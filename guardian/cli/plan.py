@@ -18,11 +18,11 @@ from guardian.cli.options import (
     connect,
     parse_rate,
 )
-from guardian.cli.render import as_dict, human_bytes, print_json, print_table
+from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
-from guardian.model.duration import parse_duration_ms
 from guardian.model.plan import ANY_LOG_DIR, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spreads
+from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.wire.plans import plan_to_proto
 
 app = typer.Typer(help="Make plans from the metrics lake.", no_args_is_help=True)

@@ -10,17 +10,6 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from rich.cells import cell_len, set_cell_size
 
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
-
-
-def human_bytes(count: float) -> str:
-    """1234567 -> 1.2 MB; powers of ten."""
-    for unit in _UNITS:
-        if abs(count) < 999.5 or unit == _UNITS[-1]:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError("unreachable")
-
 
 def human_time(at_ms: int) -> str:
     """Local time to the second; '-' for none."""

@@ -57,7 +57,7 @@ class ExecutionStore(Protocol):
     ) -> None:
         """Stores a new state, a new execution, or both, at once; the store counts the revision up.
 
-        Raises Conflict unless the ticket's state and the execution's revision (0: none yet) are the expected ones,
+        Raises Conflict unless the ticket's state and, with an execution, its revision (0: none yet) are as expected,
         Unavailable when it can't be known whether it was stored.
         """
 

@@ -57,7 +57,8 @@ class MemoryExecutionStore:
         with self._lock:
             ticket, stored = self._tickets[ticket_id], self._executions.get(ticket_id)
             revision = stored.revision if stored else 0
-            if (ticket.state, revision) != (expected_state, expected_revision):
+            is_behind = execution is not None and revision != expected_revision
+            if ticket.state is not expected_state or is_behind:
                 raise Conflict(
                     f"ticket {ticket_id} is {ticket.state.name} at revision {revision}, expected was "
                     f"{expected_state.name} at {expected_revision}: look again"

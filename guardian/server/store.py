@@ -117,7 +117,7 @@ class ReplicatedStore:
     ) -> Ticket:
         """Moves a ticket on, or saves its execution, or both at once.
 
-        Raises Conflict unless the ticket's state and its execution's revision are as expected.
+        Raises Conflict unless the ticket's state and, where an execution comes along, its revision are as expected.
         """
         advance = records_pb2.AdvanceTicket(
             ticket_id=ticket_id, expected_state=expected_state.name, expected_execution_revision=expected_revision

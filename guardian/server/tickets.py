@@ -125,11 +125,10 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def _act(self, request: pb.TicketActionRequest, decide: _Decision, outcomes: frozenset[TicketState]) -> pb.Ticket:
         _require_actor("actor", request.actor)
         _require_reason(request.reason)
-        ticket, execution = self._find(request.ticket_id)
+        ticket, _ = self._find(request.ticket_id)
         try:
             transition = decide(ticket, request.actor, request.reason, self._now_ms())
-            revision = execution.revision if execution else 0
-            return ticket_to_proto(self._store.advance(ticket.id, ticket.state, transition, None, revision))
+            return ticket_to_proto(self._store.advance(ticket.id, ticket.state, transition, None, 0))
         except Conflict:
             # A client whose member died before it answered asks again: what it asked for has happened, or does so now.
             ticket, _ = self._find(request.ticket_id)

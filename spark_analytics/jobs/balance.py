@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from google.protobuf.json_format import MessageToDict
 
 from guardian.errors import GuardianError, InvalidInput
-from guardian.model.duration import parse_duration_ms
 from guardian.model.plan import LoadSummary, Plan
+from guardian.model.units import parse_duration_ms
 from guardian.wire.plans import plan_to_proto
 from spark_analytics.jobs.session import local_session, require_analyze_extra
 from spark_analytics.planners.settings import BalanceSettings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from guardian.model.units import human_bytes
 from spark_analytics.model.placement import Placement
 from spark_analytics.planners.steps import Source, Terms
 
@@ -41,7 +42,4 @@ def _log_dir(placement: Placement, index: int) -> str:
 
 
 def _rate(bytes_per_second: float) -> str:
-    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if bytes_per_second >= size:
-            return f"{bytes_per_second / size:.1f} {unit}"
-    return f"{bytes_per_second:.0f} B/s"
+    return f"{human_bytes(bytes_per_second)}/s"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from guardian.cli.options import connect, parse_rate
-from guardian.cli.render import human_bytes
 from guardian.errors import InvalidInput
 
 
@@ -24,13 +23,6 @@ def test_a_rate_is_bytes_per_second(text: str, rate: int) -> None:
 def test_a_rate_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"throttle is .*: use bytes per second, such as 50MB"):
         parse_rate(text)
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1_234_567, "1.2 MB"), (999_999, "1.0 MB"), (-2e12, "-2.0 TB")]
-)
-def test_bytes_are_short(count: float, text: str) -> None:
-    assert human_bytes(count) == text
 
 
 def test_members_are_found_in_the_local_federation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

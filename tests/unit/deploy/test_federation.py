@@ -6,6 +6,7 @@ import pytest
 
 from deploy.local import federation, processes
 from deploy.local.federation import Federation, LocalCluster
+from deploy.local.home import default_home
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import plan_members
 from deploy.local.processes import LocalProcess
@@ -178,6 +179,6 @@ def test_wipe_deletes_what_up_made_and_nothing_else(tmp_path: Path) -> None:
 def test_the_home_is_the_variables_or_in_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GUARDIAN_LOCAL", raising=False)
-    assert federation.default_home() == tmp_path / ".guardian" / "local"
+    assert default_home() == tmp_path / ".guardian" / "local"
     monkeypatch.setenv("GUARDIAN_LOCAL", "elsewhere")
-    assert federation.default_home() == tmp_path / "elsewhere"
+    assert default_home() == tmp_path / "elsewhere"

@@ -1,4 +1,4 @@
-"""Durations as people type them."""
+"""Quantities as people type and read them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from guardian.errors import InvalidInput
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
 _MAX_MS = 3650 * _UNIT_MS["d"]
 
 
@@ -18,3 +19,12 @@ def parse_duration_ms(name: str, text: str) -> int:
     if not 0 < duration_ms <= _MAX_MS:
         raise InvalidInput(f"{name} is {text!r}: use a number and ms, s, m, h or d, such as 5m, up to ten years")
     return duration_ms
+
+
+def human_bytes(count: float) -> str:
+    """1234567 -> 1.2 MB; powers of ten."""
+    for unit in _BYTES:
+        if abs(count) < 999.5 or unit == _BYTES[-1]:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")

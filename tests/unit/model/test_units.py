@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.duration import parse_duration_ms
+from guardian.model.units import human_bytes, parse_duration_ms
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,10 @@ def test_a_duration_is_milliseconds(text: str, expected: int) -> None:
 def test_a_duration_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"window is .*: use a number and ms, s, m, h or d, such as 5m"):
         parse_duration_ms("window", text)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1_234_567, "1.2 MB"), (999_999, "1.0 MB"), (-2e12, "-2.0 TB")]
+)
+def test_bytes_are_short(count: float, text: str) -> None:
+    assert human_bytes(count) == text
