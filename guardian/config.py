@@ -1,14 +1,31 @@
 """The configuration of one member: a TOML file, read once at start, frozen.
 
-name  = "g1"                       # unique in the group
+name  = "g1"                       # unique in the group, and in its certificate
 data  = "/var/lib/guardian"        # the store and the Raft journal
 grpc  = "127.0.0.1:9750"           # brokers, admins, the CLI
 http  = "127.0.0.1:9751"           # /healthz, /readyz, /metrics
 raft  = "127.0.0.1:9752"           # the other members
 lake  = "/var/lib/guardian/lake"   # a path, or a URL that all members reach
+advertise = "127.0.0.1:9750"       # where clients reach `grpc`; default: the same
+join  = false                      # true: wait to be added to a group that runs (`guardian raft add`)
+allow_plaintext = false            # true: listen on other addresses than loopback without TLS
 
 [peers]                            # the other members' `raft`; none: a group of one
 g2 = "10.0.0.2:9752"
+
+[tls]                              # of the Raft port, both ways; read again when the files change
+ca          = "/etc/guardian/ca.pem"
+certificate = "/etc/guardian/g1.pem"   # its name (SAN, or CN) is the member's
+key         = "/etc/guardian/g1.key"
+
+[disk]
+reserve_mb = 512                   # with less free where `data` is, changes are refused
+
+[limits]
+session_idle_s       = 3600.0      # a client's session that is not used for so long is forgotten
+sessions             = 100000      # beyond it the least recently used are forgotten
+audit_days           = 90.0        # older audit records are removed
+events_per_partition = 100000     # older segment events are removed; live segments stay
 
 [collect]
 interval_s = 60.0                  # between two collections of a broker
@@ -23,8 +40,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from guardian.errors import InvalidInput
@@ -32,6 +50,8 @@ from guardian.model.topology import require_endpoint
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT_ENDPOINT = "127.0.0.1:9750"
+_ANY_HOSTS = ("0.0.0.0", "[::]")  # noqa: S104  to be recognised
+_DAY_S = 86400
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # it becomes part of file names in the lake
 
 
@@ -52,8 +72,35 @@ class ExecuteConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class TlsConfig:
+    """PEM files of the Raft port: whom to trust, and who this member is."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DiskConfig:
+    """Megabytes (2^20 bytes) that stay free where the data is."""
+
+    reserve_mb: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsConfig:
+    """What is kept, and for how long: see the module's example."""
+
+    session_idle_s: float = 3600.0
+    sessions: int = 100_000
+    audit_days: float = 90.0
+    events_per_partition: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """One member. `peers` maps the other members' names to their Raft endpoints."""
+    """One member. `peers` maps the other members' names to their Raft endpoints; `advertise` is where clients reach
+    this one's gRPC (empty: at `grpc`)."""
 
     name: str
     data: Path
@@ -64,6 +111,17 @@ class ServerConfig:
     peers: Mapping[str, str] = field(default_factory=dict)
     collect: CollectConfig = field(default_factory=CollectConfig)
     execute: ExecuteConfig = field(default_factory=ExecuteConfig)
+    advertise: str = ""
+    join: bool = False
+    allow_plaintext: bool = False
+    tls: TlsConfig | None = None
+    disk: DiskConfig = field(default_factory=DiskConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+
+    @property
+    def client_address(self) -> str:
+        """Where clients reach this member."""
+        return self.advertise or self.grpc
 
     def __post_init__(self) -> None:
         for field_name, name in (("name", self.name), *(("peers", peer) for peer in self.peers)):
@@ -74,28 +132,61 @@ class ServerConfig:
                 )
         if self.name in self.peers:
             raise InvalidInput(f"peers names this member itself, {self.name!r}: list only the others")
-        for field_name, endpoint in (("grpc", self.grpc), ("http", self.http), ("raft", self.raft)):
-            require_endpoint(field_name, endpoint)
-            if not is_loopback(endpoint):
-                raise InvalidInput(
-                    f"{field_name} is {endpoint!r}: this version has no TLS and listens on loopback only, "
-                    "use 127.0.0.1:port"
-                )
-        for peer, endpoint in self.peers.items():
-            require_endpoint(f"peers.{peer}", endpoint)
-            if not is_loopback(endpoint) and not urlsplit(self.lake).scheme:
-                raise InvalidInput(
-                    f"lake is the local path {self.lake!r}, which the member {peer} on another host can't reach: "
-                    "use a URL that all members share"
-                )
-        for section, value in (
+        self._check_endpoints()
+        self._check_lake()
+        for setting, value in (
             ("collect.interval_s", self.collect.interval_s),
             ("collect.timeout_s", self.collect.timeout_s),
             ("collect.flush_s", self.collect.flush_s),
             ("execute.tick_s", self.execute.tick_s),
         ):
-            if not 0 < value <= 86400:
-                raise InvalidInput(f"{section} is {value}: use seconds, more than 0 and at most 86400")
+            if not 0 < value <= _DAY_S:
+                raise InvalidInput(f"{setting} is {value}: use seconds, more than 0 and at most {_DAY_S}")
+        for setting, number, lowest, highest in (
+            ("disk.reserve_mb", self.disk.reserve_mb, 0, 1 << 30),
+            ("limits.session_idle_s", self.limits.session_idle_s, 60, 365 * _DAY_S),
+            ("limits.sessions", self.limits.sessions, 100, 10_000_000),
+            ("limits.audit_days", self.limits.audit_days, 1, 36_500),
+            ("limits.events_per_partition", self.limits.events_per_partition, 1000, 1_000_000_000),
+        ):
+            if not lowest <= number <= highest:
+                raise InvalidInput(f"{setting} is {number}: use {lowest} to {highest}")
+
+    def _check_endpoints(self) -> None:
+        is_secured = {"grpc": False, "http": False, "raft": self.tls is not None}
+        for setting, endpoint in (("grpc", self.grpc), ("http", self.http), ("raft", self.raft)):
+            require_endpoint(setting, endpoint)
+            if not (is_loopback(endpoint) or is_secured[setting] or self.allow_plaintext):
+                fix = "give [tls], or " if setting == "raft" else ""
+                raise InvalidInput(
+                    f"{setting} is {endpoint!r}, which others reach without TLS: {fix}use 127.0.0.1:port, or say "
+                    "allow_plaintext = true where the network is trusted"
+                )
+        for peer, endpoint in self.peers.items():
+            require_endpoint(f"peers.{peer}", endpoint)
+        if self.advertise:
+            require_endpoint("advertise", self.advertise)
+        elif self.grpc.rsplit(":", 1)[0] in _ANY_HOSTS:
+            raise InvalidInput(f"advertise is empty and grpc is {self.grpc!r}: give the host:port that clients reach")
+        if self.join and self.peers:
+            raise InvalidInput(
+                "join is true, but [peers] is given: the group tells a member that joins, leave [peers] out"
+            )
+
+    def _check_lake(self) -> None:
+        if urlsplit(self.lake).scheme:
+            return
+        distant = [peer for peer, endpoint in self.peers.items() if not is_loopback(endpoint)]
+        if distant:
+            raise InvalidInput(
+                f"lake is the local path {self.lake!r}, which the member {distant[0]} on another host can't reach: "
+                "use a URL that all members share"
+            )
+        if self.join and not is_loopback(self.raft):
+            raise InvalidInput(
+                f"lake is the local path {self.lake!r}, which the group on other hosts can't reach: "
+                "use the URL that its members share"
+            )
 
 
 def is_loopback(endpoint: str) -> bool:
@@ -131,7 +222,7 @@ def load(path: Path) -> ServerConfig:
 
 
 def _from_table(table: dict[str, object]) -> ServerConfig:
-    _refuse_unknown("", table, {"name", "data", "grpc", "http", "raft", "lake", "peers", "collect", "execute"})
+    _refuse_unknown("", table, {setting.name for setting in fields(ServerConfig)})
     peers = _section(table, "peers")
     return ServerConfig(
         name=_text(table, "name"),
@@ -141,9 +232,43 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         raft=_text(table, "raft"),
         lake=_text(table, "lake"),
         peers={name: _text(peers, name, "peers.") for name in peers},
-        collect=CollectConfig(**_seconds(table, "collect", {"interval_s", "timeout_s", "flush_s"})),
-        execute=ExecuteConfig(**_seconds(table, "execute", {"tick_s"})),
+        collect=CollectConfig(**_numbers(table, "collect", {"interval_s", "timeout_s", "flush_s"})),
+        execute=ExecuteConfig(**_numbers(table, "execute", {"tick_s"})),
+        advertise=_text(table, "advertise") if "advertise" in table else "",
+        join=_switch(table, "join"),
+        allow_plaintext=_switch(table, "allow_plaintext"),
+        tls=_tls(table),
+        disk=DiskConfig(**_whole_numbers(table, "disk", {"reserve_mb"})),
+        limits=_limits(table),
     )
+
+
+def _tls(table: Mapping[str, object]) -> TlsConfig | None:
+    if "tls" not in table:
+        return None
+    section = _section(table, "tls")
+    names = [setting.name for setting in fields(TlsConfig)]
+    _refuse_unknown("tls.", section, set(names))
+    return TlsConfig(*(Path(_text(section, name, "tls.")) for name in names))
+
+
+def _limits(table: Mapping[str, object]) -> LimitsConfig:
+    section = _section(table, "limits")
+    _refuse_unknown("limits.", section, {setting.name for setting in fields(LimitsConfig)})
+    counts = {name: section[name] for name in ("sessions", "events_per_partition") if name in section}
+    spans = {name: value for name, value in section.items() if name not in counts}
+    values: dict[str, Any] = {
+        **_numbers({"limits": spans}, "limits", set(spans)),
+        **_whole_numbers({"limits": counts}, "limits", set(counts)),
+    }
+    return LimitsConfig(**values)
+
+
+def _switch(table: Mapping[str, object], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{key} is {value!r}: use true or false")
+    return value
 
 
 def _text(table: Mapping[str, object], key: str, prefix: str = "") -> str:
@@ -160,15 +285,23 @@ def _section(table: Mapping[str, object], key: str) -> dict[str, object]:
     return value
 
 
-def _seconds(table: Mapping[str, object], key: str, known: set[str]) -> dict[str, float]:
+def _numbers(table: Mapping[str, object], key: str, known: set[str]) -> dict[str, float]:
     section = _section(table, key)
     _refuse_unknown(f"{key}.", section, known)
-    seconds: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, value in section.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidInput(f"{key}.{name} is {value!r}: give a number of seconds")
-        seconds[name] = float(value)
-    return seconds
+            raise InvalidInput(f"{key}.{name} is {value!r}: give a number")
+        numbers[name] = float(value)
+    return numbers
+
+
+def _whole_numbers(table: Mapping[str, object], key: str, known: set[str]) -> dict[str, int]:
+    numbers = _numbers(table, key, known)
+    for name, value in numbers.items():
+        if not value.is_integer():
+            raise InvalidInput(f"{key}.{name} is {value}: give a whole number")
+    return {name: int(value) for name, value in numbers.items()}
 
 
 def _refuse_unknown(prefix: str, table: Mapping[str, object], known: set[str]) -> None:

@@ -5,7 +5,11 @@
     ├── NotFound            the thing named does not exist
     ├── Conflict            somebody else was first: look again, then decide
     ├── ClusterUnavailable  a Kafka cluster can't be reached, or refuses us: fix it or wait
-    └── Unavailable         Guardian itself can't answer now: retry
+    ├── OutOfRange          what was asked for is no longer kept, or not there yet: start from a snapshot
+    ├── Unavailable         Guardian itself can't answer now: retry
+    │   └── OutcomeUnknown  a change may or may not have been made: look, before you ask for it again
+    ├── Overloaded          too much is waiting, or the disk is nearly full; nothing changed: retry after the hint
+    └── SessionExpired      Guardian forgot the session: whether its unanswered changes were made must be looked up
 
 Each message is one sentence that can be shown to a person as it is.
 """
@@ -35,3 +39,23 @@ class ClusterUnavailable(GuardianError):
 
 class Unavailable(GuardianError):
     """Guardian has no leader, or no member could be reached, within the deadline."""
+
+
+class OutOfRange(GuardianError):
+    """An event id is below the first that is kept, or above the next one."""
+
+
+class Overloaded(GuardianError):
+    """Nothing changed: too much is waiting, or too little disk is left. `retry_after_ms` is when to try again."""
+
+    def __init__(self, message: str, retry_after_ms: int = 0) -> None:
+        super().__init__(message)
+        self.retry_after_ms = retry_after_ms
+
+
+class SessionExpired(GuardianError):
+    """The session was not used for too long and is forgotten, with the answers to its changes."""
+
+
+class OutcomeUnknown(Unavailable):
+    """A change may or may not have been made: look, before it is asked for again."""

@@ -20,6 +20,9 @@ from guardian.errors import InvalidInput
 
 _U32 = struct.Struct(">I")
 _U64 = struct.Struct(">Q")
+_ONE_NUMBER = struct.Struct(">BQ")
+_TWO_NUMBERS = struct.Struct(">BQQ")
+_MAX_U64 = (1 << 64) - 1
 _END = b"\x00\x01"
 _ESCAPED_ZERO = b"\x00\xff"
 UUID_BYTES = 16
@@ -36,7 +39,23 @@ class Table(IntEnum):
     SEGMENT_EVENT = 7
     PARTITION_HEAD = 8
     LIVE_SEGMENT = 9
-    DELETED_SEGMENT = 10
+    SEGMENT = 10
+    TOPIC_OWNER = 11  # topic id -> Kafka's cluster.id, in UTF-8
+    DELETED_PARTITION = 13
+    PARTITION_CLAIM = 14
+    SESSION = 17
+    SESSION_BY_USE = 18
+    SESSION_REPLY = 19
+    AUDIT = 20
+    MACHINE = 21
+    TENANT = 22
+    TOPIC = 23
+    IDC_POLICY = 24
+    EXCLUSION = 25
+    REFERENCE = 26  # what is named by an entry -> the entry
+    ID_COUNTER = 27
+    HIGHEST_ID = 28
+    EXECUTION_TASK = 29
 
     @property
     def prefix(self) -> bytes:
@@ -85,41 +104,130 @@ def execution(ticket_id: str) -> bytes:
     return Table.EXECUTION.prefix + _text(ticket_id)
 
 
-def segment_events(partition: PartitionId) -> bytes:
-    """The prefix of a partition's events, in the order of their ids."""
-    return Table.SEGMENT_EVENT.prefix + _partition(partition)
+def execution_tasks(ticket_id: str) -> bytes:
+    """The prefix of an execution's tasks, in the order of their numbers."""
+    return Table.EXECUTION_TASK.prefix + _text(ticket_id)
 
 
-def segment_event(partition: PartitionId, event_id: int) -> bytes:
-    return segment_events(partition) + _number(_U64, "event id", event_id)
+def execution_task(ticket_id: str, number: int) -> bytes:
+    return execution_tasks(ticket_id) + _number(_U32, "task number", number)
 
 
-def decode_segment_event(key: bytes) -> tuple[PartitionId, int]:
-    """The inverse of `segment_event`."""
-    partition, rest = _decode_partition(Table.SEGMENT_EVENT, key)
-    return partition, _U64.unpack(rest)[0]
+def session_totals() -> bytes:
+    return Table.META.prefix + _text("session_totals")
 
 
-def partition_head(partition: PartitionId) -> bytes:
-    return Table.PARTITION_HEAD.prefix + _partition(partition)
+# Sessions' keys are made for each command that has one: each is one call. Their numbers are uint64 by type.
 
 
-def live_segments(partition: PartitionId) -> bytes:
-    """The prefix of a partition's segments that are not yet deleted, in the order of their ids."""
-    return Table.LIVE_SEGMENT.prefix + _partition(partition)
+def session(session_id: int) -> bytes:
+    return _ONE_NUMBER.pack(Table.SESSION, session_id)
 
 
-def live_segment(partition: PartitionId, segment_id: bytes) -> bytes:
-    return live_segments(partition) + _uuid("segment id", segment_id)
+def session_by_use(used_at_ms: int, session_id: int) -> bytes:
+    return _TWO_NUMBERS.pack(Table.SESSION_BY_USE, used_at_ms, session_id)
 
 
-def decode_live_segment(key: bytes) -> tuple[PartitionId, bytes]:
-    """The inverse of `live_segment`."""
-    return _decode_partition(Table.LIVE_SEGMENT, key)
+def decode_session_by_use(key: bytes) -> tuple[int, int]:
+    """The inverse of `session_by_use`."""
+    _, used_at_ms, session_id = _TWO_NUMBERS.unpack(key)
+    return used_at_ms, session_id
 
 
-def deleted_segment(partition: PartitionId, segment_id: bytes) -> bytes:
-    return Table.DELETED_SEGMENT.prefix + _partition(partition) + _uuid("segment id", segment_id)
+def session_reply(session_id: int, sequence: int) -> bytes:
+    return _TWO_NUMBERS.pack(Table.SESSION_REPLY, session_id, sequence)
+
+
+def session_replies(session_id: int) -> bytes:
+    """The prefix of a session's kept replies, in the order of their sequences."""
+    return _ONE_NUMBER.pack(Table.SESSION_REPLY, session_id)
+
+
+def audit(at_ms: int, index: int) -> bytes:
+    """Newest first: times and indexes count down."""
+    return (
+        Table.AUDIT.prefix
+        + _number(_U64, "time", _MAX_U64 - _within("time", at_ms))
+        + _number(_U64, "index", _MAX_U64 - _within("index", index))
+    )
+
+
+def audit_before(at_ms: int) -> bytes:
+    """The first key of those before a time."""
+    return audit(at_ms, 0) + b"\x00"
+
+
+def decode_audit(key: bytes) -> tuple[int, int]:
+    """The time and index of an audit record's key."""
+    return _MAX_U64 - _U64.unpack_from(key, 1)[0], _MAX_U64 - _U64.unpack_from(key, 1 + _U64.size)[0]
+
+
+def machine(host: str) -> bytes:
+    return Table.MACHINE.prefix + _text(host)
+
+
+def tenant(name: str) -> bytes:
+    return Table.TENANT.prefix + _text(name)
+
+
+def topics(cluster_name: str) -> bytes:
+    """The prefix of a cluster's topics, by name."""
+    return Table.TOPIC.prefix + _text(cluster_name)
+
+
+def topic(cluster_name: str, name: str) -> bytes:
+    return topics(cluster_name) + _text(name)
+
+
+def idc_policy(name: str) -> bytes:
+    return Table.IDC_POLICY.prefix + _text(name)
+
+
+def exclusions(cluster_name: str) -> bytes:
+    """The prefix of a cluster's exclusions, by broker."""
+    return Table.EXCLUSION.prefix + _text(cluster_name)
+
+
+def exclusion(cluster_name: str, broker_id: int) -> bytes:
+    return exclusions(cluster_name) + _number(_U32, "broker id", broker_id)
+
+
+def references(target: bytes) -> bytes:
+    """The prefix of the entries that name `target`, which is a key. No key is the beginning of another one."""
+    return Table.REFERENCE.prefix + target
+
+
+def reference(target: bytes, referrer: bytes) -> bytes:
+    return references(target) + referrer
+
+
+def tenant_labels(name: str) -> bytes:
+    """A target of references (nothing is stored under it): all labels of a tenant."""
+    return Table.META.prefix + _text(name)
+
+
+def tenant_label(name: str, label: str) -> bytes:
+    """A target of references: a label as one tenant uses it."""
+    return tenant_labels(name) + _text(label)
+
+
+def topic_owner(topic_id: bytes) -> bytes:
+    """Which cluster the topic id is of."""
+    return Table.TOPIC_OWNER.prefix + _uuid("topic id", topic_id)
+
+
+def id_counter(kind: int) -> bytes:
+    return Table.ID_COUNTER.prefix + _number(_U32, "kind", kind)
+
+
+def highest_id(cluster_id: str, kind: int) -> bytes:
+    return Table.HIGHEST_ID.prefix + _text(cluster_id) + _number(_U32, "kind", kind)
+
+
+def read_text(key: bytes, start: int) -> tuple[str, int]:
+    """The text component that begins at `start`, and where the next component begins."""
+    end = key.index(_END, start)
+    return key[start:end].replace(_ESCAPED_ZERO, b"\x00").decode(), end + len(_END)
 
 
 def end_of(prefix: bytes) -> bytes | None:
@@ -139,25 +247,19 @@ def _number(width: struct.Struct, name: str, value: int) -> bytes:
         raise InvalidInput(f"{name} is {value}: use 0 to {(1 << 8 * width.size) - 1}") from None
 
 
+def _within(name: str, value: int) -> int:
+    if not 0 <= value <= _MAX_U64:
+        raise InvalidInput(f"{name} is {value}: use 0 to {_MAX_U64}")
+    return value
+
+
 def _uuid(name: str, value: bytes) -> bytes:
     if len(value) != UUID_BYTES:
         raise InvalidInput(f"{name} has {len(value)} bytes: use the {UUID_BYTES} bytes of a uuid")
     return value
 
 
-def _partition(partition: PartitionId) -> bytes:
-    cluster_id, topic_id, number = partition
+def partition(name: PartitionId) -> bytes:
+    """What the keys of a partition's tables have in common, after the table's byte."""
+    cluster_id, topic_id, number = name
     return _text(cluster_id) + _uuid("topic id", topic_id) + _number(_U32, "partition", number)
-
-
-def _decode_partition(table: Table, key: bytes) -> tuple[PartitionId, bytes]:
-    if key[:1] != table.prefix:
-        raise ValueError(f"key {key.hex()} is not of table {table.name}")
-    end = key.index(_END, 1)
-    topic, number = end + len(_END), end + len(_END) + UUID_BYTES
-    partition = PartitionId(
-        cluster_id=key[1:end].replace(_ESCAPED_ZERO, b"\x00").decode(),
-        topic_id=key[topic:number],
-        partition=_U32.unpack_from(key, number)[0],
-    )
-    return partition, key[number + _U32.size :]

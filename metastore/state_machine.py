@@ -1,5 +1,10 @@
 """Commands in, replies out; each command is one write batch that also holds its index.
 
+    log entry ─▶ session: done before? ──yes──▶ the reply that was kept
+                        │no
+                        ▼
+                  its table's handler ─▶ records + audit record + session and reply ─▶ one batch
+
 Satisfies raft.protocol.StateMachine without importing it. Whatever bytes come, they become a reply and the index
 advances; only a failing store raises (StoreError), and then the member must stop.
 """
@@ -8,43 +13,78 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from guardian.errors import Conflict, GuardianError, NotFound
+from guardian.errors import Conflict, GuardianError, NotFound, Overloaded, SessionExpired
+from metastore import commands
 from metastore.records import Record
 from metastore.store import ReadView, Store
-from metastore.tables import federation, plans, segments, tickets
+from metastore.tables import (
+    audit,
+    claims,
+    clusters,
+    federation,
+    ids,
+    plans,
+    segment_retention,
+    segments,
+    sessions,
+    tickets,
+)
+from metastore.tables.proposal import Proposal
 from metastore.views import Views
 from protos.guardian.v1 import records_pb2
 
-_Outcome = tuple[list[Record], records_pb2.CommandReply]
+# A handler may answer in bytes: the serialised form of a CommandReply.
+_Outcome = tuple[list[Record], records_pb2.CommandReply | bytes]
+# The applied index, and the records just written; None: everything may have changed.
+Listener = Callable[[int, Sequence[Record] | None], None]
 _logger = logging.getLogger(__name__)
 
-
-def _handle_barrier(_command: records_pb2.Barrier, _view: ReadView, _proposed_at_ms: int) -> _Outcome:
-    return [], records_pb2.CommandReply()
+_APPEND = "append_segment_events"
 
 
-_HANDLERS: dict[str, Callable[[Any, ReadView, int], _Outcome]] = {
-    "barrier": _handle_barrier,
-    "put_cluster": federation.handle_put,
-    "drop_cluster": federation.handle_drop,
+def _append(command: Any, view: ReadView, proposal: Proposal) -> _Outcome:
+    return segments.append_request(command.SerializeToString(), view, proposal)
+
+
+_HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
+    "put_cluster": clusters.handle_put,
+    "drop_cluster": clusters.handle_drop,
+    "change_federation": federation.handle_change,
+    "allocate_ids": ids.handle,
     "put_plan_chunk": plans.handle,
     "add_ticket": tickets.handle_add,
     "advance_ticket": tickets.handle_advance,
-    "append_segment_events": segments.handle,
+    "open_session": sessions.handle_open,
+    "expire_sessions": sessions.handle_expire,
+    "trim_audit": audit.handle_trim,
+    _APPEND: _append,
+    "claim_partitions": claims.claim,
+    "trim_segment_events": segment_retention.trim,
+    "delete_partitions": segment_retention.delete,
+    "sweep_partitions": segment_retention.sweep,
+}
+
+_ERROR_KINDS: dict[type[GuardianError], records_pb2.ErrorKind] = {
+    NotFound: records_pb2.NOT_FOUND,
+    Conflict: records_pb2.CONFLICT,
+    SessionExpired: records_pb2.SESSION_EXPIRED,
+    Overloaded: records_pb2.BUSY,
 }
 
 
 class MetastoreStateMachine:
-    """One thread applies; any thread reads and waits."""
+    """One thread applies and installs; any thread reads, waits, syncs and saves."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._changed = threading.Condition()
+        self._listeners: tuple[Listener, ...] = ()  # replaced, never changed: another thread may be going through it
         self._is_closed = False
 
     @property
@@ -53,17 +93,40 @@ class MetastoreStateMachine:
         return self._store.applied_index
 
     def apply(self, index: int, command: bytes) -> bytes:
-        """Applies a serialised Command and returns a serialised CommandReply; b"" when it was applied before.
+        """Applies a log entry and returns a serialised CommandReply; b"" when it was applied before.
 
         Raises StoreError when the store fails.
         """
         if index <= self._store.applied_index:
             return b""
-        records, reply = _decide(command, self._store)
+        records, reply = _decide(index, command, self._store)
         self._store.write(records, index)
+        self._notify(index, records)
+        return reply
+
+    def add_listener(self, listener: Listener) -> None:
+        """`listener` is called after each write, on the applying thread: it must be quick and must not raise."""
         with self._changed:
-            self._changed.notify_all()
-        return reply.SerializeToString(deterministic=True)
+            self._listeners = (*self._listeners, listener)
+
+    def remove_listener(self, listener: Listener) -> None:
+        """A call under way on the applying thread may still end after this. An unknown one is ignored."""
+        with self._changed:
+            self._listeners = tuple(each for each in self._listeners if each != listener)
+
+    def sync(self) -> int:
+        """Makes what is applied durable and returns the index up to which it is. Raises StoreError."""
+        return self._store.sync()
+
+    def save(self, directory: Path) -> int:
+        """Writes a copy of the state into `directory`, which must not exist yet, and returns its index; applying goes
+        on meanwhile. Raises StoreError."""
+        return self._store.save(directory)
+
+    def install(self, directory: Path) -> None:
+        """Replaces the whole state by a saved copy, and takes the directory over. Raises StoreError."""
+        self._store.install(directory)
+        self._notify(self._store.applied_index, None)
 
     def read(self) -> Views:
         """The state as of now. Raises StoreError when the store is closed."""
@@ -86,35 +149,90 @@ class MetastoreStateMachine:
             self._changed.notify_all()
         self._store.close()
 
+    def _notify(self, index: int, records: Sequence[Record] | None) -> None:
+        with self._changed:
+            self._changed.notify_all()
+        for listener in self._listeners:
+            listener(index, records)
 
-def _decide(command: bytes, view: ReadView) -> _Outcome:
-    try:
-        message = records_pb2.Command.FromString(command)
-    except DecodeError:
-        return _refused(records_pb2.INVALID, "the command is no serialised Command: propose one")
-    kind = message.WhichOneof("command")
-    if kind is None:
-        return _refused(
-            records_pb2.INVALID, "the command is of no kind that this version of Guardian knows: upgrade it"
+
+def _decide(index: int, entry: bytes, view: ReadView) -> tuple[list[Record], bytes]:
+    append = commands.append_in(entry)
+    if append is not None:
+        return _in_session(
+            _APPEND, segments.append, append.checked, append.session, view, Proposal(index, append.proposed_at_ms)
         )
     try:
-        return _HANDLERS[kind](getattr(message, kind), view, message.proposed_at_ms)
+        message = records_pb2.Command.FromString(entry)
+    except DecodeError:
+        return [], _refusal(records_pb2.INVALID, "the command is no serialised Command: propose one")
+    kind = message.WhichOneof("command")
+    if kind is None:
+        return [], _refusal(
+            records_pb2.INVALID, "the command is of no kind that this version of Guardian knows: upgrade it"
+        )
+    session = commands.NO_SESSION
+    if message.HasField("session"):
+        ref = message.session
+        session = (ref.id, ref.sequence, ref.answered_below)
+    proposal = Proposal(index, message.proposed_at_ms, message.actor)
+    return _in_session(kind, _HANDLERS[kind], getattr(message, kind), session, view, proposal)
+
+
+def _in_session(
+    kind: str,
+    handler: Callable[[Any, ReadView, Proposal], _Outcome],
+    command: Any,
+    reference: tuple[int, int, int],
+    view: ReadView,
+    proposal: Proposal,
+) -> tuple[list[Record], bytes]:
+    """Carries a command out once, however often it comes in its session."""
+    if reference == commands.NO_SESSION:
+        return _carry_out(kind, handler, command, view, proposal)
+    session_id, sequence, answered_below = reference
+    try:
+        session = sessions.check(view, session_id, sequence, answered_below)
+        if isinstance(session, bytes):
+            return [], session
+        sessions.require_room(view, session, answered_below)
     except GuardianError as error:
-        return _refused(_error_kind(error), str(error))
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return [], _refusal(_error_kind(error), str(error))
+    records, reply = _carry_out(kind, handler, command, view, proposal)
+    records += sessions.record(view, session, sequence, answered_below, proposal.at_ms, reply)
+    return records, reply
+
+
+def _carry_out(
+    kind: str,
+    handler: Callable[[Any, ReadView, Proposal], _Outcome],
+    command: Any,
+    view: ReadView,
+    proposal: Proposal,
+) -> tuple[list[Record], bytes]:
+    error = ""
+    try:
+        records, answer = handler(command, view, proposal)
+        reply = answer if isinstance(answer, bytes) else answer.SerializeToString(deterministic=True)
+    except GuardianError as refused:
+        error = str(refused)
+        records, reply = [], _refusal(_error_kind(refused), error)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as bug:
         # A table's own mistake over this command: every member makes it alike, and a member that stopped over it would
         # stop again at each restart. A failing store raises StoreError, which is not caught.
         _logger.error("command of kind %s was refused because of a bug", kind, exc_info=True)
-        return _refused(records_pb2.INVALID, f"Guardian can't carry out {kind} ({error!r}): report this as a bug")
+        error = f"Guardian can't carry out {kind} ({bug!r}): report this as a bug"
+        records, reply = [], _refusal(records_pb2.INVALID, error)
+    if records or error:
+        audited = audit.record(kind, command, proposal, error)
+        if audited is not None:
+            records.append(audited)
+    return records, reply
 
 
 def _error_kind(error: GuardianError) -> records_pb2.ErrorKind:
-    if isinstance(error, NotFound):
-        return records_pb2.NOT_FOUND
-    if isinstance(error, Conflict):
-        return records_pb2.CONFLICT
-    return records_pb2.INVALID
+    return next((kind for cls, kind in _ERROR_KINDS.items() if isinstance(error, cls)), records_pb2.INVALID)
 
 
-def _refused(kind: records_pb2.ErrorKind, error: str) -> _Outcome:
-    return [], records_pb2.CommandReply(error_kind=kind, error=error)
+def _refusal(kind: records_pb2.ErrorKind, error: str) -> bytes:
+    return records_pb2.CommandReply(error_kind=kind, error=error).SerializeToString(deterministic=True)

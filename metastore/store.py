@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from metastore.records import Record
@@ -17,6 +18,9 @@ class Lookup(Protocol):
 
     def get(self, key: bytes) -> bytes | None:
         """The value, or None when the key is not there."""
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The same for many keys, in their order, at less cost for each."""
 
 
 class ReadView(Lookup, Protocol):
@@ -34,6 +38,9 @@ class Snapshot(ReadView, Protocol):
     def applied_index(self) -> int:
         """The index of the last command that it holds; 0 when it holds none."""
 
+    def floor(self, prefix: bytes, key: bytes) -> tuple[bytes, bytes] | None:
+        """The last key that is not above `key` and begins with `prefix`, with its value; None when there is none."""
+
 
 class Store(Snapshot, Protocol):
     """Written by one thread, read by that thread; others read snapshots. Every method raises StoreError."""
@@ -42,7 +49,25 @@ class Store(Snapshot, Protocol):
         """Writes the records, in their order, and the index, all or nothing."""
 
     def snapshot(self) -> Snapshot:
-        """Cheap. Raises StoreError on any use after the store is closed."""
+        """Cheap. Once the store is closed or replaced by `install`, the snapshot may raise StoreError on any use."""
+
+    def sync(self) -> int:
+        """Makes what was written before the call durable, and returns the index up to which it is. On any thread.
+
+        What came later may be gone after a crash, and nothing but the last commands is: the content is then as of some
+        index not below. So the log is kept from there on, and its commands are applied again.
+        """
+
+    def save(self, directory: Path) -> int:
+        """Writes a copy of the store as of one moment during the call into `directory`, which must not exist yet and is
+        on the store's file system, and returns its applied index. On any thread; writing goes on meanwhile."""
+
+    def install(self, directory: Path) -> None:
+        """Replaces everything by a copy that `save` made, and takes the directory over.
+
+        Atomic and durable: after a crash in the middle either the old or the new content is there, whole; when it
+        raises, the old. On the writing thread.
+        """
 
     def close(self) -> None:
         """A second call does nothing."""

@@ -1,11 +1,12 @@
 """The read side, in model types. A Views reads one snapshot, so all its answers are of the same moment.
 
-For a linearizable read, pass a Barrier command through Raft first, then take a Views: it holds all that was
-acknowledged before the barrier was proposed. Any thread may use it, beside the thread that applies commands.
+For a linearizable read, ask Raft for a read index first, then take a Views: it holds all that was acknowledged before.
+Any thread may use it, beside the thread that applies commands. Segments have views of their own (segment_views).
 """
 
 from __future__ import annotations
 
+from guardian.errors import InvalidInput
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
@@ -14,10 +15,11 @@ from guardian.wire.federation import cluster_from_proto
 from guardian.wire.plans import plan_from_proto
 from guardian.wire.tickets import ticket_from_proto
 from metastore import keys
-from metastore.keys import PartitionId
 from metastore.store import Snapshot
-from metastore.tables import federation, plans, segments, tickets
-from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
+from metastore.tables import audit, clusters, federation, ids, plans, sessions, tickets
+from metastore.tables.proposal import Proposal
+from metastore.tables.sessions import Session
+from protos.guardian.v1 import federation_pb2, tickets_pb2
 
 
 class Views:
@@ -27,13 +29,18 @@ class Views:
         self._snapshot = snapshot
 
     @property
+    def snapshot(self) -> Snapshot:
+        """What is read here, for views of more."""
+        return self._snapshot
+
+    @property
     def applied_index(self) -> int:
         """The index of the last command that these answers know of."""
         return self._snapshot.applied_index
 
     def clusters(self) -> tuple[Cluster, ...]:
         """Every registered cluster, by name."""
-        return tuple(cluster_from_proto(cluster) for cluster in federation.stored_clusters(self._snapshot))
+        return tuple(cluster_from_proto(cluster) for cluster in clusters.stored_clusters(self._snapshot))
 
     def cluster(self, name: str) -> Cluster | None:
         value = self._snapshot.get(keys.cluster(name))
@@ -61,6 +68,10 @@ class Views:
     def execution(self, ticket_id: str) -> Execution | None:
         return tickets.stored_execution(self._snapshot, ticket_id)
 
+    def execution_revision(self, ticket_id: str) -> int:
+        """How often the ticket's execution was saved; 0: not yet."""
+        return tickets.execution_revision(self._snapshot, ticket_id)
+
     def plan(self, plan_hash: str) -> Plan | None:
         """The plan; None also while parts of it are missing."""
         serialized = plans.serialized_plan(self._snapshot, plan_hash)
@@ -70,16 +81,42 @@ class Views:
         """Whether all of the plan is stored."""
         return plans.is_complete(self._snapshot, plan_hash)
 
-    def segment_events(
-        self, partition: PartitionId, from_event_id: int, limit: int
-    ) -> list[tiering_pb2.StoredSegmentEvent]:
-        """At most `limit` events of the partition, from that id on, in order."""
-        return segments.stored_events(self._snapshot, partition, from_event_id, limit)
+    def federation_page(
+        self, table: int, cluster: str, name: str, after: bytes, limit: int, max_bytes: int
+    ) -> tuple[list[federation_pb2.FederationEntry], bytes]:
+        """At most `limit` entries and, beyond the first, `max_bytes`, by key: of a table, of one cluster, or one only.
 
-    def live_segments(self, partition: PartitionId) -> list[tiering_pb2.SegmentEvent]:
-        """The partition's segments that are not yet deleted, each with its newest state, by segment id."""
-        return segments.live_segments(self._snapshot, partition)
+        `after` is the key that the former page gave (b"" at first); the second result is this page's, b"" when that was
+        all. Raises InvalidInput.
+        """
+        prefix = federation.prefix_of(table, cluster, name)
+        if after and not after.startswith(prefix):
+            raise InvalidInput("page_token is another list's: use the next_page_token of the page before")
+        return federation.page(self._snapshot, prefix, after, limit, max_bytes)
 
-    def next_event_id(self, partition: PartitionId) -> int:
-        """The id that the partition's next event gets; ids start at 0."""
-        return segments.next_event_id(self._snapshot, partition)
+    def check_change(self, request: federation_pb2.ChangeFederationRequest) -> list[int]:
+        """The revisions that a dry run answers. Raises what the change itself would be refused with."""
+        dry = federation_pb2.ChangeFederationRequest(changes=request.changes, dry_run=True)
+        _, reply = federation.handle_change(dry, self._snapshot, Proposal(self.applied_index + 1, 0))
+        return list(reply.federation.revisions)
+
+    def audit_page(
+        self, from_ms: int, until_ms: int, actor: str, after: bytes, limit: int
+    ) -> tuple[list[federation_pb2.AuditRecord], bytes]:
+        """At most `limit` records, newest first; `until_ms` 0: no end. `after` and the second result as in
+        `federation_page`; a page of one actor's may be empty and not the last. Raises InvalidInput."""
+        if after and not after.startswith(keys.Table.AUDIT.prefix):
+            raise InvalidInput("page_token is another list's: use the next_page_token of the page before")
+        return audit.page(self._snapshot, from_ms, until_ms, actor, after, limit)
+
+    def highest_id(self, cluster_id: str, kind: int) -> int:
+        """The highest number that was allocated to the cluster; 0: none. Raises InvalidInput."""
+        return ids.highest(self._snapshot, cluster_id, kind)
+
+    def session(self, session_id: int) -> Session | None:
+        """The session, or None when it is not open."""
+        return sessions.stored_session(self._snapshot, session_id)
+
+    def sessions(self) -> int:
+        """How many are open."""
+        return sessions.stored_totals(self._snapshot).sessions

@@ -1,9 +1,13 @@
 """What can go wrong, split by what the caller may conclude.
 
 RaftError
-├── NoLeader        the command was not applied and will not be: retry when there is a leader
-├── OutcomeUnknown  the command may or may not be applied: only an idempotent retry is safe
-└── CannotStart     this member's address or its stored log is unusable: a person has to look
+├── NoLeader           the command was not applied and will not be: retry when there is a leader
+├── OutcomeUnknown     the command may or may not be applied: only an idempotent retry is safe
+├── Overloaded         not applied: too much is waiting; retry later
+├── LowDisk            not applied: a majority has too little disk left; retry when there is space
+├── ChangeRefused      the change of membership, or transfer, does not fit the group as it is now
+├── DamagedSnapshot    a snapshot's files are not what its manifest says
+└── CannotStart        this member's address or its stored log is unusable: a person has to look
 """
 
 from __future__ import annotations
@@ -19,6 +23,22 @@ class NoLeader(RaftError):
 
 class OutcomeUnknown(RaftError):
     """The command may or may not be applied: only an idempotent retry is safe."""
+
+
+class Overloaded(RaftError):
+    """Not applied: too much is waiting on this member."""
+
+
+class LowDisk(RaftError):
+    """Not applied: too little disk is left."""
+
+
+class ChangeRefused(RaftError):
+    """The change does not fit the group as it is now."""
+
+
+class DamagedSnapshot(RaftError):
+    """A snapshot's files are not what its manifest says."""
 
 
 class CannotStart(RaftError):

@@ -1,14 +1,20 @@
 """The Raft log, the term and the vote of one member, on disk.
 
-One append-only file of records (header with its own CRC-32, command) and one small file with term and vote. What is
-added is durable once `sync` returns: one write and one fdatasync for all that came since the last call (group commit).
-Term and vote are durable when `set_vote` returns. An error of the disk is raised and never retried: after a failed
-fsync nobody knows what is on the disk, so the member must stop.
+    log-00000000000000000001   log-00000000000000081920   log-00000000000000163840   vote.json
+    └ header, records ...      └ header, records ...      └ the newest is appended to
 
-A record that was cut off at the end of the file was never acknowledged and is dropped at start. Any other damage, a
-hole, or a log that ends before what the state machine has applied, is refused (CannotStart).
+The log is a chain of segments (raft.segment_format). What is appended is durable once `sync` returns: one write and
+one fdatasync for all that came since the last call (group commit). Term and vote are durable when `set_vote` returns.
+An error of the disk is raised, stays raised and is never retried: after a failed fsync nobody knows what is on the
+disk, so the member must stop.
 
-Still to come (see README.md): trimming. The whole log stays on disk and in memory.
+No file is ever cut or overwritten where it counts. Each change other than appending is one rename of a complete,
+synced file: a new segment when the newest is full, a segment that replaces a conflicting suffix, a segment that voids
+all before it (after an installed snapshot). What it replaces is deleted afterwards, and is known to be void if a crash
+leaves it.
+
+A write that was cut short was never acknowledged and is dropped at start. Any other damage, a hole or a missing segment
+is refused (CannotStart).
 """
 
 from __future__ import annotations
@@ -16,47 +22,106 @@ from __future__ import annotations
 import json
 import logging
 import os
-import struct
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
 
+from raft.configuration import Configuration
+from raft.entries import NO_OP, configuration_in
 from raft.errors import CannotStart
+from raft.files import sync_directory, write_durably
+from raft.segment_format import RECORD_HEADER_BYTES, Entry, Records, SegmentHeader, read_records, record_header
 
-Entry = tuple[bytes, int, int]  # command, index, term
+__all__ = ["SEGMENT_BYTES", "Entry", "Journal"]
 
-_HEADER = struct.Struct(">IIQQ")  # length of the command, CRC-32 of the command, index, term
-_HEADER_CRC = struct.Struct(">I")
-_HEADER_BYTES = _HEADER.size + _HEADER_CRC.size
+SEGMENT_BYTES = 16 << 20
+"""A segment that has reached this size gets no further batch."""
+
+_PREFIX = "log-"
+_VOTE = "vote.json"
+_UNFINISHED = ".tmp"
+_REPAIR = "restore this member's data directory from a copy, or replace it (raft/README.md says when that is safe)"
 _logger = logging.getLogger(__name__)
 
 
-class FileJournal:
-    """The log is never empty once the library has put its first entry (index 1, term 0) into it."""
+@dataclass(slots=True)
+class _Segment:
+    """One file of the chain; its records begin at `start`, and `size` bytes of it are durable."""
 
-    def __init__(self, directory: Path) -> None:
-        """Opens or creates the journal. Raises CannotStart when it is damaged."""
+    path: Path
+    header: SegmentHeader
+    start: int
+    size: int
+
+    @property
+    def first_index(self) -> int:
+        return self.header.first_index
+
+
+class Journal:
+    """Never empty: the first entry is an anchor, whose index and term say where the log begins.
+
+    One thread uses it. Every method that writes raises OSError when the disk fails, and so does each call after that.
+    """
+
+    def __init__(self, directory: Path, bootstrap: Configuration | None = None) -> None:
+        """Opens the journal. Creates it when the directory holds none, with `bootstrap` as the first configuration
+        (None: it comes from another member). Raises CannotStart when what is stored is damaged or incomplete."""
         directory.mkdir(parents=True, exist_ok=True)
-        self._log_path = directory / "log"
-        self._vote_path = directory / "vote.json"
-        self.term, self.voted_for = _read_vote(self._vote_path)
+        self._directory = directory
+        self._failure: OSError | None = None
+        self._file = -1
         self._entries: list[Entry] = []
-        self._offsets: list[int] = []  # where each entry's record starts
-        self._unwritten = bytearray()
-        self._dirty = False
-        self._file = os.open(self._log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        _sync_directory(directory)
-        self._size = self._load()
+        self._configurations: list[tuple[int, Configuration | None]] = []  # newest last; the first is a header's
+        self._pending = bytearray()  # records that wait for `sync`
+        self._is_cut = False  # entries on the disk are void once `sync` returns
+        self._needs_segment = False  # the next write begins a new file
+        self._written_index = 0  # up to here entries are on the disk, but for those in a cut that waits for `sync`
+        self._batch = 0  # where the next write begins, counted from the end of the segment's header
+        self.term, self.voted_for = self._read_vote()
+        self._remove_unfinished()
+        self._segments, void = _chain(_read_headers(directory))
+        if self._segments:
+            self._load(void)
+        else:
+            self._create(bootstrap)
+
+    @property
+    def first_index(self) -> int:
+        """The anchor's."""
+        return self._entries[0][1]
 
     @property
     def last_index(self) -> int:
-        """0 when the log is empty."""
-        return self._entries[-1][1] if self._entries else 0
+        return self._entries[-1][1]
+
+    @property
+    def last_term(self) -> int:
+        return self._entries[-1][2]
+
+    @property
+    def configuration(self) -> Configuration | None:
+        """The newest in the log, committed or not; None on a member that was told none yet."""
+        return self._configurations[-1][1]
+
+    @property
+    def configuration_index(self) -> int:
+        """The index of the entry that brought it; 0 for the one that the group began with."""
+        return self._configurations[-1][0]
+
+    @property
+    def size_bytes(self) -> int:
+        """On disk, and waiting for `sync`."""
+        return sum(segment.size for segment in self._segments) + len(self._pending)
+
+    def configuration_at(self, index: int) -> Configuration | None:
+        """The one that was in force once the entry at `index` was appended. Before the anchor: the oldest known."""
+        return self._configuration_before(index + 1)[1]
 
     def term_at(self, index: int) -> int | None:
         """The term of the entry at `index`, or None when the log has no such entry."""
-        if not self._entries:
-            return None
         position = index - self._entries[0][1]
         return self._entries[position][2] if 0 <= position < len(self._entries) else None
 
@@ -70,120 +135,276 @@ class FileJournal:
     def __getitem__(self, position: int | slice) -> Entry | list[Entry]:
         return self._entries[position]
 
-    def append(self, command: bytes, index: int, term: int) -> None:
-        """Adds an entry; it is durable after the next `sync`."""
-        self._offsets.append(self._size + len(self._unwritten))
-        self._entries.append((command, index, term))
-        header = _HEADER.pack(len(command), zlib.crc32(command), index, term)
-        self._unwritten += header + _HEADER_CRC.pack(zlib.crc32(header)) + command
-        self._dirty = True
+    def append(self, entry: bytes, index: int, term: int) -> None:
+        """Adds an entry; it is durable after the next `sync`. Raises ValueError, and changes nothing, when the index is
+        not the next one or the entry holds a damaged configuration."""
+        if self._failure is not None:
+            raise self._failure
+        if index != self._entries[-1][1] + 1:
+            raise ValueError(f"index {index} does not follow {self.last_index}: a log has no holes")
+        configuration = configuration_in(entry)
+        if configuration is not None:
+            self._configurations.append((index, configuration))
+        self._entries.append((entry, index, term))
+        self._pending += record_header(entry, index, term, self._batch)
+        self._pending += entry
 
     def truncate(self, position: int) -> None:
-        """Removes the entries from `position` in the list on: only ever what conflicts with the leader's log."""
+        """Removes the entries from `position` in the list on: only ever what conflicts with the leader's log.
+
+        Durable after the next `sync`: until then a crash leaves the old entries, afterwards what was appended in their
+        place. Raises ValueError for the anchor.
+        """
+        self._require_intact()
+        if position < 1:
+            raise ValueError(f"position {position} is the log's anchor or before it: reset the journal instead")
         if position >= len(self._entries):
             return
-        end = self._offsets[position]
-        del self._entries[position:], self._offsets[position:]
-        if end >= self._size:
-            del self._unwritten[end - self._size :]
+        written = self._written_index + 1 - self.first_index  # so many entries are on the disk
+        if position >= written:
+            kept = self._entries[written:position]
+            del self._pending[sum(RECORD_HEADER_BYTES + len(entry) for entry, _, _ in kept) :]
         else:
-            self._unwritten.clear()
-            os.ftruncate(self._file, end)
-            self._size = end
-        self._dirty = True
+            self._pending.clear()
+            self._is_cut = True
+            self._needs_segment = True
+            self._batch = 0
+            self._written_index = self.first_index + position - 1
+        del self._entries[position:]
+        while self._configurations[-1][0] > self.last_index:
+            self._configurations.pop()
 
     def sync(self) -> None:
         """Makes all that was appended or truncated durable. Raises OSError: the member must then stop."""
-        if not self._dirty:
+        self._require_intact()
+        if not self._pending and not self._is_cut:
             return
-        pending = memoryview(self._unwritten)
-        written = 0
-        while written < len(pending):
-            written += os.pwrite(self._file, pending[written:], self._size + written)
-        os.fdatasync(self._file)
-        pending.release()
-        self._size += written
-        self._unwritten = bytearray()
-        self._dirty = False
+        with self._failing():
+            if self._needs_segment:
+                self._begin_segment()
+            else:
+                segment = self._segments[-1]
+                _write(self._file, self._pending, segment.size)
+                os.fdatasync(self._file)
+                segment.size += len(self._pending)
+        self._synced()
 
     def set_vote(self, term: int, voted_for: str | None) -> None:
         """Stores term and vote, durable on return: before any message that tells of them."""
+        self._require_intact()
+        with self._failing():
+            write_durably(self._directory / _VOTE, json.dumps({"term": term, "voted_for": voted_for}).encode())
         self.term, self.voted_for = term, voted_for
-        fresh = self._vote_path.with_suffix(".tmp")
-        with fresh.open("w") as file:
-            json.dump({"term": term, "voted_for": voted_for}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._vote_path)
-        _sync_directory(self._vote_path.parent)
+
+    def trim(self, up_to_index: int) -> None:
+        """Drops the segments that end before `up_to_index`, but for the newest. The entry at `up_to_index` stays: its
+        term is what a member that installed a snapshot of that index is asked for."""
+        self._require_intact()
+        with self._failing():
+            while len(self._segments) > 1 and self._segments[1].first_index <= min(up_to_index, self._written_index):
+                self._segments[0].path.unlink()
+                sync_directory(self._directory)  # before the next one goes: else a crash could leave a hole
+                del self._segments[0]
+        first = self._segments[0].header
+        position = first.first_index - self.first_index
+        if position > 0:
+            del self._entries[:position]
+            newer = [known for known in self._configurations if known[0] >= first.first_index]
+            self._configurations = [(first.configuration_index, first.configuration), *newer]
+
+    def reset(self, index: int, term: int, configuration: Configuration) -> None:
+        """Replaces the log by an anchor at `index`, durable on return: what was installed holds all up to there.
+
+        A crash leaves the old log or the new one. `configuration` is the one in force at `index`.
+        """
+        self._require_intact()
+        if term > self.term:
+            self.set_vote(term, None)
+        self._entries = [(NO_OP, index, term)]
+        self._configurations = [(index, configuration)]
+        self._written_index = index - 1
+        self._pending = bytearray(record_header(NO_OP, index, term, 0) + NO_OP)
+        with self._failing():
+            self._begin_segment(voids_earlier=True)
+        self._synced()
 
     def close(self) -> None:
-        """Syncs and closes; a second call does nothing."""
-        if self._file >= 0:
-            self.sync()
+        """Syncs, unless the disk has failed, and closes; a second call does nothing."""
+        if self._file < 0:
+            return
+        try:
+            if self._failure is None:
+                self.sync()
+        finally:
             os.close(self._file)
             self._file = -1
 
-    def _load(self) -> int:
-        data = self._log_path.read_bytes()
-        offset = 0
-        while offset < len(data):
-            end = self._load_record(data, offset)
-            if end is None:
-                _logger.warning("%s: dropped a record cut off at offset %d, never acknowledged", self._log_path, offset)
-                os.ftruncate(self._file, offset)
-                os.fdatasync(self._file)
-                break
-            offset = end
-        return offset
+    def _configuration_before(self, index: int) -> tuple[int, Configuration | None]:
+        known = (held for held in reversed(self._configurations) if held[0] < index)
+        return next(known, self._configurations[0])
 
-    def _load_record(self, data: bytes, offset: int) -> int | None:
-        """Adds the record at `offset` and returns where it ends, or None when it is the cut-off end of the file."""
-        body = offset + _HEADER_BYTES
-        if body > len(data):
-            return None
-        header = data[offset : offset + _HEADER.size]
-        if data[offset + _HEADER.size : body] != _HEADER_CRC.pack(zlib.crc32(header)):
-            if not data[offset:].strip(b"\x00"):
-                return None  # the file grew, and the power went before its content came
-            raise self._damaged(f"has a damaged header at byte {offset}")
-        length, checksum, index, term = _HEADER.unpack(header)
-        end: int = body + length
-        if end > len(data):
-            return None
-        command = data[body:end]
-        if zlib.crc32(command) != checksum:
-            if end == len(data):
-                return None
-            raise self._damaged(f"is damaged at byte {offset}")
-        if self._entries and index != self.last_index + 1:
-            raise self._damaged(f"jumps from index {self.last_index} to {index}")
-        self._entries.append((command, index, term))
-        self._offsets.append(offset)
-        return end
+    def _begin_segment(self, *, voids_earlier: bool = False) -> None:
+        """Writes what is pending as a new segment; what it overlaps is void from the rename on."""
+        first_index = self._written_index + 1
+        configuration_index, configuration = self._configuration_before(first_index)
+        sequence = self._segments[-1].header.sequence + 1 if self._segments else 1
+        header = SegmentHeader(first_index, sequence, configuration, configuration_index, voids_earlier)
+        path = self._directory / f"{_PREFIX}{first_index:020}"
+        head = header.to_bytes()
+        file = _write_file(path, head + self._pending)
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = file
+        kept = [] if voids_earlier else [held for held in self._segments if held.first_index < first_index]
+        void = [held.path for held in self._segments if held not in kept and held.path != path]
+        self._segments = [*kept, _Segment(path, header, len(head), len(head) + len(self._pending))]
+        _remove(self._directory, void)
 
-    def _damaged(self, how: str) -> CannotStart:
-        return CannotStart(f"raft log {self._log_path} {how}: {_REPAIR}")
+    def _synced(self) -> None:
+        segment = self._segments[-1]
+        self._pending = bytearray()
+        self._is_cut = False
+        self._written_index = self.last_index
+        self._needs_segment = segment.size >= SEGMENT_BYTES
+        self._batch = 0 if self._needs_segment else segment.size - segment.start
+
+    def _create(self, bootstrap: Configuration | None) -> None:
+        if (self._directory / _VOTE).exists():
+            raise CannotStart(f"raft log {self._directory} has a vote but no log: {_REPAIR}")
+        self._entries = [(NO_OP, 1, 0)]
+        self._configurations = [(0, bootstrap)]
+        self._written_index = 0
+        self._pending = bytearray(record_header(NO_OP, 1, 0, 0) + NO_OP)
+        self._begin_segment(voids_earlier=True)
+        self._synced()
+
+    def _load(self, void: list[Path]) -> None:
+        """Reads the chain, and only once all of it was found good changes anything on the disk."""
+        first = self._segments[0].header
+        self._configurations = [(first.configuration_index, first.configuration)]
+        records = Records([], 0)
+        for position, segment in enumerate(self._segments):
+            after = self._segments[position + 1].first_index if position + 1 < len(self._segments) else None
+            records = self._load_segment(segment, after)
+        if not self._entries:
+            raise _damaged(self._segments[-1].path, "holds no entry")
+        if self.last_term > 0 and not (self._directory / _VOTE).exists():
+            raise CannotStart(f"{self._directory / _VOTE} is missing: {_REPAIR}")
+        newest = self._segments[-1]
+        self._file = os.open(newest.path, os.O_RDWR | os.O_CLOEXEC)
+        if records.problem:
+            _logger.warning("%s %s, never acknowledged: dropped", newest.path, records.problem)
+            os.ftruncate(self._file, records.end)
+        # What a killed process wrote but did not sync is found here, and counts from now on.
+        os.fdatasync(self._file)
+        _remove(self._directory, void)
+        self._written_index = self.last_index
+        self._synced()
+
+    def _load_segment(self, segment: _Segment, stop_index: int | None) -> Records:
+        data = segment.path.read_bytes()
+        records = read_records(data, segment.start, segment.first_index, stop_index)
+        is_newest = stop_index is None
+        if records.problem and not (is_newest and records.is_cut_off):
+            raise _damaged(segment.path, records.problem)
+        next_index = segment.first_index + len(records.entries)
+        if not is_newest and next_index != stop_index:
+            raise _damaged(segment.path, f"ends before index {next_index}, and the next segment begins at {stop_index}")
+        self._entries += records.entries
+        for entry, index, _ in records.entries:
+            try:
+                configuration = configuration_in(entry)
+            except ValueError as error:
+                raise _damaged(segment.path, f"holds {error} at index {index}") from error
+            if configuration is not None:
+                self._configurations.append((index, configuration))
+        segment.size = records.end
+        return records
+
+    def _read_vote(self) -> tuple[int, str | None]:
+        path = self._directory / _VOTE
+        try:
+            stored = json.loads(path.read_text())
+            term, voted_for = int(stored["term"]), stored["voted_for"]
+        except FileNotFoundError:
+            return 0, None
+        except (ValueError, KeyError, TypeError) as error:
+            # Starting without the vote could mean voting twice in one term, and so two leaders.
+            raise CannotStart(f"{path} is damaged ({error}): {_REPAIR}") from error
+        return term, voted_for
+
+    def _remove_unfinished(self) -> None:
+        for path in self._directory.glob(f"*{_UNFINISHED}"):
+            path.unlink()
+
+    def _require_intact(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """An error of the disk in here is final."""
+        try:
+            yield
+        except OSError as error:
+            self._failure = error
+            raise
 
 
-_REPAIR = "restore this member's data directory from a copy, or replace it (raft/README.md says when that is safe)"
+def _read_headers(directory: Path) -> list[_Segment]:
+    """The segments in a directory, oldest first."""
+    segments = []
+    for path in directory.glob(f"{_PREFIX}*"):
+        with path.open("rb") as file:
+            data = file.read(1 << 20)
+        try:
+            header, start = SegmentHeader.from_bytes(data)
+        except ValueError as error:
+            raise _damaged(path, f"can't be read, {error}") from error
+        if path.name != f"{_PREFIX}{header.first_index:020}":
+            raise _damaged(path, f"begins at index {header.first_index}, which is not what its name says")
+        segments.append(_Segment(path, header, start, 0))
+    return sorted(segments, key=lambda segment: segment.header.sequence)
 
 
-def _read_vote(path: Path) -> tuple[int, str | None]:
+def _chain(segments: list[_Segment]) -> tuple[list[_Segment], list[Path]]:
+    """The segments that count, in the order of their indexes, and the paths of those that newer ones made void."""
+    chain: list[_Segment] = []
+    void: list[Path] = []
+    for segment in segments:
+        while chain and (segment.header.voids_earlier or chain[-1].first_index >= segment.first_index):
+            void.append(chain.pop().path)
+        chain.append(segment)
+    return chain, void
+
+
+def _damaged(path: Path, how: str) -> CannotStart:
+    return CannotStart(f"raft log {path} {how}: {_REPAIR}")
+
+
+def _write_file(path: Path, data: bytes | bytearray) -> int:
+    """Puts a complete file in place, in one step and durable on return. Returns it, open."""
+    unfinished = path.with_name(path.name + _UNFINISHED)
+    file = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        stored = json.loads(path.read_text())
-        term, voted_for = int(stored["term"]), stored["voted_for"]
-    except FileNotFoundError:
-        return 0, None
-    except (ValueError, KeyError, TypeError) as error:
-        # Starting without the vote could mean voting twice in one term, and so two leaders.
-        raise CannotStart(f"{path} is damaged ({error}): {_REPAIR}") from error
-    return term, voted_for
+        _write(file, data, 0)
+        os.fsync(file)
+        unfinished.replace(path)
+        sync_directory(path.parent)
+    except OSError:
+        os.close(file)
+        raise
+    return file
 
 
-def _sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _write(file: int, data: bytes | bytearray, offset: int) -> None:
+    with memoryview(data) as view:
+        written = 0
+        while written < len(view):
+            written += os.pwrite(file, view[written:], offset + written)
+
+
+def _remove(directory: Path, paths: list[Path]) -> None:
+    for path in paths:
+        path.unlink()
+    sync_directory(directory)

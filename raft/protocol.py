@@ -1,16 +1,22 @@
 """The two sides of replication: a StateMachine below, a Replica above.
 
 caller ── propose(command) ─▶ Replica ── the Raft log, on a majority ─▶ StateMachine.apply(index, command) ─▶ result
+caller ── read_index() ─────▶ Replica ── a round with a majority ─────▶ the caller reads the StateMachine itself
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
+
+from raft.configuration import Role
+from raft.errors import RaftError
 
 
 class StateMachine(Protocol):
-    """What is replicated. One thread calls it, in the order of the log."""
+    """What is replicated. One thread applies, in the order of the log."""
 
     @property
     def applied_index(self) -> int:
@@ -23,37 +29,134 @@ class StateMachine(Protocol):
         that is already applied. A bad command is a result, never an exception: an exception ends the process.
         """
 
+    def sync(self) -> int:
+        """Makes what is applied durable and returns the index up to which it is. Any thread may call it."""
+
+    def save(self, directory: Path) -> int:
+        """Writes a copy of the state as of one index during the call into `directory`, which must not exist yet and is
+        on the store's file system, and returns that index. Any thread may call it; applying goes on meanwhile."""
+
+    def install(self, directory: Path) -> None:
+        """Replaces the whole state by a saved copy and takes the directory over. Called by the applying thread.
+
+        Atomic: after a crash in the middle either the old or the new state is there, whole.
+        """
+
     def close(self) -> None:
         """Closes the store."""
 
 
 @dataclass(frozen=True, slots=True)
+class MemberStatus:
+    """`client_address` is what the member told of itself ("" until it has been connected); `match_index` is known to
+    the leader only."""
+
+    name: str
+    address: str
+    role: Role
+    is_connected: bool
+    client_address: str = ""
+    match_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaStatus:
-    """`leader` is a member's name, or None. `live_members` are those that this member is connected to, and itself."""
+    """As one member sees it. `leader` is a member's name, or None. `live_members` are those that this member is
+    connected to, and itself. `staleness_s` bounds how old the local state is; None when it is unknown."""
 
     name: str
     leader: str | None
     term: int
     applied_index: int
     live_members: tuple[str, ...]
+    group_id: str = ""
+    state: str = "follower"  # leader, follower, candidate, learner
+    first_index: int = 0
+    last_index: int = 0
+    commit_index: int = 0
+    staleness_s: float | None = None
+    members: tuple[MemberStatus, ...] = ()
+    disk_free_bytes: int = 0
+    disk_reserve_bytes: int = 0
+    is_refusing_writes: bool = False
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AddLearner:
+    """A new member that is fed and does not count."""
+
+    name: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """A learner that has caught up becomes a voter."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """A member leaves; a leader hands its leadership over first."""
+
+    name: str
+
+
+Change = AddLearner | Promote | Remove
+Outcome = bytes | RaftError
 
 
 class Replica(Protocol):
-    """One member of the group."""
+    """One member of the group. Every method works on every member: a follower asks the leader."""
 
     def propose(self, command: bytes, timeout_s: float) -> bytes:
         """Appends a command on a majority, waits until it is applied **here**, and returns its result.
 
-        Works on every member: a follower forwards to the leader.
-        Raises NoLeader when there is no leader within the timeout (the command was not and will not be applied), and
-        OutcomeUnknown when the command may or may not be applied later: retry with an idempotent command.
+        Raises NoLeader when there is no leader within the timeout (the command was not and will not be applied);
+        OutcomeUnknown when the command may or may not be applied later: retry with an idempotent command; Overloaded
+        and LowDisk when it was refused; ValueError when the command is too large.
         """
+
+    def propose_async(self, command: bytes, timeout_s: float, done: Callable[[Outcome], None]) -> None:
+        """The same without waiting: `done` is called once, on the tick thread, and must be quick. Commands of one
+        thread are appended in the order of its calls. Raises Overloaded, LowDisk and ValueError at once."""
+
+    def read_index(self, timeout_s: float) -> int:
+        """Returns once this member has applied all that was acknowledged anywhere before the call (ReadIndex), and the
+        index up to which it has. Raises NoLeader when that can't be confirmed in time. Writes nothing."""
+
+    def read_index_async(self, timeout_s: float, done: Callable[[int | RaftError], None]) -> None:
+        """The same without waiting; `done` is called once, on the tick thread, and must be quick."""
+
+    def staleness_s(self) -> float | None:
+        """How old the local state is at most, by this host's monotonic clock. None: unknown."""
 
     def status(self) -> ReplicaStatus:
         """As this member sees it, without asking others."""
 
     def is_leader(self) -> bool:
         """Whether this member believes that it leads. It may be wrong for up to an election time-out."""
+
+    def transfer_leadership(self, to: str | None, timeout_s: float) -> str:
+        """Hands leadership over to a voter that has caught up (None: the one that has the most) and returns its name.
+
+        Raises ChangeRefused when there is none or `to` is no such voter, NoLeader when it did not come about in time.
+        """
+
+    def change_membership(self, change: Change, timeout_s: float) -> None:
+        """Returns once the new configuration is committed. One that is in force already is a success.
+
+        Raises ChangeRefused when it does not fit (another change is under way, an unknown name, a learner that lags,
+        the last voter), NoLeader and OutcomeUnknown as `propose`.
+        """
+
+    def save_snapshot(self, directory: Path) -> None:
+        """Writes a snapshot with its manifest (raft.snapshots) into `directory`, which must not exist yet.
+
+        Any thread may call it; the member goes on meanwhile.
+        """
 
     def close(self) -> None:
         """Leaves the group's network and closes the state machine."""

@@ -74,24 +74,28 @@ def plan_members(count: int, home: Path) -> tuple[Member, ...]:
 
 
 def with_free_ports(member: Member) -> Member:
-    """The member at its old ports, where they are still free. Only for a group of which nothing runs."""
-    kept = [int(endpoint.rsplit(":", 1)[1]) for endpoint in (member.grpc, member.http, member.raft)]
-    grpc, http, raft = (f"{HOST}:{ports.keep_or_pick(port)}" for port in kept)
-    return replace(member, grpc=grpc, http=http, raft=raft)
+    """The member at its old ports, where they are still free. Only for a group of which nothing runs.
+
+    The Raft port stays what it was: the group's log says where its members are.
+    """
+    kept = [int(endpoint.rsplit(":", 1)[1]) for endpoint in (member.grpc, member.http)]
+    grpc, http = (f"{HOST}:{ports.keep_or_pick(port)}" for port in kept)
+    return replace(member, grpc=grpc, http=http)
 
 
-def render_config(member: Member, group: Sequence[Member], lake: Path) -> str:
-    """The member's TOML. A JSON string is a TOML string too."""
-    own = {
+def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: bool = False) -> str:
+    """The member's TOML; with `join` of one that waits to be added to the group. A JSON string is a TOML string too."""
+    own: dict[str, object] = {
         "name": member.name,
         "data": str(member.data),
         "grpc": member.grpc,
         "http": member.http,
         "raft": member.raft,
         "lake": str(lake),
+        "join": join,
     }
     sections: dict[str, Mapping[str, object]] = {
-        "peers": {other.name: other.raft for other in group if other.name != member.name},
+        "peers": {other.name: other.raft for other in group if other.name != member.name and not join},
         "collect": COLLECT,
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
@@ -100,11 +104,11 @@ def render_config(member: Member, group: Sequence[Member], lake: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def start_member(member: Member, group: Sequence[Member], lake: Path, log: Path) -> Member:
-    """Writes the member's configuration and starts it; it is not ready yet."""
+def start_member(member: Member, group: Sequence[Member], lake: Path, log: Path, *, join: bool = False) -> Member:
+    """Writes the member's configuration and starts it; it is not ready yet. See `render_config` for `join`."""
     member.data.mkdir(parents=True, exist_ok=True)
     lake.mkdir(parents=True, exist_ok=True)
-    member.config.write_text(render_config(member, group, lake))
+    member.config.write_text(render_config(member, group, lake, join=join))
     command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
     return replace(member, process=processes.spawn(command, log, cwd=member.data.parent))
 

@@ -69,8 +69,7 @@ def is_alive(process: LocalProcess) -> bool:
         if not _same(found, process):
             return False
         if found.status() == psutil.STATUS_ZOMBIE:
-            _reap(process.pid)
-            return False
+            return not _reap(process.pid)
     except psutil.NoSuchProcess:
         return False
     return True
@@ -155,9 +154,10 @@ def _same(found: psutil.Process, process: LocalProcess) -> bool:
     return abs(found.create_time() - psutil.boot_time() - process.started_s) < _SAME_START_S
 
 
-def _reap(pid: int) -> None:
-    """A child of ours that ended stays a zombie until somebody asks for its status."""
+def _reap(pid: int) -> bool:
+    """A child of ours that ended stays a zombie until somebody asks for its status. False while some of its threads,
+    which hold its files and ports, have yet to end."""
     try:
-        os.waitpid(pid, os.WNOHANG)
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
-        return
+        return True

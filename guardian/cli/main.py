@@ -7,7 +7,7 @@ import sys
 import typer
 
 from guardian import __version__
-from guardian.cli import cluster, local, plan, ticket
+from guardian.cli import cluster, federation, local, plan, raft, ticket
 from guardian.cli.server import server
 from guardian.cli.status import status
 from guardian.errors import GuardianError
@@ -21,6 +21,13 @@ app = typer.Typer(
 app.command()(server)
 app.command()(status)
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(federation.machines, name="machine")
+app.add_typer(federation.tenants, name="tenant")
+app.add_typer(federation.topics, name="topic")
+app.add_typer(federation.idc_policies, name="idc-policy")
+app.add_typer(federation.exclusions, name="exclusion")
+app.add_typer(federation.audit, name="audit")
+app.add_typer(raft.app, name="raft")
 app.add_typer(plan.app, name="plan")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(local.app, name="local")

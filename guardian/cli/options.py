@@ -50,7 +50,7 @@ ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for the ticket
 def connect(endpoints: str) -> GuardianClient:
     """A client of the members given, or found."""
     found = endpoints.split(",") if endpoints else _local_endpoints() or [DEFAULT_ENDPOINT]
-    return GuardianClient([endpoint.strip() for endpoint in found], timeout_s=_TIMEOUT_S)
+    return GuardianClient([endpoint.strip() for endpoint in found], timeout_s=_TIMEOUT_S, actor=_who())
 
 
 def actor() -> str:
@@ -59,6 +59,14 @@ def actor() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         raise InvalidInput("this process's user has no name: set the environment variable USER to yours") from None
+
+
+def _who() -> str:
+    """The same where nobody need be named."""
+    try:
+        return actor()
+    except InvalidInput:
+        return ""
 
 
 def parse_rate(text: str) -> int:

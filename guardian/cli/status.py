@@ -9,13 +9,13 @@ from protos.guardian.v1.federation_pb2 import Member
 
 
 def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
-    """Show each member: its leader, term, applied index and share of the brokers.
+    """Show each member: its leader, term, applied index and share of the brokers. One endpoint is enough to find all.
 
     Example: guardian status -o json
     """
     with connect(endpoints) as client:
         seen: list[tuple[str, Member | None]] = []
-        for endpoint in client.endpoints:
+        for endpoint in client.known_endpoints():
             try:
                 seen.append((endpoint, client.member_at(endpoint)))
             except GuardianError:

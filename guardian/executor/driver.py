@@ -3,7 +3,8 @@
     store ── tickets, executions ──▶ observe Kafka ──▶ core.executing.step ──▶ commit ──▶ send
 
 The driver keeps nothing that it could not lose: whoever becomes the Raft leader makes a new one and goes on from the
-store and from Kafka. It acts only after the store has confirmed, by a commit or a barrier, that it still leads.
+store and from Kafka. It acts only after the store has confirmed, by a commit or a ReadIndex, that it still leads and
+that the ticket is still what the decision was made from: leadership may have gone to another member and come back.
 
 Clusters are driven in a thread each, so that one that does not answer holds up no other: a tick waits `PATIENCE_S` for
 them and leaves a slower one to finish by itself; that cluster gets no second thread meanwhile. Tickets of one cluster
@@ -61,8 +62,11 @@ class ExecutionStore(Protocol):
         Unavailable when it can't be known whether it was stored.
         """
 
-    def confirm_leadership(self) -> None:
-        """Returns once a majority confirms that this member leads. Raises Unavailable."""
+    def confirm(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
+        """Returns once a majority confirms that this member leads and that the ticket is as expected.
+
+        Raises Unavailable when it leads no longer, and Conflict when somebody else has driven the ticket on meanwhile.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,15 @@ class _Job:
 
     ticket: Ticket
     work: Execution | Plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What must still be so when an effect is sent."""
+
+    ticket_id: str
+    state: TicketState
+    revision: int
 
 
 class Driver:
@@ -179,21 +192,24 @@ class Driver:
         now = self._now_ms()
         decided = step(ticket.state, execution, observation, self._limits, ticket.throttle, now, refusals)
         transition = self._transition(*decided.transition) if decided.transition else None
+        decided_from = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
-        notes = self._send(ticket.id, admin, decided.effects, confirmed=changed)
+            state = transition.state if transition is not None else ticket.state
+            decided_from = _Basis(ticket.id, state, execution.revision + 1)
+        notes = self._send(decided_from, admin, decided.effects, confirmed=changed)
         return "; ".join((decided.sentence, *notes))
 
-    def _send(self, ticket_id: str, admin: KafkaAdmin, effects: Sequence[Effect], confirmed: bool) -> list[str]:
-        """Each effect follows a confirmation of its own: a commit just now, or a barrier."""
+    def _send(self, basis: _Basis, admin: KafkaAdmin, effects: Sequence[Effect], confirmed: bool) -> list[str]:
+        """Each effect follows a confirmation of its own: a commit just now, or a ReadIndex and a look at the ticket."""
         notes: list[str] = []
         for effect in effects:
             if not confirmed:
-                self._store.confirm_leadership()
+                self._store.confirm(basis.ticket_id, basis.state, basis.revision)
             confirmed = False
             outcome = send(admin, effect)
-            self._remember(ticket_id, outcome.refusals)
+            self._remember(basis.ticket_id, outcome.refusals)
             notes += outcome.notes
         return notes
 

@@ -57,12 +57,7 @@ class MemoryExecutionStore:
         with self._lock:
             ticket, stored = self._tickets[ticket_id], self._executions.get(ticket_id)
             revision = stored.revision if stored else 0
-            is_behind = execution is not None and revision != expected_revision
-            if ticket.state is not expected_state or is_behind:
-                raise Conflict(
-                    f"ticket {ticket_id} is {ticket.state.name} at revision {revision}, expected was "
-                    f"{expected_state.name} at {expected_revision}: look again"
-                )
+            self._require(ticket_id, expected_state, expected_revision if execution is not None else revision)
             if transition is not None:
                 if transition.state not in VALID_TRANSITIONS[ticket.state]:
                     raise Conflict(f"ticket {ticket_id} can't go from {ticket.state.name} to {transition.state.name}")
@@ -75,5 +70,16 @@ class MemoryExecutionStore:
             if execution is not None:
                 self._executions[ticket_id] = replace(execution, revision=revision + 1)
 
-    def confirm_leadership(self) -> None:
-        """The only member always leads."""
+    def confirm(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
+        """The only member always leads; it may have driven the ticket on meanwhile all the same."""
+        with self._lock:
+            self._require(ticket_id, expected_state, expected_revision)
+
+    def _require(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
+        ticket, stored = self._tickets[ticket_id], self._executions.get(ticket_id)
+        revision = stored.revision if stored else 0
+        if ticket.state is not expected_state or revision != expected_revision:
+            raise Conflict(
+                f"ticket {ticket_id} is {ticket.state.name} at revision {revision}, expected was "
+                f"{expected_state.name} at {expected_revision}: look again"
+            )

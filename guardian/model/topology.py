@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from guardian.errors import InvalidInput
 
 _CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _MAX_BROKER_ID = 2**31 - 1
 _ENDPOINT = re.compile(r"[^\s:,/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 
@@ -64,21 +65,32 @@ class ClusterSecurity:
                 raise InvalidInput(f"security.protocol {self.protocol} needs username and password_file")
 
 
+class BrokerState(Enum):
+    """Values are those of the wire, and are stored: never renumber."""
+
+    ACTIVE = 0
+    DRAINING = 1  # being emptied
+    MAINTENANCE = 2  # expected to be away
+
+
 @dataclass(frozen=True, slots=True)
 class Broker:
     """A broker as the federation knows it.
 
     `idc` is the data centre, a level above Kafka's rack. `reporter` is the host:port of the plugin's gRPC
-    endpoint; empty when its metrics are not collected.
+    endpoint; empty when its metrics are not collected. Topics with its `label` live here; empty: anybody's.
     """
 
     id: int
     rack: str = ""
     idc: str = ""
     reporter: str = ""
+    label: str = ""
+    state: BrokerState = BrokerState.ACTIVE
 
     def __post_init__(self) -> None:
         require_broker_id(self.id)
+        require_label(self.label)
         if self.reporter:
             require_endpoint("reporter", self.reporter)
 
@@ -114,6 +126,14 @@ def require_broker_id(broker_id: int) -> None:
     """Raises InvalidInput unless it is one that Kafka can have: 0 to 2147483647."""
     if not 0 <= broker_id <= _MAX_BROKER_ID:
         raise InvalidInput(f"broker id is {broker_id}: use 0 to {_MAX_BROKER_ID}")
+
+
+def require_label(label: str) -> None:
+    """Raises InvalidInput unless it is one that brokers, machines and topics can have, or empty."""
+    if label and not _LABEL.fullmatch(label):
+        raise InvalidInput(
+            f"label is {label!r}: use up to 63 of a-z, A-Z, 0-9, '.', '_' and '-', starting with a letter or digit"
+        )
 
 
 def require_endpoint(name: str, value: str) -> None:

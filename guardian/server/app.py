@@ -1,26 +1,23 @@
 """One member, wired: the only place where every part meets.
 
-RocksDB ─ MetastoreStateMachine ─ Raft replica ─ ReplicatedStore ─┬─ gRPC: Federation, Tickets, Tiering
-                                                                  ├─ executor (on the leader)
-                                                                  └─ collector (this member's share of brokers)
+RocksDB ─ MetastoreStateMachine ─ RaftReplica ─ ReplicatedStore ─┬─ gRPC: Federation, Tickets, Tiering, Sessions, Raft
+                                                                 ├─ executor and housekeeping (on the leader)
+                                                                 └─ collector (this member's share of brokers)
 """
 
 from __future__ import annotations
 
 import fcntl
+import shutil
 import signal
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
-import grpc
 import structlog
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 from prometheus_client import CollectorRegistry
 
-from guardian.client import MAX_MESSAGE_BYTES
 from guardian.config import ServerConfig
 from guardian.core.ticketing import ApprovalPolicy
 from guardian.errors import InvalidInput, Unavailable
@@ -30,39 +27,27 @@ from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster
 from guardian.reporter.collector import Collector
 from guardian.reporter.lake_writer import LakeWriter
-from guardian.server.admins import ClusterAdmins, connect_by_name
-from guardian.server.errors import ErrorInterceptor
+from guardian.server.admins import ClusterAdmins
 from guardian.server.execution import ReplicatedExecutionStore
-from guardian.server.federation import FederationServicer
-from guardian.server.http import HttpServer, MemberMetrics
+from guardian.server.grpc_server import start_grpc
+from guardian.server.housekeeping import Housekeeper
+from guardian.server.http import HttpServer
 from guardian.server.loop import LeaderLoop
+from guardian.server.metrics import MemberMetrics
+from guardian.server.raft import SCRATCH
+from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore, now_ms
-from guardian.server.tickets import TicketsServicer
-from guardian.tiering.servicer import TieringServicer
 from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.store import StoreError
-from protos.guardian.v1 import (
-    federation_pb2,
-    federation_pb2_grpc,
-    tickets_pb2,
-    tickets_pb2_grpc,
-    tiering_pb2,
-    tiering_pb2_grpc,
-)
 from raft.errors import CannotStart
-from raft.replica import SyncObjReplica
+from raft.replica import RaftReplica
+from raft.tls import TlsFiles
 
 _log = structlog.get_logger(__name__)
 
-_SERVICES = (
-    federation_pb2.DESCRIPTOR.services_by_name["Federation"].full_name,
-    tickets_pb2.DESCRIPTOR.services_by_name["Tickets"].full_name,
-    tiering_pb2.DESCRIPTOR.services_by_name["Tiering"].full_name,
-)
-_RPC_THREADS = 32  # each open watch stream holds one
 _RPC_KAFKA_TIMEOUT_S = 6.0
-_GRACE_S = 2.0
+_HOUSEKEEPING_S = 10.0
 
 
 def serve(config: ServerConfig) -> None:
@@ -86,10 +71,21 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     try:
         state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
         stack.callback(state_machine.close)
-        replica = SyncObjReplica(config.name, config.raft, config.peers, state_machine, config.data / "raft")
+        replica = RaftReplica(
+            config.name,
+            config.raft,
+            config.peers,
+            state_machine,
+            config.data / "raft",
+            client_address=config.client_address,
+            join=config.join,
+            tls=_tls(config),
+            disk_reserve_bytes=config.disk.reserve_mb << 20,
+        )
     except (CannotStart, StoreError) as error:
         raise InvalidInput(str(error)) from None
     stack.callback(replica.close)
+    shutil.rmtree(config.data / SCRATCH, ignore_errors=True)  # of a snapshot that a crash cut off
     store = ReplicatedStore(replica, state_machine, now_ms)
 
     collector = Collector(
@@ -107,47 +103,32 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     stack.callback(admins.close)
     driver = Driver(ReplicatedExecutionStore(store), admins, now_ms=now_ms)
     stack.callback(driver.close)
-    loop = LeaderLoop(store.is_leader, driver.tick, config.execute.tick_s)
-    loop.start()
-    stack.callback(loop.stop)
+    housekeeper = Housekeeper(store, config.limits, now_ms)
+    for tick, interval_s in ((driver.tick, config.execute.tick_s), (housekeeper.tick, _HOUSEKEEPING_S)):
+        loop = LeaderLoop(store.is_leader, tick, interval_s)
+        loop.start()
+        stack.callback(loop.stop)
 
-    _start_grpc(config, store, collector, stack)
+    parts = Parts(
+        replica,
+        state_machine,
+        store,
+        _connect_for_rpc,
+        collector.collects,
+        # Whoever reaches Guardian may do everything as long as nobody has to say who he is.
+        ApprovalPolicy(author_may_approve=True),
+        now_ms,
+        config.lake,
+        config.client_address,
+        config.data,
+        config.limits.session_idle_s,
+    )
+    stack.callback(start_grpc(config.grpc, partial(register, parts)).stop)
     registry = CollectorRegistry()
     registry.register(MemberMetrics(store, collector.collects))
     http = HttpServer(config.http, registry, lambda: _not_ready(store))
     http.start()
     stack.callback(http.stop)
-
-
-def _start_grpc(config: ServerConfig, store: ReplicatedStore, collector: Collector, stack: ExitStack) -> None:
-    server = grpc.server(
-        ThreadPoolExecutor(_RPC_THREADS, thread_name_prefix="rpc"),
-        interceptors=[ErrorInterceptor()],
-        options=[
-            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-            ("grpc.so_reuseport", 0),
-        ],
-    )
-    federation_pb2_grpc.add_FederationServicer_to_server(
-        FederationServicer(store, _connect_for_rpc, collector.collects, config.lake), server
-    )
-    # Guardian listens on loopback only as long as it has no TLS: whoever reaches it owns the machine.
-    policy = ApprovalPolicy(author_may_approve=True)
-    admin_for = connect_by_name(lambda name: store.read_local().cluster(name), _connect_for_rpc)
-    tickets_pb2_grpc.add_TicketsServicer_to_server(TicketsServicer(store, admin_for, policy, now_ms), server)
-    tiering_pb2_grpc.add_TieringServicer_to_server(TieringServicer(store), server)
-    servicer = health.HealthServicer()
-    for service in ("", *_SERVICES):
-        servicer.set(service, health_pb2.HealthCheckResponse.SERVING)
-    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    reflection.enable_server_reflection((*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-    try:
-        server.add_insecure_port(config.grpc)
-    except RuntimeError:
-        raise InvalidInput(f"grpc is {config.grpc!r}, which can't be listened on: is another member running?") from None
-    server.start()
-    stack.callback(lambda: server.stop(_GRACE_S).wait())
 
 
 def _connect(cluster: Cluster) -> KafkaAdmin:
@@ -161,10 +142,14 @@ def _connect_for_rpc(cluster: Cluster) -> KafkaAdmin:
 
 def _not_ready(store: ReplicatedStore) -> str | None:
     try:
-        store.barrier(timeout_s=1.0)
+        store.read_index(timeout_s=1.0)
     except Unavailable as error:
         return str(error)
     return None
+
+
+def _tls(config: ServerConfig) -> TlsFiles | None:
+    return TlsFiles(config.tls.certificate, config.tls.key, config.tls.ca) if config.tls else None
 
 
 def _clusters(store: ReplicatedStore) -> tuple[Cluster, ...]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from guardian.errors import NotFound, Unavailable
+from guardian.errors import Conflict, NotFound, Unavailable
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.server.store import ReplicatedStore
 
+CONFIRM_TIMEOUT_S = 2.0
+
 
 class ReplicatedExecutionStore:
-    """Implements `guardian.executor.driver.ExecutionStore`; one tick of the leader reads behind one barrier."""
+    """Implements `guardian.executor.driver.ExecutionStore`; one tick of the leader reads behind one ReadIndex."""
 
     def __init__(self, store: ReplicatedStore) -> None:
         self._store = store
@@ -38,10 +41,23 @@ class ReplicatedExecutionStore:
         execution: Execution | None,
         expected_revision: int,
     ) -> None:
+        if execution is not None:
+            execution = self._changed(ticket_id, execution, expected_revision)
         self._store.advance(ticket_id, expected_state, transition, execution, expected_revision)
 
-    def confirm_leadership(self) -> None:
-        self._store.barrier(timeout_s=2.0)
-        # A follower's barrier is forwarded and committed too: it says that somebody leads, not who.
+    def confirm(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
+        views = self._store.read(CONFIRM_TIMEOUT_S)
+        # A follower's ReadIndex is answered too: it says that somebody leads, not who.
         if not self._store.is_leader():
             raise Unavailable("this member leads no longer: the new leader goes on")
+        ticket, revision = views.ticket(ticket_id), views.execution_revision(ticket_id)
+        if ticket is None or ticket.state is not expected_state or revision != expected_revision:
+            raise Conflict(f"ticket {ticket_id} was driven on meanwhile: the next tick looks at it again")
+
+    def _changed(self, ticket_id: str, execution: Execution, base_revision: int) -> Execution:
+        """The execution with only those tasks that differ from revision `base_revision`, where this member has that."""
+        base = self._store.read_local().execution(ticket_id)
+        if base is None or base.revision != base_revision:
+            return execution  # whole: right in any case, if it is saved at all
+        known = set(base.tasks)
+        return replace(execution, tasks=tuple(task for task in execution.tasks if task not in known))

@@ -1,7 +1,9 @@
-"""The Federation service: clusters are registered only after Guardian has spoken to them."""
+"""The Federation service: clusters are registered only after Guardian has spoken to them; all else as people say."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -12,10 +14,16 @@ from guardian.errors import InvalidInput
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription
 from guardian.model.topology import Broker, Cluster
+from guardian.server.requests import actor_of, views_for
 from guardian.server.store import ReplicatedStore
+from guardian.wire import metadata
 from guardian.wire.federation import cluster_from_proto, cluster_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
-from protos.guardian.v1 import federation_pb2_grpc
+from protos.guardian.v1 import federation_pb2_grpc, records_pb2
+
+MAX_PAGE = 1000
+DEFAULT_PAGE = 500
+MAX_PAGE_BYTES = 1 << 20
 
 
 class FederationServicer(federation_pb2_grpc.FederationServicer):
@@ -43,15 +51,58 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         finally:
             admin.close()
         registered = cluster_to_proto(confirm(asked, description, request.idc_of_rack))
-        self._store.put_cluster(registered)
+        self._store.put_cluster(
+            registered, session=metadata.session_in(context.invocation_metadata()), actor=actor_of(context)
+        )
         return pb.RegisterClusterReply(cluster=registered)
 
     def RemoveCluster(self, request: pb.RemoveClusterRequest, context: grpc.ServicerContext) -> pb.RemoveClusterReply:
-        self._store.drop_cluster(request.name)
+        self._store.drop_cluster(
+            request.name, session=metadata.session_in(context.invocation_metadata()), actor=actor_of(context)
+        )
         return pb.RemoveClusterReply()
 
     def ListClusters(self, request: pb.ListClustersRequest, context: grpc.ServicerContext) -> pb.ListClustersReply:
-        return pb.ListClustersReply(clusters=[cluster_to_proto(cluster) for cluster in self._store.read().clusters()])
+        clusters = views_for(self._store, context).clusters()
+        return pb.ListClustersReply(clusters=[cluster_to_proto(cluster) for cluster in clusters])
+
+    def ChangeFederation(
+        self, request: pb.ChangeFederationRequest, context: grpc.ServicerContext
+    ) -> pb.ChangeFederationReply:
+        if request.dry_run:
+            return pb.ChangeFederationReply(revisions=self._store.read().check_change(request))
+        reply = self._store.propose(
+            records_pb2.Command(change_federation=request),
+            session=metadata.session_in(context.invocation_metadata()),
+            actor=actor_of(context),
+        )
+        return reply.federation
+
+    def ListFederation(
+        self, request: pb.ListFederationRequest, context: grpc.ServicerContext
+    ) -> pb.ListFederationReply:
+        entries, last = views_for(self._store, context).federation_page(
+            request.table,
+            request.cluster,
+            request.name,
+            _decode_token(request.page_token),
+            _page_size(request.page_size),
+            MAX_PAGE_BYTES,
+        )
+        return pb.ListFederationReply(entries=entries, next_page_token=_encode_token(last))
+
+    def ListAudit(self, request: pb.ListAuditRequest, context: grpc.ServicerContext) -> pb.ListAuditReply:
+        for field, value in (("from_ms", request.from_ms), ("until_ms", request.until_ms)):
+            if value < 0:
+                raise InvalidInput(f"{field} is {value}: use milliseconds since the epoch")
+        records, last = views_for(self._store, context).audit_page(
+            request.from_ms,
+            request.until_ms,
+            request.actor,
+            _decode_token(request.page_token),
+            _page_size(request.page_size),
+        )
+        return pb.ListAuditReply(records=records, next_page_token=_encode_token(last))
 
     def GetMember(self, request: pb.GetMemberRequest, context: grpc.ServicerContext) -> pb.Member:
         status = self._store.status()
@@ -65,6 +116,22 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             lake_url=self._lake_url,
             collects=sorted(self._collects()),
         )
+
+
+def _page_size(asked: int) -> int:
+    return min(asked or DEFAULT_PAGE, MAX_PAGE)
+
+
+def _encode_token(key: bytes) -> str:
+    """A page token names the last entry of its page, so it stays good whatever is added or dropped meanwhile."""
+    return base64.urlsafe_b64encode(key).decode()
+
+
+def _decode_token(token: str) -> bytes:
+    try:
+        return base64.b64decode(token.encode(), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput(f"page_token is {token[:100]!r}: use the next_page_token of the page before") from None
 
 
 def confirm(asked: Cluster, description: ClusterDescription, idc_of_rack: Mapping[str, str]) -> Cluster:

@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from guardian.errors import InvalidInput
-from guardian.model.ticket import TicketState
-from guardian.server.store import ReplicatedStore
 
 _CLIENT_TIMEOUT_S = 10.0  # a client that connects and says nothing holds a thread
-
-
-class MemberMetrics:
-    """Reads the member's own state whenever Prometheus asks."""
-
-    def __init__(self, store: ReplicatedStore, collects: Callable[[], list[str]]) -> None:
-        self._store = store
-        self._collects = collects
-
-    def collect(self) -> Iterable[Metric]:
-        status = self._store.status()
-        yield _gauge("guardian_raft_term", "The Raft term that this member is in.", status.term)
-        yield _gauge("guardian_raft_applied_index", "The last log index applied here.", status.applied_index)
-        yield _gauge("guardian_raft_is_leader", "1 on the Raft leader.", float(status.leader == status.name))
-        yield _gauge("guardian_raft_live_members", "Members connected, this one included.", len(status.live_members))
-        yield _gauge("guardian_collected_brokers", "Brokers in this member's share.", len(self._collects()))
-        tickets = GaugeMetricFamily("guardian_tickets", "Tickets by state.", labels=["state"])
-        states = [ticket.state for ticket in self._store.read_local().tickets()]
-        for state in TicketState:
-            tickets.add_metric([state.name], states.count(state))
-        yield tickets
-
-
-def _gauge(name: str, documentation: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, documentation, value=value)
 
 
 class HttpServer:

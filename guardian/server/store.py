@@ -1,15 +1,25 @@
-"""The replicated store as the rest of the server sees it: commands go through Raft, reads follow a barrier.
+"""The replicated store as the rest of the server sees it: changes go through the Raft log, reads follow a ReadIndex.
 
 propose(command) ─▶ raft.Replica ─▶ metastore.MetastoreStateMachine (on every member)
-read()           ─▶ a committed Barrier, then this member's own RocksDB: linearizable on every member
+read()           ─▶ a round of the leader with a majority, then this member's own RocksDB: linearizable on every member
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
+from guardian.errors import (
+    Conflict,
+    GuardianError,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    Overloaded,
+    SessionExpired,
+    Unavailable,
+)
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -19,22 +29,36 @@ from metastore.state_machine import MetastoreStateMachine
 from metastore.tables import plans
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2, records_pb2
-from raft.errors import NoLeader, OutcomeUnknown
+from protos.guardian.v1.sessions_pb2 import SessionRef
+from raft import errors as raft_errors
 from raft.protocol import Replica, ReplicaStatus
 
 DEFAULT_TIMEOUT_S = 10.0
 # One command carries an execution whole, and a command must stay below what Raft sends in one piece.
 MAX_EXECUTION_BYTES = 900 << 10
+OVERLOADED_RETRY_MS = 100
+LOW_DISK_RETRY_MS = 5000
+BUSY_RETRY_MS = 1000
 
-_ERRORS: dict[int, type[GuardianError]] = {
+_REFUSALS: dict[int, type[GuardianError]] = {
     records_pb2.INVALID: InvalidInput,
     records_pb2.NOT_FOUND: NotFound,
     records_pb2.CONFLICT: Conflict,
+    records_pb2.SESSION_EXPIRED: SessionExpired,
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is stored, at one moment that is at most `staleness_s` ago; 0: the look is linearizable."""
+
+    views: Views
+    staleness_s: float
+
+
 class ReplicatedStore:
-    """Thread-safe. Every method raises Unavailable when the group has no leader within the timeout."""
+    """Thread-safe. Every method that asks the group raises Unavailable when it has no leader within the timeout; a
+    change raises OutcomeUnknown when it may have been made all the same, and Overloaded when it was refused for now."""
 
     def __init__(self, replica: Replica, state_machine: MetastoreStateMachine, now_ms: Callable[[], int]) -> None:
         self._replica = replica
@@ -47,33 +71,51 @@ class ReplicatedStore:
     def is_leader(self) -> bool:
         return self._replica.is_leader()
 
-    def propose(self, command: records_pb2.Command, timeout_s: float = DEFAULT_TIMEOUT_S) -> records_pb2.CommandReply:
+    def propose(
+        self,
+        command: records_pb2.Command,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        *,
+        session: SessionRef | None = None,
+        actor: str = "",
+    ) -> records_pb2.CommandReply:
         """Commits a command and returns its reply; raises the reply's error as one of guardian.errors.
 
-        Sets the command's `proposed_at_ms`. Raises InvalidInput also for a command that is too large for the log.
+        Sets the command's `proposed_at_ms`. With a session it is carried out once, however often it is proposed.
+        Raises InvalidInput also for a command that is too large for the log, and SessionExpired.
         """
         command.proposed_at_ms = self._now_ms()
+        if actor:
+            command.actor = actor
+        if session is not None:
+            command.session.CopyFrom(session)
         try:
             result = self._replica.propose(command.SerializeToString(), timeout_s)
-        except NoLeader:
-            raise Unavailable(f"Guardian's Raft group has no leader within {timeout_s:g} s: retry") from None
-        except OutcomeUnknown:
-            raise Unavailable("the Raft leader changed before it confirmed: look again, then retry") from None
+        except raft_errors.RaftError as error:
+            raise from_raft(error, timeout_s) from None
         except ValueError as error:
             raise InvalidInput(f"the request is too large to be stored: {error}") from None
-        reply = records_pb2.CommandReply.FromString(result)
-        if reply.error:
-            raise _ERRORS.get(reply.error_kind, InvalidInput)(reply.error)
-        return reply
+        return reply_of(result)
 
-    def barrier(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        """Returns once this member has applied all that was acknowledged anywhere before the call."""
-        self.propose(records_pb2.Command(barrier=records_pb2.Barrier()), timeout_s)
+    def read_index(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> int:
+        """Returns once this member has applied all that was acknowledged anywhere before the call, and its index."""
+        try:
+            return self._replica.read_index(timeout_s)
+        except raft_errors.RaftError as error:
+            raise from_raft(error, timeout_s) from None
 
-    def read(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> Views:
-        """A linearizable view: it holds all that was acknowledged before the call."""
-        self.barrier(timeout_s)
-        return self._state_machine.read()
+    def read(self, timeout_s: float = DEFAULT_TIMEOUT_S, max_staleness_s: float | None = None) -> Views:
+        """What is stored: all that was acknowledged before the call, or, where a staleness is allowed, before that."""
+        return self.look(timeout_s, max_staleness_s).views
+
+    def look(self, timeout_s: float = DEFAULT_TIMEOUT_S, max_staleness_s: float | None = None) -> Look:
+        """As `read`, and how old it may be."""
+        if max_staleness_s is not None:
+            staleness_s = self._replica.staleness_s()
+            if staleness_s is not None and staleness_s <= max_staleness_s:
+                return Look(self._state_machine.read(), staleness_s)
+        self.read_index(timeout_s)
+        return Look(self._state_machine.read(), 0.0)
 
     def read_local(self) -> Views:
         """This member as it is, possibly behind: for its own metrics, its collector and watch streams."""
@@ -83,20 +125,24 @@ class ReplicatedStore:
         """Returns once a command after `after_index` is applied here, or the time is up."""
         self._state_machine.wait_for_change(after_index, timeout_s)
 
-    def put_cluster(self, cluster: federation_pb2.Cluster) -> None:
-        self.propose(records_pb2.Command(put_cluster=records_pb2.PutCluster(cluster=cluster)))
+    def put_cluster(
+        self, cluster: federation_pb2.Cluster, *, session: SessionRef | None = None, actor: str = ""
+    ) -> None:
+        command = records_pb2.Command(put_cluster=records_pb2.PutCluster(cluster=cluster))
+        self.propose(command, session=session, actor=actor)
 
-    def drop_cluster(self, name: str) -> None:
-        self.propose(records_pb2.Command(drop_cluster=records_pb2.DropCluster(name=name)))
+    def drop_cluster(self, name: str, *, session: SessionRef | None = None, actor: str = "") -> None:
+        command = records_pb2.Command(drop_cluster=records_pb2.DropCluster(name=name))
+        self.propose(command, session=session, actor=actor)
 
     def put_plan(self, plan: Plan) -> str:
-        """Stores a plan in chunks and returns its hash; a plan that is there already costs a read only.
+        """Stores a plan in chunks and returns its hash; one that this member knows already costs nothing.
 
-        Raises InvalidInput when the plan is too large.
+        Plans never change nor go, so this member's own state says enough. Raises InvalidInput when it is too large.
         """
         serialized = plan_to_bytes(plan)
         content_hash = plan_hash(serialized)
-        if self.read().has_plan(content_hash):
+        if self.read_local().has_plan(content_hash):
             return content_hash
         for chunk in plans.split(content_hash, serialized):
             self.propose(records_pb2.Command(put_plan_chunk=chunk))
@@ -105,7 +151,7 @@ class ReplicatedStore:
     def add_ticket(self, ticket: Ticket) -> Ticket:
         """Adds a ticket; the same idempotency key again answers with the ticket that is there."""
         command = records_pb2.Command(add_ticket=records_pb2.AddTicket(ticket=ticket_to_proto(ticket)))
-        return ticket_from_proto(self.propose(command).ticket)
+        return ticket_from_proto(self.propose(command, actor=ticket.author).ticket)
 
     def advance(
         self,
@@ -126,9 +172,37 @@ class ReplicatedStore:
             advance.transition.CopyFrom(transition_to_proto(transition))
         if execution is not None:
             advance.execution.CopyFrom(execution_to_proto(execution))
-        return ticket_from_proto(self.propose(records_pb2.Command(advance_ticket=advance)).ticket)
+        actor = transition.actor if transition is not None else ""
+        return ticket_from_proto(self.propose(records_pb2.Command(advance_ticket=advance), actor=actor).ticket)
 
 
 def now_ms() -> int:
     """The wall clock, in ms since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+def reply_of(result: bytes) -> records_pb2.CommandReply:
+    """A command's reply; raises its refusal as one of guardian.errors."""
+    reply = records_pb2.CommandReply.FromString(result)
+    if reply.error_kind == records_pb2.BUSY:
+        raise Overloaded(reply.error, BUSY_RETRY_MS)
+    if reply.error:
+        raise _REFUSALS.get(reply.error_kind, InvalidInput)(reply.error)
+    return reply
+
+
+def from_raft(error: raft_errors.RaftError, timeout_s: float) -> GuardianError:
+    """What the caller is told: whether to retry, and when."""
+    match error:
+        case raft_errors.NoLeader():
+            return Unavailable(f"Guardian's Raft group has no leader within {timeout_s:g} s: retry")
+        case raft_errors.OutcomeUnknown():
+            return OutcomeUnknown("the Raft leader changed before it confirmed: look again, then retry")
+        case raft_errors.Overloaded():
+            return Overloaded(f"Guardian is overloaded ({error}): retry later", OVERLOADED_RETRY_MS)
+        case raft_errors.LowDisk():
+            return Overloaded(f"Guardian's disks are nearly full ({error}): free some space", LOW_DISK_RETRY_MS)
+        case raft_errors.ChangeRefused():
+            return Conflict(str(error))
+        case _:
+            return Unavailable(str(error))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 import grpc
+import grpc.aio
 
 from guardian.core import ticketing
 from guardian.core.ticketing import ApprovalPolicy
@@ -17,6 +19,8 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.server.async_store import AsyncStore
+from guardian.server.changes import Changed, Changes
 from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
 from guardian.wire.plans import move_to_proto, plan_from_proto, plan_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto
@@ -28,23 +32,30 @@ DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
 MIN_THROTTLE = 100_000
 MAX_THROTTLE = 1_000_000_000_000  # more than a broker can send; Kafka takes no more than an int64
 _MAX_REASON_CHARS = 500
-_WATCH_POLL_S = 1.0  # how soon a watch stream notices that its client is gone
+_WATCH_PAUSE_S = 0.05  # between two looks of one watcher, however much is written
 
 # (ticket, actor, reason, now in ms) -> the transition, or raises Conflict or InvalidInput
 _Decision = Callable[[Ticket, str, str, int], TicketTransition]
 
 
 class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
-    """`admin_for` opens a new admin connection by the cluster's name; the caller closes it."""
+    """`admin_for` opens a new admin connection by the cluster's name; the caller closes it.
+
+    Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
+    """
 
     def __init__(
         self,
         store: ReplicatedStore,
+        async_store: AsyncStore,
+        changes: Changes,
         admin_for: Callable[[str], KafkaAdmin],
         policy: ApprovalPolicy,
         now_ms: Callable[[], int],
     ) -> None:
         self._store = store
+        self._async_store = async_store
+        self._changes = changes
         self._admin_for = admin_for
         self._policy = policy
         self._now_ms = now_ms
@@ -110,17 +121,29 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         tickets = self._store.read().tickets(request.cluster or None)
         return pb.ListTicketsReply(tickets=[ticket_to_proto(ticket) for ticket in tickets])
 
-    def WatchTicket(self, request: pb.GetTicketRequest, context: grpc.ServicerContext) -> Iterator[pb.TicketDetail]:
-        views = self._store.read()
-        ticket, execution = _lookup(views, request.ticket_id)
-        yield _detail(ticket, execution)
-        while context.is_active() and not ticket.state.is_over:
-            self._store.wait_for_change(views.applied_index, _WATCH_POLL_S)
-            views = self._store.read_local()
-            newest = _lookup(views, request.ticket_id)
-            if newest != (ticket, execution):
-                ticket, execution = newest
-                yield _detail(ticket, execution)
+    async def WatchTicket(
+        self, request: pb.GetTicketRequest, context: grpc.aio.ServicerContext[pb.GetTicketRequest, pb.TicketDetail]
+    ) -> AsyncIterator[pb.TicketDetail]:
+        has_changed = asyncio.Event()
+
+        def note(changed: Changed) -> None:
+            if changed.has_others or changed.is_all:
+                has_changed.set()
+
+        self._changes.subscribe(note)
+        try:
+            ticket, execution = _lookup(await self._async_store.read(), request.ticket_id)
+            yield _detail(ticket, execution)
+            while not ticket.state.is_over:
+                await has_changed.wait()
+                has_changed.clear()
+                newest = _lookup(self._async_store.read_local(), request.ticket_id)
+                if newest != (ticket, execution):
+                    ticket, execution = newest
+                    yield _detail(ticket, execution)
+                await asyncio.sleep(_WATCH_PAUSE_S)
+        finally:
+            self._changes.unsubscribe(note)
 
     def _act(self, request: pb.TicketActionRequest, decide: _Decision, outcomes: frozenset[TicketState]) -> pb.Ticket:
         _require_actor("actor", request.actor)

@@ -1,112 +1,226 @@
-"""Tiered-storage segment metadata for brokers: checks the request, asks the replicated store, answers.
+"""Tiered-storage segment metadata for brokers: checks requests, asks the replicated store, answers.
 
-What is malformed is refused with InvalidInput and changes nothing. What does not fit a partition's stored state is that
-partition's own result. Unavailable means retry: repeating an append changes nothing. The server makes status codes of
-these errors, as for every service; OUT_OF_RANGE alone is this one's own.
+Asynchronous throughout: no call holds a thread while it waits. Requests and replies with events are bytes that are not
+parsed here (`add_tiering` registers them so), apart from the one check of each event before it goes into the log.
+What is malformed as a whole is refused with InvalidInput and changes nothing; what does not fit one partition is that
+partition's own result. Repeating an append changes nothing, so it is safe to retry.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+import asyncio
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any, TypeAlias
 
 import grpc
+import grpc.aio
 
-from guardian.errors import InvalidInput
+from guardian.errors import InvalidInput, Overloaded
+from guardian.tiering.appending import AppendStream, command_of, reply_of
+from guardian.tiering.following import Follower
+from guardian.tiering.ports import Feed, Group, LeaderEpochs, TieringLimits
+from guardian.wire import metadata
+from metastore import appends
 from metastore.keys import PartitionId
-from metastore.tables.segments import event_fault, partition_fault, partition_id
+from metastore.segment_views import SegmentViews
+from metastore.tables import claims, ids
+from metastore.tables.partition_heads import partition_from_proto
 from metastore.views import Views
-from protos.guardian.v1 import records_pb2, tiering_pb2, tiering_pb2_grpc
+from protos.guardian.v1 import records_pb2, tiering_pb2
 
-MAX_APPEND_EVENTS = 10_000
-MAX_APPEND_BYTES = 2 << 20
-MAX_PULL_EVENTS = 10_000
-DEFAULT_PULL_EVENTS = 1_000
-MAX_PULL_BYTES = 3 << 20  # below gRPC's default limit of 4 MiB a message
-
-
-class ReplicatedStore(Protocol):
-    """The group, as seen by a servicer."""
-
-    def propose(self, command: records_pb2.Command, timeout_s: float = 10) -> records_pb2.CommandReply:
-        """Carries a command out on the group. Raises its refusal, and Unavailable when it is not confirmed in time."""
-
-    def read(self) -> Views:
-        """The state that holds at least all that was acknowledged before the call. Raises Unavailable."""
+_Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+_INLINE_PULL_EVENTS = 1_000  # a larger pull takes milliseconds, which others would wait for
+_RETRY_STREAM_MS = 1_000
+_UNVERIFIABLE = (
+    "mode is VERIFIED, but this Guardian can't ask the cluster's brokers who leads: "
+    "use CLAIM_ORDER (in the broker: guardian.fence=claim-order)"
+)
 
 
-class TieringServicer(tiering_pb2_grpc.TieringServicer):
-    """Raises errors of guardian.errors from every method."""
+class TieringServicer:
+    """Made and used on the server's event loop. Raises errors of guardian.errors from every method."""
 
-    def __init__(self, store: ReplicatedStore) -> None:
-        self._store = store
+    def __init__(
+        self,
+        group: Group,
+        feed: Feed,
+        now_ms: Callable[[], int],
+        limits: TieringLimits | None = None,
+        leader_epochs: LeaderEpochs | None = None,
+    ) -> None:
+        self._group = group
+        self._feed = feed
+        self._now_ms = now_ms
+        self._limits = limits or TieringLimits()
+        self._leader_epochs = leader_epochs
+        self._streams = 0
 
-    def AppendSegmentEvents(
-        self, request: tiering_pb2.AppendSegmentEventsRequest, context: grpc.ServicerContext
-    ) -> tiering_pb2.AppendSegmentEventsReply:
-        require_valid_append(request)
-        return self._store.propose(records_pb2.Command(append_segment_events=request)).segment_events
+    async def append_segment_events(self, request: bytes, context: _Context) -> bytes:
+        session = metadata.session_in(context.invocation_metadata())
+        checked = appends.check(request)
+        if not checked.command:
+            return checked.merged(b"")
+        command = command_of(checked, session, self._now_ms())
+        return reply_of(checked, await self._group.propose(command, self._timeout_s(context)))
 
-    def PullSegmentEvents(
-        self, request: tiering_pb2.PullSegmentEventsRequest, context: grpc.ServicerContext
-    ) -> tiering_pb2.PullSegmentEventsReply:
-        partition = require_partition(request.partition)
-        views = self._store.read()
-        head = views.next_event_id(partition)
-        if request.from_event_id > head:
-            context.abort(
-                grpc.StatusCode.OUT_OF_RANGE,
-                f"from_event_id is {request.from_event_id}, but the partition's next event gets id {head}: "
-                f"start again from its live segments",
+    async def stream_segment_events(self, requests: AsyncIterator[bytes], context: _Context) -> None:
+        await self._send(AppendStream(self._group, self._now_ms, self._limits).answers(requests), context)
+
+    async def claim_partitions(
+        self, request: tiering_pb2.ClaimPartitionsRequest, context: _Context
+    ) -> tiering_pb2.ClaimPartitionsReply:
+        claim = records_pb2.ClaimPartitions(request=request)
+        claims.require_claimable(request)
+        if request.mode == tiering_pb2.VERIFIED:
+            claim.leader_epochs.extend(await self._verified(request))
+        return (await self._propose(records_pb2.Command(claim_partitions=claim), context)).claims
+
+    async def pull_segment_events(self, request: tiering_pb2.PullSegmentEventsRequest, context: _Context) -> bytes:
+        partition = partition_from_proto(request.partition)
+        limits = self._limits
+        events = min(request.max_events or limits.default_pull_events, limits.pull_events)
+        segments = SegmentViews((await self._look(context)).snapshot)
+        if events <= _INLINE_PULL_EVENTS:
+            return segments.pull(partition, request.from_event_id, events, limits.pull_bytes)
+        return await asyncio.to_thread(segments.pull, partition, request.from_event_id, events, limits.pull_bytes)
+
+    async def follow_segment_events(
+        self, requests: AsyncIterator[tiering_pb2.FollowSegmentEventsRequest], context: _Context
+    ) -> None:
+        await self._send(Follower(self._group, self._feed, self._limits).pages(requests), context)
+
+    async def list_live_segments(self, request: tiering_pb2.ListLiveSegmentsRequest, context: _Context) -> None:
+        partition = partition_from_proto(request.partition)
+        await self._send(self._live_pages(partition, await self._look(context)), context)
+
+    async def delete_partitions(
+        self, request: tiering_pb2.DeletePartitionsRequest, context: _Context
+    ) -> tiering_pb2.DeletePartitionsReply:
+        for partition in request.partitions:
+            partition_from_proto(partition)
+        await self._propose(records_pb2.Command(delete_partitions=request), context)
+        return tiering_pb2.DeletePartitionsReply()
+
+    async def allocate_ids(
+        self, request: tiering_pb2.AllocateIdsRequest, context: _Context
+    ) -> tiering_pb2.AllocateIdsReply:
+        reply = await self._propose(records_pb2.Command(allocate_ids=request), context)
+        return ids.expand(request, reply.ids)
+
+    async def get_ids(self, request: tiering_pb2.GetIdsRequest, context: _Context) -> tiering_pb2.GetIdsReply:
+        views = await self._look(context)
+        return tiering_pb2.GetIdsReply(highest=views.highest_id(request.cluster_id, request.kind))
+
+    async def _propose(self, command: records_pb2.Command, context: _Context) -> records_pb2.CommandReply:
+        headers = context.invocation_metadata()
+        session = metadata.session_in(headers)
+        command.proposed_at_ms = self._now_ms()
+        command.actor = metadata.actor_in(headers)
+        if session is not None:
+            command.session.CopyFrom(session)
+        result = await self._group.propose(command.SerializeToString(), self._timeout_s(context))
+        return records_pb2.CommandReply.FromString(result)
+
+    async def _look(self, context: _Context) -> Views:
+        """What is stored, as new as the client asks for; it is told how old."""
+        max_staleness_s = metadata.max_staleness_s_in(context.invocation_metadata())
+        look = await self._group.look(self._timeout_s(context), max_staleness_s)
+        context.set_trailing_metadata(((metadata.STALENESS_MS, str(math.ceil(look.staleness_s * 1000))),))
+        return look.views
+
+    async def _verified(self, request: tiering_pb2.ClaimPartitionsRequest) -> list[int]:
+        """For each partition the claimant's leader epoch. One claim is of one cluster."""
+        if self._leader_epochs is None:
+            raise InvalidInput(_UNVERIFIABLE)
+        names = [partition_from_proto(partition) for partition in request.partitions]
+        clusters = {name.cluster_id for name in names}
+        if len(clusters) != 1:
+            raise InvalidInput(f"partitions are of {len(clusters)} clusters: claim those of one cluster at a time")
+        partitions = [(name.topic_id, name.partition) for name in names]
+        return await self._leader_epochs.verified(clusters.pop(), request.broker_id, partitions)
+
+    async def _live_pages(self, partition: PartitionId, views: Views) -> AsyncGenerator[bytes, None]:
+        limits = self._limits
+        pages = SegmentViews(views.snapshot).live_pages(partition, limits.page_segments, limits.page_bytes)
+        while (page := await asyncio.to_thread(next, pages, None)) is not None:
+            yield page
+
+    async def _send(self, replies: AsyncGenerator[bytes, None], context: _Context) -> None:
+        """Writing returns when the client has taken enough of what was written before: it is held to a time.
+
+        Then nothing is kept for the client but one message and a status, which it finds when it reads on.
+        """
+        try:
+            with self._stream():
+                async with aclosing(replies):
+                    await self._write_all(replies, context)
+        except _Stalled:
+            await context.abort(
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                f"the client has read nothing for {self._limits.stall_s} s: read, or ask again",
             )
-        limit = min(request.max_events or DEFAULT_PULL_EVENTS, MAX_PULL_EVENTS)
-        return pulled(views, partition, request.from_event_id, limit)
 
-    def ListLiveSegments(
-        self, request: tiering_pb2.ListLiveSegmentsRequest, context: grpc.ServicerContext
-    ) -> tiering_pb2.ListLiveSegmentsReply:
-        partition = require_partition(request.partition)
-        views = self._store.read()
-        return tiering_pb2.ListLiveSegmentsReply(
-            segments=views.live_segments(partition), next_event_id=views.next_event_id(partition)
-        )
+    async def _write_all(self, replies: AsyncIterator[bytes], context: _Context) -> None:
+        async for reply in replies:
+            try:
+                async with asyncio.timeout(self._limits.stall_s):
+                    await context.write(reply)
+            except TimeoutError:
+                raise _Stalled from None
 
+    def _timeout_s(self, context: _Context) -> float:
+        remaining_s = context.time_remaining()
+        return self._limits.timeout_s if remaining_s is None else max(0.0, min(remaining_s, self._limits.timeout_s))
 
-def require_valid_append(request: tiering_pb2.AppendSegmentEventsRequest) -> None:
-    """Raises InvalidInput when the request is malformed or too large."""
-    if not request.partitions:
-        raise InvalidInput("partitions is empty: give the events of at least one partition")
-    events = sum(len(part.events) for part in request.partitions)
-    if events > MAX_APPEND_EVENTS or request.ByteSize() > MAX_APPEND_BYTES:
-        raise InvalidInput(
-            f"the request has {events} events in {request.ByteSize()} bytes: "
-            f"send at most {MAX_APPEND_EVENTS} events and {MAX_APPEND_BYTES} bytes at a time"
-        )
-    for part in request.partitions:
-        require_partition(part.partition)
-        if not part.events:
-            raise InvalidInput(f"events of partition {part.partition.partition} is empty: leave the partition out")
-        for event in part.events:
-            fault = event_fault(event)
-            if fault:
-                raise InvalidInput(fault)
+    @contextmanager
+    def _stream(self) -> Iterator[None]:
+        if self._streams >= self._limits.streams:
+            raise Overloaded(
+                f"{self._streams} streams are open at this member: close some, or ask another one", _RETRY_STREAM_MS
+            )
+        self._streams += 1
+        try:
+            yield
+        finally:
+            self._streams -= 1
 
 
-def require_partition(partition: tiering_pb2.TopicIdPartition) -> PartitionId:
-    """Raises InvalidInput when the partition's name is malformed."""
-    fault = partition_fault(partition)
-    if fault:
-        raise InvalidInput(fault)
-    return partition_id(partition)
+class _Stalled(Exception):
+    """A client does not read."""
 
 
-def pulled(views: Views, partition: PartitionId, from_event_id: int, limit: int) -> tiering_pb2.PullSegmentEventsReply:
-    """Events up to the limits on number and size, at least one if there is any; `next_event_id` is where to go on."""
-    reply = tiering_pb2.PullSegmentEventsReply(next_event_id=from_event_id)
-    size = 0
-    for stored in views.segment_events(partition, from_event_id, limit):
-        size += stored.ByteSize()
-        if reply.events and size > MAX_PULL_BYTES:
-            break
-        reply.events.append(stored)
-        reply.next_event_id = stored.event_id + 1
-    return reply
+def add_tiering(servicer: TieringServicer, server: grpc.aio.Server) -> None:
+    """Registers the service. Where no reader or writer is given, gRPC hands over and takes bytes."""
+    service = tiering_pb2.DESCRIPTOR.services_by_name["Tiering"].full_name
+    handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
+        "AppendSegmentEvents": grpc.unary_unary_rpc_method_handler(servicer.append_segment_events),
+        "StreamSegmentEvents": grpc.stream_stream_rpc_method_handler(servicer.stream_segment_events),
+        "ClaimPartitions": grpc.unary_unary_rpc_method_handler(
+            servicer.claim_partitions, tiering_pb2.ClaimPartitionsRequest.FromString, _to_bytes
+        ),
+        "PullSegmentEvents": grpc.unary_unary_rpc_method_handler(
+            servicer.pull_segment_events, tiering_pb2.PullSegmentEventsRequest.FromString
+        ),
+        "FollowSegmentEvents": grpc.stream_stream_rpc_method_handler(
+            servicer.follow_segment_events, tiering_pb2.FollowSegmentEventsRequest.FromString
+        ),
+        "ListLiveSegments": grpc.unary_stream_rpc_method_handler(
+            servicer.list_live_segments, tiering_pb2.ListLiveSegmentsRequest.FromString
+        ),
+        "DeletePartitions": grpc.unary_unary_rpc_method_handler(
+            servicer.delete_partitions, tiering_pb2.DeletePartitionsRequest.FromString, _to_bytes
+        ),
+        "AllocateIds": grpc.unary_unary_rpc_method_handler(
+            servicer.allocate_ids, tiering_pb2.AllocateIdsRequest.FromString, _to_bytes
+        ),
+        "GetIds": grpc.unary_unary_rpc_method_handler(
+            servicer.get_ids, tiering_pb2.GetIdsRequest.FromString, _to_bytes
+        ),
+    }
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+
+
+def _to_bytes(message: Any) -> bytes:
+    return bytes(message.SerializeToString())

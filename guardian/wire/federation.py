@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guardian.errors import InvalidInput
-from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
+from guardian.model.topology import Broker, BrokerState, Cluster, ClusterSecurity, SecurityProtocol
 from protos.guardian.v1 import federation_pb2 as pb
 
 
@@ -21,7 +21,14 @@ def cluster_to_proto(cluster: Cluster) -> pb.Cluster:
             ca_file=security.ca_file,
         ),
         brokers=[
-            pb.Broker(id=broker.id, rack=broker.rack, idc=broker.idc, reporter=broker.reporter)
+            pb.Broker(
+                id=broker.id,
+                rack=broker.rack,
+                idc=broker.idc,
+                reporter=broker.reporter,
+                label=broker.label,
+                state=broker.state.name,
+            )
             for broker in cluster.brokers
         ],
     )
@@ -34,10 +41,24 @@ def cluster_from_proto(message: pb.Cluster) -> Cluster:
         cluster_id=message.cluster_id,
         bootstrap=message.bootstrap,
         security=_security_from_proto(message.security),
-        brokers=tuple(
-            Broker(id=broker.id, rack=broker.rack, idc=broker.idc, reporter=broker.reporter)
-            for broker in message.brokers
-        ),
+        brokers=tuple(_broker_from_proto(broker) for broker in message.brokers),
+    )
+
+
+def _broker_from_proto(message: pb.Broker) -> Broker:
+    try:
+        state = BrokerState(message.state)
+    except ValueError:
+        raise InvalidInput(
+            f"state of broker {message.id} is {message.state}: use one of {', '.join(s.name for s in BrokerState)}"
+        ) from None
+    return Broker(
+        id=message.id,
+        rack=message.rack,
+        idc=message.idc,
+        reporter=message.reporter,
+        label=message.label,
+        state=state,
     )
 
 

@@ -1,4 +1,4 @@
-"""What may change and how: `handle(command, view, proposed_at_ms) -> (records, reply)`, one pure module per table.
+"""What may change and how: `handle(command, view, proposal) -> (records, reply)`, one pure module per table.
 
 A handler reads the view, decides, and returns the records to be written; it writes nothing itself. It must decide
 alike on every member and at every replay: no clock, no random values, nothing but its arguments. What it refuses it

@@ -1,14 +1,16 @@
-"""Segment events per partition, under gap-free ids, and the segments that are live after them.
+"""Segment events per partition, under gap-free ids.
 
 One append carries the events of many partitions. Each partition's part is carried out whole or not at all, and the
 reply has one result per part. Repeating an event, an earlier one of the segment too, is a success that changes
-nothing: a whole batch can be sent again. So a segment's record holds which states it has been in, as a bit set, also
-(without anything else) after the segment is deleted.
+nothing: a whole batch can be sent again. A topic id is of the cluster, and a segment id of the partition, that named it
+first. Who may append is decided by fencing tokens (metastore.tables.claims); what is forgotten, and when, by
+metastore.tables.segment_retention.
 
-    head             next event id
-    event            the event as it was appended
-    live segment     states seen (1 byte) + the event that started it, with its newest state, broker and time
-    deleted segment  states seen (1 byte)
+This is what Guardian does most, so an event costs as little as it can. It was checked before it went into the log
+(metastore.appends) and is not read here. A part's events are stored together (event_groups); besides, one record is
+read and written for each event, its segment's (segment_records). There is no record for a live segment: what is live
+follows from the events that are kept and the base that trimming leaves (metastore.segment_views). Records of a part are
+read in one call, and those with random keys are written sorted, at the end: a batch takes them in half the time.
 """
 
 from __future__ import annotations
@@ -16,178 +18,244 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from guardian.model.segment import RemoteLogSegmentState, is_valid_transition
-from metastore import keys
-from metastore.keys import PartitionId
-from metastore.records import Delete, Put, Record
-from metastore.store import Lookup, ReadView
-from protos.guardian.v1 import records_pb2, tiering_pb2
+from google.protobuf.message import DecodeError
 
-MAX_CLUSTER_ID_CHARS = 200
-MAX_EVENT_BYTES = 16 << 10
-_HEAD = struct.Struct(">Q")
-_STARTED = RemoteLogSegmentState.COPY_SEGMENT_STARTED
-_GONE = RemoteLogSegmentState.DELETE_SEGMENT_FINISHED
+from guardian.errors import InvalidInput
+from metastore import appends, keys
+from metastore import segment_keys as sk
+from metastore.records import Record
+from metastore.store import ReadView
+from metastore.tables import event_groups
+from metastore.tables.partition_heads import Head, partition_from_key, stored_head, topic_fault
+from metastore.tables.proposal import Proposal
+from metastore.tables.segment_records import (
+    GONE,
+    ONLY_STARTED,
+    STARTED,
+    advanced,
+    has_seen,
+    is_of,
+    may_go,
+    name_of,
+    newest_state,
+    size,
+)
+from protos.guardian.v1 import raw_pb2, tiering_pb2
 
-
-def handle(
-    command: tiering_pb2.AppendSegmentEventsRequest, view: ReadView, _proposed_at_ms: int
-) -> tuple[list[Record], records_pb2.CommandReply]:
-    """Appends each partition's events, or says why not."""
-    work = _Changes(view)
-    results = [_append(part, work) for part in command.partitions]
-    reply = records_pb2.CommandReply(segment_events=tiering_pb2.AppendSegmentEventsReply(results=results))
-    return work.records(), reply
-
-
-def partition_fault(partition: tiering_pb2.TopicIdPartition) -> str:
-    """What is wrong with a partition's name, in one sentence; empty when nothing is."""
-    if not 1 <= len(partition.cluster_id) <= MAX_CLUSTER_ID_CHARS:
-        return (
-            f"cluster_id has {len(partition.cluster_id)} characters: "
-            f"use Kafka's cluster.id, 1 to {MAX_CLUSTER_ID_CHARS} characters"
-        )
-    if len(partition.topic_id) != keys.UUID_BYTES:
-        return f"topic_id has {len(partition.topic_id)} bytes: use the {keys.UUID_BYTES} bytes of Kafka's topic id"
-    return ""
+_SIZE_BYTES = 4
+_Outcome = tuple[list[Record], bytes]
 
 
-def event_fault(event: tiering_pb2.SegmentEvent) -> str:
-    """What is wrong with an event, whatever is stored, in one sentence; empty when nothing is."""
-    if len(event.segment_id) != keys.UUID_BYTES:
-        return f"segment_id has {len(event.segment_id)} bytes: use the {keys.UUID_BYTES} bytes of the segment's uuid"
-    name = event.segment_id.hex()
-    if event.state not in _KNOWN_STATES:
-        return f"state of segment {name} is {event.state}: use {min(_KNOWN_STATES)} to {max(_KNOWN_STATES)}"
-    if event.ByteSize() > MAX_EVENT_BYTES:
-        return f"event of segment {name} has {event.ByteSize()} bytes: use at most {MAX_EVENT_BYTES}"
-    return _start_fault(event, name) if event.state == _STARTED.value else ""
+def append_request(request: bytes, view: ReadView, proposal: Proposal) -> _Outcome:
+    """The same as `append` for a serialised AppendSegmentEventsRequest that nobody has checked yet."""
+    checked = appends.check(request)
+    records, reply = append(checked.command, view, proposal)
+    results = raw_pb2.RawCommandReply.FromString(reply).segment_events
+    return records, raw_pb2.RawCommandReply(segment_events=checked.merged(results)).SerializeToString()
 
 
-def partition_id(partition: tiering_pb2.TopicIdPartition) -> PartitionId:
-    return PartitionId(partition.cluster_id, partition.topic_id, partition.partition)
+def append(command: bytes, view: ReadView, _proposal: Proposal) -> _Outcome:
+    """Appends each partition's events, or says why not. `command` is a serialised CheckedAppend; returns a serialised
+    CommandReply whose results have no partition names. Heads of partitions that changed come first among the records.
+
+    Raises InvalidInput, as `check` never lets through.
+    """
+    try:
+        parts = raw_pb2.CheckedAppend.FromString(command).parts
+    except DecodeError:
+        raise InvalidInput("the command is no serialised CheckedAppend: propose what appends.check makes") from None
+    batch = _Batch(view)
+    reply = raw_pb2.RawAppendReply(results=[_append(part, batch) for part in parts])
+    return batch.records(), raw_pb2.RawCommandReply(segment_events=reply.SerializeToString()).SerializeToString()
 
 
-def next_event_id(view: Lookup, partition: PartitionId) -> int:
-    """The id that the partition's next event gets; ids start at 0."""
-    value = view.get(keys.partition_head(partition))
-    return int(_HEAD.unpack(value)[0]) if value is not None else 0
+class _Refused(Exception):
+    """A part is not carried out."""
+
+    def __init__(self, kind: tiering_pb2.AppendErrorKind, sentence: str, fencing_token: int = 0) -> None:
+        super().__init__(sentence)
+        self.kind = kind
+        self.fencing_token = fencing_token
 
 
-def stored_events(
-    view: ReadView, partition: PartitionId, from_event_id: int, limit: int
-) -> list[tiering_pb2.StoredSegmentEvent]:
-    """At most `limit` events of the partition, from that id on, in order."""
-    found = view.scan(keys.segment_events(partition), keys.segment_event(partition, from_event_id), limit)
-    return [
-        tiering_pb2.StoredSegmentEvent(
-            event_id=keys.decode_segment_event(key)[1], event=tiering_pb2.SegmentEvent.FromString(value)
-        )
-        for key, value in found
-    ]
+class _Batch:
+    """What the command has changed so far, since its parts may name one partition or segment twice."""
 
+    def __init__(self, view: ReadView) -> None:
+        self.view = view
+        self.heads: dict[bytes, Head] = {}
+        self.topics: dict[bytes, bytes] = {}
+        self.groups: list[Record] = []
+        self.segments: dict[bytes, bytes] = {}
 
-def live_segments(view: ReadView, partition: PartitionId) -> list[tiering_pb2.SegmentEvent]:
-    """The partition's segments that are not yet deleted, each with its newest state, by segment id."""
-    return [tiering_pb2.SegmentEvent.FromString(value[1:]) for _, value in view.scan(keys.live_segments(partition))]
-
-
-_KNOWN_STATES = frozenset(state.value for state in RemoteLogSegmentState)
-
-
-def _start_fault(event: tiering_pb2.SegmentEvent, name: str) -> str:
-    if not 0 <= event.start_offset <= event.end_offset:
-        return (
-            f"offsets of segment {name} are {event.start_offset} to {event.end_offset}: "
-            f"use a start_offset of 0 or more and an end_offset not below it"
-        )
-    if event.segment_size_bytes < 0:
-        return f"segment_size_bytes of segment {name} is {event.segment_size_bytes}: it must not be negative"
-    if not event.segment_leader_epochs:
-        return f"segment_leader_epochs of segment {name} is empty: give the epochs of its records"
-    return ""
-
-
-class _Changes:
-    """The view with the changes of this command on top, since its parts may name one partition twice."""
-
-    def __init__(self, view: Lookup) -> None:
-        self._view = view
-        self._changed: dict[bytes, Record] = {}
-
-    def get(self, key: bytes) -> bytes | None:
-        record = self._changed.get(key)
-        if record is None:
-            return self._view.get(key)
-        return record.value if isinstance(record, Put) else None
-
-    def add(self, records: Sequence[Record]) -> None:
-        self._changed.update((record.key, record) for record in records)
+    def head(self, partition: bytes) -> Head | None:
+        return self.heads.get(partition) or stored_head(self.view, partition)
 
     def records(self) -> list[Record]:
-        return list(self._changed.values())
+        records: list[Record] = []
+        records += ((sk.HEAD + partition, head.to_bytes()) for partition, head in self.heads.items())
+        records += self.topics.items()
+        records += self.groups
+        records += [(key, self.segments[key]) for key in sorted(self.segments)]
+        return records
 
 
-def _append(part: tiering_pb2.PartitionEvents, work: _Changes) -> tiering_pb2.PartitionAppendResult:
-    result = tiering_pb2.PartitionAppendResult(partition=part.partition)
-    result.error = partition_fault(part.partition)
-    if result.error:
-        return result
-    partition = partition_id(part.partition)
-    changes = _Changes(work)
-    next_id = next_event_id(work, partition)
-    for event in part.events:
-        records, fault = _one(partition, event, next_id, changes)
-        if fault:
-            result.error, result.next_event_id = fault, next_event_id(work, partition)
-            return result
-        if records:
-            changes.add(records)
-            next_id += 1
-    if next_id != next_event_id(work, partition):
-        changes.add([Put(keys.partition_head(partition), _HEAD.pack(next_id))])
-    work.add(changes.records())
-    result.next_event_id = next_id
-    return result
-
-
-def _one(
-    partition: PartitionId, event: tiering_pb2.SegmentEvent, event_id: int, view: Lookup
-) -> tuple[list[Record], str]:
-    """One event's records; none when it is a repetition. Or what is wrong with it."""
-    fault = event_fault(event)
-    if fault:
-        return [], fault
-    live_key = keys.live_segment(partition, event.segment_id)
-    deleted_key = keys.deleted_segment(partition, event.segment_id)
-    live, deleted = view.get(live_key), view.get(deleted_key)
-    seen = (live or deleted or b"\x00")[0]
-    target = RemoteLogSegmentState(event.state)
-    if seen & _bit(target):
-        return [], ""
-    newest = tiering_pb2.SegmentEvent.FromString(live[1:]) if live is not None else None
-    current = RemoteLogSegmentState(newest.state) if newest is not None else (_GONE if deleted is not None else None)
-    if not is_valid_transition(current, target):
-        origin = current.name if current else "nothing"
-        return [], (
-            f"segment {event.segment_id.hex()} can't go from {origin} to {target.name}: send its events in order"
+def _append(part: raw_pb2.CheckedPart, batch: _Batch) -> raw_pb2.RawAppendResult:
+    partition = part.partition
+    head = batch.head(partition)
+    topic: dict[bytes, bytes] = {}
+    try:
+        if head is None:
+            topic = _registered_topic(partition, batch)
+            head = Head()
+        _require_writer(part.fencing_token, head)
+        work = _Part(partition, part, head, batch)
+        work.carry_out()
+    except _Refused as refused:
+        return raw_pb2.RawAppendResult(
+            next_event_id=head.next_event_id if head is not None else 0,
+            error=str(refused),
+            error_kind=int(refused.kind),
+            fencing_token=refused.fencing_token,
         )
-    appended = Put(keys.segment_event(partition, event_id), event.SerializeToString(deterministic=True))
-    seen_now = bytes((seen | _bit(target),))
-    if target is _GONE:
-        return [appended, Delete(live_key), Put(deleted_key, seen_now)], ""
-    updated = _updated(newest, event).SerializeToString(deterministic=True)
-    return [appended, Put(live_key, seen_now + updated)], ""
+    batch.topics.update(topic)
+    return raw_pb2.RawAppendResult(next_event_id=work.finish())
 
 
-def _bit(state: RemoteLogSegmentState) -> int:
-    return 1 << state.value
+def _registered_topic(partition: bytes, batch: _Batch) -> dict[bytes, bytes]:
+    """What registers the topic of a partition that is new. Raises _Refused when it is another cluster's."""
+    name = partition_from_key(partition)
+    key = keys.topic_owner(name.topic_id)
+    fault = topic_fault(batch.topics.get(key) or batch.view.get(key), name)
+    if fault:
+        raise _Refused(tiering_pb2.BELONGS_ELSEWHERE, fault)
+    return {key: name.cluster_id.encode()}
 
 
-def _updated(newest: tiering_pb2.SegmentEvent | None, event: tiering_pb2.SegmentEvent) -> tiering_pb2.SegmentEvent:
-    if newest is None:
-        return event
-    newest.state, newest.broker_id, newest.event_timestamp_ms = event.state, event.broker_id, event.event_timestamp_ms
-    if event.custom_metadata:  # Kafka learns it from the copy, so it may come with COPY_SEGMENT_FINISHED
-        newest.custom_metadata = event.custom_metadata
-    return newest
+def _require_writer(token: int, head: Head) -> None:
+    """Raises _Refused unless events of a writer with this token are taken."""
+    if head.is_deleted:
+        raise _Refused(tiering_pb2.PARTITION_DELETED, "the partition is deleted: it takes no more events")
+    highest = head.fencing_token
+    if token < highest:
+        raise _Refused(
+            tiering_pb2.FENCED_LEADER_EPOCH,
+            f"fencing_token is {token}, but another writer has claimed the partition and got {highest}: "
+            f"claim it again if this broker leads it",
+            highest,
+        )
+    if token > highest:
+        raise _Refused(
+            tiering_pb2.APPEND_INVALID,
+            f"fencing_token is {token}, but the highest that was given out is {highest}: use the one of the claim",
+        )
+
+
+class _Part:
+    """One part's work, which becomes the batch's when all of it fits."""
+
+    def __init__(self, partition: bytes, part: raw_pb2.CheckedPart, head: Head, batch: _Batch) -> None:
+        self._partition = partition
+        self._head = head
+        self._batch = batch
+        self._events = part.events
+        self._states = part.states
+        self._sizes = part.sizes
+        self._ids = _segment_keys(part.segment_ids)
+        self._count = len(self._states)
+        _require_equal(self._count, len(part.segment_ids), len(self._sizes), self._events)
+        self._segments: dict[bytes, bytes] = {}
+        self._live_segments = head.live_segments
+        self._live_bytes = head.live_bytes
+
+    def carry_out(self) -> None:
+        """Raises _Refused."""
+        stored = self._batch.view.get_many(self._ids)
+        if not self._begin_all(stored):
+            self._judge_each(stored)
+
+    def finish(self) -> int:
+        """Hands the changes over and returns the partition's next event id."""
+        first_event_id = self._head.next_event_id
+        if not self._count:
+            return first_event_id
+        self._batch.groups.append(event_groups.record(self._partition, first_event_id, self._count, self._events))
+        self._batch.segments.update(self._segments)
+        self._batch.heads[self._partition] = self._head._replace(
+            next_event_id=first_event_id + self._count,
+            live_segments=self._live_segments,
+            live_bytes=self._live_bytes,
+        )
+        return first_event_id + self._count
+
+    def _begin_all(self, stored: Sequence[bytes | None]) -> bool:
+        """The usual case: all are first events of segments that are new. Changes nothing when it is another one."""
+        ids, count = self._ids, self._count
+        if self._states.count(STARTED) != count or stored.count(None) != count:
+            return False
+        partition, sizes = self._partition, self._sizes
+        segments = {
+            key: ONLY_STARTED + sizes[at : at + _SIZE_BYTES] + partition
+            for key, at in zip(ids, range(0, count * _SIZE_BYTES, _SIZE_BYTES), strict=True)
+        }
+        if len(segments) != count or not segments.keys().isdisjoint(self._batch.segments.keys()):
+            return False
+        self._segments = segments
+        self._live_segments += count
+        self._live_bytes += sum(struct.unpack(f">{count}I", sizes))
+        return True
+
+    def _judge_each(self, stored: Sequence[bytes | None]) -> None:
+        kept = [
+            position
+            for position, (key, state) in enumerate(zip(self._ids, self._states, strict=True))
+            if self._advance(position, key, state, self._segments.get(key) or self._known(key) or stored[position])
+        ]
+        if len(kept) != self._count:
+            events = raw_pb2.RawEvents.FromString(self._events).events
+            self._events = raw_pb2.RawEvents(events=[events[position] for position in kept]).SerializeToString()
+            self._count = len(kept)
+
+    def _known(self, key: bytes) -> bytes | None:
+        return self._batch.segments.get(key)
+
+    def _advance(self, position: int, key: bytes, state: int, record: bytes | None) -> bool:
+        """Notes what an event changes; False when it is a repetition. Raises _Refused."""
+        if record is not None and not is_of(record, self._partition):
+            raise _Refused(
+                tiering_pb2.BELONGS_ELSEWHERE,
+                f"segment {key[1:].hex()} is another partition's: send the id that the copy was made under",
+            )
+        if record is not None and has_seen(record, state):
+            return False
+        if not may_go(record, state):
+            raise _Refused(
+                tiering_pb2.INVALID_TRANSITION,
+                f"segment {key[1:].hex()} can't go from {name_of(newest_state(record))} to {name_of(state)}: "
+                f"send its events in order",
+            )
+        if record is None:
+            at = position * _SIZE_BYTES
+            record = ONLY_STARTED + self._sizes[at : at + _SIZE_BYTES] + self._partition
+            self._live_segments += 1
+            self._live_bytes += size(record)
+        elif state == GONE:
+            self._live_segments -= 1
+            self._live_bytes -= size(record)
+        self._segments[key] = advanced(record, state)
+        return True
+
+
+def _require_equal(count: int, id_bytes: int, size_bytes: int, events: bytes) -> None:
+    """Raises InvalidInput unless all columns tell of as many events as there are."""
+    try:
+        stored = len(raw_pb2.RawEvents.FromString(events).events)
+    except DecodeError:
+        stored = -1
+    if not id_bytes == count * keys.UUID_BYTES or not size_bytes == count * _SIZE_BYTES or stored != count:
+        raise InvalidInput("the columns of a CheckedPart do not fit its events: propose what appends.check makes")
+
+
+def _segment_keys(ids: bytes) -> list[bytes]:
+    table, width = sk.SEGMENT, keys.UUID_BYTES
+    return [table + ids[at : at + width] for at in range(0, len(ids), width)]

@@ -2,6 +2,10 @@
 
 Adding is idempotent by idempotency key; advancing compares state and execution revision first, and is refused as a
 Conflict when somebody else was first.
+
+    ticket           the ticket
+    execution        all of it but its tasks
+    execution task   one task, so that a tick of the executor writes those that it changed and no others
 """
 
 from __future__ import annotations
@@ -21,16 +25,17 @@ from guardian.wire.tickets import (
 )
 from metastore import keys
 from metastore.records import Put, Record
-from metastore.store import ReadView
+from metastore.store import Lookup, ReadView
 from metastore.tables import plans
-from metastore.tables.federation import require_cluster
+from metastore.tables.clusters import require_cluster
+from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2, tickets_pb2
 
 MAX_NAME_CHARS = 200  # of an id or an idempotency key
 
 
 def handle_add(
-    command: records_pb2.AddTicket, view: ReadView, _proposed_at_ms: int
+    command: records_pb2.AddTicket, view: ReadView, _proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
     """Stores a new ticket, or answers with the one that the same idempotency key made."""
     ticket = ticket_from_proto(command.ticket)
@@ -52,7 +57,7 @@ def handle_add(
 
 
 def handle_advance(
-    command: records_pb2.AdvanceTicket, view: ReadView, proposed_at_ms: int
+    command: records_pb2.AdvanceTicket, view: ReadView, proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
     """Moves a ticket to another state, saves its execution, or both."""
     ticket = stored_ticket(view, command.ticket_id)
@@ -63,12 +68,10 @@ def handle_advance(
         raise Conflict(f"ticket {ticket.id} is {ticket.state.name} and no longer {expected.name}: look at it again")
     records: list[Record] = []
     if command.HasField("transition"):
-        ticket = _moved(ticket, command.transition, proposed_at_ms)
+        ticket = _moved(ticket, command.transition, proposal.at_ms)
         records.append(_put_ticket(ticket))
     if command.HasField("execution"):
-        execution = _saved(view, ticket, command)
-        value = execution_to_proto(execution).SerializeToString(deterministic=True)
-        records.append(Put(keys.execution(ticket.id), value))
+        records += _save(view, ticket, command)
     if not records:
         raise InvalidInput(f"the command changes nothing of ticket {ticket.id}: give a transition or an execution")
     return records, _reply(ticket)
@@ -81,9 +84,20 @@ def stored_ticket(view: ReadView, ticket_id: str) -> Ticket | None:
 
 
 def stored_execution(view: ReadView, ticket_id: str) -> Execution | None:
-    """The ticket's execution, or None when none was saved yet."""
+    """The ticket's execution, its tasks by number, or None when none was saved yet."""
     value = view.get(keys.execution(ticket_id))
-    return execution_from_proto(tickets_pb2.Execution.FromString(value)) if value is not None else None
+    if value is None:
+        return None
+    message = tickets_pb2.Execution.FromString(value)
+    for _, task in view.scan(keys.execution_tasks(ticket_id)):
+        message.tasks.add().ParseFromString(task)
+    return execution_from_proto(message)
+
+
+def execution_revision(view: Lookup, ticket_id: str) -> int:
+    """How often the ticket's execution was saved; 0: not yet."""
+    value = view.get(keys.execution(ticket_id))
+    return tickets_pb2.Execution.FromString(value).revision if value is not None else 0
 
 
 def _made_before(view: ReadView, ticket: Ticket) -> Ticket | None:
@@ -118,18 +132,25 @@ def _moved(ticket: Ticket, message: tickets_pb2.TicketTransition, proposed_at_ms
     )
 
 
-def _saved(view: ReadView, ticket: Ticket, command: records_pb2.AdvanceTicket) -> Execution:
+def _save(view: Lookup, ticket: Ticket, command: records_pb2.AdvanceTicket) -> list[Record]:
+    """The execution as it comes, and those of its tasks that come along; the others stay as they are."""
     execution = execution_from_proto(command.execution)
     if execution.ticket_id != ticket.id:
         raise InvalidInput(f"ticket_id of the execution is {execution.ticket_id!r}: use {ticket.id!r}")
-    earlier = stored_execution(view, ticket.id)
-    revision = earlier.revision if earlier is not None else 0
+    revision = execution_revision(view, ticket.id)
     if revision != command.expected_execution_revision:
         raise Conflict(
             f"execution of ticket {ticket.id} is at revision {revision} and no longer at "
             f"{command.expected_execution_revision}: look at it again"
         )
-    return replace(execution, revision=revision + 1)
+    message = execution_to_proto(replace(execution, revision=revision + 1))
+    tasks = {keys.execution_task(ticket.id, task.number): task for task in message.tasks}
+    if len(tasks) != len(message.tasks):
+        raise InvalidInput(f"tasks of the execution of ticket {ticket.id} has a number twice: give each task once")
+    records: list[Record] = [Put(key, task.SerializeToString(deterministic=True)) for key, task in tasks.items()]
+    message.ClearField("tasks")
+    records.append(Put(keys.execution(ticket.id), message.SerializeToString(deterministic=True)))
+    return records
 
 
 def _require_name(field: str, value: str) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from raft.errors import NoLeader
+from deploy.local import ports
+from raft import snapshots
+from raft.configuration import Role
+from raft.errors import ChangeRefused, DamagedSnapshot, NoLeader, RaftError
 from raft.inmem import InMemoryReplica
-from raft.protocol import Replica
-from raft.replica import SyncObjReplica
+from raft.protocol import AddLearner, Outcome, Promote, Remove, Replica
+from raft.replica import RaftReplica
 
 DEADLINE_S = 30
 
@@ -33,6 +37,17 @@ class RecordingMachine:
         self.commands.append(command)
         return b"%d:%s" % (len(self.commands), command)
 
+    def sync(self) -> int:
+        return self.applied_index
+
+    def save(self, directory: Path) -> int:
+        directory.mkdir()
+        (directory / "commands").write_bytes(b"\n".join(self.commands))
+        return self.applied_index
+
+    def install(self, directory: Path) -> None:
+        self.commands = (directory / "commands").read_bytes().split(b"\n")
+
     def close(self) -> None:
         self.is_closed = True
 
@@ -42,11 +57,12 @@ def machine() -> RecordingMachine:
     return RecordingMachine()
 
 
-@pytest.fixture(params=["in memory", "pysyncobj"])
+@pytest.fixture(params=["in memory", "raft"])
 def replica(request: pytest.FixtureRequest, machine: RecordingMachine, tmp_path: Path) -> Iterator[Replica]:
+    listen = f"127.0.0.1:{ports.pick(1)[0]}"
     make: dict[str, Callable[[], Replica]] = {
         "in memory": lambda: InMemoryReplica("a", machine),
-        "pysyncobj": lambda: SyncObjReplica("a", "127.0.0.1:1", {}, machine, tmp_path),
+        "raft": lambda: RaftReplica("a", listen, {}, machine, tmp_path / "raft", disk_reserve_bytes=0),
     }
     replica = make[request.param]()
     yield replica
@@ -84,18 +100,82 @@ def test_concurrent_proposals_are_applied_once_each_and_in_order(replica: Replic
         assert own == [b"%d-%d" % (writer, number) for number in range(50)]
 
 
+def test_asynchronous_proposals_are_appended_in_the_order_of_the_calls(
+    replica: Replica, machine: RecordingMachine
+) -> None:
+    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    for number in range(500):
+        replica.propose_async(b"%d" % number, DEADLINE_S, outcomes.put)
+    assert [outcomes.get(timeout=DEADLINE_S) for _ in range(500)] == [b"%d:%d" % (n + 1, n) for n in range(500)]
+    assert machine.commands == [b"%d" % number for number in range(500)]
+
+
+def test_a_read_index_covers_all_that_was_acknowledged(replica: Replica, machine: RecordingMachine) -> None:
+    for number in range(5):
+        replica.propose(b"%d" % number, DEADLINE_S)
+        assert replica.read_index(DEADLINE_S) >= machine.applied_index
+        assert len(machine.commands) == number + 1
+    indexes: queue.SimpleQueue[int | RaftError] = queue.SimpleQueue()
+    replica.read_index_async(DEADLINE_S, indexes.put)
+    index = indexes.get(timeout=DEADLINE_S)
+    assert isinstance(index, int)
+    assert index >= machine.applied_index
+
+
 def test_the_status_tells_of_a_leading_member(replica: Replica) -> None:
     replica.propose(b"x", DEADLINE_S)
+    replica.read_index(DEADLINE_S)
     status = replica.status()
-    assert (status.name, status.leader, status.live_members) == ("a", "a", ("a",))
-    assert status.applied_index >= 1
+    assert (status.name, status.leader, status.live_members, status.state) == ("a", "a", ("a",), "leader")
+    assert status.first_index <= status.applied_index <= status.commit_index <= status.last_index
+    assert status.group_id
+    assert status.staleness_s is not None
+    assert [(member.name, member.role, member.is_connected) for member in status.members] == [("a", Role.VOTER, True)]
     assert replica.is_leader()
+    assert replica.staleness_s() is not None
 
 
-def test_closing_closes_the_state_machine_and_refuses_proposals(replica: Replica, machine: RecordingMachine) -> None:
+def test_the_only_voter_can_neither_go_nor_hand_over(replica: Replica) -> None:
+    replica.propose(b"x", DEADLINE_S)
+    assert replica.transfer_leadership("a", DEADLINE_S) == "a"
+    with pytest.raises(ChangeRefused):
+        replica.transfer_leadership(None, DEADLINE_S)
+    with pytest.raises(ChangeRefused, match="last voter"):
+        replica.change_membership(Remove("a"), DEADLINE_S)
+    with pytest.raises(ChangeRefused, match="not in the group"):
+        replica.change_membership(Promote("x"), DEADLINE_S)
+
+
+def test_a_change_that_is_in_force_already_is_a_success(replica: Replica) -> None:
+    replica.propose(b"x", DEADLINE_S)
+    (own,) = replica.status().members
+    for change in (AddLearner("a", own.address), Promote("a"), Remove("x")):
+        replica.change_membership(change, DEADLINE_S)
+    assert replica.status().members == (own,)
+
+
+def test_a_saved_snapshot_is_complete(replica: Replica, tmp_path: Path) -> None:
+    replica.propose(b"x", DEADLINE_S)
+    replica.propose(b"y", DEADLINE_S)
+    replica.save_snapshot(tmp_path / "snapshot")
+    manifest = snapshots.verify(tmp_path / "snapshot")
+    assert manifest.index == replica.status().applied_index
+    assert manifest.configuration.voters == {"a"}
+    (tmp_path / "snapshot" / snapshots.STATE / "commands").write_bytes(b"x\nz")
+    with pytest.raises(DamagedSnapshot):
+        snapshots.verify(tmp_path / "snapshot")
+
+
+def test_closing_closes_the_state_machine_and_refuses_everything(replica: Replica, machine: RecordingMachine) -> None:
     replica.close()
     replica.close()
     assert machine.is_closed
     assert not replica.is_leader()
     with pytest.raises(NoLeader):
         replica.propose(b"x", DEADLINE_S)
+    with pytest.raises(NoLeader):
+        replica.read_index(DEADLINE_S)
+    with pytest.raises(NoLeader):
+        replica.transfer_leadership(None, DEADLINE_S)
+    with pytest.raises(NoLeader):
+        replica.change_membership(Remove("x"), DEADLINE_S)

@@ -1,15 +1,19 @@
 """One member as a process, for tests: requests as JSON lines on stdin, answers on stdout, ended by SIGTERM.
 
-    python raft_member.py NAME LISTEN PEERS DATA_DIR        PEERS: {"name": "host:port", ...} as JSON
+    python raft_member.py NAME LISTEN PEERS DATA_DIR [OPTIONS]
 
-Requests: {"id", "op": "propose", "command": hex, "timeout_s"} | {"id", "op": "status"} | {"id", "op": "content"}
+PEERS: {"name": "host:port", ...}, OPTIONS: {"join", "kept_entries", "segment_bytes"}, both as JSON. A command is a
+number, a space and any padding; the state is which numbers were applied, in which order.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import logging
+import os
+import shutil
 import signal
 import sys
 import threading
@@ -17,52 +21,156 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from metastore.rocksdb import RocksDbStore
-from metastore.state_machine import MetastoreStateMachine
-from raft.errors import NoLeader, OutcomeUnknown
-from raft.replica import SyncObjReplica
+from raft import journal, maintenance, trimming
+from raft.errors import RaftError
+from raft.protocol import AddLearner, Change, Promote, Remove
+from raft.replica import RaftReplica
 
 EXPLODE = b"explode"
+CHANGES: dict[str, type[Promote | Remove]] = {"promote": Promote, "remove": Remove}
 
 
-class ExplosiveStateMachine(MetastoreStateMachine):
-    """Fails over one command as a broken disk would."""
+class NumbersMachine:
+    """Holds the state in memory, and on disk what the last `sync` found."""
+
+    def __init__(self, directory: Path) -> None:
+        self._file = directory / "state.json"
+        directory.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self.applied_index = 0
+        self.numbers: list[int] = []
+        if self._file.exists():
+            self.applied_index, self.numbers = json.loads(self._file.read_text())
 
     def apply(self, index: int, command: bytes) -> bytes:
+        """Fails over one command as a broken disk would."""
         if command == EXPLODE:
             raise OSError("Input/output error")
-        return super().apply(index, command)
+        if index <= self.applied_index:
+            return b""
+        with self._lock:
+            self.numbers.append(int(command.split()[0]))
+            self.applied_index = index
+        return b"%d" % len(self.numbers)
+
+    def sync(self) -> int:
+        return self._store(self._file)
+
+    def save(self, directory: Path) -> int:
+        directory.mkdir()
+        return self._store(directory / "state.json")
+
+    def install(self, directory: Path) -> None:
+        (directory / "state.json").replace(self._file)
+        shutil.rmtree(directory)
+        with self._lock:
+            self.applied_index, self.numbers = json.loads(self._file.read_text())
+
+    def read(self) -> tuple[int, list[int]]:
+        with self._lock:
+            return self.applied_index, list(self.numbers)
+
+    def close(self) -> None:
+        pass
+
+    def _store(self, path: Path) -> int:
+        index, numbers = self.read()
+        fresh = path.with_suffix(f".{threading.get_ident()}")
+        with fresh.open("w") as file:
+            json.dump([index, numbers], file)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        return index
 
 
 class Member:
-    def __init__(self, name: str, listen: str, peers: str, data_dir: str) -> None:
-        self.store = RocksDbStore(Path(data_dir) / "store")
-        self.replica = SyncObjReplica(
-            name, listen, json.loads(peers), ExplosiveStateMachine(self.store), Path(data_dir) / "raft"
+    def __init__(self, name: str, listen: str, peers: str, data_dir: str, options: str = "{}") -> None:
+        chosen = json.loads(options)
+        if "segment_bytes" in chosen:
+            journal.SEGMENT_BYTES = chosen["segment_bytes"]
+        if "kept_entries" in chosen:
+            short = functools.partial(trimming.trim_limit, kept_entries=chosen["kept_entries"])
+            vars(maintenance)["trim_limit"] = short
+        self.machine = NumbersMachine(Path(data_dir) / "store")
+        self.replica = RaftReplica(
+            name,
+            listen,
+            json.loads(peers),
+            self.machine,
+            Path(data_dir) / "raft",
+            join=chosen.get("join", False),
+            disk_reserve_bytes=0,
         )
         self.output = threading.Lock()
+        self.blocked: frozenset[str] = frozenset()
+        self._make_blockable()
 
     def answer(self, request: dict[str, Any]) -> None:
-        reply = {"id": request["id"], **getattr(self, request["op"])(request)}
+        try:
+            reply = getattr(self, request["op"])(request)
+        except RaftError as error:
+            reply = {"error": type(error).__name__, "message": str(error)}
         with self.output:
-            sys.stdout.write(json.dumps(reply) + "\n")
+            sys.stdout.write(json.dumps({"id": request["id"], **reply}) + "\n")
             sys.stdout.flush()
 
     def propose(self, request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return {"result": self.replica.propose(bytes.fromhex(request["command"]), request["timeout_s"]).hex()}
-        except (NoLeader, OutcomeUnknown) as error:
-            return {"error": type(error).__name__, "message": str(error)}
+        result = self.replica.propose(bytes.fromhex(request["command"]), request["timeout_s"])
+        return {"result": result.hex()}
+
+    def read(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A linearizable read of how many numbers there are."""
+        index = self.replica.read_index(request["timeout_s"])
+        return {"index": index, "count": len(self.machine.read()[1])}
 
     def status(self, _request: dict[str, Any]) -> dict[str, Any]:
         status = self.replica.status()
-        return {"leader": status.leader, "applied": status.applied_index, "live": status.live_members}
+        return {
+            "leader": status.leader,
+            "term": status.term,
+            "state": status.state,
+            "first": status.first_index,
+            "last": status.last_index,
+            "applied": status.applied_index,
+            "live": status.live_members,
+            "staleness_s": status.staleness_s,
+            "members": {member.name: member.role.value for member in status.members},
+            "counters": dict(status.counters),
+        }
 
     def content(self, _request: dict[str, Any]) -> dict[str, Any]:
-        """A digest of all that is stored, the applied index included, and the ids of all live segments."""
-        stored = self.store.scan(b"")
-        digest = hashlib.sha256(repr(stored).encode()).hexdigest()
-        return {"digest": digest, "segments": [key[-16:].hex() for key, _ in stored if key[:1] == b"\x09"]}
+        index, numbers = self.machine.read()
+        digest = hashlib.sha256(repr((index, numbers)).encode()).hexdigest()
+        return {"digest": digest, "numbers": numbers}
+
+    def transfer(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"leader": self.replica.transfer_leadership(request["to"], request["timeout_s"])}
+
+    def change(self, request: dict[str, Any]) -> dict[str, Any]:
+        kind, name = request["kind"], request["name"]
+        change: Change = AddLearner(name, request["address"]) if kind == "add" else CHANGES[kind](name)
+        self.replica.change_membership(change, request["timeout_s"])
+        return {}
+
+    def block(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What comes from these members, and goes to them, is lost from now on."""
+        self.blocked = frozenset(request["members"])
+        return {}
+
+    def _make_blockable(self) -> None:
+        network = self.replica._network
+        send, receive = network.send, network._on_message
+
+        def send_unless_blocked(name: str, message: Any) -> bool:
+            return name in self.blocked or send(name, message)
+
+        def receive_unless_blocked(name: str, message: dict[str, Any]) -> None:
+            if name not in self.blocked:
+                receive(name, message)
+
+        network.send = send_unless_blocked  # type: ignore[method-assign]
+        network._on_message = receive_unless_blocked
 
 
 def main() -> None:

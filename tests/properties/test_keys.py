@@ -14,39 +14,33 @@ TEXTS = st.text(alphabet=st.sampled_from("\x00\x01\x02a\x7f\x80\xff\u0100\U00010
 )
 UUIDS = st.binary(min_size=16, max_size=16) | st.sampled_from([bytes(16), b"\xff" * 16, b"\x00\x01" * 8])
 PARTITIONS = st.builds(PartitionId, TEXTS, UUIDS, st.integers(0, (1 << 32) - 1))
-EVENT_IDS = st.integers(0, (1 << 64) - 1)
-EVENTS = st.tuples(PARTITIONS, EVENT_IDS)
+TIMES = st.integers(0, (1 << 64) - 1)
 
 
-@given(EVENTS, EVENTS)
-def test_events_sort_as_their_tuples(one: tuple[PartitionId, int], other: tuple[PartitionId, int]) -> None:
-    assert (keys.segment_event(*one) < keys.segment_event(*other)) == (one < other)
+@given(PARTITIONS, PARTITIONS)
+@example(PartitionId("a", b"\xff" * 16, 0), PartitionId("a\x00", b"\xff" * 16, 0))
+def test_partitions_sort_as_their_tuples_and_none_begins_as_another(one: PartitionId, other: PartitionId) -> None:
+    assert (keys.partition(one) < keys.partition(other)) == (one < other)
+    assert keys.partition(one).startswith(keys.partition(other)) == (one == other)
 
 
-@given(EVENTS)
-def test_an_events_key_is_read_back(event: tuple[PartitionId, int]) -> None:
-    assert keys.decode_segment_event(keys.segment_event(*event)) == event
+@given(TIMES, TIMES, TIMES, TIMES)
+def test_audit_records_sort_newest_first(at_ms: int, index: int, other_at_ms: int, other_index: int) -> None:
+    key, other = keys.audit(at_ms, index), keys.audit(other_at_ms, other_index)
+    assert (key < other) == ((at_ms, index) > (other_at_ms, other_index))
+    assert keys.decode_audit(key) == (at_ms, index)
+    assert (key >= keys.audit_before(other_at_ms)) == (at_ms < other_at_ms)
 
 
-@given(PARTITIONS, UUIDS)
-def test_a_live_segments_key_is_read_back(partition: PartitionId, segment_id: bytes) -> None:
-    assert keys.decode_live_segment(keys.live_segment(partition, segment_id)) == (partition, segment_id)
+@given(TIMES, TIMES)
+def test_uses_of_sessions_are_read_back(used_at_ms: int, session_id: int) -> None:
+    assert keys.decode_session_by_use(keys.session_by_use(used_at_ms, session_id)) == (used_at_ms, session_id)
 
 
-@given(PARTITIONS, EVENTS)
-@example(PartitionId("a", b"\xff" * 16, 0), (PartitionId("a\x00", b"\xff" * 16, 0), 0))
-def test_a_partitions_prefix_finds_its_events_and_no_others(
-    partition: PartitionId, event: tuple[PartitionId, int]
-) -> None:
-    is_inside = keys.segment_event(*event).startswith(keys.segment_events(partition))
-    assert is_inside == (event[0] == partition)
-
-
-@given(PARTITIONS, PARTITIONS, UUIDS)
-def test_a_partitions_prefix_finds_its_segments_and_no_others(
-    one: PartitionId, other: PartitionId, segment_id: bytes
-) -> None:
-    assert keys.live_segment(other, segment_id).startswith(keys.live_segments(one)) == (one == other)
+@given(TEXTS, st.binary(max_size=3))
+def test_a_text_is_read_back_with_where_it_ends(text: str, rest: bytes) -> None:
+    key = keys.cluster(text)
+    assert keys.read_text(key + rest, 1) == (text, len(key))
 
 
 @given(TEXTS, TEXTS)
@@ -61,8 +55,8 @@ def test_chunks_of_a_plan_sort_by_number_and_stay_apart(one: str, other: str, fi
     assert keys.plan_chunk(one, first).startswith(keys.plan_chunks(other)) == (one == other)
 
 
-@given(TEXTS, PARTITIONS, UUIDS, EVENT_IDS)
-def test_no_two_tables_share_a_key(name: str, partition: PartitionId, segment_id: bytes, event_id: int) -> None:
+@given(TEXTS, TEXTS, UUIDS)
+def test_no_two_tables_share_a_key(name: str, other: str, topic_id: bytes) -> None:
     made = [
         keys.applied_index(),
         keys.cluster(name),
@@ -71,12 +65,23 @@ def test_no_two_tables_share_a_key(name: str, partition: PartitionId, segment_id
         keys.ticket(name),
         keys.ticket_by_idempotency_key(name),
         keys.execution(name),
-        keys.segment_event(partition, event_id),
-        keys.partition_head(partition),
-        keys.live_segment(partition, segment_id),
-        keys.deleted_segment(partition, segment_id),
+        keys.topic_owner(topic_id),
+        keys.session(1),
+        keys.session_by_use(1, 1),
+        keys.session_reply(1, 1),
+        keys.audit(1, 1),
+        keys.machine(name),
+        keys.tenant(name),
+        keys.topic(name, other),
+        keys.idc_policy(name),
+        keys.exclusion(name, 1),
+        keys.reference(keys.tenant(name), keys.topic(name, other)),
+        keys.id_counter(1),
+        keys.highest_id(name, 1),
+        keys.execution_task(name, 1),
     ]
-    assert [key[0] for key in made] == list(keys.Table)
+    assert len({key[0] for key in made}) == len(made)
+    assert len(set(keys.Table)) == len({table.prefix for table in keys.Table})
 
 
 @given(st.binary(max_size=4), st.binary(max_size=6))

@@ -20,6 +20,15 @@ lake = "/tmp/lake"
 g2 = "127.0.0.1:9762"
 [collect]
 interval_s = 2
+[tls]
+ca = "/etc/ca.pem"
+certificate = "/etc/g1.pem"
+key = "/etc/g1.key"
+[disk]
+reserve_mb = 64
+[limits]
+sessions = 1000
+audit_days = 7
 """
 
 
@@ -34,6 +43,32 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
     assert settings.name == "g1"
     assert settings.peers == {"g2": "127.0.0.1:9762"}
     assert settings.collect == config.CollectConfig(interval_s=2.0)
+    assert settings.tls == config.TlsConfig(Path("/etc/ca.pem"), Path("/etc/g1.pem"), Path("/etc/g1.key"))
+    assert settings.disk == config.DiskConfig(reserve_mb=64)
+    assert settings.limits == config.LimitsConfig(sessions=1000, audit_days=7.0)
+    assert (settings.join, settings.allow_plaintext, settings.client_address) == (False, False, "127.0.0.1:9750")
+
+
+def test_the_raft_port_is_open_to_others_with_tls_and_the_rest_only_when_told_so_in_words(tmp_path: Path) -> None:
+    others = GOOD.replace('raft = "127.0.0.1:9752"', 'raft = "10.0.0.1:9752"')
+    assert load(tmp_path, others).raft == "10.0.0.1:9752"
+    without = others[: others.index("[tls]")]
+    with pytest.raises(InvalidInput, match=r"raft is '10.0.0.1:9752', which others reach without TLS: give \[tls\]"):
+        load(tmp_path, without)
+    trusted = "allow_plaintext = true\n" + without.replace("127.0.0.1:975", "10.0.0.1:975")
+    assert load(tmp_path, trusted).grpc == "10.0.0.1:9750"
+
+
+def test_clients_are_told_another_address_when_told_so(tmp_path: Path) -> None:
+    text = 'allow_plaintext = true\nadvertise = "g1.example:9750"\n' + GOOD.replace("127.0.0.1:9750", "0.0.0.0:9750")
+    assert load(tmp_path, text).client_address == "g1.example:9750"
+
+
+def test_a_member_that_joins_needs_no_peers(tmp_path: Path) -> None:
+    text = "join = true\n" + GOOD.replace('[peers]\ng2 = "127.0.0.1:9762"\n', "")
+    assert load(tmp_path, text).join
+    with pytest.raises(InvalidInput, match="lake is the local path '/tmp/lake', which the group on other hosts"):
+        load(tmp_path, text.replace("127.0.0.1:9752", "10.0.0.9:9752"))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +77,7 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
         ('name = "g1"', "", r"name is None: give a non-empty string"),
         ("127.0.0.1:9750", "127.0.0.1", r"grpc is '127.0.0.1': use host:port"),
         ("127.0.0.1:9750", "127.0.0.1:99999", r"grpc is '127.0.0.1:99999': use host:port"),
-        ("127.0.0.1:9751", "0.0.0.0:9751", r"http is '0.0.0.0:9751': this version has no TLS .* loopback only"),
+        ("127.0.0.1:9751", "0.0.0.0:9751", r"http is '0.0.0.0:9751', which others reach without TLS"),
         ("interval_s = 2", "interval_s = 0", r"collect.interval_s is 0.0: use seconds"),
         ("interval_s = 2", 'interval_s = "2"', r"collect.interval_s is '2': give a number"),
         ("interval_s = 2", "intervall_s = 2", r"collect.intervall_s is not a setting"),
@@ -50,6 +85,21 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
         ("g2 =", '"g 2" =', r"peers has 'g 2': use up to 63 letters"),
         ('name = "g1"', 'name = "g2"', r"peers names this member itself, 'g2'"),
         ("127.0.0.1:9762", "10.0.0.2:9762", r"lake is the local path '/tmp/lake', which the member g2 on another host"),
+        ('name = "g1"', 'name = "g1"\njoin = true', r"join is true, but \[peers\] is given"),
+        ('name = "g1"', 'name = "g1"\njoin = 1', r"join is 1: use true or false"),
+        ('name = "g1"', 'name = "g1"\nadvertise = "g1"', r"advertise is 'g1': use host:port"),
+        ('name = "g1"', 'name = "g1"\nadvertise = ""', r"advertise is '': give a non-empty string"),
+        (
+            'name = "g1"\ndata = "/tmp/g1"\ngrpc = "127.0.0.1:9750"',
+            'name = "g1"\ndata = "/tmp/g1"\nallow_plaintext = true\ngrpc = "0.0.0.0:9750"',
+            r"advertise is empty and grpc is '0.0.0.0:9750'",
+        ),
+        ('key = "/etc/g1.key"', "", r"tls.key is None: give a non-empty string"),
+        ("key =", "kee =", r"tls.kee is not a setting"),
+        ("reserve_mb = 64", "reserve_mb = -1", r"disk.reserve_mb is -1: use 0 to"),
+        ("reserve_mb = 64", "reserve_mb = 1.5", r"disk.reserve_mb is 1.5: give a whole number"),
+        ("sessions = 1000", "sessions = 3", r"limits.sessions is 3: use 100 to"),
+        ("sessions = 1000", "sesions = 3", r"limits.sesions is not a setting"),
         ("[peers]", "peers = 3\n[other]", r"other is not a setting"),
         ("[collect]", "[collect", r"is not valid TOML"),
     ],

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#protos/guardian/v1/federation.proto\x12\x0bguardian.v1\"\x94\x01\n\x07\x43luster\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x11\n\tbootstrap\x18\x03 \x01(\t\x12.\n\x08security\x18\x04 \x01(\x0b\x32\x1c.guardian.v1.ClusterSecurity\x12$\n\x07\x62rokers\x18\x05 \x03(\x0b\x32\x13.guardian.v1.Broker\"A\n\x06\x42roker\x12\n\n\x02id\x18\x01 \x01(\x05\x12\x0c\n\x04rack\x18\x02 \x01(\t\x12\x0b\n\x03idc\x18\x03 \x01(\t\x12\x10\n\x08reporter\x18\x04 \x01(\t\"u\n\x0f\x43lusterSecurity\x12\x10\n\x08protocol\x18\x01 \x01(\t\x12\x16\n\x0esasl_mechanism\x18\x02 \x01(\t\x12\x10\n\x08username\x18\x03 \x01(\t\x12\x15\n\rpassword_file\x18\x04 \x01(\t\x12\x0f\n\x07\x63\x61_file\x18\x05 \x01(\t\"\xba\x01\n\x16RegisterClusterRequest\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\x12G\n\x0bidc_of_rack\x18\x02 \x03(\x0b\x32\x32.guardian.v1.RegisterClusterRequest.IdcOfRackEntry\x1a\x30\n\x0eIdcOfRackEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"=\n\x14RegisterClusterReply\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\"$\n\x14RemoveClusterRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x14\n\x12RemoveClusterReply\"\x15\n\x13ListClustersRequest\";\n\x11ListClustersReply\x12&\n\x08\x63lusters\x18\x01 \x03(\x0b\x32\x14.guardian.v1.Cluster\"\x12\n\x10GetMemberRequest\"\x96\x01\n\x06Member\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0e\n\x06leader\x18\x03 \x01(\t\x12\x0c\n\x04term\x18\x04 \x01(\x04\x12\x15\n\rapplied_index\x18\x05 \x01(\x04\x12\x14\n\x0clive_members\x18\x06 \x03(\t\x12\x10\n\x08lake_url\x18\x07 \x01(\t\x12\x10\n\x08\x63ollects\x18\x08 \x03(\t2\xcf\x02\n\nFederation\x12Y\n\x0fRegisterCluster\x12#.guardian.v1.RegisterClusterRequest\x1a!.guardian.v1.RegisterClusterReply\x12S\n\rRemoveCluster\x12!.guardian.v1.RemoveClusterRequest\x1a\x1f.guardian.v1.RemoveClusterReply\x12P\n\x0cListClusters\x12 .guardian.v1.ListClustersRequest\x1a\x1e.guardian.v1.ListClustersReply\x12?\n\tGetMember\x12\x1d.guardian.v1.GetMemberRequest\x1a\x13.guardian.v1.MemberB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#protos/guardian/v1/federation.proto\x12\x0bguardian.v1\"\x94\x01\n\x07\x43luster\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x11\n\tbootstrap\x18\x03 \x01(\t\x12.\n\x08security\x18\x04 \x01(\x0b\x32\x1c.guardian.v1.ClusterSecurity\x12$\n\x07\x62rokers\x18\x05 \x03(\x0b\x32\x13.guardian.v1.Broker\"y\n\x06\x42roker\x12\n\n\x02id\x18\x01 \x01(\x05\x12\x0c\n\x04rack\x18\x02 \x01(\t\x12\x0b\n\x03idc\x18\x03 \x01(\t\x12\x10\n\x08reporter\x18\x04 \x01(\t\x12\r\n\x05label\x18\x05 \x01(\t\x12\'\n\x05state\x18\x06 \x01(\x0e\x32\x18.guardian.v1.BrokerState\"\xb0\x01\n\x07Machine\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\x0b\n\x03idc\x18\x02 \x01(\t\x12\x0c\n\x04rack\x18\x03 \x01(\t\x12\x12\n\ndisk_bytes\x18\x04 \x01(\x04\x12\r\n\x05\x64isks\x18\x05 \x01(\r\x12\x17\n\x0fnic_bytes_per_s\x18\x06 \x01(\x04\x12\r\n\x05\x63ores\x18\x07 \x01(\r\x12\x0f\n\x07\x63luster\x18\x08 \x01(\t\x12\x11\n\tbroker_id\x18\t \x01(\x05\x12\r\n\x05label\x18\n \x01(\t\"J\n\x06Tenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\x0e\n\x06labels\x18\x03 \x03(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\"\xbd\x01\n\x05Topic\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c\x12\r\n\x05owner\x18\x04 \x01(\t\x12\x0e\n\x06tenant\x18\x05 \x01(\t\x12\r\n\x05label\x18\x06 \x01(\t\x12\x12\n\nidc_policy\x18\x07 \x01(\t\x12\x1f\n\x17\x65xpected_bytes_in_per_s\x18\x08 \x01(\x04\x12 \n\x18\x65xpected_bytes_out_per_s\x18\t \x01(\x04\"\xa0\x01\n\tIdcPolicy\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x36\n\x08replicas\x18\x02 \x03(\x0b\x32$.guardian.v1.IdcPolicy.ReplicasEntry\x12\x1c\n\x14preferred_leader_idc\x18\x03 \x01(\t\x1a/\n\rReplicasEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"[\n\tExclusion\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x11\n\tbroker_id\x18\x02 \x01(\x05\x12\x0b\n\x03who\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\x12\x10\n\x08until_ms\x18\x05 \x01(\x03\"\xfc\x01\n\x0f\x46\x65\x64\x65rationEntry\x12\'\n\x07machine\x18\x01 \x01(\x0b\x32\x14.guardian.v1.MachineH\x00\x12%\n\x06tenant\x18\x02 \x01(\x0b\x32\x13.guardian.v1.TenantH\x00\x12#\n\x05topic\x18\x03 \x01(\x0b\x32\x12.guardian.v1.TopicH\x00\x12,\n\nidc_policy\x18\x04 \x01(\x0b\x32\x16.guardian.v1.IdcPolicyH\x00\x12+\n\texclusion\x18\x05 \x01(\x0b\x32\x16.guardian.v1.ExclusionH\x00\x12\x10\n\x08revision\x18\x0f \x01(\x04\x42\x07\n\x05\x65ntry\")\n\x08TopicKey\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"2\n\x0c\x45xclusionKey\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x11\n\tbroker_id\x18\x02 \x01(\x05\"\xa9\x01\n\rFederationKey\x12\x11\n\x07machine\x18\x01 \x01(\tH\x00\x12\x10\n\x06tenant\x18\x02 \x01(\tH\x00\x12&\n\x05topic\x18\x03 \x01(\x0b\x32\x15.guardian.v1.TopicKeyH\x00\x12\x14\n\nidc_policy\x18\x04 \x01(\tH\x00\x12.\n\texclusion\x18\x05 \x01(\x0b\x32\x19.guardian.v1.ExclusionKeyH\x00\x42\x05\n\x03key\"\xab\x01\n\x10\x46\x65\x64\x65rationChange\x12+\n\x03put\x18\x01 \x01(\x0b\x32\x1c.guardian.v1.FederationEntryH\x00\x12*\n\x04\x64rop\x18\x02 \x01(\x0b\x32\x1a.guardian.v1.FederationKeyH\x00\x12\x1e\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x01\x88\x01\x01\x42\x08\n\x06\x63hangeB\x14\n\x12_expected_revision\"Z\n\x17\x43hangeFederationRequest\x12.\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x1d.guardian.v1.FederationChange\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\"*\n\x15\x43hangeFederationReply\x12\x11\n\trevisions\x18\x01 \x03(\x04\"\x8a\x01\n\x15ListFederationRequest\x12+\n\x05table\x18\x01 \x01(\x0e\x32\x1c.guardian.v1.FederationTable\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\t\"]\n\x13ListFederationReply\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.guardian.v1.FederationEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"k\n\x10ListAuditRequest\x12\x0f\n\x07\x66rom_ms\x18\x01 \x01(\x03\x12\x10\n\x08until_ms\x18\x02 \x01(\x03\x12\r\n\x05\x61\x63tor\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\r\x12\x12\n\npage_token\x18\x05 \x01(\t\"z\n\x0b\x41uditRecord\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x04\x12\r\n\x05\x61\x63tor\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x04 \x01(\t\x12\x0f\n\x07subject\x18\x05 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x06 \x01(\t\x12\r\n\x05\x65rror\x18\x07 \x01(\t\"T\n\x0eListAuditReply\x12)\n\x07records\x18\x01 \x03(\x0b\x32\x18.guardian.v1.AuditRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"u\n\x0f\x43lusterSecurity\x12\x10\n\x08protocol\x18\x01 \x01(\t\x12\x16\n\x0esasl_mechanism\x18\x02 \x01(\t\x12\x10\n\x08username\x18\x03 \x01(\t\x12\x15\n\rpassword_file\x18\x04 \x01(\t\x12\x0f\n\x07\x63\x61_file\x18\x05 \x01(\t\"\xba\x01\n\x16RegisterClusterRequest\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\x12G\n\x0bidc_of_rack\x18\x02 \x03(\x0b\x32\x32.guardian.v1.RegisterClusterRequest.IdcOfRackEntry\x1a\x30\n\x0eIdcOfRackEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"=\n\x14RegisterClusterReply\x12%\n\x07\x63luster\x18\x01 \x01(\x0b\x32\x14.guardian.v1.Cluster\"$\n\x14RemoveClusterRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x14\n\x12RemoveClusterReply\"\x15\n\x13ListClustersRequest\";\n\x11ListClustersReply\x12&\n\x08\x63lusters\x18\x01 \x03(\x0b\x32\x14.guardian.v1.Cluster\"\x12\n\x10GetMemberRequest\"\x96\x01\n\x06Member\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0e\n\x06leader\x18\x03 \x01(\t\x12\x0c\n\x04term\x18\x04 \x01(\x04\x12\x15\n\rapplied_index\x18\x05 \x01(\x04\x12\x14\n\x0clive_members\x18\x06 \x03(\t\x12\x10\n\x08lake_url\x18\x07 \x01(\t\x12\x10\n\x08\x63ollects\x18\x08 \x03(\t*8\n\x0b\x42rokerState\x12\n\n\x06\x41\x43TIVE\x10\x00\x12\x0c\n\x08\x44RAINING\x10\x01\x12\x0f\n\x0bMAINTENANCE\x10\x02*|\n\x0f\x46\x65\x64\x65rationTable\x12 \n\x1c\x46\x45\x44\x45RATION_TABLE_UNSPECIFIED\x10\x00\x12\x0c\n\x08MACHINES\x10\x01\x12\x0b\n\x07TENANTS\x10\x02\x12\n\n\x06TOPICS\x10\x03\x12\x10\n\x0cIDC_POLICIES\x10\x04\x12\x0e\n\nEXCLUSIONS\x10\x05\x32\xce\x04\n\nFederation\x12Y\n\x0fRegisterCluster\x12#.guardian.v1.RegisterClusterRequest\x1a!.guardian.v1.RegisterClusterReply\x12S\n\rRemoveCluster\x12!.guardian.v1.RemoveClusterRequest\x1a\x1f.guardian.v1.RemoveClusterReply\x12P\n\x0cListClusters\x12 .guardian.v1.ListClustersRequest\x1a\x1e.guardian.v1.ListClustersReply\x12\\\n\x10\x43hangeFederation\x12$.guardian.v1.ChangeFederationRequest\x1a\".guardian.v1.ChangeFederationReply\x12V\n\x0eListFederation\x12\".guardian.v1.ListFederationRequest\x1a .guardian.v1.ListFederationReply\x12G\n\tListAudit\x12\x1d.guardian.v1.ListAuditRequest\x1a\x1b.guardian.v1.ListAuditReply\x12?\n\tGetMember\x12\x1d.guardian.v1.GetMemberRequest\x1a\x13.guardian.v1.MemberB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,32 +32,74 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.guardian.v1.federati
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
+  _globals['_IDCPOLICY_REPLICASENTRY']._loaded_options = None
+  _globals['_IDCPOLICY_REPLICASENTRY']._serialized_options = b'8\001'
   _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._loaded_options = None
   _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._serialized_options = b'8\001'
+  _globals['_BROKERSTATE']._serialized_start=3104
+  _globals['_BROKERSTATE']._serialized_end=3160
+  _globals['_FEDERATIONTABLE']._serialized_start=3162
+  _globals['_FEDERATIONTABLE']._serialized_end=3286
   _globals['_CLUSTER']._serialized_start=53
   _globals['_CLUSTER']._serialized_end=201
   _globals['_BROKER']._serialized_start=203
-  _globals['_BROKER']._serialized_end=268
-  _globals['_CLUSTERSECURITY']._serialized_start=270
-  _globals['_CLUSTERSECURITY']._serialized_end=387
-  _globals['_REGISTERCLUSTERREQUEST']._serialized_start=390
-  _globals['_REGISTERCLUSTERREQUEST']._serialized_end=576
-  _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._serialized_start=528
-  _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._serialized_end=576
-  _globals['_REGISTERCLUSTERREPLY']._serialized_start=578
-  _globals['_REGISTERCLUSTERREPLY']._serialized_end=639
-  _globals['_REMOVECLUSTERREQUEST']._serialized_start=641
-  _globals['_REMOVECLUSTERREQUEST']._serialized_end=677
-  _globals['_REMOVECLUSTERREPLY']._serialized_start=679
-  _globals['_REMOVECLUSTERREPLY']._serialized_end=699
-  _globals['_LISTCLUSTERSREQUEST']._serialized_start=701
-  _globals['_LISTCLUSTERSREQUEST']._serialized_end=722
-  _globals['_LISTCLUSTERSREPLY']._serialized_start=724
-  _globals['_LISTCLUSTERSREPLY']._serialized_end=783
-  _globals['_GETMEMBERREQUEST']._serialized_start=785
-  _globals['_GETMEMBERREQUEST']._serialized_end=803
-  _globals['_MEMBER']._serialized_start=806
-  _globals['_MEMBER']._serialized_end=956
-  _globals['_FEDERATION']._serialized_start=959
-  _globals['_FEDERATION']._serialized_end=1294
+  _globals['_BROKER']._serialized_end=324
+  _globals['_MACHINE']._serialized_start=327
+  _globals['_MACHINE']._serialized_end=503
+  _globals['_TENANT']._serialized_start=505
+  _globals['_TENANT']._serialized_end=579
+  _globals['_TOPIC']._serialized_start=582
+  _globals['_TOPIC']._serialized_end=771
+  _globals['_IDCPOLICY']._serialized_start=774
+  _globals['_IDCPOLICY']._serialized_end=934
+  _globals['_IDCPOLICY_REPLICASENTRY']._serialized_start=887
+  _globals['_IDCPOLICY_REPLICASENTRY']._serialized_end=934
+  _globals['_EXCLUSION']._serialized_start=936
+  _globals['_EXCLUSION']._serialized_end=1027
+  _globals['_FEDERATIONENTRY']._serialized_start=1030
+  _globals['_FEDERATIONENTRY']._serialized_end=1282
+  _globals['_TOPICKEY']._serialized_start=1284
+  _globals['_TOPICKEY']._serialized_end=1325
+  _globals['_EXCLUSIONKEY']._serialized_start=1327
+  _globals['_EXCLUSIONKEY']._serialized_end=1377
+  _globals['_FEDERATIONKEY']._serialized_start=1380
+  _globals['_FEDERATIONKEY']._serialized_end=1549
+  _globals['_FEDERATIONCHANGE']._serialized_start=1552
+  _globals['_FEDERATIONCHANGE']._serialized_end=1723
+  _globals['_CHANGEFEDERATIONREQUEST']._serialized_start=1725
+  _globals['_CHANGEFEDERATIONREQUEST']._serialized_end=1815
+  _globals['_CHANGEFEDERATIONREPLY']._serialized_start=1817
+  _globals['_CHANGEFEDERATIONREPLY']._serialized_end=1859
+  _globals['_LISTFEDERATIONREQUEST']._serialized_start=1862
+  _globals['_LISTFEDERATIONREQUEST']._serialized_end=2000
+  _globals['_LISTFEDERATIONREPLY']._serialized_start=2002
+  _globals['_LISTFEDERATIONREPLY']._serialized_end=2095
+  _globals['_LISTAUDITREQUEST']._serialized_start=2097
+  _globals['_LISTAUDITREQUEST']._serialized_end=2204
+  _globals['_AUDITRECORD']._serialized_start=2206
+  _globals['_AUDITRECORD']._serialized_end=2328
+  _globals['_LISTAUDITREPLY']._serialized_start=2330
+  _globals['_LISTAUDITREPLY']._serialized_end=2414
+  _globals['_CLUSTERSECURITY']._serialized_start=2416
+  _globals['_CLUSTERSECURITY']._serialized_end=2533
+  _globals['_REGISTERCLUSTERREQUEST']._serialized_start=2536
+  _globals['_REGISTERCLUSTERREQUEST']._serialized_end=2722
+  _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._serialized_start=2674
+  _globals['_REGISTERCLUSTERREQUEST_IDCOFRACKENTRY']._serialized_end=2722
+  _globals['_REGISTERCLUSTERREPLY']._serialized_start=2724
+  _globals['_REGISTERCLUSTERREPLY']._serialized_end=2785
+  _globals['_REMOVECLUSTERREQUEST']._serialized_start=2787
+  _globals['_REMOVECLUSTERREQUEST']._serialized_end=2823
+  _globals['_REMOVECLUSTERREPLY']._serialized_start=2825
+  _globals['_REMOVECLUSTERREPLY']._serialized_end=2845
+  _globals['_LISTCLUSTERSREQUEST']._serialized_start=2847
+  _globals['_LISTCLUSTERSREQUEST']._serialized_end=2868
+  _globals['_LISTCLUSTERSREPLY']._serialized_start=2870
+  _globals['_LISTCLUSTERSREPLY']._serialized_end=2929
+  _globals['_GETMEMBERREQUEST']._serialized_start=2931
+  _globals['_GETMEMBERREQUEST']._serialized_end=2949
+  _globals['_MEMBER']._serialized_start=2952
+  _globals['_MEMBER']._serialized_end=3102
+  _globals['_FEDERATION']._serialized_start=3289
+  _globals['_FEDERATION']._serialized_end=3879
 # @@protoc_insertion_point(module_scope)

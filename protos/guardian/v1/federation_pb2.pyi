@@ -1,10 +1,35 @@
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class BrokerState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ACTIVE: _ClassVar[BrokerState]
+    DRAINING: _ClassVar[BrokerState]
+    MAINTENANCE: _ClassVar[BrokerState]
+
+class FederationTable(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FEDERATION_TABLE_UNSPECIFIED: _ClassVar[FederationTable]
+    MACHINES: _ClassVar[FederationTable]
+    TENANTS: _ClassVar[FederationTable]
+    TOPICS: _ClassVar[FederationTable]
+    IDC_POLICIES: _ClassVar[FederationTable]
+    EXCLUSIONS: _ClassVar[FederationTable]
+ACTIVE: BrokerState
+DRAINING: BrokerState
+MAINTENANCE: BrokerState
+FEDERATION_TABLE_UNSPECIFIED: FederationTable
+MACHINES: FederationTable
+TENANTS: FederationTable
+TOPICS: FederationTable
+IDC_POLICIES: FederationTable
+EXCLUSIONS: FederationTable
 
 class Cluster(_message.Message):
     __slots__ = ("name", "cluster_id", "bootstrap", "security", "brokers")
@@ -21,16 +46,241 @@ class Cluster(_message.Message):
     def __init__(self, name: _Optional[str] = ..., cluster_id: _Optional[str] = ..., bootstrap: _Optional[str] = ..., security: _Optional[_Union[ClusterSecurity, _Mapping]] = ..., brokers: _Optional[_Iterable[_Union[Broker, _Mapping]]] = ...) -> None: ...
 
 class Broker(_message.Message):
-    __slots__ = ("id", "rack", "idc", "reporter")
+    __slots__ = ("id", "rack", "idc", "reporter", "label", "state")
     ID_FIELD_NUMBER: _ClassVar[int]
     RACK_FIELD_NUMBER: _ClassVar[int]
     IDC_FIELD_NUMBER: _ClassVar[int]
     REPORTER_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
     id: int
     rack: str
     idc: str
     reporter: str
-    def __init__(self, id: _Optional[int] = ..., rack: _Optional[str] = ..., idc: _Optional[str] = ..., reporter: _Optional[str] = ...) -> None: ...
+    label: str
+    state: BrokerState
+    def __init__(self, id: _Optional[int] = ..., rack: _Optional[str] = ..., idc: _Optional[str] = ..., reporter: _Optional[str] = ..., label: _Optional[str] = ..., state: _Optional[_Union[BrokerState, str]] = ...) -> None: ...
+
+class Machine(_message.Message):
+    __slots__ = ("host", "idc", "rack", "disk_bytes", "disks", "nic_bytes_per_s", "cores", "cluster", "broker_id", "label")
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    IDC_FIELD_NUMBER: _ClassVar[int]
+    RACK_FIELD_NUMBER: _ClassVar[int]
+    DISK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DISKS_FIELD_NUMBER: _ClassVar[int]
+    NIC_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    host: str
+    idc: str
+    rack: str
+    disk_bytes: int
+    disks: int
+    nic_bytes_per_s: int
+    cores: int
+    cluster: str
+    broker_id: int
+    label: str
+    def __init__(self, host: _Optional[str] = ..., idc: _Optional[str] = ..., rack: _Optional[str] = ..., disk_bytes: _Optional[int] = ..., disks: _Optional[int] = ..., nic_bytes_per_s: _Optional[int] = ..., cores: _Optional[int] = ..., cluster: _Optional[str] = ..., broker_id: _Optional[int] = ..., label: _Optional[str] = ...) -> None: ...
+
+class Tenant(_message.Message):
+    __slots__ = ("name", "owner", "labels", "description")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    owner: str
+    labels: _containers.RepeatedScalarFieldContainer[str]
+    description: str
+    def __init__(self, name: _Optional[str] = ..., owner: _Optional[str] = ..., labels: _Optional[_Iterable[str]] = ..., description: _Optional[str] = ...) -> None: ...
+
+class Topic(_message.Message):
+    __slots__ = ("cluster", "name", "topic_id", "owner", "tenant", "label", "idc_policy", "expected_bytes_in_per_s", "expected_bytes_out_per_s")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    IDC_POLICY_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_BYTES_IN_PER_S_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_BYTES_OUT_PER_S_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    name: str
+    topic_id: bytes
+    owner: str
+    tenant: str
+    label: str
+    idc_policy: str
+    expected_bytes_in_per_s: int
+    expected_bytes_out_per_s: int
+    def __init__(self, cluster: _Optional[str] = ..., name: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., owner: _Optional[str] = ..., tenant: _Optional[str] = ..., label: _Optional[str] = ..., idc_policy: _Optional[str] = ..., expected_bytes_in_per_s: _Optional[int] = ..., expected_bytes_out_per_s: _Optional[int] = ...) -> None: ...
+
+class IdcPolicy(_message.Message):
+    __slots__ = ("name", "replicas", "preferred_leader_idc")
+    class ReplicasEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_LEADER_IDC_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    replicas: _containers.ScalarMap[str, int]
+    preferred_leader_idc: str
+    def __init__(self, name: _Optional[str] = ..., replicas: _Optional[_Mapping[str, int]] = ..., preferred_leader_idc: _Optional[str] = ...) -> None: ...
+
+class Exclusion(_message.Message):
+    __slots__ = ("cluster", "broker_id", "who", "why", "until_ms")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    WHO_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    broker_id: int
+    who: str
+    why: str
+    until_ms: int
+    def __init__(self, cluster: _Optional[str] = ..., broker_id: _Optional[int] = ..., who: _Optional[str] = ..., why: _Optional[str] = ..., until_ms: _Optional[int] = ...) -> None: ...
+
+class FederationEntry(_message.Message):
+    __slots__ = ("machine", "tenant", "topic", "idc_policy", "exclusion", "revision")
+    MACHINE_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    IDC_POLICY_FIELD_NUMBER: _ClassVar[int]
+    EXCLUSION_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    machine: Machine
+    tenant: Tenant
+    topic: Topic
+    idc_policy: IdcPolicy
+    exclusion: Exclusion
+    revision: int
+    def __init__(self, machine: _Optional[_Union[Machine, _Mapping]] = ..., tenant: _Optional[_Union[Tenant, _Mapping]] = ..., topic: _Optional[_Union[Topic, _Mapping]] = ..., idc_policy: _Optional[_Union[IdcPolicy, _Mapping]] = ..., exclusion: _Optional[_Union[Exclusion, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class TopicKey(_message.Message):
+    __slots__ = ("cluster", "name")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    name: str
+    def __init__(self, cluster: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class ExclusionKey(_message.Message):
+    __slots__ = ("cluster", "broker_id")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    broker_id: int
+    def __init__(self, cluster: _Optional[str] = ..., broker_id: _Optional[int] = ...) -> None: ...
+
+class FederationKey(_message.Message):
+    __slots__ = ("machine", "tenant", "topic", "idc_policy", "exclusion")
+    MACHINE_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    IDC_POLICY_FIELD_NUMBER: _ClassVar[int]
+    EXCLUSION_FIELD_NUMBER: _ClassVar[int]
+    machine: str
+    tenant: str
+    topic: TopicKey
+    idc_policy: str
+    exclusion: ExclusionKey
+    def __init__(self, machine: _Optional[str] = ..., tenant: _Optional[str] = ..., topic: _Optional[_Union[TopicKey, _Mapping]] = ..., idc_policy: _Optional[str] = ..., exclusion: _Optional[_Union[ExclusionKey, _Mapping]] = ...) -> None: ...
+
+class FederationChange(_message.Message):
+    __slots__ = ("put", "drop", "expected_revision")
+    PUT_FIELD_NUMBER: _ClassVar[int]
+    DROP_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    put: FederationEntry
+    drop: FederationKey
+    expected_revision: int
+    def __init__(self, put: _Optional[_Union[FederationEntry, _Mapping]] = ..., drop: _Optional[_Union[FederationKey, _Mapping]] = ..., expected_revision: _Optional[int] = ...) -> None: ...
+
+class ChangeFederationRequest(_message.Message):
+    __slots__ = ("changes", "dry_run")
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedCompositeFieldContainer[FederationChange]
+    dry_run: bool
+    def __init__(self, changes: _Optional[_Iterable[_Union[FederationChange, _Mapping]]] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class ChangeFederationReply(_message.Message):
+    __slots__ = ("revisions",)
+    REVISIONS_FIELD_NUMBER: _ClassVar[int]
+    revisions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, revisions: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ListFederationRequest(_message.Message):
+    __slots__ = ("table", "cluster", "name", "page_size", "page_token")
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    table: FederationTable
+    cluster: str
+    name: str
+    page_size: int
+    page_token: str
+    def __init__(self, table: _Optional[_Union[FederationTable, str]] = ..., cluster: _Optional[str] = ..., name: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListFederationReply(_message.Message):
+    __slots__ = ("entries", "next_page_token")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[FederationEntry]
+    next_page_token: str
+    def __init__(self, entries: _Optional[_Iterable[_Union[FederationEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class ListAuditRequest(_message.Message):
+    __slots__ = ("from_ms", "until_ms", "actor", "page_size", "page_token")
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    from_ms: int
+    until_ms: int
+    actor: str
+    page_size: int
+    page_token: str
+    def __init__(self, from_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., actor: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class AuditRecord(_message.Message):
+    __slots__ = ("at_ms", "index", "actor", "action", "subject", "detail", "error")
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    at_ms: int
+    index: int
+    actor: str
+    action: str
+    subject: str
+    detail: str
+    error: str
+    def __init__(self, at_ms: _Optional[int] = ..., index: _Optional[int] = ..., actor: _Optional[str] = ..., action: _Optional[str] = ..., subject: _Optional[str] = ..., detail: _Optional[str] = ..., error: _Optional[str] = ...) -> None: ...
+
+class ListAuditReply(_message.Message):
+    __slots__ = ("records", "next_page_token")
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    records: _containers.RepeatedCompositeFieldContainer[AuditRecord]
+    next_page_token: str
+    def __init__(self, records: _Optional[_Iterable[_Union[AuditRecord, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class ClusterSecurity(_message.Message):
     __slots__ = ("protocol", "sasl_mechanism", "username", "password_file", "ca_file")

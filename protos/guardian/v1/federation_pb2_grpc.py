@@ -49,6 +49,21 @@ class FederationStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListClustersRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListClustersReply.FromString,
                 _registered_method=True)
+        self.ChangeFederation = channel.unary_unary(
+                '/guardian.v1.Federation/ChangeFederation',
+                request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ChangeFederationRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ChangeFederationReply.FromString,
+                _registered_method=True)
+        self.ListFederation = channel.unary_unary(
+                '/guardian.v1.Federation/ListFederation',
+                request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListFederationRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListFederationReply.FromString,
+                _registered_method=True)
+        self.ListAudit = channel.unary_unary(
+                '/guardian.v1.Federation/ListAudit',
+                request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.FromString,
+                _registered_method=True)
         self.GetMember = channel.unary_unary(
                 '/guardian.v1.Federation/GetMember',
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.GetMemberRequest.SerializeToString,
@@ -80,6 +95,28 @@ class FederationServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ChangeFederation(self, request, context):
+        """Puts and drops entries of the federation's tables: all of them or none. A put of what is stored already, and a
+        repetition with the same session, change nothing. NOT_FOUND: a drop of what is not there; ABORTED: another revision.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListFederation(self, request, context):
+        """A page of one table, by key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAudit(self, request, context):
+        """Who changed what, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetMember(self, request, context):
         """This member's view of the group and of its own duties.
         """
@@ -104,6 +141,21 @@ def add_FederationServicer_to_server(servicer, server):
                     servicer.ListClusters,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListClustersRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListClustersReply.SerializeToString,
+            ),
+            'ChangeFederation': grpc.unary_unary_rpc_method_handler(
+                    servicer.ChangeFederation,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ChangeFederationRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ChangeFederationReply.SerializeToString,
+            ),
+            'ListFederation': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListFederation,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListFederationRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListFederationReply.SerializeToString,
+            ),
+            'ListAudit': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAudit,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.SerializeToString,
             ),
             'GetMember': grpc.unary_unary_rpc_method_handler(
                     servicer.GetMember,
@@ -192,6 +244,87 @@ class Federation:
             '/guardian.v1.Federation/ListClusters',
             protos_dot_guardian_dot_v1_dot_federation__pb2.ListClustersRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_federation__pb2.ListClustersReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ChangeFederation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Federation/ChangeFederation',
+            protos_dot_guardian_dot_v1_dot_federation__pb2.ChangeFederationRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_federation__pb2.ChangeFederationReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListFederation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Federation/ListFederation',
+            protos_dot_guardian_dot_v1_dot_federation__pb2.ListFederationRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_federation__pb2.ListFederationReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAudit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Federation/ListAudit',
+            protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -40,6 +40,14 @@ class FederationStub:
     """
     RemoveCluster: _grpc.UnaryUnaryMultiCallable[_federation_pb2.RemoveClusterRequest, _federation_pb2.RemoveClusterReply]
     ListClusters: _grpc.UnaryUnaryMultiCallable[_federation_pb2.ListClustersRequest, _federation_pb2.ListClustersReply]
+    ChangeFederation: _grpc.UnaryUnaryMultiCallable[_federation_pb2.ChangeFederationRequest, _federation_pb2.ChangeFederationReply]
+    """Puts and drops entries of the federation's tables: all of them or none. A put of what is stored already, and a
+    repetition with the same session, change nothing. NOT_FOUND: a drop of what is not there; ABORTED: another revision.
+    """
+    ListFederation: _grpc.UnaryUnaryMultiCallable[_federation_pb2.ListFederationRequest, _federation_pb2.ListFederationReply]
+    """A page of one table, by key."""
+    ListAudit: _grpc.UnaryUnaryMultiCallable[_federation_pb2.ListAuditRequest, _federation_pb2.ListAuditReply]
+    """Who changed what, newest first."""
     GetMember: _grpc.UnaryUnaryMultiCallable[_federation_pb2.GetMemberRequest, _federation_pb2.Member]
     """This member's view of the group and of its own duties."""
 
@@ -53,6 +61,14 @@ class FederationAsyncStub(FederationStub):
     """
     RemoveCluster: _aio.UnaryUnaryMultiCallable[_federation_pb2.RemoveClusterRequest, _federation_pb2.RemoveClusterReply]  # type: ignore[assignment]
     ListClusters: _aio.UnaryUnaryMultiCallable[_federation_pb2.ListClustersRequest, _federation_pb2.ListClustersReply]  # type: ignore[assignment]
+    ChangeFederation: _aio.UnaryUnaryMultiCallable[_federation_pb2.ChangeFederationRequest, _federation_pb2.ChangeFederationReply]  # type: ignore[assignment]
+    """Puts and drops entries of the federation's tables: all of them or none. A put of what is stored already, and a
+    repetition with the same session, change nothing. NOT_FOUND: a drop of what is not there; ABORTED: another revision.
+    """
+    ListFederation: _aio.UnaryUnaryMultiCallable[_federation_pb2.ListFederationRequest, _federation_pb2.ListFederationReply]  # type: ignore[assignment]
+    """A page of one table, by key."""
+    ListAudit: _aio.UnaryUnaryMultiCallable[_federation_pb2.ListAuditRequest, _federation_pb2.ListAuditReply]  # type: ignore[assignment]
+    """Who changed what, newest first."""
     GetMember: _aio.UnaryUnaryMultiCallable[_federation_pb2.GetMemberRequest, _federation_pb2.Member]  # type: ignore[assignment]
     """This member's view of the group and of its own duties."""
 
@@ -81,6 +97,32 @@ class FederationServicer(metaclass=_abc_1.ABCMeta):
         request: _federation_pb2.ListClustersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_federation_pb2.ListClustersReply, _abc.Awaitable[_federation_pb2.ListClustersReply]]: ...
+
+    @_abc_1.abstractmethod
+    def ChangeFederation(
+        self,
+        request: _federation_pb2.ChangeFederationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_federation_pb2.ChangeFederationReply, _abc.Awaitable[_federation_pb2.ChangeFederationReply]]:
+        """Puts and drops entries of the federation's tables: all of them or none. A put of what is stored already, and a
+        repetition with the same session, change nothing. NOT_FOUND: a drop of what is not there; ABORTED: another revision.
+        """
+
+    @_abc_1.abstractmethod
+    def ListFederation(
+        self,
+        request: _federation_pb2.ListFederationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_federation_pb2.ListFederationReply, _abc.Awaitable[_federation_pb2.ListFederationReply]]:
+        """A page of one table, by key."""
+
+    @_abc_1.abstractmethod
+    def ListAudit(
+        self,
+        request: _federation_pb2.ListAuditRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_federation_pb2.ListAuditReply, _abc.Awaitable[_federation_pb2.ListAuditReply]]:
+        """Who changed what, newest first."""
 
     @_abc_1.abstractmethod
     def GetMember(

@@ -1,10 +1,12 @@
 from protos.guardian.v1 import federation_pb2 as _federation_pb2
 from protos.guardian.v1 import tickets_pb2 as _tickets_pb2
+from protos.guardian.v1 import sessions_pb2 as _sessions_pb2
 from protos.guardian.v1 import tiering_pb2 as _tiering_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -15,46 +17,122 @@ class ErrorKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INVALID: _ClassVar[ErrorKind]
     NOT_FOUND: _ClassVar[ErrorKind]
     CONFLICT: _ClassVar[ErrorKind]
+    SESSION_EXPIRED: _ClassVar[ErrorKind]
+    BUSY: _ClassVar[ErrorKind]
 ERROR_KIND_UNSPECIFIED: ErrorKind
 INVALID: ErrorKind
 NOT_FOUND: ErrorKind
 CONFLICT: ErrorKind
+SESSION_EXPIRED: ErrorKind
+BUSY: ErrorKind
 
 class Command(_message.Message):
-    __slots__ = ("proposed_at_ms", "barrier", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "append_segment_events")
+    __slots__ = ("proposed_at_ms", "session", "actor", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "append_segment_events", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit")
     PROPOSED_AT_MS_FIELD_NUMBER: _ClassVar[int]
-    BARRIER_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
     PUT_CLUSTER_FIELD_NUMBER: _ClassVar[int]
     DROP_CLUSTER_FIELD_NUMBER: _ClassVar[int]
     PUT_PLAN_CHUNK_FIELD_NUMBER: _ClassVar[int]
     ADD_TICKET_FIELD_NUMBER: _ClassVar[int]
     ADVANCE_TICKET_FIELD_NUMBER: _ClassVar[int]
     APPEND_SEGMENT_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_SESSION_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATE_IDS_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FEDERATION_FIELD_NUMBER: _ClassVar[int]
+    TRIM_SEGMENT_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    DELETE_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    SWEEP_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    TRIM_AUDIT_FIELD_NUMBER: _ClassVar[int]
     proposed_at_ms: int
-    barrier: Barrier
+    session: _sessions_pb2.SessionRef
+    actor: str
     put_cluster: PutCluster
     drop_cluster: DropCluster
     put_plan_chunk: PutPlanChunk
     add_ticket: AddTicket
     advance_ticket: AdvanceTicket
     append_segment_events: _tiering_pb2.AppendSegmentEventsRequest
-    def __init__(self, proposed_at_ms: _Optional[int] = ..., barrier: _Optional[_Union[Barrier, _Mapping]] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ...) -> None: ...
+    open_session: OpenSession
+    expire_sessions: ExpireSessions
+    claim_partitions: ClaimPartitions
+    allocate_ids: _tiering_pb2.AllocateIdsRequest
+    change_federation: _federation_pb2.ChangeFederationRequest
+    trim_segment_events: TrimSegmentEvents
+    delete_partitions: _tiering_pb2.DeletePartitionsRequest
+    sweep_partitions: SweepPartitions
+    trim_audit: TrimAudit
+    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[_sessions_pb2.SessionRef, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ...) -> None: ...
 
 class CommandReply(_message.Message):
-    __slots__ = ("error_kind", "error", "ticket", "segment_events")
+    __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "swept")
     ERROR_KIND_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    FEDERATION_FIELD_NUMBER: _ClassVar[int]
+    SWEPT_FIELD_NUMBER: _ClassVar[int]
     error_kind: ErrorKind
     error: str
     ticket: _tickets_pb2.Ticket
     segment_events: _tiering_pb2.AppendSegmentEventsReply
-    def __init__(self, error_kind: _Optional[_Union[ErrorKind, str]] = ..., error: _Optional[str] = ..., ticket: _Optional[_Union[_tickets_pb2.Ticket, _Mapping]] = ..., segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsReply, _Mapping]] = ...) -> None: ...
+    session_id: int
+    claims: _tiering_pb2.ClaimPartitionsReply
+    ids: _tiering_pb2.AllocateIdsReply
+    federation: _federation_pb2.ChangeFederationReply
+    swept: int
+    def __init__(self, error_kind: _Optional[_Union[ErrorKind, str]] = ..., error: _Optional[str] = ..., ticket: _Optional[_Union[_tickets_pb2.Ticket, _Mapping]] = ..., segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsReply, _Mapping]] = ..., session_id: _Optional[int] = ..., claims: _Optional[_Union[_tiering_pb2.ClaimPartitionsReply, _Mapping]] = ..., ids: _Optional[_Union[_tiering_pb2.AllocateIdsReply, _Mapping]] = ..., federation: _Optional[_Union[_federation_pb2.ChangeFederationReply, _Mapping]] = ..., swept: _Optional[int] = ...) -> None: ...
 
-class Barrier(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+class OpenSession(_message.Message):
+    __slots__ = ("window", "owner")
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    window: int
+    owner: str
+    def __init__(self, window: _Optional[int] = ..., owner: _Optional[str] = ...) -> None: ...
+
+class ExpireSessions(_message.Message):
+    __slots__ = ("unused_since_ms", "max_sessions")
+    UNUSED_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    unused_since_ms: int
+    max_sessions: int
+    def __init__(self, unused_since_ms: _Optional[int] = ..., max_sessions: _Optional[int] = ...) -> None: ...
+
+class ClaimPartitions(_message.Message):
+    __slots__ = ("request", "leader_epochs")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCHS_FIELD_NUMBER: _ClassVar[int]
+    request: _tiering_pb2.ClaimPartitionsRequest
+    leader_epochs: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, request: _Optional[_Union[_tiering_pb2.ClaimPartitionsRequest, _Mapping]] = ..., leader_epochs: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class TrimSegmentEvents(_message.Message):
+    __slots__ = ("partition", "below_event_id")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    BELOW_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    partition: _tiering_pb2.TopicIdPartition
+    below_event_id: int
+    def __init__(self, partition: _Optional[_Union[_tiering_pb2.TopicIdPartition, _Mapping]] = ..., below_event_id: _Optional[int] = ...) -> None: ...
+
+class SweepPartitions(_message.Message):
+    __slots__ = ("max_keys",)
+    MAX_KEYS_FIELD_NUMBER: _ClassVar[int]
+    max_keys: int
+    def __init__(self, max_keys: _Optional[int] = ...) -> None: ...
+
+class TrimAudit(_message.Message):
+    __slots__ = ("before_ms", "max_records")
+    BEFORE_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_RECORDS_FIELD_NUMBER: _ClassVar[int]
+    before_ms: int
+    max_records: int
+    def __init__(self, before_ms: _Optional[int] = ..., max_records: _Optional[int] = ...) -> None: ...
 
 class PutCluster(_message.Message):
     __slots__ = ("cluster",)

@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from protos.guardian.v1 import sessions_pb2 as protos_dot_guardian_dot_v1_dot_sessions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/guardian/v1/tiering.proto\x12\x0bguardian.v1\"K\n\x10TopicIdPartition\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12\x11\n\tpartition\x18\x03 \x01(\r\"\x8c\x03\n\x0cSegmentEvent\x12\x12\n\nsegment_id\x18\x01 \x01(\x0c\x12\x31\n\x05state\x18\x02 \x01(\x0e\x32\".guardian.v1.RemoteLogSegmentState\x12\x11\n\tbroker_id\x18\x03 \x01(\x05\x12\x1a\n\x12\x65vent_timestamp_ms\x18\x04 \x01(\x03\x12\x14\n\x0cstart_offset\x18\x05 \x01(\x03\x12\x12\n\nend_offset\x18\x06 \x01(\x03\x12\x18\n\x10max_timestamp_ms\x18\x07 \x01(\x03\x12\x1a\n\x12segment_size_bytes\x18\x08 \x01(\x03\x12Q\n\x15segment_leader_epochs\x18\t \x03(\x0b\x32\x32.guardian.v1.SegmentEvent.SegmentLeaderEpochsEntry\x12\x17\n\x0f\x63ustom_metadata\x18\n \x01(\x0c\x1a:\n\x18SegmentLeaderEpochsEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"n\n\x0fPartitionEvents\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12)\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x19.guardian.v1.SegmentEvent\"N\n\x1a\x41ppendSegmentEventsRequest\x12\x30\n\npartitions\x18\x01 \x03(\x0b\x32\x1c.guardian.v1.PartitionEvents\"O\n\x18\x41ppendSegmentEventsReply\x12\x33\n\x07results\x18\x01 \x03(\x0b\x32\".guardian.v1.PartitionAppendResult\"o\n\x15PartitionAppendResult\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x15\n\rnext_event_id\x18\x02 \x01(\x04\x12\r\n\x05\x65rror\x18\x03 \x01(\t\"w\n\x18PullSegmentEventsRequest\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x15\n\rfrom_event_id\x18\x02 \x01(\x04\x12\x12\n\nmax_events\x18\x03 \x01(\r\"`\n\x16PullSegmentEventsReply\x12/\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1f.guardian.v1.StoredSegmentEvent\x12\x15\n\rnext_event_id\x18\x02 \x01(\x04\"P\n\x12StoredSegmentEvent\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x04\x12(\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x19.guardian.v1.SegmentEvent\"K\n\x17ListLiveSegmentsRequest\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\"[\n\x15ListLiveSegmentsReply\x12+\n\x08segments\x18\x01 \x03(\x0b\x32\x19.guardian.v1.SegmentEvent\x12\x15\n\rnext_event_id\x18\x02 \x01(\x04*\xaf\x01\n\x15RemoteLogSegmentState\x12(\n$REMOTE_LOG_SEGMENT_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43OPY_SEGMENT_STARTED\x10\x01\x12\x19\n\x15\x43OPY_SEGMENT_FINISHED\x10\x02\x12\x1a\n\x16\x44\x45LETE_SEGMENT_STARTED\x10\x03\x12\x1b\n\x17\x44\x45LETE_SEGMENT_FINISHED\x10\x04\x32\xaf\x02\n\x07Tiering\x12\x65\n\x13\x41ppendSegmentEvents\x12\'.guardian.v1.AppendSegmentEventsRequest\x1a%.guardian.v1.AppendSegmentEventsReply\x12_\n\x11PullSegmentEvents\x12%.guardian.v1.PullSegmentEventsRequest\x1a#.guardian.v1.PullSegmentEventsReply\x12\\\n\x10ListLiveSegments\x12$.guardian.v1.ListLiveSegmentsRequest\x1a\".guardian.v1.ListLiveSegmentsReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/guardian/v1/tiering.proto\x12\x0bguardian.v1\x1a!protos/guardian/v1/sessions.proto\"K\n\x10TopicIdPartition\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12\x11\n\tpartition\x18\x03 \x01(\r\"\xa5\x03\n\x0cSegmentEvent\x12\x12\n\nsegment_id\x18\x01 \x01(\x0c\x12\x31\n\x05state\x18\x02 \x01(\x0e\x32\".guardian.v1.RemoteLogSegmentState\x12\x11\n\tbroker_id\x18\x03 \x01(\x05\x12\x1a\n\x12\x65vent_timestamp_ms\x18\x04 \x01(\x03\x12\x14\n\x0cstart_offset\x18\x05 \x01(\x03\x12\x12\n\nend_offset\x18\x06 \x01(\x03\x12\x18\n\x10max_timestamp_ms\x18\x07 \x01(\x03\x12\x1a\n\x12segment_size_bytes\x18\x08 \x01(\x03\x12Q\n\x15segment_leader_epochs\x18\t \x03(\x0b\x32\x32.guardian.v1.SegmentEvent.SegmentLeaderEpochsEntry\x12\x17\n\x0f\x63ustom_metadata\x18\n \x01(\x0c\x12\x17\n\x0ftxn_index_empty\x18\x0b \x01(\x08\x1a:\n\x18SegmentLeaderEpochsEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x85\x01\n\x0fPartitionEvents\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12)\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x19.guardian.v1.SegmentEvent\x12\x15\n\rfencing_token\x18\x03 \x01(\x04\"N\n\x1a\x41ppendSegmentEventsRequest\x12\x30\n\npartitions\x18\x01 \x03(\x0b\x32\x1c.guardian.v1.PartitionEvents\"O\n\x18\x41ppendSegmentEventsReply\x12\x33\n\x07results\x18\x01 \x03(\x0b\x32\".guardian.v1.PartitionAppendResult\"\xb8\x01\n\x15PartitionAppendResult\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x15\n\rnext_event_id\x18\x02 \x01(\x04\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x30\n\nerror_kind\x18\x04 \x01(\x0e\x32\x1c.guardian.v1.AppendErrorKind\x12\x15\n\rfencing_token\x18\x05 \x01(\x04\"\x7f\n\x1aStreamSegmentEventsRequest\x12(\n\x07session\x18\x01 \x01(\x0b\x32\x17.guardian.v1.SessionRef\x12\x37\n\x06\x61ppend\x18\x02 \x01(\x0b\x32\'.guardian.v1.AppendSegmentEventsRequest\"\x86\x01\n\x18StreamSegmentEventsReply\x12\x35\n\x06\x61ppend\x18\x01 \x01(\x0b\x32%.guardian.v1.AppendSegmentEventsReply\x12\x0c\n\x04\x63ode\x18\x02 \x01(\r\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x16\n\x0eretry_after_ms\x18\x04 \x01(\r\"\x94\x01\n\x16\x43laimPartitionsRequest\x12\x31\n\npartitions\x18\x01 \x03(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x11\n\tbroker_id\x18\x02 \x01(\x05\x12\x0e\n\x06writer\x18\x03 \x01(\t\x12$\n\x04mode\x18\x04 \x01(\x0e\x32\x16.guardian.v1.FenceMode\":\n\x14\x43laimPartitionsReply\x12\"\n\x06\x63laims\x18\x01 \x03(\x0b\x32\x12.guardian.v1.Claim\"\x91\x01\n\x05\x43laim\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x15\n\rfencing_token\x18\x02 \x01(\x04\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x30\n\nerror_kind\x18\x04 \x01(\x0e\x32\x1c.guardian.v1.AppendErrorKind\"w\n\x18PullSegmentEventsRequest\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x15\n\rfrom_event_id\x18\x02 \x01(\x04\x12\x12\n\nmax_events\x18\x03 \x01(\r\"X\n\x16PullSegmentEventsReply\x12\'\n\x06groups\x18\x01 \x03(\x0b\x32\x17.guardian.v1.EventGroup\x12\x15\n\rnext_event_id\x18\x02 \x01(\x04\"O\n\nEventGroup\x12\x16\n\x0e\x66irst_event_id\x18\x01 \x01(\x04\x12)\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x19.guardian.v1.SegmentEvent\"\x8d\x01\n\x1a\x46ollowSegmentEventsRequest\x12)\n\x03\x61\x64\x64\x18\x01 \x03(\x0b\x32\x1c.guardian.v1.FollowPartition\x12+\n\x04\x64rop\x18\x02 \x03(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x17\n\x0funtil_caught_up\x18\x03 \x01(\x08\"Z\n\x0f\x46ollowPartition\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\x15\n\rfrom_event_id\x18\x02 \x01(\x04\"\xc6\x01\n\x18\x46ollowSegmentEventsReply\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\x12\'\n\x06groups\x18\x02 \x03(\x0b\x32\x17.guardian.v1.EventGroup\x12\x15\n\rnext_event_id\x18\x03 \x01(\x04\x12\x11\n\tcaught_up\x18\x04 \x01(\x08\x12\x14\n\x0cout_of_range\x18\x05 \x01(\x08\x12\x0f\n\x07\x64\x65leted\x18\x06 \x01(\x08\"K\n\x17ListLiveSegmentsRequest\x12\x30\n\tpartition\x18\x01 \x01(\x0b\x32\x1d.guardian.v1.TopicIdPartition\"[\n\x15ListLiveSegmentsReply\x12+\n\x08segments\x18\x01 \x03(\x0b\x32\x19.guardian.v1.SegmentEvent\x12\x15\n\rnext_event_id\x18\x02 \x01(\x04\"L\n\x17\x44\x65letePartitionsRequest\x12\x31\n\npartitions\x18\x01 \x03(\x0b\x32\x1d.guardian.v1.TopicIdPartition\"\x17\n\x15\x44\x65letePartitionsReply\"Z\n\x12\x41llocateIdsRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12!\n\x04kind\x18\x02 \x01(\x0e\x32\x13.guardian.v1.IdKind\x12\r\n\x05\x63ount\x18\x03 \x01(\r\".\n\x10\x41llocateIdsReply\x12\r\n\x05\x66irst\x18\x01 \x01(\x04\x12\x0b\n\x03ids\x18\x02 \x03(\x0c\"F\n\rGetIdsRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12!\n\x04kind\x18\x02 \x01(\x0e\x32\x13.guardian.v1.IdKind\"\x1e\n\x0bGetIdsReply\x12\x0f\n\x07highest\x18\x01 \x01(\x04*\xaf\x01\n\x15RemoteLogSegmentState\x12(\n$REMOTE_LOG_SEGMENT_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43OPY_SEGMENT_STARTED\x10\x01\x12\x19\n\x15\x43OPY_SEGMENT_FINISHED\x10\x02\x12\x1a\n\x16\x44\x45LETE_SEGMENT_STARTED\x10\x03\x12\x1b\n\x17\x44\x45LETE_SEGMENT_FINISHED\x10\x04*\xb9\x01\n\x0f\x41ppendErrorKind\x12!\n\x1d\x41PPEND_ERROR_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x41PPEND_INVALID\x10\x01\x12\x16\n\x12INVALID_TRANSITION\x10\x02\x12\x17\n\x13\x46\x45NCED_LEADER_EPOCH\x10\x03\x12\x15\n\x11\x42\x45LONGS_ELSEWHERE\x10\x04\x12\x15\n\x11PARTITION_DELETED\x10\x05\x12\x10\n\x0cNOT_VERIFIED\x10\x06**\n\tFenceMode\x12\x0f\n\x0b\x43LAIM_ORDER\x10\x00\x12\x0c\n\x08VERIFIED\x10\x01*?\n\x06IdKind\x12\x17\n\x13ID_KIND_UNSPECIFIED\x10\x00\x12\x0c\n\x08TOPIC_ID\x10\x01\x12\x0e\n\nSEGMENT_ID\x10\x02\x32\xcf\x06\n\x07Tiering\x12\x65\n\x13\x41ppendSegmentEvents\x12\'.guardian.v1.AppendSegmentEventsRequest\x1a%.guardian.v1.AppendSegmentEventsReply\x12i\n\x13StreamSegmentEvents\x12\'.guardian.v1.StreamSegmentEventsRequest\x1a%.guardian.v1.StreamSegmentEventsReply(\x01\x30\x01\x12Y\n\x0f\x43laimPartitions\x12#.guardian.v1.ClaimPartitionsRequest\x1a!.guardian.v1.ClaimPartitionsReply\x12_\n\x11PullSegmentEvents\x12%.guardian.v1.PullSegmentEventsRequest\x1a#.guardian.v1.PullSegmentEventsReply\x12i\n\x13\x46ollowSegmentEvents\x12\'.guardian.v1.FollowSegmentEventsRequest\x1a%.guardian.v1.FollowSegmentEventsReply(\x01\x30\x01\x12^\n\x10ListLiveSegments\x12$.guardian.v1.ListLiveSegmentsRequest\x1a\".guardian.v1.ListLiveSegmentsReply0\x01\x12\\\n\x10\x44\x65letePartitions\x12$.guardian.v1.DeletePartitionsRequest\x1a\".guardian.v1.DeletePartitionsReply\x12M\n\x0b\x41llocateIds\x12\x1f.guardian.v1.AllocateIdsRequest\x1a\x1d.guardian.v1.AllocateIdsReply\x12>\n\x06GetIds\x12\x1a.guardian.v1.GetIdsRequest\x1a\x18.guardian.v1.GetIdsReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,32 +35,66 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
   _globals['_SEGMENTEVENT_SEGMENTLEADEREPOCHSENTRY']._loaded_options = None
   _globals['_SEGMENTEVENT_SEGMENTLEADEREPOCHSENTRY']._serialized_options = b'8\001'
-  _globals['_REMOTELOGSEGMENTSTATE']._serialized_start=1383
-  _globals['_REMOTELOGSEGMENTSTATE']._serialized_end=1558
-  _globals['_TOPICIDPARTITION']._serialized_start=49
-  _globals['_TOPICIDPARTITION']._serialized_end=124
-  _globals['_SEGMENTEVENT']._serialized_start=127
-  _globals['_SEGMENTEVENT']._serialized_end=523
-  _globals['_SEGMENTEVENT_SEGMENTLEADEREPOCHSENTRY']._serialized_start=465
-  _globals['_SEGMENTEVENT_SEGMENTLEADEREPOCHSENTRY']._serialized_end=523
-  _globals['_PARTITIONEVENTS']._serialized_start=525
-  _globals['_PARTITIONEVENTS']._serialized_end=635
-  _globals['_APPENDSEGMENTEVENTSREQUEST']._serialized_start=637
-  _globals['_APPENDSEGMENTEVENTSREQUEST']._serialized_end=715
-  _globals['_APPENDSEGMENTEVENTSREPLY']._serialized_start=717
-  _globals['_APPENDSEGMENTEVENTSREPLY']._serialized_end=796
-  _globals['_PARTITIONAPPENDRESULT']._serialized_start=798
-  _globals['_PARTITIONAPPENDRESULT']._serialized_end=909
-  _globals['_PULLSEGMENTEVENTSREQUEST']._serialized_start=911
-  _globals['_PULLSEGMENTEVENTSREQUEST']._serialized_end=1030
-  _globals['_PULLSEGMENTEVENTSREPLY']._serialized_start=1032
-  _globals['_PULLSEGMENTEVENTSREPLY']._serialized_end=1128
-  _globals['_STOREDSEGMENTEVENT']._serialized_start=1130
-  _globals['_STOREDSEGMENTEVENT']._serialized_end=1210
-  _globals['_LISTLIVESEGMENTSREQUEST']._serialized_start=1212
-  _globals['_LISTLIVESEGMENTSREQUEST']._serialized_end=1287
-  _globals['_LISTLIVESEGMENTSREPLY']._serialized_start=1289
-  _globals['_LISTLIVESEGMENTSREPLY']._serialized_end=1380
-  _globals['_TIERING']._serialized_start=1561
-  _globals['_TIERING']._serialized_end=1864
+  _globals['_REMOTELOGSEGMENTSTATE']._serialized_start=2941
+  _globals['_REMOTELOGSEGMENTSTATE']._serialized_end=3116
+  _globals['_APPENDERRORKIND']._serialized_start=3119
+  _globals['_APPENDERRORKIND']._serialized_end=3304
+  _globals['_FENCEMODE']._serialized_start=3306
+  _globals['_FENCEMODE']._serialized_end=3348
+  _globals['_IDKIND']._serialized_start=3350
+  _globals['_IDKIND']._serialized_end=3413
+  _globals['_TOPICIDPARTITION']._serialized_start=84
+  _globals['_TOPICIDPARTITION']._serialized_end=159
+  _globals['_SEGMENTEVENT']._serialized_start=162
+  _globals['_SEGMENTEVENT']._serialized_end=583
+  _globals['_SEGMENTEVENT_SEGMENTLEADEREPOCHSENTRY']._serialized_start=525
+  _globals['_SEGMENTEVENT_SEGMENTLEADEREPOCHSENTRY']._serialized_end=583
+  _globals['_PARTITIONEVENTS']._serialized_start=586
+  _globals['_PARTITIONEVENTS']._serialized_end=719
+  _globals['_APPENDSEGMENTEVENTSREQUEST']._serialized_start=721
+  _globals['_APPENDSEGMENTEVENTSREQUEST']._serialized_end=799
+  _globals['_APPENDSEGMENTEVENTSREPLY']._serialized_start=801
+  _globals['_APPENDSEGMENTEVENTSREPLY']._serialized_end=880
+  _globals['_PARTITIONAPPENDRESULT']._serialized_start=883
+  _globals['_PARTITIONAPPENDRESULT']._serialized_end=1067
+  _globals['_STREAMSEGMENTEVENTSREQUEST']._serialized_start=1069
+  _globals['_STREAMSEGMENTEVENTSREQUEST']._serialized_end=1196
+  _globals['_STREAMSEGMENTEVENTSREPLY']._serialized_start=1199
+  _globals['_STREAMSEGMENTEVENTSREPLY']._serialized_end=1333
+  _globals['_CLAIMPARTITIONSREQUEST']._serialized_start=1336
+  _globals['_CLAIMPARTITIONSREQUEST']._serialized_end=1484
+  _globals['_CLAIMPARTITIONSREPLY']._serialized_start=1486
+  _globals['_CLAIMPARTITIONSREPLY']._serialized_end=1544
+  _globals['_CLAIM']._serialized_start=1547
+  _globals['_CLAIM']._serialized_end=1692
+  _globals['_PULLSEGMENTEVENTSREQUEST']._serialized_start=1694
+  _globals['_PULLSEGMENTEVENTSREQUEST']._serialized_end=1813
+  _globals['_PULLSEGMENTEVENTSREPLY']._serialized_start=1815
+  _globals['_PULLSEGMENTEVENTSREPLY']._serialized_end=1903
+  _globals['_EVENTGROUP']._serialized_start=1905
+  _globals['_EVENTGROUP']._serialized_end=1984
+  _globals['_FOLLOWSEGMENTEVENTSREQUEST']._serialized_start=1987
+  _globals['_FOLLOWSEGMENTEVENTSREQUEST']._serialized_end=2128
+  _globals['_FOLLOWPARTITION']._serialized_start=2130
+  _globals['_FOLLOWPARTITION']._serialized_end=2220
+  _globals['_FOLLOWSEGMENTEVENTSREPLY']._serialized_start=2223
+  _globals['_FOLLOWSEGMENTEVENTSREPLY']._serialized_end=2421
+  _globals['_LISTLIVESEGMENTSREQUEST']._serialized_start=2423
+  _globals['_LISTLIVESEGMENTSREQUEST']._serialized_end=2498
+  _globals['_LISTLIVESEGMENTSREPLY']._serialized_start=2500
+  _globals['_LISTLIVESEGMENTSREPLY']._serialized_end=2591
+  _globals['_DELETEPARTITIONSREQUEST']._serialized_start=2593
+  _globals['_DELETEPARTITIONSREQUEST']._serialized_end=2669
+  _globals['_DELETEPARTITIONSREPLY']._serialized_start=2671
+  _globals['_DELETEPARTITIONSREPLY']._serialized_end=2694
+  _globals['_ALLOCATEIDSREQUEST']._serialized_start=2696
+  _globals['_ALLOCATEIDSREQUEST']._serialized_end=2786
+  _globals['_ALLOCATEIDSREPLY']._serialized_start=2788
+  _globals['_ALLOCATEIDSREPLY']._serialized_end=2834
+  _globals['_GETIDSREQUEST']._serialized_start=2836
+  _globals['_GETIDSREQUEST']._serialized_end=2906
+  _globals['_GETIDSREPLY']._serialized_start=2908
+  _globals['_GETIDSREPLY']._serialized_end=2938
+  _globals['_TIERING']._serialized_start=3416
+  _globals['_TIERING']._serialized_end=4263
 # @@protoc_insertion_point(module_scope)

@@ -39,15 +39,45 @@ class TieringStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.AppendSegmentEventsRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.AppendSegmentEventsReply.FromString,
                 _registered_method=True)
+        self.StreamSegmentEvents = channel.stream_stream(
+                '/guardian.v1.Tiering/StreamSegmentEvents',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.StreamSegmentEventsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.StreamSegmentEventsReply.FromString,
+                _registered_method=True)
+        self.ClaimPartitions = channel.unary_unary(
+                '/guardian.v1.Tiering/ClaimPartitions',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ClaimPartitionsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ClaimPartitionsReply.FromString,
+                _registered_method=True)
         self.PullSegmentEvents = channel.unary_unary(
                 '/guardian.v1.Tiering/PullSegmentEvents',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.PullSegmentEventsRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.PullSegmentEventsReply.FromString,
                 _registered_method=True)
-        self.ListLiveSegments = channel.unary_unary(
+        self.FollowSegmentEvents = channel.stream_stream(
+                '/guardian.v1.Tiering/FollowSegmentEvents',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.FollowSegmentEventsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.FollowSegmentEventsReply.FromString,
+                _registered_method=True)
+        self.ListLiveSegments = channel.unary_stream(
                 '/guardian.v1.Tiering/ListLiveSegments',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsReply.FromString,
+                _registered_method=True)
+        self.DeletePartitions = channel.unary_unary(
+                '/guardian.v1.Tiering/DeletePartitions',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.DeletePartitionsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.DeletePartitionsReply.FromString,
+                _registered_method=True)
+        self.AllocateIds = channel.unary_unary(
+                '/guardian.v1.Tiering/AllocateIds',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.AllocateIdsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.AllocateIdsReply.FromString,
+                _registered_method=True)
+        self.GetIds = channel.unary_unary(
+                '/guardian.v1.Tiering/GetIds',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.GetIdsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.GetIdsReply.FromString,
                 _registered_method=True)
 
 
@@ -57,6 +87,22 @@ class TieringServicer:
     def AppendSegmentEvents(self, request, context):
         """Appends the events of many partitions; each partition's part succeeds or fails on its own.
         Repeating an event (same segment, same state) succeeds and changes nothing.
+        RESOURCE_EXHAUSTED: the member is overloaded or its disk nearly full; `retry-after-ms` in the trailers says when to retry.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StreamSegmentEvents(self, request_iterator, context):
+        """The same, many requests under way at once; replies come in the order of the requests. A request that is refused as
+        a whole is answered with `error`, and the stream goes on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ClaimPartitions(self, request, context):
+        """A writer claims the partitions that it leads and gets a fencing token for each (see AppendSegmentEventsRequest).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -64,14 +110,43 @@ class TieringServicer:
 
     def PullSegmentEvents(self, request, context):
         """The events of one partition from an event id on, in order, linearizable.
+        OUT_OF_RANGE: the id is beyond the next one, or below the first that is kept: take the live segments.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FollowSegmentEvents(self, request_iterator, context):
+        """The events of many partitions: what is stored, then, in follow mode, what comes. The client adds and drops
+        partitions while the stream is open. Sent no faster than the client reads.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListLiveSegments(self, request, context):
-        """The segments of one partition that are not yet deleted.
+        """The segments of one partition that are not yet deleted, in pages of one moment's state.
         """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeletePartitions(self, request, context):
+        """No more events for these partitions; what is stored of them is swept away.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AllocateIds(self, request, context):
+        """Ids that nobody else gets, increasing over the whole federation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetIds(self, request, context):
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -84,15 +159,45 @@ def add_TieringServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.AppendSegmentEventsRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.AppendSegmentEventsReply.SerializeToString,
             ),
+            'StreamSegmentEvents': grpc.stream_stream_rpc_method_handler(
+                    servicer.StreamSegmentEvents,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.StreamSegmentEventsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.StreamSegmentEventsReply.SerializeToString,
+            ),
+            'ClaimPartitions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ClaimPartitions,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ClaimPartitionsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ClaimPartitionsReply.SerializeToString,
+            ),
             'PullSegmentEvents': grpc.unary_unary_rpc_method_handler(
                     servicer.PullSegmentEvents,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.PullSegmentEventsRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.PullSegmentEventsReply.SerializeToString,
             ),
-            'ListLiveSegments': grpc.unary_unary_rpc_method_handler(
+            'FollowSegmentEvents': grpc.stream_stream_rpc_method_handler(
+                    servicer.FollowSegmentEvents,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.FollowSegmentEventsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.FollowSegmentEventsReply.SerializeToString,
+            ),
+            'ListLiveSegments': grpc.unary_stream_rpc_method_handler(
                     servicer.ListLiveSegments,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsReply.SerializeToString,
+            ),
+            'DeletePartitions': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeletePartitions,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.DeletePartitionsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.DeletePartitionsReply.SerializeToString,
+            ),
+            'AllocateIds': grpc.unary_unary_rpc_method_handler(
+                    servicer.AllocateIds,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.AllocateIdsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.AllocateIdsReply.SerializeToString,
+            ),
+            'GetIds': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetIds,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.GetIdsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.GetIdsReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -133,6 +238,60 @@ class Tiering:
             _registered_method=True)
 
     @staticmethod
+    def StreamSegmentEvents(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/guardian.v1.Tiering/StreamSegmentEvents',
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.StreamSegmentEventsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.StreamSegmentEventsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ClaimPartitions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tiering/ClaimPartitions',
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.ClaimPartitionsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.ClaimPartitionsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def PullSegmentEvents(request,
             target,
             options=(),
@@ -160,7 +319,61 @@ class Tiering:
             _registered_method=True)
 
     @staticmethod
+    def FollowSegmentEvents(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/guardian.v1.Tiering/FollowSegmentEvents',
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.FollowSegmentEventsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.FollowSegmentEventsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListLiveSegments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/guardian.v1.Tiering/ListLiveSegments',
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeletePartitions(request,
             target,
             options=(),
             channel_credentials=None,
@@ -173,9 +386,63 @@ class Tiering:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/guardian.v1.Tiering/ListLiveSegments',
-            protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsRequest.SerializeToString,
-            protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsReply.FromString,
+            '/guardian.v1.Tiering/DeletePartitions',
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.DeletePartitionsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.DeletePartitionsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AllocateIds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tiering/AllocateIds',
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.AllocateIdsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.AllocateIdsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetIds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tiering/GetIds',
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.GetIdsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.GetIdsReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -36,11 +36,29 @@ class TieringStub:
     AppendSegmentEvents: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.AppendSegmentEventsRequest, _tiering_pb2.AppendSegmentEventsReply]
     """Appends the events of many partitions; each partition's part succeeds or fails on its own.
     Repeating an event (same segment, same state) succeeds and changes nothing.
+    RESOURCE_EXHAUSTED: the member is overloaded or its disk nearly full; `retry-after-ms` in the trailers says when to retry.
     """
+    StreamSegmentEvents: _grpc.StreamStreamMultiCallable[_tiering_pb2.StreamSegmentEventsRequest, _tiering_pb2.StreamSegmentEventsReply]
+    """The same, many requests under way at once; replies come in the order of the requests. A request that is refused as
+    a whole is answered with `error`, and the stream goes on.
+    """
+    ClaimPartitions: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.ClaimPartitionsRequest, _tiering_pb2.ClaimPartitionsReply]
+    """A writer claims the partitions that it leads and gets a fencing token for each (see AppendSegmentEventsRequest)."""
     PullSegmentEvents: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.PullSegmentEventsRequest, _tiering_pb2.PullSegmentEventsReply]
-    """The events of one partition from an event id on, in order, linearizable."""
-    ListLiveSegments: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.ListLiveSegmentsRequest, _tiering_pb2.ListLiveSegmentsReply]
-    """The segments of one partition that are not yet deleted."""
+    """The events of one partition from an event id on, in order, linearizable.
+    OUT_OF_RANGE: the id is beyond the next one, or below the first that is kept: take the live segments.
+    """
+    FollowSegmentEvents: _grpc.StreamStreamMultiCallable[_tiering_pb2.FollowSegmentEventsRequest, _tiering_pb2.FollowSegmentEventsReply]
+    """The events of many partitions: what is stored, then, in follow mode, what comes. The client adds and drops
+    partitions while the stream is open. Sent no faster than the client reads.
+    """
+    ListLiveSegments: _grpc.UnaryStreamMultiCallable[_tiering_pb2.ListLiveSegmentsRequest, _tiering_pb2.ListLiveSegmentsReply]
+    """The segments of one partition that are not yet deleted, in pages of one moment's state."""
+    DeletePartitions: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.DeletePartitionsRequest, _tiering_pb2.DeletePartitionsReply]
+    """No more events for these partitions; what is stored of them is swept away."""
+    AllocateIds: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.AllocateIdsRequest, _tiering_pb2.AllocateIdsReply]
+    """Ids that nobody else gets, increasing over the whole federation."""
+    GetIds: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.GetIdsRequest, _tiering_pb2.GetIdsReply]
 
 @_typing.type_check_only
 class TieringAsyncStub(TieringStub):
@@ -48,11 +66,29 @@ class TieringAsyncStub(TieringStub):
     AppendSegmentEvents: _aio.UnaryUnaryMultiCallable[_tiering_pb2.AppendSegmentEventsRequest, _tiering_pb2.AppendSegmentEventsReply]  # type: ignore[assignment]
     """Appends the events of many partitions; each partition's part succeeds or fails on its own.
     Repeating an event (same segment, same state) succeeds and changes nothing.
+    RESOURCE_EXHAUSTED: the member is overloaded or its disk nearly full; `retry-after-ms` in the trailers says when to retry.
     """
+    StreamSegmentEvents: _aio.StreamStreamMultiCallable[_tiering_pb2.StreamSegmentEventsRequest, _tiering_pb2.StreamSegmentEventsReply]  # type: ignore[assignment]
+    """The same, many requests under way at once; replies come in the order of the requests. A request that is refused as
+    a whole is answered with `error`, and the stream goes on.
+    """
+    ClaimPartitions: _aio.UnaryUnaryMultiCallable[_tiering_pb2.ClaimPartitionsRequest, _tiering_pb2.ClaimPartitionsReply]  # type: ignore[assignment]
+    """A writer claims the partitions that it leads and gets a fencing token for each (see AppendSegmentEventsRequest)."""
     PullSegmentEvents: _aio.UnaryUnaryMultiCallable[_tiering_pb2.PullSegmentEventsRequest, _tiering_pb2.PullSegmentEventsReply]  # type: ignore[assignment]
-    """The events of one partition from an event id on, in order, linearizable."""
-    ListLiveSegments: _aio.UnaryUnaryMultiCallable[_tiering_pb2.ListLiveSegmentsRequest, _tiering_pb2.ListLiveSegmentsReply]  # type: ignore[assignment]
-    """The segments of one partition that are not yet deleted."""
+    """The events of one partition from an event id on, in order, linearizable.
+    OUT_OF_RANGE: the id is beyond the next one, or below the first that is kept: take the live segments.
+    """
+    FollowSegmentEvents: _aio.StreamStreamMultiCallable[_tiering_pb2.FollowSegmentEventsRequest, _tiering_pb2.FollowSegmentEventsReply]  # type: ignore[assignment]
+    """The events of many partitions: what is stored, then, in follow mode, what comes. The client adds and drops
+    partitions while the stream is open. Sent no faster than the client reads.
+    """
+    ListLiveSegments: _aio.UnaryStreamMultiCallable[_tiering_pb2.ListLiveSegmentsRequest, _tiering_pb2.ListLiveSegmentsReply]  # type: ignore[assignment]
+    """The segments of one partition that are not yet deleted, in pages of one moment's state."""
+    DeletePartitions: _aio.UnaryUnaryMultiCallable[_tiering_pb2.DeletePartitionsRequest, _tiering_pb2.DeletePartitionsReply]  # type: ignore[assignment]
+    """No more events for these partitions; what is stored of them is swept away."""
+    AllocateIds: _aio.UnaryUnaryMultiCallable[_tiering_pb2.AllocateIdsRequest, _tiering_pb2.AllocateIdsReply]  # type: ignore[assignment]
+    """Ids that nobody else gets, increasing over the whole federation."""
+    GetIds: _aio.UnaryUnaryMultiCallable[_tiering_pb2.GetIdsRequest, _tiering_pb2.GetIdsReply]  # type: ignore[assignment]
 
 class TieringServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -63,7 +99,26 @@ class TieringServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_tiering_pb2.AppendSegmentEventsReply, _abc.Awaitable[_tiering_pb2.AppendSegmentEventsReply]]:
         """Appends the events of many partitions; each partition's part succeeds or fails on its own.
         Repeating an event (same segment, same state) succeeds and changes nothing.
+        RESOURCE_EXHAUSTED: the member is overloaded or its disk nearly full; `retry-after-ms` in the trailers says when to retry.
         """
+
+    @_abc_1.abstractmethod
+    def StreamSegmentEvents(
+        self,
+        request_iterator: _MaybeAsyncIterator[_tiering_pb2.StreamSegmentEventsRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_tiering_pb2.StreamSegmentEventsReply], _abc.AsyncIterator[_tiering_pb2.StreamSegmentEventsReply]]:
+        """The same, many requests under way at once; replies come in the order of the requests. A request that is refused as
+        a whole is answered with `error`, and the stream goes on.
+        """
+
+    @_abc_1.abstractmethod
+    def ClaimPartitions(
+        self,
+        request: _tiering_pb2.ClaimPartitionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tiering_pb2.ClaimPartitionsReply, _abc.Awaitable[_tiering_pb2.ClaimPartitionsReply]]:
+        """A writer claims the partitions that it leads and gets a fencing token for each (see AppendSegmentEventsRequest)."""
 
     @_abc_1.abstractmethod
     def PullSegmentEvents(
@@ -71,14 +126,49 @@ class TieringServicer(metaclass=_abc_1.ABCMeta):
         request: _tiering_pb2.PullSegmentEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tiering_pb2.PullSegmentEventsReply, _abc.Awaitable[_tiering_pb2.PullSegmentEventsReply]]:
-        """The events of one partition from an event id on, in order, linearizable."""
+        """The events of one partition from an event id on, in order, linearizable.
+        OUT_OF_RANGE: the id is beyond the next one, or below the first that is kept: take the live segments.
+        """
+
+    @_abc_1.abstractmethod
+    def FollowSegmentEvents(
+        self,
+        request_iterator: _MaybeAsyncIterator[_tiering_pb2.FollowSegmentEventsRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_tiering_pb2.FollowSegmentEventsReply], _abc.AsyncIterator[_tiering_pb2.FollowSegmentEventsReply]]:
+        """The events of many partitions: what is stored, then, in follow mode, what comes. The client adds and drops
+        partitions while the stream is open. Sent no faster than the client reads.
+        """
 
     @_abc_1.abstractmethod
     def ListLiveSegments(
         self,
         request: _tiering_pb2.ListLiveSegmentsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_tiering_pb2.ListLiveSegmentsReply, _abc.Awaitable[_tiering_pb2.ListLiveSegmentsReply]]:
-        """The segments of one partition that are not yet deleted."""
+    ) -> _typing.Union[_abc.Iterator[_tiering_pb2.ListLiveSegmentsReply], _abc.AsyncIterator[_tiering_pb2.ListLiveSegmentsReply]]:
+        """The segments of one partition that are not yet deleted, in pages of one moment's state."""
+
+    @_abc_1.abstractmethod
+    def DeletePartitions(
+        self,
+        request: _tiering_pb2.DeletePartitionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tiering_pb2.DeletePartitionsReply, _abc.Awaitable[_tiering_pb2.DeletePartitionsReply]]:
+        """No more events for these partitions; what is stored of them is swept away."""
+
+    @_abc_1.abstractmethod
+    def AllocateIds(
+        self,
+        request: _tiering_pb2.AllocateIdsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tiering_pb2.AllocateIdsReply, _abc.Awaitable[_tiering_pb2.AllocateIdsReply]]:
+        """Ids that nobody else gets, increasing over the whole federation."""
+
+    @_abc_1.abstractmethod
+    def GetIds(
+        self,
+        request: _tiering_pb2.GetIdsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tiering_pb2.GetIdsReply, _abc.Awaitable[_tiering_pb2.GetIdsReply]]: ...
 
 def add_TieringServicer_to_server(servicer: TieringServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -33,6 +33,14 @@ def test_a_group_of_one_has_no_peers(tmp_path: Path) -> None:
     assert config.load(path).peers == {}
 
 
+def test_a_member_that_joins_is_told_its_peers_by_the_group(tmp_path: Path) -> None:
+    group = plan_members(4, tmp_path)
+    path = tmp_path / "guardian.toml"
+    path.write_text(render_config(group[3], group, tmp_path / "lake", join=True))
+    read = config.load(path)
+    assert (read.join, read.peers) == (True, {})
+
+
 def test_members_share_no_port_and_no_directory(tmp_path: Path) -> None:
     group = plan_members(3, tmp_path)
     assert len({endpoint for member in group for endpoint in (member.grpc, member.http, member.raft)}) == 9

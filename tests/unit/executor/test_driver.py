@@ -112,15 +112,36 @@ def test_nothing_is_sent_when_leadership_is_not_confirmed() -> None:
     world.kafka.create_topic("t", {0: [1, 2]}, 10)
     world.ticket(move("t-0", 3, 2)).tick(2)
 
-    def refuse() -> None:
+    def refuse(*_: object) -> None:
         raise Unavailable("no majority answered")
 
-    world.store.confirm_leadership = refuse  # type: ignore[method-assign]
+    world.store.confirm = refuse  # type: ignore[method-assign, assignment]
     sent: list[object] = []
     world.kafka.alter_reassignments = lambda targets: sent.append(targets) or {}  # type: ignore[method-assign, func-returns-value]
     world.tick(4)
-    assert len(sent) == 1, "one send follows the commit of the new detail; repeats need a barrier"
+    assert len(sent) == 1, "one send follows the commit of the new detail; repeats need a confirmation"
     assert world.said == ["ticket t-1 waits: no majority answered"]
+
+
+def test_nothing_is_sent_when_leadership_went_away_and_came_back_within_a_tick() -> None:
+    """The member leads again, but another one has driven the ticket on: what was decided is out of date."""
+    world = World()
+    world.kafka.create_topic("t", {0: [1, 2]}, 10)
+    world.ticket(move("t-0", 3, 2)).tick(2)
+    confirm = world.store.confirm
+
+    def after_another_leader_drove_it(ticket_id: str, state: TicketState, revision: int) -> None:
+        execution = world.store.execution(ticket_id)
+        assert execution is not None
+        world.store.advance(ticket_id, state, None, execution, execution.revision)
+        confirm(ticket_id, state, revision)
+
+    world.store.confirm = after_another_leader_drove_it  # type: ignore[method-assign, assignment]
+    sent: list[object] = []
+    world.kafka.alter_reassignments = lambda targets: sent.append(targets) or {}  # type: ignore[method-assign, func-returns-value]
+    world.tick(4)
+    assert len(sent) == 1, "one send follows the commit of the new detail"
+    assert "look again" in world.said[0]
 
 
 def test_a_ticket_that_was_cancelled_meanwhile_is_looked_at_again() -> None:

@@ -15,6 +15,7 @@ from guardian.wire.plans import plan_hash, plan_to_bytes
 from metastore.memory import MemoryStore
 from metastore.records import Record
 from metastore.tables import plans
+from metastore.tables.proposal import Proposal
 from metastore.views import Views
 from protos.guardian.v1 import records_pb2 as pb
 
@@ -46,7 +47,7 @@ def store() -> MemoryStore:
 
 
 def put(store: MemoryStore, chunk: pb.PutPlanChunk) -> tuple[list[Record], pb.CommandReply]:
-    records, reply = plans.handle(chunk, store, 0)
+    records, reply = plans.handle(chunk, store, Proposal(index=1, at_ms=0))
     store.write(records, store.applied_index + 1)
     return records, reply
 

@@ -193,6 +193,21 @@ def test_an_execution_is_saved_under_the_next_revision(store: Store) -> None:
     assert store.ticket() == TICKET
 
 
+def test_tasks_that_do_not_come_along_stay(store: Store) -> None:
+    tasks = tuple(ExecutionTask(number, MOVE) for number in (1, 2, 10, 300))
+    store.add(TICKET)
+    store.save(replace(EXECUTION, tasks=tasks), 0)
+    assert store.views.execution("t1") == replace(EXECUTION, tasks=tasks, revision=1)
+    done = replace(tasks[2], state=TaskState.DONE)
+    assert not store.save(Execution("t1", (done,), note="one more"), 1).error
+    expected = Execution("t1", (tasks[0], tasks[1], done, tasks[3]), note="one more", revision=2)
+    assert store.views.execution("t1") == expected
+    assert store.views.execution_revision("t1") == 2
+    twice = store.save(Execution("t1", (done, tasks[2])), 2)
+    assert (twice.error_kind, "a number twice" in twice.error) == (pb.INVALID, True)
+    assert store.views.execution("t1") == expected
+
+
 @pytest.mark.parametrize("seen", [0, 2])
 def test_a_proposer_who_saw_another_revision_loses(store: Store, seen: int) -> None:
     store.add(TICKET)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
-import grpc
+import socket
+import tempfile
+from functools import partial
+from pathlib import Path
 
 from guardian.core.ticketing import ApprovalPolicy
 from guardian.kafka.fake import FakeKafka
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import Cluster, TopicPartition
-from guardian.server.admins import connect_by_name
-from guardian.server.errors import ErrorInterceptor
-from guardian.server.federation import FederationServicer
+from guardian.server.grpc_server import GrpcLimits, start_grpc
+from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore
-from guardian.server.tickets import TicketsServicer
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
-from protos.guardian.v1 import federation_pb2_grpc, tickets_pb2_grpc
 from raft.errors import NoLeader
 from raft.inmem import InMemoryReplica
 
@@ -37,6 +35,11 @@ class Replica(InMemoryReplica):
         if not self.has_leader:
             raise NoLeader("nobody leads")
         return super().propose(command, timeout_s)
+
+    def read_index(self, timeout_s: float) -> int:
+        if not self.has_leader:
+            raise NoLeader("nobody leads")
+        return super().read_index(timeout_s)
 
     def is_leader(self) -> bool:
         return self.leads
@@ -67,21 +70,26 @@ class Member:
         self.kafka.create_topic("t", {0: [1, 2]}, 10)
         if machine is None:
             self.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake")))
-        self._server = grpc.server(ThreadPoolExecutor(8), interceptors=[ErrorInterceptor()])
-        tickets = TicketsServicer(
+        # The member tells clients where it is, which it knows only once it listens: a port is picked for it.
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+        parts = Parts(
+            self.replica,
+            self.machine,
             self.store,
-            connect_by_name(lambda name: self.store.read_local().cluster(name), self._connect),
+            self._connect,
+            lambda: ["live/2", "live/1"],
             ApprovalPolicy(author_may_approve),
             lambda: self.now_ms,
+            "/lake",
+            self.endpoint,
+            Path(tempfile.gettempdir()),
+            3600.0,
         )
-        federation = FederationServicer(self.store, self._connect, lambda: ["live/2", "live/1"], "/lake")
-        tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, self._server)
-        federation_pb2_grpc.add_FederationServicer_to_server(federation, self._server)
-        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
-        self._server.start()
+        self._server = start_grpc(self.endpoint, partial(register, parts), limits=GrpcLimits(threads=8, grace_s=0.0))
 
     def stop(self) -> None:
-        self._server.stop(None).wait()
+        self._server.stop()
 
     def _connect(self, _cluster: Cluster) -> FakeKafka:
         self.kafka.opened += 1

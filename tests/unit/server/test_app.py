@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trustme
 
 from guardian.client import GuardianClient
-from guardian.config import ServerConfig
+from guardian.config import ServerConfig, TlsConfig
 from guardian.errors import InvalidInput
 from guardian.server.app import start
 
@@ -31,7 +32,7 @@ def test_a_member_serves_then_ends_its_threads_and_frees_its_data(config: Server
             start(config, stack)
             assert client.member().name == "g1"
             assert client.tickets() == ()
-        ours = ("collector", "leader-loop", "http", "raft-g1", "executor")
+        ours = ("collector", "leader-loop", "http", "raft-g1", "executor", "grpc", "rpc")
         assert not [each for each in set(threading.enumerate()) - before if each.name.startswith(ours)]
 
 
@@ -68,5 +69,21 @@ def test_a_damaged_store_is_named(config: ServerConfig) -> None:
     with ExitStack() as stack:
         start(config, stack)
     (config.data / "store" / "CURRENT").write_text("garbage")
-    with ExitStack() as stack, pytest.raises(InvalidInput, match=r"metastore .*/store can't be opened"):
+    with ExitStack() as stack, pytest.raises(InvalidInput, match=r"metastore .*/CURRENT does not name a generation"):
         start(config, stack)
+
+
+def test_a_member_with_certificates_serves_and_one_without_them_says_which_is_missing(
+    config: ServerConfig, tmp_path: Path
+) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("g1")
+    tls = TlsConfig(tmp_path / "ca.pem", tmp_path / "g1.pem", tmp_path / "g1.key")
+    with ExitStack() as stack, pytest.raises(InvalidInput, match=r"raft TLS can't use .*g1.pem"):
+        start(replace(config, tls=tls), stack)
+    authority.cert_pem.write_to_path(str(tls.ca))
+    issued.cert_chain_pems[0].write_to_path(str(tls.certificate))
+    issued.private_key_pem.write_to_path(str(tls.key))
+    with ExitStack() as stack, GuardianClient([config.grpc]) as client:
+        start(replace(config, tls=tls), stack)
+        assert client.raft_status().leader_endpoint == config.grpc

@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from guardian.errors import InvalidInput
 from guardian.server import http
-from guardian.server.http import HttpServer, MemberMetrics
+from guardian.server.http import HttpServer
+from guardian.server.metrics import MemberMetrics
 from tests.unit.server.member import Member
 
 DEADLINE_S = 30
@@ -66,6 +67,8 @@ def test_metrics_are_those_of_the_member(site: Site) -> None:
     assert "guardian_raft_is_leader 1.0" in lines
     assert "guardian_collected_brokers 2.0" in lines
     assert 'guardian_tickets{state="RUNNING"} 0.0' in lines
+    assert "guardian_sessions 0.0" in lines
+    assert f"guardian_raft_commit_index {float(site.member.machine.applied_index)}" in lines
 
 
 def test_a_client_that_says_nothing_is_hung_up_on(site: Site) -> None:

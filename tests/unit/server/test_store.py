@@ -1,4 +1,4 @@
-"""The replicated store: commands in, typed errors out, reads that follow a barrier."""
+"""The replicated store: commands in, typed errors out, reads that follow a ReadIndex."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
+from guardian.errors import (
+    Conflict,
+    GuardianError,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    Overloaded,
+    SessionExpired,
+    Unavailable,
+)
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
@@ -18,7 +27,8 @@ from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import records_pb2
-from raft.errors import NoLeader, OutcomeUnknown
+from protos.guardian.v1.sessions_pb2 import SessionRef
+from raft import errors as raft_errors
 from raft.inmem import InMemoryReplica
 
 
@@ -30,12 +40,23 @@ class Replica(InMemoryReplica):
         self.proposed: list[records_pb2.Command] = []
         self.failure: Exception | None = None
         self.leads = True
+        self.rounds = 0
+        self.staleness: float | None = 0.5
 
     def propose(self, command: bytes, timeout_s: float) -> bytes:
         if self.failure is not None:
             raise self.failure
         self.proposed.append(records_pb2.Command.FromString(command))
         return super().propose(command, timeout_s)
+
+    def read_index(self, timeout_s: float) -> int:
+        if self.failure is not None:
+            raise self.failure
+        self.rounds += 1
+        return super().read_index(timeout_s)
+
+    def staleness_s(self) -> float | None:
+        return self.staleness
 
     def is_leader(self) -> bool:
         return self.leads
@@ -80,28 +101,61 @@ def test_a_command_carries_the_time_of_its_proposal(store: ReplicatedStore, repl
     assert [command.proposed_at_ms for command in replica.proposed] == [7]
 
 
-def test_a_read_follows_a_barrier_and_a_local_one_does_not(store: ReplicatedStore, replica: Replica) -> None:
+def test_a_command_carries_its_session_and_who_asked(store: ReplicatedStore, replica: Replica) -> None:
+    opened = store.propose(records_pb2.Command(open_session=records_pb2.OpenSession(window=2)))
+    session = SessionRef(id=opened.session_id, sequence=1)
+    store.drop_cluster("live", session=session, actor="ann")
+    assert (replica.proposed[-1].session, replica.proposed[-1].actor) == (session, "ann")
+    store.drop_cluster("live", session=session, actor="ann")  # else: NotFound
+    with pytest.raises(SessionExpired):
+        store.drop_cluster("live", session=SessionRef(id=opened.session_id + 1000, sequence=1))
+
+
+def test_a_read_follows_a_round_and_writes_nothing_and_a_local_one_asks_nobody(
+    store: ReplicatedStore, replica: Replica
+) -> None:
     assert store.read_local().cluster("live") is not None
-    assert len(replica.proposed) == 1
-    assert store.read().cluster("live") is not None
-    assert replica.proposed[-1].WhichOneof("command") == "barrier"
+    assert replica.rounds == 0
+    look = store.look()
+    assert look.views.cluster("live") is not None
+    assert (look.staleness_s, replica.rounds, len(replica.proposed)) == (0.0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("staleness", "allowed", "told", "rounds"),
+    [(0.5, 0.5, 0.5, 0), (0.5, 0.4, 0.0, 1), (None, 60.0, 0.0, 1), (0.0, 0.0, 0.0, 0)],
+)
+def test_a_stale_read_is_as_old_as_is_allowed_and_says_how_old(
+    store: ReplicatedStore, replica: Replica, staleness: float | None, allowed: float, told: float, rounds: int
+) -> None:
+    replica.staleness = staleness
+    assert (store.look(max_staleness_s=allowed).staleness_s, replica.rounds) == (told, rounds)
 
 
 @pytest.mark.parametrize(
     ("failure", "kind", "message"),
     [
-        (NoLeader("x"), Unavailable, r"has no leader within 10 s: retry"),
-        (OutcomeUnknown("x"), Unavailable, r"look again, then retry"),
+        (raft_errors.NoLeader("x"), Unavailable, r"has no leader within 10 s: retry"),
+        (raft_errors.OutcomeUnknown("x"), OutcomeUnknown, r"look again, then retry"),
+        (raft_errors.Overloaded("9 wait"), Overloaded, r"overloaded \(9 wait\): retry later"),
+        (raft_errors.LowDisk("1 MB is free"), Overloaded, r"nearly full \(1 MB is free\)"),
+        (raft_errors.RaftError("another"), Unavailable, r"another"),
         (ValueError("command has 9 bytes"), InvalidInput, r"too large to be stored: command has 9 bytes"),
     ],
 )
 def test_what_raft_says_becomes_an_error_for_the_caller(
-    store: ReplicatedStore, replica: Replica, failure: Exception, kind: type[Exception], message: str
+    store: ReplicatedStore, replica: Replica, failure: Exception, kind: type[GuardianError], message: str
 ) -> None:
     replica.failure = failure
-    for call in (store.read, lambda: store.drop_cluster("live"), lambda: store.put_plan(plan())):
-        with pytest.raises(kind, match=message):
+    for call in (lambda: store.drop_cluster("live"), lambda: store.put_plan(plan())):
+        with pytest.raises(kind, match=message) as caught:
             call()
+        assert type(caught.value) is kind
+        if isinstance(caught.value, Overloaded):
+            assert caught.value.retry_after_ms > 0
+    if isinstance(failure, raft_errors.RaftError):
+        with pytest.raises(kind, match=message):
+            store.read()
 
 
 @pytest.mark.parametrize(
@@ -136,9 +190,9 @@ def test_a_plan_of_many_chunks_comes_back_and_costs_nothing_again(store: Replica
     kinds = [command.WhichOneof("command") for command in replica.proposed]
     assert kinds.count("put_plan_chunk") > 1
     assert store.read().plan(content_hash) == large
-    before = len(replica.proposed)
+    before = (len(replica.proposed), replica.rounds)
     assert store.put_plan(large) == content_hash
-    assert len(replica.proposed) == before + 1, "a barrier, no chunk"
+    assert (len(replica.proposed), replica.rounds) == before
 
 
 def test_the_same_idempotency_key_answers_with_the_first_ticket(store: ReplicatedStore) -> None:
@@ -155,18 +209,28 @@ def test_of_two_who_move_a_ticket_on_one_is_told(store: ReplicatedStore) -> None
 
 def test_who_waits_for_a_change_is_woken_by_it(store: ReplicatedStore) -> None:
     seen = store.read_local().applied_index
-    threading.Timer(0.05, store.barrier).start()
+    threading.Timer(0.05, store.drop_cluster, ["live"]).start()
     store.wait_for_change(seen, timeout_s=60)
     assert store.read_local().applied_index > seen
 
 
 def test_a_follower_does_not_confirm_that_it_leads(store: ReplicatedStore, replica: Replica) -> None:
-    """Its barrier is committed all the same, by the leader that it is forwarded to."""
+    """Its ReadIndex is answered all the same, by the leader."""
+    made = ticket(store)
     executions = ReplicatedExecutionStore(store)
-    executions.confirm_leadership()
+    executions.confirm(made.id, TicketState.PENDING, 0)
     replica.leads = False
     with pytest.raises(Unavailable, match="this member leads no longer"):
-        executions.confirm_leadership()
+        executions.confirm(made.id, TicketState.PENDING, 0)
+
+
+def test_a_leader_whose_ticket_was_driven_on_by_another_one_is_told(store: ReplicatedStore) -> None:
+    """Leadership went to another member and came back."""
+    made = ticket(store)
+    executions = ReplicatedExecutionStore(store)
+    for state, revision in ((TicketState.APPROVED, 0), (TicketState.PENDING, 1)):
+        with pytest.raises(Conflict, match=f"ticket {made.id} was driven on meanwhile"):
+            executions.confirm(made.id, state, revision)
 
 
 def test_a_plan_that_is_not_stored_is_not_found(store: ReplicatedStore) -> None:

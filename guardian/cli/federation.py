@@ -1,0 +1,454 @@
+"""`guardian machine|tenant|topic|idc-policy|exclusion|audit`: what Guardian knows besides clusters, and who changed it.
+
+Several names in one command are changed together or not at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from guardian.cli.options import EndpointsOption, Output, OutputOption, actor, connect, parse_rate
+from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.errors import InvalidInput
+from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
+from guardian.model.units import human_bytes, parse_duration_ms
+from guardian.wire.entries import entry_to_proto
+from protos.guardian.v1 import federation_pb2 as pb
+
+machines = typer.Typer(help="The pool of machines, free or in a cluster.", no_args_is_help=True)
+tenants = typer.Typer(help="Tenants, and the broker labels that their topics may use.", no_args_is_help=True)
+topics = typer.Typer(help="The topic directory: whose a topic is, and what is expected of it.", no_args_is_help=True)
+idc_policies = typer.Typer(help="How many replicas live in which data centre.", no_args_is_help=True)
+exclusions = typer.Typer(help="Brokers that get no new replicas.", no_args_is_help=True)
+audit = typer.Typer(help="Who changed what.", no_args_is_help=True)
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check the change, store nothing.")]
+ExpectOption = Annotated[
+    int | None,
+    typer.Option("--expect", min=0, help="Change it only if it is at this revision (see list); 0: not there yet."),
+]
+ClusterOption = Annotated[str, typer.Option("--cluster", help="Only this cluster's.")]
+ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
+OwnerOption = Annotated[str, typer.Option("--owner", help="The person or team that answers for it.")]
+LabelOption = Annotated[str, typer.Option("--label", help="The label of the brokers where it lives; empty: any.")]
+
+_Row = tuple[str, ...]
+
+
+@machines.command("list")
+def list_machines(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+    """List the machines.
+
+    Example: guardian machine list
+    """
+    columns = ("HOST", "IDC", "RACK", "DISKS", "DISK", "NIC/S", "CORES", "CLUSTER", "BROKER", "LABEL", "REV")
+
+    def row(entry: pb.FederationEntry) -> _Row:
+        machine = entry.machine
+        return (
+            machine.host,
+            machine.idc or "-",
+            machine.rack or "-",
+            str(machine.disks),
+            human_bytes(machine.disk_bytes),
+            human_bytes(machine.nic_bytes_per_s),
+            str(machine.cores),
+            machine.cluster or "-",
+            str(machine.broker_id) if machine.cluster else "-",
+            machine.label or "-",
+            str(entry.revision),
+        )
+
+    _list(endpoints, output, pb.MACHINES, "", columns, row, ("DISKS", "DISK", "NIC/S", "CORES", "BROKER", "REV"))
+
+
+@machines.command("put")
+def put_machines(
+    hosts: Annotated[list[str], typer.Argument(help="Host names: one, or several that are alike.")],
+    idc: Annotated[str, typer.Option(help="The data centre.")] = "",
+    rack: Annotated[str, typer.Option(help="The rack.")] = "",
+    disk: Annotated[str, typer.Option(help="Bytes of all disks together, such as 48000G.")] = "",
+    disks: Annotated[int, typer.Option(min=0, help="How many disks.")] = 0,
+    nic: Annotated[str, typer.Option(help="Bytes/s of its network, such as 1.25GB.")] = "",
+    cores: Annotated[int, typer.Option(min=0, help="How many CPU cores.")] = 0,
+    cluster: Annotated[str, typer.Option(help="The cluster that it is in; empty: it is free.")] = "",
+    broker: Annotated[int, typer.Option(min=0, help="Its broker id, where --cluster is given.")] = 0,
+    label: LabelOption = "",
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Add machines, or replace their entries whole.
+
+    Example: guardian machine put node-7 node-8 --idc shanghai --rack r4 --disk 48000G --disks 12 --cores 32 --dry-run
+    """
+    if cluster and len(hosts) > 1:
+        raise InvalidInput(f"--cluster needs one host, since each has a broker id of its own: {len(hosts)} were given")
+    disk_bytes, nic_bytes_per_s = _bytes("disk", disk), _bytes("nic", nic)
+    entries = [
+        Machine(host, idc, rack, disk_bytes, disks, nic_bytes_per_s, cores, cluster, broker, label) for host in hosts
+    ]
+    _put(endpoints, entries, expect, dry_run, output)
+
+
+@machines.command("drop")
+def drop_machines(
+    hosts: Annotated[list[str], typer.Argument(help="Host names.")],
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Forget machines.
+
+    Example: guardian machine drop node-7 --dry-run
+    """
+    _drop(endpoints, {f"machine {host}": pb.FederationKey(machine=host) for host in hosts}, expect, dry_run, output)
+
+
+@tenants.command("list")
+def list_tenants(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+    """List the tenants.
+
+    Example: guardian tenant list
+    """
+
+    def row(entry: pb.FederationEntry) -> _Row:
+        tenant = entry.tenant
+        labels = ", ".join(tenant.labels) or "any"
+        return (tenant.name, tenant.owner or "-", labels, tenant.description, str(entry.revision))
+
+    _list(endpoints, output, pb.TENANTS, "", ("TENANT", "OWNER", "LABELS", "DESCRIPTION", "REV"), row, ("REV",))
+
+
+@tenants.command("put")
+def put_tenant(
+    name: Annotated[str, typer.Argument(help="The tenant's name.")],
+    owner: OwnerOption = "",
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="A broker label that its topics may use; may be repeated; none: any."),
+    ] = None,
+    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Add a tenant, or replace its entry whole.
+
+    Example: guardian tenant put payments --owner ann --label gold --dry-run
+    """
+    _put(endpoints, [Tenant(name, owner, tuple(label or ()), description)], expect, dry_run, output)
+
+
+@tenants.command("drop")
+def drop_tenants(
+    names: Annotated[list[str], typer.Argument(help="Tenants' names.")],
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Forget tenants that have no topics.
+
+    Example: guardian tenant drop payments
+    """
+    _drop(endpoints, {f"tenant {name}": pb.FederationKey(tenant=name) for name in names}, expect, dry_run, output)
+
+
+@topics.command("list")
+def list_topics(
+    cluster: ClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+) -> None:
+    """List the topics of the directory.
+
+    Example: guardian topic list --cluster live
+    """
+    columns = ("CLUSTER", "TOPIC", "ID", "OWNER", "TENANT", "LABEL", "IDC POLICY", "IN/S", "OUT/S", "REV")
+
+    def row(entry: pb.FederationEntry) -> _Row:
+        topic = entry.topic
+        return (
+            topic.cluster,
+            topic.name,
+            _topic_id_text(topic.topic_id) or "-",
+            topic.owner or "-",
+            topic.tenant or "-",
+            topic.label or "-",
+            topic.idc_policy or "-",
+            human_bytes(topic.expected_bytes_in_per_s),
+            human_bytes(topic.expected_bytes_out_per_s),
+            str(entry.revision),
+        )
+
+    _list(endpoints, output, pb.TOPICS, cluster, columns, row, ("IN/S", "OUT/S", "REV"))
+
+
+@topics.command("put")
+def put_topics(
+    cluster: ClusterArgument,
+    names: Annotated[list[str], typer.Argument(help="Topics: one, or several that are alike.")],
+    topic_id: Annotated[str, typer.Option("--id", help="Kafka's topic id, as kafka-topics --describe prints it.")] = "",
+    owner: OwnerOption = "",
+    tenant: Annotated[str, typer.Option(help="The tenant whose it is.")] = "",
+    label: LabelOption = "",
+    idc_policy: Annotated[str, typer.Option("--idc-policy", help="Where its replicas live.")] = "",
+    expect_in: Annotated[str, typer.Option("--in", help="Expected bytes/s in, such as 20MB.")] = "",
+    expect_out: Annotated[str, typer.Option("--out", help="Expected bytes/s out, such as 60MB.")] = "",
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Add topics to the directory, or replace their entries whole. Nothing changes in Kafka.
+
+    Example: guardian topic put live orders --tenant payments --label gold --in 20MB --out 60MB
+    """
+    bytes_in, bytes_out = _bytes("in", expect_in), _bytes("out", expect_out)
+    uuid = _topic_id_bytes(topic_id)
+    entries = [Topic(cluster, name, uuid, owner, tenant, label, idc_policy, bytes_in, bytes_out) for name in names]
+    _put(endpoints, entries, expect, dry_run, output)
+
+
+@topics.command("drop")
+def drop_topics(
+    cluster: ClusterArgument,
+    names: Annotated[list[str], typer.Argument(help="Topics.")],
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Take topics out of the directory. Nothing changes in Kafka.
+
+    Example: guardian topic drop live orders
+    """
+    dropped = {
+        f"topic {cluster}/{name}": pb.FederationKey(topic=pb.TopicKey(cluster=cluster, name=name)) for name in names
+    }
+    _drop(endpoints, dropped, expect, dry_run, output)
+
+
+@idc_policies.command("list")
+def list_idc_policies(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+    """List the IDC policies.
+
+    Example: guardian idc-policy list
+    """
+
+    def row(entry: pb.FederationEntry) -> _Row:
+        policy = entry.idc_policy
+        replicas = ", ".join(f"{idc}={count}" for idc, count in sorted(policy.replicas.items()))
+        return (policy.name, replicas, policy.preferred_leader_idc or "-", str(entry.revision))
+
+    _list(endpoints, output, pb.IDC_POLICIES, "", ("IDC POLICY", "REPLICAS", "LEADERS IN", "REV"), row, ("REV",))
+
+
+@idc_policies.command("put")
+def put_idc_policy(
+    name: Annotated[str, typer.Argument(help="The policy's name.")],
+    replicas: Annotated[list[str], typer.Option("--replicas", help="IDC=COUNT: how many live there; repeat it.")],
+    leaders: Annotated[str, typer.Option(help="The data centre where leaders should be.")] = "",
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Add an IDC policy, or replace its entry whole.
+
+    Example: guardian idc-policy put two-cities --replicas shanghai=2 --replicas suzhou=1 --leaders shanghai
+    """
+    _put(endpoints, [IdcPolicy(name, tuple(map(_replicas, replicas)), leaders)], expect, dry_run, output)
+
+
+@idc_policies.command("drop")
+def drop_idc_policies(
+    names: Annotated[list[str], typer.Argument(help="Policies' names.")],
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Forget IDC policies that no topic has.
+
+    Example: guardian idc-policy drop two-cities
+    """
+    dropped = {f"IDC policy {name}": pb.FederationKey(idc_policy=name) for name in names}
+    _drop(endpoints, dropped, expect, dry_run, output)
+
+
+@exclusions.command("list")
+def list_exclusions(
+    cluster: ClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+) -> None:
+    """List the excluded brokers.
+
+    Example: guardian exclusion list --cluster live
+    """
+
+    def row(entry: pb.FederationEntry) -> _Row:
+        exclusion = entry.exclusion
+        until = human_time(exclusion.until_ms) if exclusion.until_ms else "lifted"
+        return (exclusion.cluster, str(exclusion.broker_id), exclusion.who, exclusion.why, until, str(entry.revision))
+
+    columns = ("CLUSTER", "BROKER", "WHO", "WHY", "UNTIL", "REV")
+    _list(endpoints, output, pb.EXCLUSIONS, cluster, columns, row, ("BROKER", "REV"))
+
+
+@exclusions.command("add")
+def add_exclusions(
+    cluster: ClusterArgument,
+    brokers: Annotated[list[int], typer.Argument(min=0, help="Broker ids.")],
+    why: Annotated[str, typer.Option(help="The reason, for whoever wants to lift it.")],
+    who: Annotated[str, typer.Option(help="Who answers for it.", show_default="you")] = "",
+    lasting: Annotated[str, typer.Option("--for", help="How long, such as 2h; else until it is lifted.")] = "",
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Exclude brokers from getting new replicas: all of them, or none.
+
+    Example: guardian exclusion add live 3 4 --why "fan broken" --for 2h
+    """
+    until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("for", lasting) if lasting else 0
+    entries = [Exclusion(cluster, broker, who or actor(), why, until_ms) for broker in brokers]
+    _put(endpoints, entries, expect, dry_run, output)
+
+
+@exclusions.command("lift")
+def lift_exclusions(
+    cluster: ClusterArgument,
+    brokers: Annotated[list[int], typer.Argument(min=0, help="Broker ids.")],
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Lift exclusions: all of them, or none when one of the brokers is not excluded.
+
+    Example: guardian exclusion lift live 3 4
+    """
+    lifted = {
+        f"exclusion of broker {broker} of cluster {cluster}": pb.FederationKey(
+            exclusion=pb.ExclusionKey(cluster=cluster, broker_id=broker)
+        )
+        for broker in brokers
+    }
+    _drop(endpoints, lifted, expect, dry_run, output)
+
+
+@audit.command("changes")
+def changes(
+    since: Annotated[str, typer.Option(help="How far back, such as 24h; else all that is kept.")] = "",
+    who: Annotated[str, typer.Option("--actor", help="Only what this person or service did.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 100,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show who changed what, newest first, and what was refused.
+
+    Example: guardian audit changes --since 24h
+    """
+    from_ms = time.time_ns() // 1_000_000 - parse_duration_ms("since", since) if since else 0
+    with connect(endpoints) as client:
+        records = list(itertools.islice(client.audit(from_ms=from_ms, actor=who), limit))
+    if output is Output.JSON:
+        print_json([as_dict(record) for record in records])
+        return
+    rows = [
+        (human_time(record.at_ms), record.actor, record.action, record.subject, record.error or record.detail)
+        for record in records
+    ]
+    print_table(("WHEN", "WHO", "ACTION", "SUBJECT", "DETAIL OR REFUSAL"), rows)
+
+
+def _list(
+    endpoints: str,
+    output: Output,
+    table: pb.FederationTable,
+    cluster: str,
+    columns: Sequence[str],
+    row: Callable[[pb.FederationEntry], _Row],
+    right: Sequence[str],
+) -> None:
+    with connect(endpoints) as client:
+        entries = list(client.federation(table, cluster=cluster))
+    if output is Output.JSON:
+        print_json([_as_dict(entry) for entry in entries])
+        return
+    print_table(columns, map(row, entries), right=right)
+
+
+def _put(endpoints: str, entries: Sequence[Entry], expect: int | None, dry_run: bool, output: Output) -> None:
+    changes = [pb.FederationChange(put=entry_to_proto(entry), expected_revision=expect) for entry in entries]
+    _change(endpoints, changes, [name_of(entry) for entry in entries], dry_run, output)
+
+
+def _drop(
+    endpoints: str, dropped: dict[str, pb.FederationKey], expect: int | None, dry_run: bool, output: Output
+) -> None:
+    changes = [pb.FederationChange(drop=key, expected_revision=expect) for key in dropped.values()]
+    _change(endpoints, changes, list(dropped), dry_run, output)
+
+
+def _change(
+    endpoints: str, changes: Sequence[pb.FederationChange], names: Sequence[str], dry_run: bool, output: Output
+) -> None:
+    with connect(endpoints) as client:
+        revisions = client.change_federation(changes, dry_run=dry_run)
+    if output is Output.JSON:
+        rows = zip(names, revisions, strict=True)
+        print_json([{"entry": name, "revision": revision, "dry_run": dry_run} for name, revision in rows])
+        return
+    for name, change, revision in zip(names, changes, revisions, strict=True):
+        print(_outcome(name, change.HasField("drop"), revision, dry_run))
+
+
+def _outcome(name: str, is_drop: bool, revision: int, dry_run: bool) -> str:
+    if dry_run:
+        verb = "would be dropped" if is_drop else "stays as it is" if revision else "would be stored"
+        return f"{name} {verb}; nothing was stored"
+    return f"{name} is dropped" if is_drop else f"{name} is stored at revision {revision}"
+
+
+def _as_dict(entry: pb.FederationEntry) -> dict[str, Any]:
+    found: dict[str, Any] = as_dict(entry)
+    if entry.HasField("topic"):
+        found["topic"]["topic_id"] = _topic_id_text(entry.topic.topic_id)
+    return found
+
+
+def _bytes(option: str, text: str) -> int:
+    try:
+        return parse_rate(text) if text else 0
+    except InvalidInput:
+        raise InvalidInput(f"--{option} is {text!r}: use a number of bytes, such as 50MB or 48000G") from None
+
+
+def _replicas(text: str) -> tuple[str, int]:
+    idc, _, count = text.partition("=")
+    if not idc or not (count.isascii() and count.isdigit()) or len(count) > 3:
+        raise InvalidInput(f"--replicas is {text!r}: use IDC=COUNT, such as shanghai=2")
+    return idc, int(count)
+
+
+def _topic_id_text(topic_id: bytes) -> str:
+    """As Kafka prints it."""
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _topic_id_bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput(f"--id is {text!r}: use Kafka's topic id, 22 characters") from None

@@ -1,0 +1,242 @@
+"""`guardian raft`: the group that keeps Guardian's state, its members, and snapshots of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from guardian.cli import snapshot
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.render import as_dict, print_json, print_table
+from guardian.client import GuardianClient
+from guardian.errors import Conflict, GuardianError, NotFound, Unavailable
+from guardian.model.units import human_bytes
+from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
+
+_POLL_S = 0.5
+
+app = typer.Typer(help="Look at the Raft group, change its members, take and restore snapshots.", no_args_is_help=True)
+app.add_typer(snapshot.app, name="snapshot")
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The member's name, as in its configuration.")]
+RaftOption = Annotated[str, typer.Option("--raft", help="host:port of the new member's Raft port.")]
+WaitOption = Annotated[
+    float, typer.Option("--wait", min=0, help="Seconds to wait for the learner to catch up before it is promoted.")
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@app.command("status")
+def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+    """Show how each member sees the group: who leads, its log, and how far behind it is.
+
+    Example: guardian raft status
+    """
+    with connect(endpoints) as client:
+        seen = _everybody(client)
+    if output is Output.JSON:
+        statuses = seen.items()
+        print_json(
+            [{"endpoint": endpoint, "status": as_dict(found) if found else None} for endpoint, found in statuses]
+        )
+        return
+    numbers = ("TERM", "FIRST", "LAST", "COMMIT", "APPLIED", "STALE", "DISK FREE")
+    print_table(
+        ("ENDPOINT", "NAME", "STATE", "LEADER", *numbers, "WRITES"),
+        [_status_row(endpoint, found) for endpoint, found in seen.items()],
+        right=numbers,
+    )
+
+
+@app.command("members")
+def members(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+    """Show who belongs to the group, as the leader knows it.
+
+    Example: guardian raft members -o json
+    """
+    with connect(endpoints) as client:
+        found = client.raft_status()
+    if output is Output.JSON:
+        print_json([as_dict(member) for member in found.members])
+        return
+    print_members(found.members, found.leader, found.last_index)
+
+
+@app.command("transfer-leader")
+def transfer_leader(
+    to: Annotated[str, typer.Argument(metavar="[NAME]", help="Who shall lead; empty: whoever has the most.")] = "",
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Hand leadership over, before the leader's machine is taken down.
+
+    Example: guardian raft transfer-leader g2
+    """
+    with connect(endpoints) as client:
+        print(f"{client.transfer_leader(to)} leads")
+
+
+@app.command("add")
+def add(name: NameArgument, raft: RaftOption, endpoints: EndpointsOption = "") -> None:
+    """Add a member as a learner: it gets the data and does not count yet. Start it with `join = true`.
+
+    Example: guardian raft add g4 --raft 10.0.0.4:9752
+    """
+    with connect(endpoints) as client:
+        client.add_member(name, raft)
+    print(f"{name} is a learner of the group")
+    print(f"Next: guardian raft promote {name}")
+
+
+@app.command("promote")
+def promote(name: NameArgument, wait: WaitOption = 60.0, endpoints: EndpointsOption = "") -> None:
+    """Make a voter of a learner, once it has caught up.
+
+    Example: guardian raft promote g4
+    """
+    with connect(endpoints) as client:
+        _promote(client, name, wait)
+
+
+@app.command("remove")
+def remove(name: NameArgument, yes: YesOption = False, endpoints: EndpointsOption = "") -> None:
+    """Take a member out of the group, dead or alive. A leader hands its leadership over first.
+
+    Example: guardian raft remove g1 --yes
+    """
+    with connect(endpoints) as client:
+        known = _require_member(client, name)
+        voters = sum(member.is_voter for member in known)
+        if not yes:
+            typer.confirm(f"Remove {name} from a group of {voters} voters?", abort=True)
+        client.remove_member(name)
+    print(f"{name} is no member any more: stop it, and delete its data before it joins again")
+
+
+@app.command("replace")
+def replace(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The member that goes, dead or alive.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new member's name.")],
+    raft: RaftOption,
+    wait: WaitOption = 600.0,
+    yes: YesOption = False,
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Put a new member into the place of an old one: add, catch up, promote, remove. Again after a failure: it goes on.
+
+    Example: guardian raft replace g1 g4 --raft 10.0.0.4:9752
+    """
+    with connect(endpoints) as client:
+        if old not in {member.name for member in client.raft_members()}:
+            print(f"{old} is no member any more")
+        elif not yes:
+            typer.confirm(f"Replace {old} by {new}?", abort=True)
+        client.add_member(new, raft)
+        print(f"{new} is in the group")
+        _promote(client, new, wait)
+        client.remove_member(old)
+        print(f"{old} is no member any more")
+
+
+def print_members(found: Sequence[RaftMember], leader: str, last_index: int) -> None:
+    print_table(
+        ("NAME", "ROLE", "RAFT", "ENDPOINT", "CONNECTED", "BEHIND"),
+        [
+            (
+                member.name,
+                "leader" if member.name == leader else "voter" if member.is_voter else "learner",
+                member.raft,
+                member.endpoint or "-",
+                "yes" if member.is_connected else "no",
+                str(max(0, last_index - member.match_index)) if member.match_index else "-",
+            )
+            for member in found
+        ],
+        right=("BEHIND",),
+    )
+
+
+def _promote(
+    client: GuardianClient,
+    name: str,
+    wait_s: float,
+    now_s: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Tries again while the leader says that the learner lags. Raises its last refusal."""
+    _require_member(client, name)
+    deadline = now_s() + wait_s
+    said = ""
+    while True:
+        try:
+            client.promote_member(name)
+        except (Conflict, Unavailable) as error:
+            if now_s() >= deadline:
+                raise
+            waits = f"{name} {_behind(client, name)}: {error}" if isinstance(error, Conflict) else str(error)
+            if waits != said:
+                print(waits)
+                said = waits
+            sleep(_POLL_S)
+        else:
+            print(f"{name} is a voter")
+            return
+
+
+def _behind(client: GuardianClient, name: str) -> str:
+    try:
+        status = client.raft_status()
+    except GuardianError:
+        return "waits"
+    member = next((member for member in status.members if member.name == name), None)
+    if member is None or not member.match_index:
+        return "has nothing yet"
+    return f"is {max(0, status.last_index - member.match_index)} entries behind"
+
+
+def _require_member(client: GuardianClient, name: str) -> Sequence[RaftMember]:
+    """Raises NotFound for a name that is nobody's."""
+    known = client.raft_members()
+    if name not in {member.name for member in known}:
+        raise NotFound(f"{name!r} is no member: the members are {', '.join(member.name for member in known)}")
+    return known
+
+
+def _everybody(client: GuardianClient) -> dict[str, RaftStatus | None]:
+    """By endpoint: those that were given, and those of all members that these tell of, learners too."""
+    seen: dict[str, RaftStatus | None] = {}
+    to_ask = list(client.endpoints)
+    while to_ask:
+        endpoint = to_ask.pop(0)
+        if endpoint not in seen:
+            seen[endpoint] = found = _status_at(client, endpoint)
+            to_ask += [member.endpoint for member in found.members if member.endpoint] if found else []
+    return seen
+
+
+def _status_at(client: GuardianClient, endpoint: str) -> RaftStatus | None:
+    try:
+        return client.raft_status(endpoint)
+    except GuardianError:
+        return None
+
+
+def _status_row(endpoint: str, found: RaftStatus | None) -> tuple[str, ...]:
+    if found is None:
+        return (endpoint, "unreachable", *("-",) * 10)
+    return (
+        endpoint,
+        found.name,
+        found.state,
+        found.leader or "none",
+        str(found.term),
+        str(found.first_index),
+        str(found.last_index),
+        str(found.commit_index),
+        str(found.applied_index),
+        "unknown" if found.staleness_ms < 0 else f"{found.staleness_ms} ms",
+        human_bytes(found.disk_free_bytes),
+        "refused" if found.is_refusing_writes else "taken",
+    )

@@ -1,0 +1,357 @@
+"""One call, carried through the deaths of members, elections and overload, within one deadline.
+
+call ─▶ which member (members.py) ─▶ gRPC ─▶ answer
+            ▲                          └─ failure ─▶ what it means (errors.py) ─▶ another member, later, or the caller
+            └── what a member says of the group: its leader and members
+
+A change with a session is carried out once, however often it is sent. Without one, a change is sent again only where
+the request itself makes that safe.
+"""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import grpc
+
+from guardian.client.errors import from_rpc, is_worth_another_member
+from guardian.client.members import Members
+from guardian.client.sessions import SessionNumbers
+from guardian.client.stubs import Stubs
+from guardian.errors import GuardianError, OutcomeUnknown, Overloaded, SessionExpired, Unavailable
+from guardian.wire import metadata
+from protos.guardian.v1 import raft_pb2, sessions_pb2
+
+# A member that hangs may use up this much of a call's time before another one is asked.
+QUICK = 1 / 4
+SLOW = 2 / 3  # the member itself asks Kafka
+
+_PROBE_S = 1.0
+_LEARN_EVERY_S = 30.0
+_LEARN_AGAIN_S = 0.5  # while there is no leader
+_FIRST_PAUSE_S = 0.05
+_MAX_PAUSE_S = 1.0
+_LAST_ROUND_S = 0.1  # with less left another round would only be cut off
+_MAX_SESSIONS = 3  # for one change
+
+_Request = TypeVar("_Request")
+_Reply = TypeVar("_Reply")
+_Result = TypeVar("_Result")
+_Headers = tuple[tuple[str, str | bytes], ...]
+
+
+Rpc = Callable[[Stubs], "grpc.UnaryUnaryMultiCallable[_Request, _Reply]"]
+StreamRpc = Callable[[Stubs], "grpc.UnaryStreamMultiCallable[_Request, _Reply]"]
+
+
+@dataclass(slots=True)
+class Staleness:
+    """How old reads may be, and the oldest that one was."""
+
+    allowed_s: float
+    worst_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Of one call. `maybe_made`: one of them may have changed something, though no answer came."""
+
+    deadline: float
+    is_change: bool
+    maybe_made: bool = False
+    pause_s: float = field(default=_FIRST_PAUSE_S)
+
+
+class Calls:
+    """Thread-safe. `timeout_s` bounds each call, retries included."""
+
+    def __init__(self, endpoints: Sequence[str], timeout_s: float, actor: str = "", owner: str = "") -> None:
+        self.timeout_s = timeout_s
+        self._actor = actor
+        self._owner = owner
+        self._members = Members(endpoints, turn=random.randrange(1 << 16))  # noqa: S311  to spread clients
+        self._channels: dict[str, Stubs] = {}
+        self._learn_at = 0.0
+        self._lock = threading.Lock()
+        self._session: SessionNumbers | None = None
+        self._session_changed = threading.Condition()
+        self._opening = threading.Lock()
+        self._stale = threading.local()
+
+    def close(self) -> None:
+        with self._lock:
+            channels, self._channels = self._channels, {}
+        for stubs in channels.values():
+            stubs.close()
+
+    def read(self, rpc: Rpc[_Request, _Reply], request: _Request) -> _Reply:
+        """Asks any member. Raises Unavailable when none answers in time."""
+        return self.read_somewhere(rpc, request)[1]
+
+    def read_somewhere(self, rpc: Rpc[_Request, _Reply], request: _Request) -> tuple[str, _Reply]:
+        """The same, with the endpoint that answered."""
+        staleness: Staleness | None = getattr(self._stale, "allowed", None)
+        headers: _Headers = ()
+        if staleness is not None:
+            headers = ((metadata.MAX_STALENESS_MS, str(int(staleness.allowed_s * 1000))),)
+
+        def attempt(stubs: Stubs, timeout_s: float) -> tuple[str, _Reply]:
+            reply, call = rpc(stubs).with_call(request, timeout=timeout_s, metadata=headers)
+            if staleness is not None:
+                staleness.worst_s = max(staleness.worst_s, metadata.staleness_s_in(call.trailing_metadata()))
+            return stubs.endpoint, reply
+
+        return self._until_answered(attempt, self._for_read, QUICK, self.attempts(is_change=False))
+
+    def read_stream(self, rpc: StreamRpc[_Request, _Reply], request: _Request) -> list[_Reply]:
+        """All pages of an answer, from one member."""
+
+        def attempt(stubs: Stubs, timeout_s: float) -> list[_Reply]:
+            return list(rpc(stubs)(request, timeout=timeout_s))
+
+        return self._until_answered(attempt, self._for_read, SLOW, self.attempts(is_change=False))
+
+    def ask_leader(self, rpc: Rpc[_Request, _Reply], request: _Request) -> _Reply:
+        """Asks the leader for what it knows best, or any member when it is not known who leads."""
+
+        def attempt(stubs: Stubs, timeout_s: float) -> _Reply:
+            return rpc(stubs)(request, timeout=timeout_s)
+
+        return self._until_answered(attempt, self._for_change, QUICK, self.attempts(is_change=False))
+
+    def change(self, rpc: Rpc[_Request, _Reply], request: _Request, patience: float = QUICK) -> _Reply:
+        """Sends a change whose repetition does no harm, to the leader first.
+
+        Raises Unavailable when it certainly was not made, and OutcomeUnknown when it may have been.
+        """
+
+        def attempt(stubs: Stubs, timeout_s: float) -> _Reply:
+            return rpc(stubs)(request, timeout=timeout_s, metadata=self._actor_header())
+
+        return self._until_answered(attempt, self._for_change, patience, self.attempts(is_change=True))
+
+    def change_once(self, rpc: Rpc[_Request, _Reply], request: _Request, patience: float = QUICK) -> _Reply:
+        """Sends a change that is carried out exactly once, however many attempts it takes.
+
+        Raises as `change`.
+        """
+        attempts = self.attempts(is_change=True)
+        for _ in range(_MAX_SESSIONS):
+            session = self._open_session(attempts)
+            with self._sequence(session, attempts) as ref:
+                headers: _Headers = (*self._actor_header(), (metadata.SESSION, ref.SerializeToString()))
+
+                def attempt(stubs: Stubs, timeout_s: float, headers: _Headers = headers) -> _Reply:
+                    return rpc(stubs)(request, timeout=timeout_s, metadata=headers)
+
+                try:
+                    return self._until_answered(attempt, self._for_change, patience, attempts)
+                except SessionExpired as error:
+                    self._forget_session(session)
+                    if attempts.maybe_made:
+                        raise OutcomeUnknown(
+                            "the change may or may not have been made, and Guardian has forgotten its session "
+                            f"({error}): look, before you ask for it again"
+                        ) from None
+        raise Unavailable(f"Guardian forgot {_MAX_SESSIONS} sessions of this client as soon as they were opened: retry")
+
+    def open_session(self, window: int = 0) -> sessions_pb2.OpenSessionReply:
+        """A session of the caller's own. `window` 0: the server's default."""
+        return self._opened(window, self.attempts(is_change=False).deadline)
+
+    def at(self, endpoint: str) -> Stubs:
+        """The member's services; the caller deals with failures, and tells of them (`failed`)."""
+        with self._lock:
+            if endpoint not in self._channels:
+                self._channels[endpoint] = Stubs(endpoint)
+            return self._channels[endpoint]
+
+    def leader(self) -> str:
+        """Where a stream of changes goes: to the leader, or to another member while there is none."""
+        return self._for_change()[0]
+
+    def any_member(self) -> str:
+        """Where a stream of reads goes."""
+        return self._for_read()[0]
+
+    def failed(self, endpoint: str) -> None:
+        """The member did not answer, or not as it should: others come first for a while."""
+        with self._lock:
+            self._members.failed(endpoint, time.monotonic())
+            self._learn_at = 0.0
+
+    def known_endpoints(self) -> tuple[str, ...]:
+        """Those that were given, and those that members told of."""
+        self._learn()
+        with self._lock:
+            return self._members.endpoints
+
+    @contextmanager
+    def stale(self, allowed_s: float) -> Iterator[Staleness]:
+        """Reads of this thread may be that old until it ends."""
+        staleness = Staleness(allowed_s)
+        self._stale.allowed = staleness
+        try:
+            yield staleness
+        finally:
+            self._stale.allowed = None
+
+    def attempts(self, *, is_change: bool) -> Attempts:
+        """Of a call that begins now."""
+        return Attempts(time.monotonic() + self.timeout_s, is_change)
+
+    def _actor_header(self) -> _Headers:
+        return ((metadata.ACTOR, self._actor),) if self._actor else ()
+
+    def _for_read(self) -> list[str]:
+        self._learn()
+        with self._lock:
+            return self._members.for_read(time.monotonic())
+
+    def _for_change(self) -> list[str]:
+        self._learn()
+        with self._lock:
+            return self._members.for_change(time.monotonic())
+
+    def _until_answered(
+        self,
+        attempt: Callable[[Stubs, float], _Result],
+        order: Callable[[], list[str]],
+        patience: float,
+        attempts: Attempts,
+    ) -> _Result:
+        failure: GuardianError | None = None
+        while True:
+            for endpoint in order():
+                left = attempts.deadline - time.monotonic()
+                if left <= 0:
+                    break
+                try:
+                    result = attempt(self.at(endpoint), min(left, self.timeout_s * patience))
+                except grpc.RpcError as error:
+                    failure = from_rpc(error)
+                    attempts.maybe_made |= attempts.is_change and isinstance(failure, OutcomeUnknown)
+                    if not is_worth_another_member(failure):
+                        raise failure from None
+                    if isinstance(failure, Overloaded):
+                        break
+                    self.failed(endpoint)
+                else:
+                    with self._lock:
+                        self._members.answered(endpoint)
+                    return result
+            self.pause(attempts, failure)
+
+    def pause(self, attempts: Attempts, failure: GuardianError | None) -> None:
+        """Waits before the next round, for a random time so that many clients do not come back at once.
+
+        Raises what the caller is to know when there is no time for another round.
+        """
+        left = attempts.deadline - time.monotonic()
+        pause_s = random.uniform(0.5, 1.5) * attempts.pause_s  # noqa: S311
+        if isinstance(failure, Overloaded):
+            pause_s = max(pause_s, random.uniform(1.0, 1.5) * failure.retry_after_ms / 1000)  # noqa: S311
+        else:
+            pause_s = min(pause_s, left - _LAST_ROUND_S)
+        if pause_s <= 0 or pause_s >= left:
+            raise self._given_up(attempts, failure)
+        attempts.pause_s = min(attempts.pause_s * 2, _MAX_PAUSE_S)
+        time.sleep(pause_s)
+
+    def _given_up(self, attempts: Attempts, failure: GuardianError | None) -> GuardianError:
+        with self._lock:
+            asked = ", ".join(self._members.endpoints)
+        if attempts.maybe_made:
+            return OutcomeUnknown(
+                f"no Guardian member answered at {asked} within {self.timeout_s:g} s ({failure}); a change may or may "
+                "not have been made: look, before you ask for it again"
+            )
+        if isinstance(failure, Overloaded):
+            return failure
+        return Unavailable(
+            f"no Guardian member answered at {asked} within {self.timeout_s:g} s "
+            f"({failure}): check the endpoints, and that `guardian server` runs there"
+        )
+
+    def _learn(self) -> None:
+        """Asks all members at once who leads and who belongs to the group; believes the first that knows a leader."""
+        now = time.monotonic()
+        with self._lock:
+            if now < self._learn_at:
+                return
+            self._learn_at = now + _LEARN_EVERY_S
+            asked = self._members.endpoints
+        best = self._first_answer(asked)
+        if best is None:
+            return
+        voters = [member.endpoint for member in best.members if member.is_voter and member.endpoint]
+        with self._lock:
+            self._members.learn(voters, best.leader_endpoint or None)
+            if not best.leader_endpoint:
+                self._learn_at = now + _LEARN_AGAIN_S
+
+    def _first_answer(self, endpoints: Sequence[str]) -> raft_pb2.RaftStatus | None:
+        answers: queue.SimpleQueue[grpc.Future[raft_pb2.RaftStatus]] = queue.SimpleQueue()
+        request = raft_pb2.GetRaftStatusRequest()
+        under_way = []
+        for endpoint in endpoints:
+            call = self.at(endpoint).raft.GetRaftStatus.future(request, timeout=_PROBE_S)
+            call.add_done_callback(answers.put)
+            under_way.append(call)
+        best: raft_pb2.RaftStatus | None = None
+        for _ in under_way:
+            with suppress(grpc.RpcError, grpc.FutureCancelledError):
+                status = answers.get().result()
+                if best is None or status.leader_endpoint:
+                    best = status
+                if status.leader_endpoint:
+                    break
+        for call in under_way:
+            call.cancel()
+        return best
+
+    def _open_session(self, attempts: Attempts) -> SessionNumbers:
+        with self._opening:
+            if self._session is None:
+                opened = self._opened(0, attempts.deadline)
+                self._session = SessionNumbers(opened.session_id, opened.window)
+            return self._session
+
+    def _opened(self, window: int, deadline: float) -> sessions_pb2.OpenSessionReply:
+        """One that is opened twice does no harm: the other one expires."""
+        request = sessions_pb2.OpenSessionRequest(window=window, owner=self._owner)
+
+        def attempt(stubs: Stubs, timeout_s: float) -> sessions_pb2.OpenSessionReply:
+            return stubs.sessions.OpenSession(request, timeout=timeout_s)
+
+        return self._until_answered(attempt, self._for_change, QUICK, Attempts(deadline, is_change=False))
+
+    def _forget_session(self, session: SessionNumbers) -> None:
+        with self._opening:
+            if self._session is session:
+                self._session = None
+
+    @contextmanager
+    def _sequence(self, session: SessionNumbers, attempts: Attempts) -> Iterator[sessions_pb2.SessionRef]:
+        """A number of the session for one change. Given back when the change has its answer, or nobody waits for it."""
+        with self._session_changed:
+            left = attempts.deadline - time.monotonic()
+            if not self._session_changed.wait_for(lambda: session.has_room, left):
+                raise Unavailable(
+                    f"{session.window} changes of this client are under way for {self.timeout_s:g} s: retry"
+                )
+            sequence = session.take()
+            ref = session.ref(sequence)
+        try:
+            yield ref
+        finally:
+            with self._session_changed:
+                session.release(sequence)
+                self._session_changed.notify_all()

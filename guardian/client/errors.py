@@ -1,0 +1,66 @@
+"""What a gRPC failure means to whoever called: one of guardian.errors, and whether the call may have had an effect."""
+
+from __future__ import annotations
+
+import grpc
+
+from guardian.errors import (
+    ClusterUnavailable,
+    Conflict,
+    GuardianError,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    OutOfRange,
+    Overloaded,
+    SessionExpired,
+    Unavailable,
+)
+from guardian.wire import metadata
+
+_BY_STATUS: dict[grpc.StatusCode, type[GuardianError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidInput,
+    grpc.StatusCode.NOT_FOUND: NotFound,
+    grpc.StatusCode.ABORTED: Conflict,
+    grpc.StatusCode.FAILED_PRECONDITION: ClusterUnavailable,
+    grpc.StatusCode.OUT_OF_RANGE: OutOfRange,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
+    grpc.StatusCode.DATA_LOSS: SessionExpired,
+}
+_BY_NUMBER = {int(code.value[0]): code for code in grpc.StatusCode}
+# What the library says when it could not even open a connection, so that nothing was sent.
+_NEVER_SENT = "failed to connect to all addresses"
+# What it says when the server's own code raised something that is none of guardian.errors: so would another member's.
+_BUGS = ("Exception calling application", "Exception iterating", "Unexpected <class")
+
+
+def from_rpc(error: grpc.RpcError) -> GuardianError:
+    """Unavailable only when the call certainly had no effect; OutcomeUnknown when a change may have been made."""
+    status, details = error.code(), error.details() or error.code().name
+    trailers = error.trailing_metadata()
+    kind = _BY_STATUS.get(status)
+    if kind is Overloaded:
+        return Overloaded(details, metadata.retry_after_ms_in(trailers))
+    if kind is not None:
+        return kind(details)
+    if details.startswith(_BUGS):
+        return GuardianError(f"Guardian failed over this request, report it as a bug: {details}")
+    certain = (
+        metadata.error_in(trailers) == Unavailable.__name__
+        or details.startswith(_NEVER_SENT)
+        or status is grpc.StatusCode.UNIMPLEMENTED  # a member of another version
+    )
+    return Unavailable(details) if certain else OutcomeUnknown(details)
+
+
+def from_code(code: int, details: str, retry_after_ms: int) -> GuardianError:
+    """The same for a refusal inside a stream, where a number stands for the status."""
+    kind = _BY_STATUS.get(_BY_NUMBER.get(code, grpc.StatusCode.UNKNOWN))
+    if kind is Overloaded:
+        return Overloaded(details, retry_after_ms)
+    return kind(details) if kind is not None else OutcomeUnknown(details)
+
+
+def is_worth_another_member(error: GuardianError) -> bool:
+    """Whether another attempt may end better: the member is gone, has no leader, or has too much to do."""
+    return isinstance(error, Unavailable | Overloaded)

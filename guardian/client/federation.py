@@ -1,0 +1,69 @@
+"""What Guardian knows of the federation: clusters, machines, tenants, topics, policies, exclusions; and its audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from guardian.client.calls import SLOW, Calls
+from guardian.model.topology import Cluster
+from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from protos.guardian.v1 import federation_pb2
+
+
+class FederationCalls:
+    """Part of GuardianClient."""
+
+    _calls: Calls
+
+    def register_cluster(self, cluster: Cluster, idc_of_rack: Mapping[str, str] | None = None) -> Cluster:
+        """Registers a cluster, or replaces its entry, and returns it completed by what Kafka says.
+
+        `idc_of_rack` gives the data centre of brokers whose own is not given.
+        Raises InvalidInput or ClusterUnavailable.
+        """
+        request = federation_pb2.RegisterClusterRequest(cluster=cluster_to_proto(cluster), idc_of_rack=idc_of_rack)
+        reply = self._calls.change(lambda stubs: stubs.federation.RegisterCluster, request, SLOW)
+        return cluster_from_proto(reply.cluster)
+
+    def remove_cluster(self, name: str) -> None:
+        """Forgets a cluster; raises NotFound, or Conflict while one of its tickets is open."""
+        request = federation_pb2.RemoveClusterRequest(name=name)
+        self._calls.change_once(lambda stubs: stubs.federation.RemoveCluster, request)
+
+    def list_clusters(self) -> tuple[Cluster, ...]:
+        request = federation_pb2.ListClustersRequest()
+        reply = self._calls.read(lambda stubs: stubs.federation.ListClusters, request)
+        return tuple(cluster_from_proto(cluster) for cluster in reply.clusters)
+
+    def change_federation(self, changes: Sequence[federation_pb2.FederationChange], dry_run: bool = False) -> list[int]:
+        """Puts and drops entries, all of them or none, exactly once; returns each one's revision (0 for a drop).
+
+        Raises InvalidInput, NotFound for a drop of what is not there, Conflict for another revision than expected.
+        With `dry_run` nothing is stored.
+        """
+        request = federation_pb2.ChangeFederationRequest(changes=changes, dry_run=dry_run)
+        if dry_run:
+            return list(self._calls.read(lambda stubs: stubs.federation.ChangeFederation, request).revisions)
+        return list(self._calls.change_once(lambda stubs: stubs.federation.ChangeFederation, request).revisions)
+
+    def federation(
+        self, table: federation_pb2.FederationTable, cluster: str = "", name: str = ""
+    ) -> Iterator[federation_pb2.FederationEntry]:
+        """A table's entries, by key: of one cluster, of one name, or all. Each page is of its own moment."""
+        request = federation_pb2.ListFederationRequest(table=table, cluster=cluster, name=name)
+        while True:
+            page = self._calls.read(lambda stubs: stubs.federation.ListFederation, request)
+            yield from page.entries
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def audit(self, from_ms: int = 0, until_ms: int = 0, actor: str = "") -> Iterator[federation_pb2.AuditRecord]:
+        """Who changed what, newest first. Times are ms since the epoch; `until_ms` is exclusive, 0: now."""
+        request = federation_pb2.ListAuditRequest(from_ms=from_ms, until_ms=until_ms, actor=actor)
+        while True:
+            page = self._calls.read(lambda stubs: stubs.federation.ListAudit, request)
+            yield from page.records
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token

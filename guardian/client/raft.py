@@ -1,0 +1,105 @@
+"""The Raft group behind Guardian: what it looks like, its membership, and snapshots of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+from guardian.client.calls import Calls
+from guardian.client.errors import from_rpc
+from guardian.errors import InvalidInput
+from protos.guardian.v1 import raft_pb2
+
+STATUS_TIMEOUT_S = 3.0
+SNAPSHOT_TIMEOUT_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSnapshot:
+    """`index` and `term` are the log's at the moment that the snapshot shows."""
+
+    index: int
+    term: int
+    size_bytes: int
+
+
+class RaftCalls:
+    """Part of GuardianClient."""
+
+    _calls: Calls
+
+    def raft_status(self, endpoint: str = "", timeout_s: float = STATUS_TIMEOUT_S) -> raft_pb2.RaftStatus:
+        """As one member sees it: the one at `endpoint`, else the leader if it is known, else any.
+
+        Raises Unavailable when it does not answer.
+        """
+        request = raft_pb2.GetRaftStatusRequest()
+        if not endpoint:
+            return self._calls.ask_leader(lambda stubs: stubs.raft.GetRaftStatus, request)
+        try:
+            return self._calls.at(endpoint).raft.GetRaftStatus(request, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+
+    def raft_members(self) -> tuple[raft_pb2.RaftMember, ...]:
+        """The group's configuration as the leader knows it, by name."""
+        return tuple(self.raft_status().members)
+
+    def transfer_leader(self, to: str = "") -> str:
+        """Hands leadership to a voter that has caught up (empty: whichever has the most) and returns its name.
+
+        Raises Conflict when `to` is no such voter.
+        """
+        request = raft_pb2.TransferLeaderRequest(to=to)
+        return self._calls.change(lambda stubs: stubs.raft.TransferLeader, request).leader
+
+    def add_member(self, name: str, raft: str) -> tuple[raft_pb2.RaftMember, ...]:
+        """Adds a learner, whose Raft port is at `raft` (host:port); returns the members after it.
+
+        This and the two below are done when the call returns, and repeating one changes nothing. They raise Conflict
+        when the change does not fit the group as it is now.
+        """
+        return self._change_membership(add=raft_pb2.AddMember(name=name, raft=raft))
+
+    def promote_member(self, name: str) -> tuple[raft_pb2.RaftMember, ...]:
+        """Makes a voter of a learner that has caught up."""
+        return self._change_membership(promote=name)
+
+    def remove_member(self, name: str) -> tuple[raft_pb2.RaftMember, ...]:
+        """A leader that is removed hands its leadership over first."""
+        return self._change_membership(remove=name)
+
+    def save_snapshot(
+        self, path: Path, endpoint: str = "", progress: Callable[[int], None] = lambda _: None
+    ) -> SavedSnapshot:
+        """Writes a member's state, as of one index, to a tar file; `progress` is told of the bytes so far.
+
+        The file appears whole or not at all. Raises InvalidInput when it can't be written.
+        """
+        request = raft_pb2.SaveSnapshotRequest()
+        member = endpoint or self._calls.any_member()
+        part = path.with_name(path.name + ".part")
+        index = term = size = 0
+        try:
+            with part.open("wb") as file:
+                for chunk in self._calls.at(member).raft.SaveSnapshot(request, timeout=SNAPSHOT_TIMEOUT_S):
+                    index, term = chunk.index or index, chunk.term or term
+                    size += file.write(chunk.data)
+                    progress(size)
+            part.replace(path)
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+        except OSError as error:
+            raise InvalidInput(f"snapshot {path} can't be written: {error.strerror}") from None
+        finally:
+            part.unlink(missing_ok=True)
+        return SavedSnapshot(index, term, size)
+
+    def _change_membership(
+        self, *, add: raft_pb2.AddMember | None = None, promote: str | None = None, remove: str | None = None
+    ) -> tuple[raft_pb2.RaftMember, ...]:
+        request = raft_pb2.ChangeMembershipRequest(add=add, promote=promote, remove=remove)
+        return tuple(self._calls.change(lambda stubs: stubs.raft.ChangeMembership, request).members)

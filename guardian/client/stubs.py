@@ -1,0 +1,58 @@
+"""A member's services, over one channel that connects when it is first used."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import grpc
+
+from protos.guardian.v1 import (
+    federation_pb2_grpc,
+    raft_pb2_grpc,
+    sessions_pb2_grpc,
+    tickets_pb2_grpc,
+    tiering_pb2_grpc,
+)
+
+MAX_MESSAGE_BYTES = 64 << 20
+
+_CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    # Members are on loopback or near: a proxy for the web, as http_proxy names, knows nothing of them.
+    ("grpc.enable_http_proxy", 0),
+]
+
+
+class Stubs:
+    """`endpoint` is host:port."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self._channel = grpc.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
+
+    @cached_property
+    def federation(self) -> federation_pb2_grpc.FederationStub:
+        return federation_pb2_grpc.FederationStub(self._channel)
+
+    @cached_property
+    def tickets(self) -> tickets_pb2_grpc.TicketsStub:
+        return tickets_pb2_grpc.TicketsStub(self._channel)
+
+    @cached_property
+    def tiering(self) -> tiering_pb2_grpc.TieringStub:
+        return tiering_pb2_grpc.TieringStub(self._channel)
+
+    @cached_property
+    def raft(self) -> raft_pb2_grpc.RaftStub:
+        return raft_pb2_grpc.RaftStub(self._channel)
+
+    @cached_property
+    def sessions(self) -> sessions_pb2_grpc.SessionsStub:
+        return sessions_pb2_grpc.SessionsStub(self._channel)
+
+    def close(self) -> None:
+        self._channel.close()

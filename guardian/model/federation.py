@@ -1,0 +1,213 @@
+"""What people tell Guardian about a federation besides its clusters: who owns what, and what may live where.
+
+Machine    a host, in a cluster or free for one
+Tenant     whose topics they are, and on which brokers (by label) they may live
+Topic      an entry of the topic directory
+IdcPolicy  how many replicas in which data centre
+Exclusion  no new replicas on this broker: who says so, why, until when
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from guardian.errors import InvalidInput
+from guardian.model.topology import require_broker_id, require_label
+
+TOPIC_ID_BYTES = 16
+_RESERVED_TOPIC_IDS = (bytes(TOPIC_ID_BYTES), (1).to_bytes(TOPIC_ID_BYTES, "big"))  # org.apache.kafka.common.Uuid
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
+_HOST = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9.:_\]-]{0,252}")
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_MAX_LABELS = 100
+_MAX_IDCS = 50
+_MAX_REPLICAS = 100  # in one data centre
+_MAX_TEXT_CHARS = 1000
+_MAX_U64 = (1 << 64) - 1
+_MAX_TIME_MS = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """`cluster` is empty while it is free, and `broker_id` is 0 then."""
+
+    host: str
+    idc: str = ""
+    rack: str = ""
+    disk_bytes: int = 0
+    disks: int = 0
+    nic_bytes_per_s: int = 0
+    cores: int = 0
+    cluster: str = ""
+    broker_id: int = 0
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not _HOST.fullmatch(self.host):
+            raise InvalidInput(f"host is {self.host!r}: use a host name or address of up to 253 characters")
+        _require_text("idc", self.idc)
+        _require_text("rack", self.rack)
+        for field, value, most in (
+            ("disk_bytes", self.disk_bytes, _MAX_U64),
+            ("disks", self.disks, 10_000),
+            ("nic_bytes_per_s", self.nic_bytes_per_s, _MAX_U64),
+            ("cores", self.cores, 100_000),
+        ):
+            _require_number(f"{field} of machine {self.host}", value, most)
+        require_broker_id(self.broker_id)
+        if self.broker_id and not self.cluster:
+            raise InvalidInput(
+                f"broker_id of machine {self.host} is {self.broker_id} but cluster is empty: name the cluster it is in"
+            )
+        require_label(self.label)
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """`labels` are those of the brokers that the tenant's topics may use, sorted; none: any."""
+
+    name: str
+    owner: str = ""
+    labels: tuple[str, ...] = ()
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        _require_name("name of the tenant", self.name)
+        _require_text("owner", self.owner)
+        _require_text("description", self.description)
+        if len(self.labels) > _MAX_LABELS:
+            raise InvalidInput(f"labels of tenant {self.name} has {len(self.labels)}: use up to {_MAX_LABELS}")
+        if len(set(self.labels)) != len(self.labels):
+            raise InvalidInput(f"labels of tenant {self.name} names one twice: {list(self.labels)}")
+        for label in self.labels:
+            if not label:
+                raise InvalidInput(f"labels of tenant {self.name} has an empty one: leave it out")
+            require_label(label)
+        object.__setattr__(self, "labels", tuple(sorted(self.labels)))
+
+    def may_use(self, label: str) -> bool:
+        return not label or not self.labels or label in self.labels
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """An entry of the topic directory. `topic_id` is Kafka's, 16 bytes, or empty: not known yet."""
+
+    cluster: str
+    name: str
+    topic_id: bytes = b""
+    owner: str = ""
+    tenant: str = ""
+    label: str = ""
+    idc_policy: str = ""
+    expected_bytes_in_per_s: int = 0
+    expected_bytes_out_per_s: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.cluster:
+            raise InvalidInput(f"cluster of topic {self.name!r} is empty: name the cluster that it is in")
+        if not _TOPIC_NAME.fullmatch(self.name) or self.name in (".", ".."):
+            raise InvalidInput(f"name of the topic is {self.name!r}: use 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
+        if self.topic_id and (len(self.topic_id) != TOPIC_ID_BYTES or self.topic_id in _RESERVED_TOPIC_IDS):
+            raise InvalidInput(
+                f"topic_id of topic {self.name} is {self.topic_id.hex()}: "
+                f"use the {TOPIC_ID_BYTES} bytes of Kafka's topic id, none of its reserved ones, or nothing"
+            )
+        _require_text("owner", self.owner)
+        require_label(self.label)
+        _require_number(f"expected_bytes_in_per_s of topic {self.name}", self.expected_bytes_in_per_s, _MAX_U64)
+        _require_number(f"expected_bytes_out_per_s of topic {self.name}", self.expected_bytes_out_per_s, _MAX_U64)
+
+
+@dataclass(frozen=True, slots=True)
+class IdcPolicy:
+    """Where the replicas of a partition live: `replicas` is (data centre, how many), sorted."""
+
+    name: str
+    replicas: tuple[tuple[str, int], ...]
+    preferred_leader_idc: str = ""
+
+    def __post_init__(self) -> None:
+        _require_name("name of the IDC policy", self.name)
+        if not 1 <= len(self.replicas) <= _MAX_IDCS:
+            raise InvalidInput(
+                f"replicas of IDC policy {self.name} names {len(self.replicas)} data centres: use 1 to {_MAX_IDCS}"
+            )
+        idcs = [idc for idc, _ in self.replicas]
+        if len(set(idcs)) != len(idcs):
+            raise InvalidInput(f"replicas of IDC policy {self.name} names a data centre twice: {idcs}")
+        for idc, count in self.replicas:
+            _require_text("data centre", idc)
+            if not idc or not 1 <= count <= _MAX_REPLICAS:
+                raise InvalidInput(
+                    f"replicas of IDC policy {self.name} has {count} in {idc!r}: "
+                    f"give a data centre and 1 to {_MAX_REPLICAS}"
+                )
+        if self.preferred_leader_idc and self.preferred_leader_idc not in idcs:
+            raise InvalidInput(
+                f"preferred_leader_idc of IDC policy {self.name} is {self.preferred_leader_idc!r}: "
+                f"use one that has replicas, {', '.join(sorted(idcs))}"
+            )
+        object.__setattr__(self, "replicas", tuple(sorted(self.replicas)))
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """No new replicas on this broker. `until_ms` is since the epoch; 0: until it is lifted."""
+
+    cluster: str
+    broker_id: int
+    who: str
+    why: str
+    until_ms: int = 0
+
+    def __post_init__(self) -> None:
+        require_broker_id(self.broker_id)
+        named = f"the exclusion of broker {self.broker_id}"
+        if not self.cluster:
+            raise InvalidInput(f"cluster of {named} is empty: name the cluster that it is in")
+        if not self.who.strip():
+            raise InvalidInput(f"who of {named} is empty: name the person or service that answers for it")
+        if not self.why.strip():
+            raise InvalidInput(f"why of {named} is empty: give the reason, for whoever wants to lift it")
+        _require_text("who", self.who)
+        _require_text("why", self.why)
+        _require_number(f"until_ms of {named}", self.until_ms, _MAX_TIME_MS)
+
+
+Entry = Machine | Tenant | Topic | IdcPolicy | Exclusion
+
+
+def name_of(entry: Entry) -> str:
+    """The entry as people name it, such as "topic live/orders"."""
+    match entry:
+        case Machine():
+            return f"machine {entry.host}"
+        case Tenant():
+            return f"tenant {entry.name}"
+        case Topic():
+            return f"topic {entry.cluster}/{entry.name}"
+        case IdcPolicy():
+            return f"IDC policy {entry.name}"
+        case Exclusion():
+            return f"exclusion of broker {entry.broker_id} of cluster {entry.cluster}"
+
+
+def _require_name(field: str, value: str) -> None:
+    if not _NAME.fullmatch(value):
+        raise InvalidInput(
+            f"{field} is {value!r}: use up to 127 of a-z, A-Z, 0-9, '.', '_' and '-', starting with a letter or digit"
+        )
+
+
+def _require_text(field: str, value: str) -> None:
+    if len(value) > _MAX_TEXT_CHARS or not value.isprintable():
+        shown = value if len(value) <= 100 else f"{value[:100]}..."
+        raise InvalidInput(f"{field} is {shown!r}: use up to {_MAX_TEXT_CHARS} printable characters")
+
+
+def _require_number(field: str, value: int, most: int) -> None:
+    if not 0 <= value <= most:
+        raise InvalidInput(f"{field} is {value}: use 0 to {most}")

@@ -1,0 +1,86 @@
+"""What Prometheus is told of a member: its own state at the moment that it is asked, nothing kept beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from guardian.model.ticket import TicketState
+from guardian.server.store import ReplicatedStore
+from raft.protocol import ReplicaStatus
+
+_REFUSED = "refused_"  # of a replica's counters: a frame or a connection that was not taken
+_LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many now, not since the start
+
+
+class MemberMetrics:
+    """A collector of prometheus_client."""
+
+    def __init__(self, store: ReplicatedStore, collects: Callable[[], list[str]]) -> None:
+        self._store = store
+        self._collects = collects
+
+    def collect(self) -> Iterable[Metric]:
+        yield from raft_metrics(self._store.status())
+        yield _gauge("guardian_collected_brokers", "Brokers in this member's share.", len(self._collects()))
+        views = self._store.read_local()
+        yield _gauge("guardian_sessions", "Client sessions that are open.", views.sessions())
+        tickets = GaugeMetricFamily("guardian_tickets", "Tickets by state.", labels=["state"])
+        states = [ticket.state for ticket in views.tickets()]
+        for state in TicketState:
+            tickets.add_metric([state.name], states.count(state))
+        yield tickets
+
+
+def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
+    """Everything in a ReplicaStatus. Pure."""
+    yield _gauge("guardian_raft_term", "The Raft term that this member is in.", status.term)
+    yield _gauge("guardian_raft_first_index", "The first log index that is kept here.", status.first_index)
+    yield _gauge("guardian_raft_last_index", "The last log index here.", status.last_index)
+    yield _gauge("guardian_raft_commit_index", "The last log index known to be on a majority.", status.commit_index)
+    yield _gauge("guardian_raft_applied_index", "The last log index applied here.", status.applied_index)
+    yield _gauge("guardian_raft_is_leader", "1 on the Raft leader.", float(status.leader == status.name))
+    yield _gauge("guardian_raft_has_leader", "1 while this member knows a leader.", float(status.leader is not None))
+    yield _gauge("guardian_raft_live_members", "Members connected, this one included.", len(status.live_members))
+    if status.staleness_s is not None:
+        yield _gauge("guardian_raft_staleness_seconds", "How old this member's state may be.", status.staleness_s)
+    yield _gauge("guardian_disk_free_bytes", "Free where the data is.", status.disk_free_bytes)
+    yield _gauge("guardian_disk_reserve_bytes", "With less free, changes are refused.", status.disk_reserve_bytes)
+    yield _gauge("guardian_raft_refuses_writes", "1 while changes are refused.", float(status.is_refusing_writes))
+    yield from _members(status)
+    yield from _counters(status)
+
+
+def _members(status: ReplicaStatus) -> Iterable[Metric]:
+    connected = GaugeMetricFamily("guardian_raft_member_connected", "1: reached from here.", labels=["member"])
+    voter = GaugeMetricFamily("guardian_raft_member_voter", "1: a voter, 0: a learner.", labels=["member"])
+    lag = GaugeMetricFamily(
+        "guardian_raft_member_lag", "Log entries behind the leader, as it knows.", labels=["member"]
+    )
+    for member in status.members:
+        connected.add_metric([member.name], float(member.is_connected or member.name == status.name))
+        voter.add_metric([member.name], float(member.role.value == "voter"))
+        if member.match_index is not None:
+            lag.add_metric([member.name], max(0, status.last_index - member.match_index))
+    yield connected
+    yield voter
+    yield lag
+
+
+def _counters(status: ReplicaStatus) -> Iterable[Metric]:
+    refused = CounterMetricFamily("guardian_raft_refused", "Frames and connections refused.", labels=["reason"])
+    events = CounterMetricFamily("guardian_raft_events", "What happened since the start.", labels=["event"])
+    for name, count in sorted(status.counters.items()):
+        if name in _LEVELS:
+            yield _gauge(f"guardian_raft_{name}", f"{name.replace('_', ' ').capitalize()} now.", count)
+        elif name.startswith(_REFUSED):
+            refused.add_metric([name.removeprefix(_REFUSED)], count)
+        else:
+            events.add_metric([name], count)
+    yield refused
+    yield events
+
+
+def _gauge(name: str, documentation: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, documentation, value=value)

@@ -1,0 +1,185 @@
+"""The Raft service: people look at the group, change who belongs to it, and take snapshots of what it keeps."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import grpc
+
+from guardian.errors import InvalidInput, Unavailable
+from guardian.model.topology import require_endpoint
+from guardian.server.store import from_raft
+from protos.guardian.v1 import raft_pb2 as pb
+from protos.guardian.v1 import raft_pb2_grpc
+from raft.configuration import Role
+from raft.errors import RaftError
+from raft.protocol import AddLearner, Change, MemberStatus, Promote, Remove, Replica, ReplicaStatus
+from raft.snapshot_archive import pack
+from raft.snapshots import MANIFEST, Manifest
+
+DEFAULT_TIMEOUT_S = 10.0
+MAX_TIMEOUT_S = 60.0
+SCRATCH = "saving"
+_QUEUED_PIECES = 4
+_WAIT_S = 0.2
+
+
+class RaftServicer(raft_pb2_grpc.RaftServicer):
+    """`client_address` is where clients reach this member; snapshots are made in the folder `data`, on the file system
+    of the store, and removed again."""
+
+    def __init__(self, replica: Replica, client_address: str, data: Path) -> None:
+        self._replica = replica
+        self._client_address = client_address
+        self._scratch = data / SCRATCH
+
+    def GetRaftStatus(self, request: pb.GetRaftStatusRequest, context: grpc.ServicerContext) -> pb.RaftStatus:
+        return status_to_proto(self._replica.status(), self._client_address)
+
+    def TransferLeader(
+        self, request: pb.TransferLeaderRequest, context: grpc.ServicerContext
+    ) -> pb.TransferLeaderReply:
+        timeout_s = _time_left(context)
+        try:
+            return pb.TransferLeaderReply(leader=self._replica.transfer_leadership(request.to or None, timeout_s))
+        except RaftError as error:
+            raise from_raft(error, timeout_s) from None
+
+    def ChangeMembership(
+        self, request: pb.ChangeMembershipRequest, context: grpc.ServicerContext
+    ) -> pb.ChangeMembershipReply:
+        timeout_s = _time_left(context)
+        try:
+            self._replica.change_membership(change_from_proto(request), timeout_s)
+        except RaftError as error:
+            raise from_raft(error, timeout_s) from None
+        return pb.ChangeMembershipReply(members=status_to_proto(self._replica.status(), self._client_address).members)
+
+    def SaveSnapshot(
+        self, request: pb.SaveSnapshotRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.SaveSnapshotReply]:
+        try:
+            self._scratch.mkdir(exist_ok=True)
+            scratch = Path(tempfile.mkdtemp(dir=self._scratch))
+        except OSError as error:
+            raise Unavailable(f"a snapshot can't be made in {self._scratch}: {error.strerror}") from None
+        try:
+            directory = scratch / "snapshot"
+            self._replica.save_snapshot(directory)
+            manifest = Manifest.from_bytes((directory / MANIFEST).read_bytes())
+            yield pb.SaveSnapshotReply(index=manifest.index, term=manifest.term)
+            for piece in _packed(directory):
+                yield pb.SaveSnapshotReply(data=piece)
+        except RaftError as error:
+            raise from_raft(error, DEFAULT_TIMEOUT_S) from None
+        except OSError as error:
+            raise Unavailable(f"a snapshot can't be made in {self._scratch}: {error.strerror}") from None
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def status_to_proto(status: ReplicaStatus, client_address: str) -> pb.RaftStatus:
+    """`client_address` is this member's own, which others tell it of and it tells itself of not."""
+    members = [_member_to_proto(member, status, client_address) for member in status.members]
+    leader_endpoint = next((member.endpoint for member in members if member.name == status.leader), "")
+    return pb.RaftStatus(
+        name=status.name,
+        group_id=status.group_id,
+        state=status.state,
+        leader=status.leader or "",
+        leader_endpoint=leader_endpoint,
+        term=status.term,
+        first_index=status.first_index,
+        last_index=status.last_index,
+        commit_index=status.commit_index,
+        applied_index=status.applied_index,
+        staleness_ms=-1 if status.staleness_s is None else int(status.staleness_s * 1000),
+        members=members,
+        disk_free_bytes=status.disk_free_bytes,
+        disk_reserve_bytes=status.disk_reserve_bytes,
+        is_refusing_writes=status.is_refusing_writes,
+        counters=status.counters,
+    )
+
+
+def change_from_proto(request: pb.ChangeMembershipRequest) -> Change:
+    """Raises InvalidInput when it is no change, or a name or address could be nobody's."""
+    match request.WhichOneof("change"):
+        case "add":
+            require_endpoint("raft", request.add.raft)
+            return AddLearner(_named(request.add.name), request.add.raft)
+        case "promote":
+            return Promote(_named(request.promote))
+        case "remove":
+            return Remove(_named(request.remove))
+        case _:
+            raise InvalidInput("change is empty: add, promote or remove a member")
+
+
+def _named(name: str) -> str:
+    if not name:
+        raise InvalidInput("name is empty: give the member's name")
+    return name
+
+
+def _member_to_proto(member: MemberStatus, status: ReplicaStatus, client_address: str) -> pb.RaftMember:
+    is_self = member.name == status.name
+    return pb.RaftMember(
+        name=member.name,
+        raft=member.address,
+        endpoint=client_address if is_self else member.client_address,
+        is_voter=member.role is Role.VOTER,
+        is_connected=is_self or member.is_connected,
+        match_index=member.match_index or 0,
+    )
+
+
+def _time_left(context: grpc.ServicerContext) -> float:
+    left = context.time_remaining()
+    return min(left, MAX_TIMEOUT_S) if left is not None else DEFAULT_TIMEOUT_S
+
+
+class _Hung(Exception):
+    """Nobody takes the pieces any longer."""
+
+
+def _packed(directory: Path) -> Iterator[bytes]:
+    """The archive, piece by piece, made no faster than it is taken. Raises DamagedSnapshot and OSError."""
+    pieces: queue.Queue[bytes | None] = queue.Queue(_QUEUED_PIECES)
+    is_over = threading.Event()
+    failures: list[Exception] = []
+
+    def hand_over(piece: bytes | None) -> None:
+        while True:
+            try:
+                pieces.put(piece, timeout=_WAIT_S)
+            except queue.Full:
+                if is_over.is_set():
+                    raise _Hung from None
+            else:
+                return
+
+    def make() -> None:
+        with suppress(_Hung):
+            try:
+                pack(directory, hand_over)
+            except (RaftError, OSError) as error:
+                failures.append(error)
+            hand_over(None)
+
+    thread = threading.Thread(target=make, name="snapshot-pack")
+    thread.start()
+    try:
+        while (piece := pieces.get()) is not None:
+            yield piece
+        if failures:
+            raise failures[0]
+    finally:
+        is_over.set()
+        thread.join()

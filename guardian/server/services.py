@@ -1,0 +1,87 @@
+"""What a member serves over gRPC: every service, made of the member's parts, on the server's event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from guardian.core.ticketing import ApprovalPolicy
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.topology import Cluster
+from guardian.server.admins import connect_by_name
+from guardian.server.async_store import AsyncStore
+from guardian.server.changes import Changes
+from guardian.server.federation import FederationServicer
+from guardian.server.raft import RaftServicer
+from guardian.server.sessions import SessionsServicer
+from guardian.server.store import ReplicatedStore
+from guardian.server.tickets import TicketsServicer
+from guardian.tiering.servicer import TieringServicer, add_tiering
+from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import (
+    federation_pb2,
+    federation_pb2_grpc,
+    raft_pb2,
+    raft_pb2_grpc,
+    sessions_pb2,
+    sessions_pb2_grpc,
+    tickets_pb2,
+    tickets_pb2_grpc,
+    tiering_pb2,
+)
+from raft.protocol import Replica
+
+NAMES = tuple(
+    file.services_by_name[name].full_name
+    for file, name in (
+        (federation_pb2.DESCRIPTOR, "Federation"),
+        (tickets_pb2.DESCRIPTOR, "Tickets"),
+        (tiering_pb2.DESCRIPTOR, "Tiering"),
+        (sessions_pb2.DESCRIPTOR, "Sessions"),
+        (raft_pb2.DESCRIPTOR, "Raft"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the services are made of. `connect` opens an admin connection, which its caller closes; `collects` tells the
+    brokers that this member collects from; `client_address` is where clients reach it; `data` is its folder."""
+
+    replica: Replica
+    state_machine: MetastoreStateMachine
+    store: ReplicatedStore
+    connect: Callable[[Cluster], KafkaAdmin]
+    collects: Callable[[], list[str]]
+    policy: ApprovalPolicy
+    now_ms: Callable[[], int]
+    lake_url: str
+    client_address: str
+    data: Path
+    session_idle_s: float
+
+
+def register(parts: Parts, server: grpc.aio.Server) -> None:
+    """Adds every service. Runs on the server's event loop."""
+    store = parts.store
+    async_store = AsyncStore(parts.replica, parts.state_machine)
+    changes = Changes(parts.state_machine)
+    add_tiering(TieringServicer(async_store, changes, parts.now_ms), server)
+    admin_for = connect_by_name(lambda name: store.read_local().cluster(name), parts.connect)
+    tickets = TicketsServicer(store, async_store, changes, admin_for, parts.policy, parts.now_ms)
+    tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
+    federation = FederationServicer(store, parts.connect, parts.collects, parts.lake_url)
+    federation_pb2_grpc.add_FederationServicer_to_server(federation, server)
+    sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
+    raft = RaftServicer(parts.replica, parts.client_address, parts.data)
+    raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
+    healthy = health.HealthServicer()
+    for service in ("", *NAMES):
+        healthy.set(service, health_pb2.HealthCheckResponse.SERVING)
+    health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
+    reflection.enable_server_reflection((*NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)

@@ -1,0 +1,154 @@
+"""Who changed what. One record for each command that changes something on somebody's behalf, also when it is refused.
+
+Not audited: what brokers write (events, claims, ids), what keeps Guardian going (sessions, sweeps, trims, the progress
+of an execution, parts of a plan), and what changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from guardian.model.ticket import TicketState
+from metastore import keys
+from metastore.records import Delete, Put, Record
+from metastore.store import ReadView
+from metastore.tables.proposal import Proposal
+from protos.guardian.v1 import federation_pb2, records_pb2
+
+GUARDIAN = "guardian"
+MAX_TRIMMED = 10_000
+MAX_SCANNED = 10_000  # records that a page may look at to find those of one actor
+_MAX_TEXT_CHARS = 500
+_MAX_NAMED = 5
+
+_Description = tuple[str, str, str]  # subject, detail, and who asked where the proposal does not say
+
+
+def _cluster_put(command: records_pb2.PutCluster) -> _Description:
+    return f"cluster {command.cluster.name}", f"{len(command.cluster.brokers)} brokers", ""
+
+
+def _cluster_dropped(command: records_pb2.DropCluster) -> _Description:
+    return f"cluster {command.name}", "", ""
+
+
+def _ticket_added(command: records_pb2.AddTicket) -> _Description:
+    ticket = command.ticket
+    return f"ticket {ticket.id}", f"{ticket.kind} of cluster {ticket.cluster}, plan {ticket.plan_hash}", ticket.author
+
+
+def _ticket_advanced(command: records_pb2.AdvanceTicket) -> _Description | None:
+    if not command.HasField("transition"):
+        return None
+    known = TicketState._value2member_map_.get(command.transition.state)
+    state = known.name if isinstance(known, TicketState) else str(command.transition.state)
+    reason = f": {command.transition.reason}" if command.transition.reason else ""
+    return f"ticket {command.ticket_id}", f"{state}{reason}", command.transition.actor
+
+
+def _federation_changed(command: federation_pb2.ChangeFederationRequest) -> _Description | None:
+    if command.dry_run:
+        return None
+    return _listed(_change_name(change) for change in command.changes), f"{len(command.changes)} changes", ""
+
+
+def _partitions_deleted(command: Any) -> _Description:
+    names = (f"{part.cluster_id}/{part.topic_id.hex()}-{part.partition}" for part in command.partitions)
+    return _listed(names), f"{len(command.partitions)} partitions", ""
+
+
+_DESCRIBE: dict[str, Callable[[Any], _Description | None]] = {
+    "put_cluster": _cluster_put,
+    "drop_cluster": _cluster_dropped,
+    "add_ticket": _ticket_added,
+    "advance_ticket": _ticket_advanced,
+    "change_federation": _federation_changed,
+    "delete_partitions": _partitions_deleted,
+}
+
+
+def record(kind: str, command: Any, proposal: Proposal, error: str) -> Put | None:
+    """The record of a command that changed something, or was refused with `error`; None when it is not audited."""
+    describe = _DESCRIBE.get(kind)
+    description = describe(command) if describe is not None else None
+    if description is None:
+        return None
+    subject, detail, author = description
+    at_ms = max(0, proposal.at_ms)
+    message = federation_pb2.AuditRecord(
+        at_ms=at_ms,
+        index=proposal.index,
+        actor=_shortened(proposal.actor or author or GUARDIAN),
+        action=kind,
+        subject=_shortened(subject),
+        detail=_shortened(detail),
+        error=_shortened(error),
+    )
+    return Put(keys.audit(at_ms, proposal.index), message.SerializeToString(deterministic=True))
+
+
+def handle_trim(
+    command: records_pb2.TrimAudit, view: ReadView, _proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Forgets at most `max_records` (0: MAX_TRIMMED) from before a time; `swept` is how many went."""
+    limit = min(command.max_records or MAX_TRIMMED, MAX_TRIMMED)
+    found = view.scan(keys.Table.AUDIT.prefix, keys.audit_before(max(0, command.before_ms)), limit)
+    return [Delete(key) for key, _ in found], records_pb2.CommandReply(swept=len(found))
+
+
+def page(
+    view: ReadView, from_ms: int, until_ms: int, actor: str, after: bytes, limit: int
+) -> tuple[list[federation_pb2.AuditRecord], bytes]:
+    """At most `limit` records of a time (`until_ms` 0: no end) and, unless it is empty, of one actor; newest first.
+
+    `after` is the key that the former page ended with; the second result is this page's, b"" when that was all. A page
+    for one actor may be short, or empty, and not the last: it looks at MAX_SCANNED records at most.
+    """
+    start = max(after + b"\x00" if after else b"", keys.audit_before(until_ms) if until_ms else b"")
+    scanned = MAX_SCANNED if actor else limit
+    rows = view.scan(keys.Table.AUDIT.prefix, start, scanned)
+    found: list[federation_pb2.AuditRecord] = []
+    for key, value in rows:
+        if keys.decode_audit(key)[0] < from_ms:
+            return found, b""
+        message = federation_pb2.AuditRecord.FromString(value)
+        if not actor or message.actor == actor:
+            found.append(message)
+            if len(found) == limit:
+                return found, key
+    return found, rows[-1][0] if len(rows) == scanned else b""
+
+
+def _change_name(change: federation_pb2.FederationChange) -> str:
+    which = change.WhichOneof("change")
+    if which is None:
+        return "nothing"
+    kind = change.put.WhichOneof("entry") if which == "put" else change.drop.WhichOneof("key")
+    if kind is None:
+        return f"{which} nothing"
+    named = getattr(change.put if which == "put" else change.drop, kind)
+    return f"{which} {kind} {_name(named)}"
+
+
+def _name(named: Any) -> str:
+    """The words that people name an entry, or an entry's key, by."""
+    if isinstance(named, str):
+        return named
+    if isinstance(named, federation_pb2.Machine):
+        return named.host
+    if isinstance(named, federation_pb2.Topic | federation_pb2.TopicKey):
+        return f"{named.cluster}/{named.name}"
+    if isinstance(named, federation_pb2.Exclusion | federation_pb2.ExclusionKey):
+        return f"{named.cluster}/{named.broker_id}"
+    return str(named.name)
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    rest = len(every) - _MAX_NAMED
+    return ", ".join(every[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT_CHARS else f"{text[: _MAX_TEXT_CHARS - 3]}..."

@@ -1,0 +1,181 @@
+"""Who may append to a partition: the writer with its highest fencing token.
+
+A writer claims the partitions that it leads and gets a token for each; with a lower one than the highest, events are
+refused. Tokens only go up, whoever claims and in whichever mode, and 0 means: never claimed.
+
+    claim order   each claim gets the next number, the last claimer wins
+    verified      the proposer found out from other brokers which leader epoch the claimant has. A higher epoch than the
+                  highest wins, a lower one is refused. The token is epoch + 1 (Kafka's epochs begin at 0), or the next
+                  number where claims in claim order have been made before.
+
+The same epoch again:
+- from the same broker: the same token, also for another writer instance. Mostly it is a repetition whose answer was
+  lost. If it is a restarted broker: Kafka's controller lets one process at a time have a broker id, so the earlier
+  instance is gone; refusing would keep the new one out until the next election, and a new token would let a late
+  repetition of the earlier instance's claim fence the living one.
+- from another broker: refused. Kafka elects one leader for an epoch, so one of the two findings was wrong, and the
+  earlier one is what other events already relied on.
+
+Once verified, a partition can't be claimed in claim order: there anybody could fence its leader.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from guardian.errors import InvalidInput
+from metastore import keys
+from metastore import segment_keys as sk
+from metastore.keys import PartitionId
+from metastore.records import Record
+from metastore.store import ReadView
+from metastore.tables.partition_heads import Getter, Head, partition_from_proto, stored_head, topic_fault
+from metastore.tables.proposal import Proposal
+from protos.guardian.v1 import records_pb2, tiering_pb2
+
+MAX_WRITER_CHARS = 200
+MAX_CLAIMS = 10_000  # partitions in one command
+_CLAIM_ORDER = -1  # the stored epoch of a claim that was not verified
+_CLAIM = struct.Struct(">qi")
+
+
+class StoredClaim(NamedTuple):
+    """The last claim of a partition. `leader_epoch` is None when it was made in claim order."""
+
+    leader_epoch: int | None
+    broker_id: int
+    writer: str
+
+
+def claim(
+    command: records_pb2.ClaimPartitions, view: ReadView, _proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Gives a token for each partition, or says why not."""
+    request = command.request
+    epochs = _epochs(command)
+    changes = _Changes(view)
+    claims = [
+        _claim(partition, request.broker_id, request.writer, epoch, changes)
+        for partition, epoch in zip(request.partitions, epochs, strict=True)
+    ]
+    reply = records_pb2.CommandReply(claims=tiering_pb2.ClaimPartitionsReply(claims=claims))
+    return changes.records(), reply
+
+
+def require_claimable(request: tiering_pb2.ClaimPartitionsRequest) -> None:
+    """Raises InvalidInput when the request as a whole is malformed or over the limits."""
+    if not request.partitions:
+        raise InvalidInput("partitions is empty: claim at least one")
+    if len(request.partitions) > MAX_CLAIMS:
+        raise InvalidInput(f"{len(request.partitions)} partitions are claimed: claim at most {MAX_CLAIMS} at a time")
+    if len(request.writer) > MAX_WRITER_CHARS:
+        raise InvalidInput(f"writer has {len(request.writer)} characters: use up to {MAX_WRITER_CHARS}")
+    if request.mode not in (tiering_pb2.CLAIM_ORDER, tiering_pb2.VERIFIED):
+        raise InvalidInput(f"mode is {request.mode}: use CLAIM_ORDER or VERIFIED")
+
+
+def stored_claim(view: Getter, partition: PartitionId) -> StoredClaim | None:
+    """The partition's last claim; None when it was never claimed."""
+    value = view.get(sk.CLAIM + sk.partition(partition))
+    return _decode(value) if value is not None else None
+
+
+class _Changes:
+    """The view with this command's changes on top, since it may name a partition or topic twice."""
+
+    def __init__(self, view: Getter) -> None:
+        self._view = view
+        self._written: dict[bytes, bytes] = {}
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._written.get(key) or self._view.get(key)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self._written[key] = value
+
+    def records(self) -> list[Record]:
+        return [*self._written.items()]
+
+
+def _epochs(command: records_pb2.ClaimPartitions) -> list[int | None]:
+    """For each partition its leader's epoch, None in claim order."""
+    request, epochs = command.request, command.leader_epochs
+    require_claimable(request)
+    if request.mode == tiering_pb2.CLAIM_ORDER:
+        return [None] * len(request.partitions)
+    if len(epochs) != len(request.partitions):
+        raise InvalidInput(
+            f"there are {len(epochs)} leader epochs for {len(request.partitions)} partitions: give one for each"
+        )
+    return list(epochs)
+
+
+def _claim(
+    name: tiering_pb2.TopicIdPartition, broker_id: int, writer: str, epoch: int | None, changes: _Changes
+) -> tiering_pb2.Claim:
+    result = tiering_pb2.Claim(partition=name)
+    try:
+        partition = partition_from_proto(name)
+    except InvalidInput as error:
+        result.error, result.error_kind = str(error), tiering_pb2.APPEND_INVALID
+        return result
+    encoded = sk.partition(partition)
+    head = stored_head(changes, encoded)
+    value = changes.get(sk.CLAIM + encoded)
+    last = _decode(value) if value is not None else None
+    fault = _partition_fault(changes, partition, head) or _epoch_fault(last, broker_id, epoch)
+    if fault is not None:
+        result.error_kind, result.error = fault
+        return result
+    head = head or Head()
+    if epoch is not None and last is not None and last.leader_epoch == epoch:
+        result.fencing_token = head.fencing_token
+        return result
+    token = head.fencing_token + 1 if epoch is None else max(head.fencing_token, epoch) + 1
+    changes.put(sk.HEAD + encoded, head._replace(fencing_token=token).to_bytes())
+    changes.put(sk.CLAIM + encoded, _encode(epoch, broker_id, writer))
+    changes.put(keys.topic_owner(partition.topic_id), partition.cluster_id.encode())
+    result.fencing_token = token
+    return result
+
+
+_Fault = tuple[tiering_pb2.AppendErrorKind, str]
+
+
+def _partition_fault(view: Getter, partition: PartitionId, head: Head | None) -> _Fault | None:
+    if head is not None:
+        return (tiering_pb2.PARTITION_DELETED, "the partition is deleted") if head.is_deleted else None
+    fault = topic_fault(view.get(keys.topic_owner(partition.topic_id)), partition)
+    return (tiering_pb2.BELONGS_ELSEWHERE, fault) if fault else None
+
+
+def _epoch_fault(last: StoredClaim | None, broker_id: int, epoch: int | None) -> _Fault | None:
+    highest = last.leader_epoch if last is not None else None
+    if epoch is None:
+        if highest is None:
+            return None
+        return tiering_pb2.FENCED_LEADER_EPOCH, (
+            f"the partition was claimed in verified mode with leader epoch {highest}: claim it in that mode"
+        )
+    if epoch < 0:
+        return tiering_pb2.NOT_VERIFIED, (
+            f"other brokers do not say that broker {broker_id} leads the partition: retry when they have heard of it"
+        )
+    if last is None or highest is None or epoch > highest:
+        return None
+    if epoch < highest or broker_id != last.broker_id:
+        return tiering_pb2.FENCED_LEADER_EPOCH, (
+            f"leader epoch {epoch} of broker {broker_id} does not come after epoch {highest}, "
+            f"with which broker {last.broker_id} has claimed the partition"
+        )
+    return None
+
+
+def _encode(epoch: int | None, broker_id: int, writer: str) -> bytes:
+    return _CLAIM.pack(_CLAIM_ORDER if epoch is None else epoch, broker_id) + writer.encode()
+
+
+def _decode(value: bytes) -> StoredClaim:
+    epoch, broker_id = _CLAIM.unpack_from(value)
+    return StoredClaim(None if epoch == _CLAIM_ORDER else epoch, broker_id, value[_CLAIM.size :].decode())

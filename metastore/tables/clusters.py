@@ -1,0 +1,59 @@
+"""Clusters: name -> entry. A name stands for one Kafka cluster, and a Kafka cluster has one name."""
+
+from __future__ import annotations
+
+from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.model.ticket import TicketState
+from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from metastore import keys
+from metastore.records import Delete, Put, Record
+from metastore.store import ReadView
+from metastore.tables.overlay import first_referrer
+from metastore.tables.proposal import Proposal
+from protos.guardian.v1 import federation_pb2, records_pb2, tickets_pb2
+
+
+def handle_put(
+    command: records_pb2.PutCluster, view: ReadView, _proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Registers a cluster, or replaces the entry of the same cluster."""
+    cluster = cluster_from_proto(command.cluster)
+    if not cluster.cluster_id:
+        raise InvalidInput(f"cluster_id of cluster {cluster.name} is empty: fill in Kafka's cluster.id")
+    for other in stored_clusters(view):
+        if (other.name == cluster.name) != (other.cluster_id == cluster.cluster_id):
+            raise Conflict(
+                f"cluster {other.name} is registered with cluster_id {other.cluster_id}, which does not fit "
+                f"{cluster.name} with {cluster.cluster_id}: remove {other.name} first"
+            )
+    value = cluster_to_proto(cluster).SerializeToString(deterministic=True)
+    return [Put(keys.cluster(cluster.name), value)], records_pb2.CommandReply()
+
+
+def handle_drop(
+    command: records_pb2.DropCluster, view: ReadView, _proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Forgets a cluster on which no ticket is open, and which no entry of the federation names."""
+    require_cluster(view, command.name)
+    referrer = first_referrer(view, keys.cluster(command.name))
+    if referrer is not None:
+        raise Conflict(f"cluster {command.name} is named by {referrer}: drop that first")
+    for _, value in view.scan(keys.Table.TICKET.prefix):
+        ticket = tickets_pb2.Ticket.FromString(value)
+        if ticket.cluster == command.name and not TicketState(ticket.state).is_over:
+            raise Conflict(
+                f"cluster {command.name} has ticket {ticket.id}, which is {TicketState(ticket.state).name}: "
+                f"cancel it or wait until it is over"
+            )
+    return [Delete(keys.cluster(command.name))], records_pb2.CommandReply()
+
+
+def stored_clusters(view: ReadView) -> list[federation_pb2.Cluster]:
+    """Every cluster, by name."""
+    return [federation_pb2.Cluster.FromString(value) for _, value in view.scan(keys.Table.CLUSTER.prefix)]
+
+
+def require_cluster(view: ReadView, name: str) -> None:
+    """Raises NotFound unless the cluster is registered."""
+    if view.get(keys.cluster(name)) is None:
+        raise NotFound(f"cluster {name!r} is not registered: `guardian cluster list` shows those that are")

@@ -1,0 +1,15 @@
+"""What a handler knows of a command besides its content. All of it is part of the log: alike on every member."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """`index` is the command's index in the log, `at_ms` the proposer's clock (it may go back), `actor` who asked;
+    empty: Guardian itself."""
+
+    index: int
+    at_ms: int
+    actor: str = ""

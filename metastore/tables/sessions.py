@@ -1,0 +1,284 @@
+"""Sessions: what makes a retry exactly-once.
+
+    the session's row     what it was used for last, and how much is kept for it
+    by use                (time of use, session id), to find what was not used for long
+    replies               one for each sequence that the client may still ask for again
+    totals                one row over all sessions, with the latest time at which anything was proposed, to the second
+
+A command is checked before its handler, and its reply is written with its changes:
+
+    sequence below answered_below            refused: its answer was had, and is gone
+    reply kept                               that reply again, and nothing else happens
+    sequence at or above answered_below + window    refused: not yet
+    else                                     carried out, refusals too: what was answered once is answered always
+
+So at most `window` replies are kept for a session. They have a cap in bytes besides; at the cap commands are refused
+as BUSY and not recorded, until the client says what it has had.
+
+A use is stamped with the latest time that any command was proposed at: a leader whose clock is behind makes nobody
+look unused. The by-use row is not moved at each use (that would be two more records a command): it says when the
+session was used at the earliest, and whoever looks for the least recently used moves it up first.
+"""
+
+from __future__ import annotations
+
+import heapq
+import struct
+from typing import NamedTuple
+
+from guardian.errors import InvalidInput, Overloaded, SessionExpired
+from metastore import keys
+from metastore.records import Delete, Put, Record
+from metastore.store import Lookup, ReadView
+from metastore.tables.proposal import Proposal
+from protos.guardian.v1 import records_pb2
+
+MAX_WINDOW = 1024
+MAX_SESSIONS = 100_000
+MAX_OWNER_CHARS = 200
+MAX_KEPT_BYTES = 8 << 20  # of a session; one reply may go beyond it
+SMALL_KEPT_BYTES = 64 << 10  # what every session may have, and is not counted in the total
+MAX_TOTAL_KEPT_BYTES = 1 << 30  # of all: beyond it nobody gets more than the small share
+_CLOCK_MS = 1000  # the latest time is stored when it is so much later: not with each command
+MAX_LOOKED_AT = 1000  # sessions in one ExpireSessions
+MAX_REMOVED = 10_000  # records, or so, in one ExpireSessions
+MAX_REMOVED_BYTES = 64 << 20
+_OPENING_LOOKS_AT = 16
+_RETRY_AFTER_MS = 1000
+
+_ROW = struct.Struct(">QQQQQH")
+_ROW_BYTES = _ROW.size
+_TOTALS = struct.Struct(">QQQ")
+_TOTALS_KEY = keys.session_totals()
+
+
+class Session(NamedTuple):
+    """`indexed_at_ms` is where its by-use row stands; `highest` the highest sequence that was carried out."""
+
+    id: int
+    indexed_at_ms: int
+    used_at_ms: int
+    answered_below: int
+    highest: int
+    kept_bytes: int
+    window: int
+    owner: bytes
+
+
+class Totals(NamedTuple):
+    """`kept_bytes` are those beyond each session's small share."""
+
+    latest_ms: int = 0
+    sessions: int = 0
+    kept_bytes: int = 0
+
+
+def handle_open(
+    command: records_pb2.OpenSession, view: ReadView, proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Opens a session; its id is the command's index. At MAX_SESSIONS the least recently used one makes room."""
+    if not 1 <= command.window <= MAX_WINDOW:
+        raise InvalidInput(f"window is {command.window}: use 1 to {MAX_WINDOW}")
+    if len(command.owner) > MAX_OWNER_CHARS:
+        raise InvalidInput(f"owner has {len(command.owner)} characters: use up to {MAX_OWNER_CHARS}")
+    before = stored_totals(view)
+    removal = _Removal(view, before)
+    if before.sessions >= MAX_SESSIONS:
+        removal.run(0, MAX_SESSIONS - 1, _OPENING_LOOKS_AT)
+        if removal.totals.sessions >= MAX_SESSIONS:
+            raise Overloaded(f"{before.sessions} sessions are in use: close some, or retry later", _RETRY_AFTER_MS)
+    latest = max(before.latest_ms, proposal.at_ms)
+    totals = removal.totals._replace(latest_ms=latest, sessions=removal.totals.sessions + 1)
+    session = Session(proposal.index, latest, latest, 1, 0, 0, command.window, command.owner.encode())
+    records = [
+        *removal.records,
+        _put(session),
+        Put(keys.session_by_use(latest, session.id), b""),
+        _put_totals(totals),
+    ]
+    return records, records_pb2.CommandReply(session_id=session.id)
+
+
+def handle_expire(
+    command: records_pb2.ExpireSessions, view: ReadView, _proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Forgets what was last used before `unused_since_ms`, and the least recently used beyond `max_sessions`.
+
+    `swept` is how many sessions went. The work of one command is bounded: the next one goes on.
+    """
+    removal = _Removal(view, stored_totals(view))
+    removal.run(command.unused_since_ms, command.max_sessions or MAX_SESSIONS, MAX_LOOKED_AT)
+    records = removal.records
+    if removal.removed:
+        records = [*records, _put_totals(removal.totals)]
+    return records, records_pb2.CommandReply(swept=removal.removed)
+
+
+def check(view: Lookup, session_id: int, sequence: int, answered_below: int) -> Session | bytes:
+    """The session that the command may be carried out in, or the reply to be repeated.
+
+    Raises SessionExpired, InvalidInput, and Overloaded when too much is kept for the session.
+    """
+    value = view.get(keys.session(session_id))
+    if value is None:
+        raise SessionExpired(
+            f"session {session_id} is not open any more: open a new one, and look up what became of commands "
+            "without an answer"
+        )
+    session = _session(session_id, value)
+    if sequence < 1 or answered_below > sequence:
+        raise InvalidInput(
+            f"sequence is {sequence} with answered_below {answered_below}: count from 1, and send "
+            "nothing below answered_below"
+        )
+    below = max(session.answered_below, answered_below)
+    if sequence < below:
+        raise SessionExpired(
+            f"sequence {sequence} of session {session_id} is below answered_below, {below}: its answer was had, and is "
+            "not kept any longer"
+        )
+    if sequence <= session.highest:
+        kept = view.get(keys.session_reply(session_id, sequence))
+        if kept is not None:
+            return kept
+    if sequence >= below + session.window:
+        raise InvalidInput(
+            f"sequence {sequence} of session {session_id} is beyond its window of {session.window} from {below} on: "
+            "wait for earlier answers and raise answered_below"
+        )
+    return session
+
+
+def require_room(view: Lookup, session: Session, answered_below: int) -> None:
+    """Raises Overloaded when too much is kept already. What the command itself says was had is not counted."""
+    if session.kept_bytes < SMALL_KEPT_BYTES:
+        return
+    kept = session.kept_bytes - sum(size for _, size in _answered(view, session, answered_below))
+    is_crowded = kept >= SMALL_KEPT_BYTES and stored_totals(view).kept_bytes >= MAX_TOTAL_KEPT_BYTES
+    if kept >= MAX_KEPT_BYTES or is_crowded:
+        raise Overloaded(
+            f"{kept} bytes of answers are kept for session {session.id}: take them and raise answered_below",
+            _RETRY_AFTER_MS,
+        )
+
+
+def record(view: Lookup, session: Session, sequence: int, below: int, at_ms: int, reply: bytes) -> list[Record]:
+    """The records that keep a reply, forget those that the client has had, and stamp the use."""
+    totals = stored_totals(view)
+    latest = max(totals.latest_ms, at_ms)
+    records: list[Record] = []
+    kept = session.kept_bytes + len(reply)
+    if below > session.answered_below:
+        for key, size in _answered(view, session, below):
+            records.append((key, None))
+            kept -= size
+    counted = _counted(kept) - _counted(session.kept_bytes)
+    if counted or latest >= totals.latest_ms + _CLOCK_MS:
+        records.append(_put_totals(Totals(latest, totals.sessions, totals.kept_bytes + counted)))
+    row = _ROW.pack(
+        session.indexed_at_ms,
+        max(latest, session.used_at_ms),
+        max(below, session.answered_below),
+        max(session.highest, sequence),
+        kept,
+        session.window,
+    )
+    records.append((keys.session_reply(session.id, sequence), reply))
+    records.append((keys.session(session.id), row + session.owner))
+    return records
+
+
+def stored_session(view: Lookup, session_id: int) -> Session | None:
+    """The session, or None when it is not open."""
+    value = view.get(keys.session(session_id))
+    return _session(session_id, value) if value is not None else None
+
+
+def stored_totals(view: Lookup) -> Totals:
+    value = view.get(_TOTALS_KEY)
+    return Totals._make(_TOTALS.unpack(value)) if value is not None else Totals()
+
+
+class _Removal:
+    """Takes sessions away, the least recently used first. `records` and `totals` grow as it goes."""
+
+    def __init__(self, view: ReadView, totals: Totals) -> None:
+        self._view = view
+        self._removed_bytes = 0
+        self.records: list[Record] = []
+        self.totals = totals
+        self.removed = 0
+
+    def run(self, unused_since_ms: int, max_sessions: int, looks: int) -> None:
+        rows = self._view.scan(keys.Table.SESSION_BY_USE.prefix, limit=looks)
+        queue = [keys.decode_session_by_use(key) for key, _ in rows]  # sorted, and so a heap
+        # What was not read stands behind all that was. It is not passed over: each look takes one row, so a session
+        # that was moved up behind all of them is not reached before the looks are used up.
+        for _ in range(looks):
+            if not queue:
+                return
+            used_at_ms, session_id = queue[0]
+            if used_at_ms >= unused_since_ms and self.totals.sessions <= max_sessions:
+                return
+            session = stored_session(self._view, session_id)
+            if session is None:
+                raise LookupError(f"session {session_id} stands in the by-use table only")
+            if session.used_at_ms > used_at_ms:
+                heapq.heapreplace(queue, (session.used_at_ms, session_id))
+                self._move_up(session)
+            elif not self._remove(session):
+                return
+            else:
+                heapq.heappop(queue)
+
+    def _move_up(self, session: Session) -> None:
+        self.records += [
+            Delete(keys.session_by_use(session.indexed_at_ms, session.id)),
+            Put(keys.session_by_use(session.used_at_ms, session.id), b""),
+            _put(session._replace(indexed_at_ms=session.used_at_ms)),
+        ]
+
+    def _remove(self, session: Session) -> bool:
+        """False when the command has done enough."""
+        if len(self.records) >= MAX_REMOVED or self._removed_bytes >= MAX_REMOVED_BYTES:
+            return False
+        replies = self._view.scan(keys.session_replies(session.id), limit=session.window)
+        self.records += [Delete(key) for key, _ in replies]
+        # Where it stands when it was moved up by this very command, and where it stood before.
+        self.records += [
+            Delete(keys.session_by_use(session.used_at_ms, session.id)),
+            Delete(keys.session(session.id)),
+        ]
+        self._removed_bytes += session.kept_bytes
+        self.removed += 1
+        self.totals = Totals(
+            self.totals.latest_ms, self.totals.sessions - 1, self.totals.kept_bytes - _counted(session.kept_bytes)
+        )
+        return True
+
+
+def _answered(view: Lookup, session: Session, answered_below: int) -> list[tuple[bytes, int]]:
+    """The keys and sizes of the kept replies below; none is at or above the window, so few need be looked at."""
+    found = []
+    for sequence in range(session.answered_below, min(answered_below, session.highest + 1)):
+        key = keys.session_reply(session.id, sequence)
+        reply = view.get(key)
+        if reply is not None:
+            found.append((key, len(reply)))
+    return found
+
+
+def _counted(kept_bytes: int) -> int:
+    return max(0, kept_bytes - SMALL_KEPT_BYTES)
+
+
+def _session(session_id: int, value: bytes) -> Session:
+    return Session._make((session_id, *_ROW.unpack_from(value), value[_ROW_BYTES:]))
+
+
+def _put(session: Session) -> Put:
+    return Put(keys.session(session.id), _ROW.pack(*session[1:7]) + session.owner)
+
+
+def _put_totals(totals: Totals) -> Put:
+    return Put(_TOTALS_KEY, _TOTALS.pack(*totals))

@@ -1,0 +1,120 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class GetRaftStatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RaftStatus(_message.Message):
+    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "counters")
+    class CountersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    LEADER_ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    FIRST_INDEX_FIELD_NUMBER: _ClassVar[int]
+    LAST_INDEX_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_INDEX_FIELD_NUMBER: _ClassVar[int]
+    STALENESS_MS_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    DISK_FREE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DISK_RESERVE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    IS_REFUSING_WRITES_FIELD_NUMBER: _ClassVar[int]
+    COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    group_id: str
+    state: str
+    leader: str
+    leader_endpoint: str
+    term: int
+    first_index: int
+    last_index: int
+    commit_index: int
+    applied_index: int
+    staleness_ms: int
+    members: _containers.RepeatedCompositeFieldContainer[RaftMember]
+    disk_free_bytes: int
+    disk_reserve_bytes: int
+    is_refusing_writes: bool
+    counters: _containers.ScalarMap[str, int]
+    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class RaftMember(_message.Message):
+    __slots__ = ("name", "raft", "endpoint", "is_voter", "is_connected", "match_index")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RAFT_FIELD_NUMBER: _ClassVar[int]
+    ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    IS_VOTER_FIELD_NUMBER: _ClassVar[int]
+    IS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    MATCH_INDEX_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    raft: str
+    endpoint: str
+    is_voter: bool
+    is_connected: bool
+    match_index: int
+    def __init__(self, name: _Optional[str] = ..., raft: _Optional[str] = ..., endpoint: _Optional[str] = ..., is_voter: _Optional[bool] = ..., is_connected: _Optional[bool] = ..., match_index: _Optional[int] = ...) -> None: ...
+
+class TransferLeaderRequest(_message.Message):
+    __slots__ = ("to",)
+    TO_FIELD_NUMBER: _ClassVar[int]
+    to: str
+    def __init__(self, to: _Optional[str] = ...) -> None: ...
+
+class TransferLeaderReply(_message.Message):
+    __slots__ = ("leader",)
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    leader: str
+    def __init__(self, leader: _Optional[str] = ...) -> None: ...
+
+class ChangeMembershipRequest(_message.Message):
+    __slots__ = ("add", "promote", "remove")
+    ADD_FIELD_NUMBER: _ClassVar[int]
+    PROMOTE_FIELD_NUMBER: _ClassVar[int]
+    REMOVE_FIELD_NUMBER: _ClassVar[int]
+    add: AddMember
+    promote: str
+    remove: str
+    def __init__(self, add: _Optional[_Union[AddMember, _Mapping]] = ..., promote: _Optional[str] = ..., remove: _Optional[str] = ...) -> None: ...
+
+class AddMember(_message.Message):
+    __slots__ = ("name", "raft")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RAFT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    raft: str
+    def __init__(self, name: _Optional[str] = ..., raft: _Optional[str] = ...) -> None: ...
+
+class ChangeMembershipReply(_message.Message):
+    __slots__ = ("members",)
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    members: _containers.RepeatedCompositeFieldContainer[RaftMember]
+    def __init__(self, members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ...) -> None: ...
+
+class SaveSnapshotRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class SaveSnapshotReply(_message.Message):
+    __slots__ = ("data", "index", "term")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    index: int
+    term: int
+    def __init__(self, data: _Optional[bytes] = ..., index: _Optional[int] = ..., term: _Optional[int] = ...) -> None: ...

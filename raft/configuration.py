@@ -1,0 +1,107 @@
+"""Who belongs to the group. A configuration is an entry of the log; the newest one in a member's log is in force there,
+committed or not (Ongaro's thesis, section 4.1), so two changes never overlap and any two majorities share a member.
+
+Each change adds, promotes or removes one member, so that the majorities before and after it intersect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from raft.errors import ChangeRefused
+
+
+class Role(Enum):
+    VOTER = "voter"
+    LEARNER = "learner"  # is fed; neither votes nor counts
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`address` is the host:port that other members reach it at."""
+
+    name: str
+    address: str
+    role: Role = Role.VOTER
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Members by name, sorted; `group_id` is the same for all members and all time."""
+
+    group_id: str
+    members: tuple[Member, ...]
+    voters: frozenset[str] = field(init=False, repr=False, compare=False)  # kept: it is asked for all the time
+
+    def __post_init__(self) -> None:
+        voters = frozenset(member.name for member in self.members if member.role is Role.VOTER)
+        object.__setattr__(self, "voters", voters)
+
+    @classmethod
+    def of_voters(cls, group_id: str, addresses: Mapping[str, str]) -> Configuration:
+        return cls(group_id, tuple(Member(name, address) for name, address in sorted(addresses.items())))
+
+    @property
+    def learners(self) -> frozenset[str]:
+        return frozenset(member.name for member in self.members if member.role is Role.LEARNER)
+
+    @property
+    def majority(self) -> int:
+        """How many voters it takes."""
+        return len(self.voters) // 2 + 1
+
+    def member(self, name: str) -> Member | None:
+        return next((member for member in self.members if member.name == name), None)
+
+    def with_learner(self, name: str, address: str) -> Configuration:
+        """Raises ChangeRefused when the name or the address is somebody else's. The same again changes nothing."""
+        for member in self.members:
+            if member.name == name and member.address == address:
+                return self
+            if member.name == name or member.address == address:
+                raise ChangeRefused(
+                    f"member {member.name} at {member.address} is in the group already: remove it before you add "
+                    f"{name} at {address}"
+                )
+        return self._with((*self.members, Member(name, address, Role.LEARNER)))
+
+    def with_promoted(self, name: str) -> Configuration:
+        """Raises ChangeRefused when there is no such member. A voter already: changes nothing."""
+        promoted = self._require(name)
+        return self._with((*self._others(name), Member(name, promoted.address)))
+
+    def without(self, name: str) -> Configuration:
+        """Raises ChangeRefused for the last voter. One that is not there: changes nothing."""
+        if self.voters == {name}:
+            raise ChangeRefused(f"member {name} is the group's last voter: promote another one first")
+        return self._with(self._others(name))
+
+    def to_bytes(self) -> bytes:
+        members = [{"name": m.name, "address": m.address, "role": m.role.value} for m in self.members]
+        return json.dumps({"group_id": self.group_id, "members": members}, sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Configuration:
+        """Raises ValueError when it is none."""
+        try:
+            stored = json.loads(data)
+            members = (Member(str(m["name"]), str(m["address"]), Role(m["role"])) for m in stored["members"])
+            return cls(str(stored["group_id"]), tuple(members))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no configuration: {error}") from error
+
+    def _require(self, name: str) -> Member:
+        member = self.member(name)
+        if member is None:
+            known = ", ".join(member.name for member in self.members)
+            raise ChangeRefused(f"member {name} is not in the group ({known}): add it first")
+        return member
+
+    def _others(self, name: str) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.name != name)
+
+    def _with(self, members: tuple[Member, ...]) -> Configuration:
+        return Configuration(self.group_id, tuple(sorted(members, key=lambda member: member.name)))

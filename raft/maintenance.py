@@ -1,0 +1,70 @@
+"""Keeps the log short: syncs the state machine now and then, on another thread, and cuts what that made superfluous."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from raft.background import Background
+from raft.journal import Journal
+from raft.protocol import StateMachine
+from raft.trimming import KEPT_BYTES, trim_limit
+
+_LOOK_S = 0.5
+_SYNC_S = 60.0  # in any case: a member that crashes then applies a minute's commands again, at most
+_TRIM_SYNC_S = 5.0  # when the log could be cut further: a sync is work for the store
+
+
+class Maintenance:
+    """The tick thread's."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        state_machine: StateMachine,
+        held_index: Callable[[], int | None],
+        wake: Callable[[], None],
+        now: float,
+    ) -> None:
+        """`held_index`: from where on the log must stay for others, None when nobody needs it."""
+        self._journal = journal
+        self._state_machine = state_machine
+        self._held_index = held_index
+        self._background = Background("raft-sync", wake)
+        self._synced_index = 0
+        self._synced_at = self._looked_at = now
+
+    def work(self, now: float) -> None:
+        """Once a tick. Raises what the state machine's `sync` raised."""
+        self._background.poll()
+        if now - self._looked_at < _LOOK_S:
+            return
+        self._looked_at = now
+        limit = self._limit(self._synced_index)
+        if limit is not None:
+            self._journal.trim(limit)
+        if self._must_sync(now - self._synced_at) and not len(self._background):
+            self._synced_at = now
+            self._background.submit(self._state_machine.sync, self._synced)
+
+    def close(self) -> None:
+        self._background.close()
+
+    def _must_sync(self, age_s: float) -> bool:
+        wanted = self._limit(self._state_machine.applied_index)
+        if wanted is not None and wanted > self._synced_index:
+            return age_s >= _TRIM_SYNC_S or self._journal.size_bytes >= 2 * KEPT_BYTES
+        return age_s >= _SYNC_S
+
+    def _limit(self, synced_index: int) -> int | None:
+        journal = self._journal
+        return trim_limit(
+            first_index=journal.first_index,
+            last_index=journal.last_index,
+            size_bytes=journal.size_bytes,
+            synced_index=synced_index,
+            held_index=self._held_index(),
+        )
+
+    def _synced(self, future: Future[int]) -> None:
+        self._synced_index = max(self._synced_index, future.result())

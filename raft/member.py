@@ -1,0 +1,544 @@
+"""One member on its tick thread: messages in, one round of work a tick, promises out after the sync.
+
+    tick:  run for election? ─▶ commit ─▶ apply ─▶ work ─▶ sync ─▶ handle messages, wait for more ─▶ sync ─▶ promises
+    work:  proposals ─▶ the log or the leader, changes of the group, reads, entries to the others
+
+An acknowledgement or a vote leaves only after the journal's sync, and what this member appended as a leader counts
+for the majority only in the next tick, so after its sync too.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from raft import frames
+from raft.campaigning import Campaigning
+from raft.changing import Changing
+from raft.configuration import Configuration
+from raft.disk_space import DiskProbe, can_commit
+from raft.entries import command_entry, command_in
+from raft.feeding import Feeder
+from raft.installing import Installing
+from raft.journal import Journal
+from raft.library import Core, Message, Timing
+from raft.maintenance import Maintenance
+from raft.matching import Mismatch, NewEntries, NothingNew, compare
+from raft.proposals import Proposals, Refusal, low_disk
+from raft.protocol import StateMachine
+from raft.reading import Reading
+from raft.seat import Links, Seat
+from raft.snapshot_sink import SnapshotSink
+from raft.snapshot_source import SnapshotSource
+from raft.waker import Waker
+
+_TICK_S = 0.02  # how long a tick waits for something to happen; messages and callers wake it at once
+_UPKEEP_S = 0.005
+_LOOK_EVERY_S = 0.05  # at what has become too late, and at the disk
+_PAUSE_S = 0.02  # after a leader's refusal
+_LEAVING_S = 10.0  # how long a removed member is told of its removal,
+_LETTING_GO_S = 1.0  # and how long once it has been
+_MAX_UNCOMMITTED = 20_000
+_SNAPSHOTS_OUT, _SNAPSHOTS_IN = "outgoing", "incoming"
+_logger = logging.getLogger(__name__)
+
+
+class Network(Links, Protocol):
+    """The part of raft.transport.Network that a member uses."""
+
+    def set_members(self, members: Mapping[str, str]) -> None: ...
+    def tick(self, now_monotonic: float) -> None: ...
+    def close(self) -> None: ...
+
+
+Connect = Callable[["Member", Any], Network]
+"""Makes the network for a member, given the poller to use."""
+
+
+class Member:
+    """Satisfies raft.library.Hooks. All but `call` is for the tick thread."""
+
+    def __init__(
+        self,
+        name: str,
+        journal: Journal,
+        state_machine: StateMachine,
+        directory: Path,
+        connect: Connect,
+        *,
+        disk_reserve_bytes: int,
+        timing: Timing,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Raises CannotStart when the network can't be had, and OSError."""
+        self._clock = clock
+        now = clock()
+        self.name = name
+        self.journal = journal
+        self.waker = Waker()
+        self.disk = DiskProbe(directory, disk_reserve_bytes)
+        self.core = Core(name, journal, max(1, state_machine.applied_index), self, timing)
+        self.network = connect(self, self.core.poller)
+        self.seat = Seat(name, journal, self.core, self.network, timing, self.waker.wake)
+        self.proposals = Proposals(name)
+        self.campaigning = Campaigning(self.seat, now)
+        self.pins = 0  # while there are any, the log is not cut; guarded by the replica
+        self._state_machine = state_machine
+        self._source = SnapshotSource(directory / _SNAPSHOTS_OUT, state_machine, self.describe, wake=self.waker.wake)
+        sink = SnapshotSink(directory / _SNAPSHOTS_IN, wake=self.waker.wake, reserve_bytes=disk_reserve_bytes)
+        self._installing = Installing(self.seat, directory, sink, state_machine)
+        self.feeder = Feeder(self.seat, self._source)
+        self.reading = Reading(self.seat, self.feeder.awaits)
+        self.changing = Changing(self.seat, self.feeder, self.campaigning)
+        self._maintenance = Maintenance(journal, state_machine, self._held_index, self.waker.wake, now)
+        self._calls: deque[Callable[[], None]] = deque()
+        self._configuration: Configuration | None = None
+        self._leaving: dict[str, tuple[str, float]] = {}  # removed members: address, until when they are fed
+        self._known_leader: str | None = None
+        self._handed: list[tuple[str, Message]] = []  # commands of others, for this leader
+        self._held: list[tuple[str, Message]] = []  # promises that wait for the sync
+        self._acknowledged: tuple[Any, ...] = ()
+        self._acknowledged_at = 0.0
+        self._fed = (0, 0)  # last index and commit index that the others were told
+        self._pause_until = self._upkeep_at = self._looked_at = self._beat_at = 0.0
+        self._has_space = self.disk.has_space(now)
+        self._must_work = False  # the next tick must not wait
+        self._now = now
+        self._handlers: dict[str, Callable[[str, Message], None]] = {
+            frames.APPEND_ENTRIES: self._on_entries,
+            frames.NEXT_NODE_IDX: self._on_acknowledgement,
+            frames.REQUEST_VOTE: lambda sender, message: self.campaigning.request_vote(sender, message, self._now),
+            frames.RESPONSE_VOTE: self.campaigning.response_vote,
+            frames.PRE_VOTE: lambda sender, message: self.campaigning.pre_vote(sender, message, self._now),
+            frames.PRE_VOTE_REPLY: lambda sender, message: self.campaigning.pre_vote_reply(sender, message, self._now),
+            frames.STALE_TERM: self._on_stale_term,
+            frames.TIMEOUT_NOW: self.campaigning.timeout_now,
+            frames.APPLY_COMMAND: lambda sender, message: self._handed.append((sender, message)),
+            frames.APPLY_COMMAND_RESPONSE: self._on_command_reply,
+            frames.READ_ROUND: self._on_read_round,
+            frames.READ_ROUND_REPLY: self.reading.read_round_reply,
+            frames.READ_REQUEST: self.reading.read_request,
+            frames.READ_REPLY: lambda sender, message: self.reading.read_reply(sender, message, self._now),
+            frames.CHANGE_REQUEST: lambda sender, message: self.changing.change_request(sender, message, self._now),
+            frames.CHANGE_REPLY: lambda _, message: self.changing.change_reply(message, self._now),
+            frames.SNAPSHOT_OFFER: self._on_snapshot_offer,
+            frames.SNAPSHOT_PULL: self._on_snapshot_pull,
+            frames.SNAPSHOT_CHUNK: lambda sender, message: self._installing.chunk(sender, message, self._now),
+            frames.SNAPSHOT_INSTALLED: self._on_snapshot_installed,
+            frames.SNAPSHOT_REFUSED: self._on_snapshot_refused,
+        }
+        self.waker.subscribe(self.core.poller)
+        self._follow_configuration()
+
+    # The loop.
+
+    def tick(self, wait_s: float = _TICK_S) -> None:
+        """One round. Raises what the journal or the state machine raised: then the member must stop."""
+        self._now = self._clock()
+        self._follow_configuration()
+        is_running = self.campaigning.tick(self._now)
+        self._must_work = False
+        self.core.tick(campaign=is_running)
+        until = self._now + wait_s
+        while not self._must_work and not self.waker.is_pending:
+            remaining = min(until, self.feeder.tell_at or until) - self._clock()
+            if remaining <= 0:
+                break
+            self.core.wait(remaining)
+        self._keep_promises()
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Has the tick thread run it. Any thread may call."""
+        self._calls.append(function)
+        self.waker.wake()
+
+    def close(self) -> None:
+        """Ends everything; whoever waits is told."""
+        self.proposals.close()
+        self.reading.close()
+        self.changing.close()
+        self._source.close()
+        self._installing.close()
+        self._maintenance.close()
+        self.network.close()
+        self.journal.close()
+        self.waker.close()
+
+    def describe(self, index: int) -> tuple[int, Configuration]:
+        """The log's term and configuration there. Raises LookupError when it does not reach there."""
+        term, configuration = self.journal.term_at(index), self.journal.configuration_at(index)
+        if term is None or configuration is None:
+            raise LookupError(f"member {self.name} has no log at index {index}: save a snapshot later")
+        return term, configuration
+
+    # What the core calls.
+
+    def send(self, member: str, message: Message) -> bool:
+        match message["type"]:
+            case frames.NEXT_NODE_IDX:
+                self._acknowledge(member, message["next_node_idx"], is_match=message["success"])
+                return True
+            case frames.RESPONSE_VOTE:
+                self._held.append((member, message))
+                return True
+            case frames.REQUEST_VOTE:
+                message = self.campaigning.vote_request(message)
+        return self.network.send(member, message)
+
+    def apply(self, index: int, entry: bytes) -> None:
+        command = command_in(entry)
+        if command is None:
+            return
+        result = self._state_machine.apply(index, command)
+        if self.proposals.is_any_placed:
+            self.proposals.applied(index, self.journal.term_at(index) or 0, result)
+
+    def began_term(self) -> None:
+        self._beat_at = self._now + self.seat.timing.heartbeat
+        self.feeder.feed(self._now, is_heartbeat=True)
+
+    def work(self) -> None:
+        self.waker.rearm()
+        now = self._now = self._clock()
+        core = self.core
+        while self._calls:
+            self._calls.popleft()()
+        self.proposals.passed(core.applied_index)
+        if now >= self._upkeep_at:
+            self._upkeep_at = now + _UPKEEP_S
+            self._keep_up(now)
+        self._take_commands(now)
+        self.changing.work(now)
+        self._follow_configuration()
+        self.reading.work(now)
+        if core.is_leader:
+            self._feed_others(now)
+        self._must_work = core.applied_index < core.commit_index or self._commits_alone()
+        self._keep_promises()
+
+    def _keep_up(self, now: float) -> None:
+        """What need not be looked at in every tick."""
+        installed = self._installing.work(now)
+        if installed is not None:
+            self.proposals.skipped(installed)
+        self._source.poll(now)
+        self._maintenance.work(now)
+        if now - self._looked_at >= _LOOK_EVERY_S:
+            self._looked_at = now
+            self._look_at_disk(now)
+            self.proposals.expire(now)
+        self.network.tick(now)
+
+    def became(self, *, is_leader: bool) -> None:
+        now = self._now
+        if is_leader:
+            self.seat.counters["terms_led"] += 1
+            self.seat.own_term_index = self.journal.last_index + 1
+            self.feeder.begin(self._others())
+            self._installing.abandon()
+            self.proposals.leader_lost()
+            self._known_leader = self.name
+            self._fed = (0, 0)
+        else:
+            self.changing.stopped_leading()
+        self.campaigning.became(now, is_leader=is_leader)
+        self.reading.became()
+
+    # What the network calls.
+
+    def on_message(self, sender: str, message: Message) -> None:
+        kind = message["type"]
+        if kind != frames.NEXT_NODE_IDX:  # most of those change nothing: the majority was there before
+            self._must_work = True
+        self._handlers[kind](sender, message)
+
+    def on_connected(self, _member: str) -> None:
+        """The next heartbeat finds it."""
+
+    def on_disconnected(self, member: str) -> None:
+        self._must_work = True
+        self._acknowledged = ()
+        if self.core.is_leader:
+            self.feeder.disconnected(member)
+        if member == self._known_leader:
+            self._known_leader = None
+            self.proposals.leader_lost()
+            self.reading.leader_changed()
+        if member == self.core.leader:
+            self.core.forget_leader()
+            self.campaigning.lost_leader(self._now)
+
+    # Messages.
+
+    def _hears_leader(self, sender: str, term: int) -> bool:
+        """Follows a leader of this or a newer term; one of an older term is told."""
+        core = self.core
+        if term < core.term:
+            self.seat.counters["stale_leaders"] += 1
+            self.network.send(sender, {"type": frames.STALE_TERM, "term": core.term})
+            return False
+        if term == core.term and core.is_leader:
+            self.seat.counters["refused_second_leader"] += 1
+            _logger.critical("member %s claims to lead term %d, which member %s leads", sender, term, self.name)
+            return False
+        if term > core.term or core.leader != sender or core.is_candidate:
+            core.follow(sender, term)
+        if self._known_leader != sender:
+            self._known_leader = sender
+            self.proposals.leader_lost()
+            self.reading.leader_changed()
+        self.campaigning.heard_from_leader(self._now)
+        return True
+
+    def _on_entries(self, sender: str, message: Message) -> None:
+        if not self._hears_leader(sender, message["term"]):
+            return
+        if message["entries"] and not self._has_space:
+            message = self._without_new_commands(message)
+        match compare(message, self.journal, self.core.commit_index):
+            case Mismatch(hint):
+                self._acknowledge(sender, hint, is_match=False)
+            case NothingNew(matched):
+                self.core.set_commit_index(min(message["commit_index"], matched))
+                self._acknowledge(sender, matched + 1, is_match=True)
+            case NewEntries(new):
+                self.core.receive(sender, new)
+
+    def _without_new_commands(self, message: Message) -> Message:
+        """What may go into the disk's reserve: a new leader must be able to commit the first entry of its term, and so
+        all that is before it."""
+        term, entries = message["term"], message["entries"]
+        new = next(
+            (at for at, entry in enumerate(entries) if entry[2] == term and command_in(entry[0]) is not None), None
+        )
+        if new is None:
+            return message
+        self.seat.counters["entries_without_space"] += len(entries) - new
+        return {**message, "entries": entries[:new]}
+
+    def _on_acknowledgement(self, sender: str, message: Message) -> None:
+        core = self.core
+        if message["term"] != core.term or not core.is_leader:
+            self.seat.counters["stale_acknowledgements"] += 1  # it is about another leader's log (T2)
+            return
+        self.campaigning.heard_from_follower(sender, self._now)
+        self.feeder.acknowledged(sender, message)
+        self._count_match(sender)
+        self._must_work = self._must_work or core.can_commit or self.campaigning.transfer is not None
+
+    def _on_stale_term(self, sender: str, message: Message) -> None:
+        if self._configuration is None or self._configuration.member(sender) is not None:
+            self.campaigning.stale_term(message["term"], self._now)
+
+    def _on_command_reply(self, _sender: str, message: Message) -> None:
+        request_id = message["request_id"]
+        if "error" not in message:
+            self.proposals.accepted(request_id, message["log_idx"], message["log_term"], self.core.applied_index)
+        elif self.proposals.refused(request_id, message["error"]):
+            self._pause_until = self._now + _PAUSE_S
+
+    def _on_read_round(self, sender: str, message: Message) -> None:
+        if self._hears_leader(sender, message["term"]):
+            self.reading.read_round(sender, message)
+
+    def _on_snapshot_offer(self, sender: str, message: Message) -> None:
+        if self._hears_leader(sender, message["term"]) and not self._installing.offer(sender, message, self._now):
+            self._acknowledged = ()  # the leader does not know what it was told
+            self._acknowledge(sender, self.core.commit_index + 1, is_match=True)
+
+    def _on_snapshot_pull(self, sender: str, message: Message) -> None:
+        self.feeder.pulled(sender, message, self._now)
+
+    def _on_snapshot_installed(self, sender: str, message: Message) -> None:
+        if self.core.is_leader and message["term"] == self.core.term:
+            self.feeder.installed(sender, message["index"])
+            self._count_match(sender)
+
+    def _on_snapshot_refused(self, sender: str, message: Message) -> None:
+        if self.core.is_leader:
+            self.feeder.refused(sender, message, self._now)
+        else:
+            self._installing.refused(sender, message)
+
+    # Promises.
+
+    def _acknowledge(self, leader: str, next_index: int, *, is_match: bool) -> None:
+        """Says where the logs agree, after the next sync. One that says nothing new goes out now and then only."""
+        term, has_space = self.core.term, self._has_space
+        said = (leader, term, next_index, is_match, has_space)
+        if is_match and said == self._acknowledged and self._now - self._acknowledged_at < self._quiet_s:
+            return
+        self._acknowledged, self._acknowledged_at = said, self._now
+        message = {
+            "type": frames.NEXT_NODE_IDX,
+            "term": term,
+            "next_node_idx": next_index,
+            "reset": not is_match,
+            "success": is_match,
+            "has_space": has_space,
+        }
+        if is_match and has_space and self._held and self._supersedes(leader, message, *self._held[-1]):
+            self._held[-1] = (leader, message)
+        else:
+            self._held.append((leader, message))
+
+    @property
+    def _quiet_s(self) -> float:
+        return self.seat.timing.heartbeat / 2
+
+    @staticmethod
+    def _supersedes(leader: str, message: Message, held_for: str, held: Message) -> bool:
+        return (
+            held_for == leader
+            and held["type"] == frames.NEXT_NODE_IDX
+            and held["success"]
+            and held["term"] == message["term"]
+            and held["next_node_idx"] <= message["next_node_idx"]
+        )
+
+    def _keep_promises(self) -> None:
+        self.journal.sync()
+        if self._held:
+            held, self._held = self._held, []
+            for member, message in held:
+                self.network.send(member, message)
+
+    # Work.
+
+    def _take_commands(self, now: float) -> None:
+        if self._handed:
+            handed, self._handed = self._handed, []
+            for sender, message in handed:
+                self._answer_command(sender, message)
+        if not self.proposals.is_any_waiting:
+            return
+        if not self.core.is_leader:
+            self._forward(now)
+        elif self._takes_proposals:
+            term = self.core.term
+            for proposal in self.proposals.take():
+                index = self.journal.last_index + 1
+                self.journal.append(command_entry(proposal.command), index, term)
+                self.proposals.placed(index, term, proposal)
+
+    @property
+    def _takes_proposals(self) -> bool:
+        is_behind = self.journal.last_index - self.core.commit_index >= _MAX_UNCOMMITTED
+        return self.core.is_leader and self.campaigning.transfer is None and not is_behind
+
+    def _answer_command(self, sender: str, message: Message) -> None:
+        reply: Message = {"type": frames.APPLY_COMMAND_RESPONSE, "request_id": message["request_id"]}
+        if not self.core.is_leader or self.campaigning.transfer is not None:
+            reply["error"] = int(Refusal.NOT_LEADER)
+        elif self.proposals.is_short_of_disk:
+            reply["error"] = int(Refusal.LOW_DISK)
+        elif not self._takes_proposals:
+            reply["error"] = int(Refusal.OVERLOADED)
+        else:
+            index, term = self.journal.last_index + 1, self.core.term
+            self.journal.append(message["command"], index, term)
+            self.feeder.awaits(sender, index)
+            reply |= {"log_idx": index, "log_term": term}
+        self.network.send(sender, reply)
+
+    def _forward(self, now: float) -> None:
+        leader = self.seat.leader_to_ask()
+        if leader is None or now < self._pause_until:
+            return
+        taken = self.proposals.take()
+        for position, proposal in enumerate(taken):
+            request_id = self.proposals.forwarded(proposal)
+            message = {"type": frames.APPLY_COMMAND, "command": command_entry(proposal.command)}
+            if not self.network.send(leader, {**message, "request_id": request_id}):
+                self.proposals.refused(request_id, Refusal.NOT_LEADER)
+                self.proposals.put_back(taken[position + 1 :])
+                return
+
+    def _feed_others(self, now: float) -> None:
+        news = (self.journal.last_index, self.core.commit_index)
+        if now >= self._beat_at:
+            self._beat_at = now + self.seat.timing.heartbeat
+            self._fed = news
+            self.feeder.feed(now, is_heartbeat=True)
+            self.reading.beat()
+        elif news != self._fed or (self.feeder.tell_at is not None and now >= self.feeder.tell_at):
+            self._fed = news
+            self.feeder.feed(now)  # the others sync while this member does
+        self.feeder.offer_snapshots(now)
+
+    def _commits_alone(self) -> bool:
+        """Nobody's acknowledgement will wake this leader: it is the only voter."""
+        return self.core.is_leader and self.core.commit_index < self.journal.last_index and not self.seat.other_voters()
+
+    def _look_at_disk(self, now: float) -> None:
+        self._has_space = self.disk.has_space(now)
+        self._must_work = False  # the next tick must not wait
+        is_short = False
+        if self.core.is_leader and self._configuration is not None:
+            short = {name for name, has_space in self.feeder.space_known().items() if not has_space}
+            own = set() if self._has_space else {self.name}
+            is_short = not can_commit(self.name, self._configuration.voters, short | own)
+        self.proposals.is_short_of_disk = is_short
+        if is_short and self.proposals.is_any_waiting:
+            self.proposals.refuse_waiting(low_disk(self.name))
+
+    def _count_match(self, member: str) -> None:
+        progress = self.feeder.progress(member)
+        if progress is not None and self._configuration is not None and member in self._configuration.voters:
+            self.core.set_match_index(member, progress.match_index)
+
+    # Who belongs to the group.
+
+    def _follow_configuration(self) -> None:
+        """Puts the newest configuration of the log in force, committed or not, also when a truncation brought back an
+        older one."""
+        configuration = self.journal.configuration
+        if self._leaving:
+            self._let_go()
+        if configuration is self._configuration:
+            return
+        former, self._configuration = self._configuration, configuration
+        if self.core.is_leader and former is not None and configuration is not None:
+            for member in former.members:
+                if configuration.member(member.name) is None:
+                    self._leaving[member.name] = (member.address, self._now + _LEAVING_S)
+        self._connect_to_members()
+        self.campaigning.configuration_changed(self._now)
+
+    def _connect_to_members(self) -> None:
+        configuration = self._configuration
+        if configuration is None:
+            return
+        addresses = {member.name: member.address for member in configuration.members if member.name != self.name}
+        leaving = {name: address for name, (address, _) in self._leaving.items() if configuration.member(name) is None}
+        self.core.set_voters(configuration.voters - {self.name})
+        self.network.set_members({**leaving, **addresses})
+        if self.core.is_leader:
+            self.feeder.set_members(self._others())
+            for voter in configuration.voters:
+                self._count_match(voter)  # a promoted learner's copies count from now on
+
+    def _let_go(self) -> None:
+        """Removed members need no more once they know that they are, and no leader can wait for ever."""
+        removal = self.journal.configuration_index
+        for name, (address, latest) in list(self._leaving.items()):
+            progress = self.feeder.progress(name)
+            is_told = progress is not None and min(progress.match_index, progress.commit_told) >= removal
+            until = min(latest, self._now + _LETTING_GO_S) if is_told else latest
+            self._leaving[name] = address, until
+            if self._now >= until or not self.core.is_leader:
+                del self._leaving[name]
+                self._connect_to_members()
+
+    def _others(self) -> set[str]:
+        """Whom a leader feeds."""
+        configuration = self._configuration
+        members = {member.name for member in configuration.members} if configuration is not None else set()
+        return (members | self._leaving.keys()) - {self.name}
+
+    def _held_index(self) -> int | None:
+        return 0 if self.pins else self._source.held_index

@@ -1,0 +1,402 @@
+"""The connections of one member to the others: who dials whom, who is let in, and what is refused.
+
+Each pair of members keeps **one connection**. The one with the greater name dials at once, the other after a second
+without, because it may be the only one that knows the other. If both have dialled, the connection that the greater name
+dialled stays, on both sides; of two that the same member dialled, the newer stays: it would not have dialled with the
+older one alive.
+
+    dialler ── hello ─▶ acceptor      first the dialler says who it is, then the acceptor, then either may send
+    dialler ◀─ hello ── acceptor
+
+Who says hello must speak this version, be of the same group and, with TLS, show a certificate of its name. It need not
+be a member that this one knows: a member that lags has to take entries and votes from members that its configuration
+does not name yet (Ongaro's thesis, section 4.1), so roles are checked per message, above. Whatever is refused closes
+the connection, reaches nobody above and is counted by reason.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from raft import frames
+from raft.addresses import Lookup, resolve
+from raft.connection import ERROR, READ, Closing, Connection, Poller
+from raft.errors import CannotStart
+from raft.frames import RefusedMessage, RefusedVersion
+from raft.tls import TlsContexts, TlsFiles, certificate_names
+
+_LOOK_S = 0.05  # between looks at deadlines and at whom to dial
+_FILES_S = 1.0  # between looks at the certificate's files
+_DIAL_S = 2.0  # until TCP and TLS are there: with a packet lost on the way a new attempt is quicker
+_GREETING_S = 5.0  # until the other side has said hello
+_LESSER_WAITS_S = 1.0  # before it dials the greater name itself
+_RETRY_MIN_S, _RETRY_MAX_S = 0.05, 1.0
+_MAX_GREETING = 64  # connections that have not said who they are
+_MAX_STRANGERS = 64  # connections of members that are not in set_members
+_ACCEPTS_PER_EVENT = 16
+_BACKLOG = 64
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Peer:
+    """A member to dial while there is no connection to it."""
+
+    address: str
+    dial_at: float
+    retry_s: float = _RETRY_MIN_S
+    lookup: Lookup | None = None
+    attempt: Connection | None = None
+    attempts: int = 0
+
+
+class Network:
+    """Called by one thread, which also polls. Callbacks come from the poller, `tick`, `send` and `set_members`."""
+
+    def __init__(
+        self,
+        poller: Poller,
+        name: str,
+        listen: str,
+        *,
+        client_address: str,
+        group_id: Callable[[], str],
+        on_message: Callable[[str, dict[str, Any]], None],
+        on_connected: Callable[[str], None],
+        on_disconnected: Callable[[str], None],
+        tls: TlsFiles | None = None,
+    ) -> None:
+        """Listens on `listen` (host:port). `client_address` is what others are told of this member; `group_id` returns
+        "" as long as this member belongs to no group, and then any group's members are let in.
+
+        Raises CannotStart when the address can't be had or the TLS files can't be used.
+        """
+        self.counters: Counter[str] = Counter()
+        self._poller = poller
+        self._name = name
+        self._client_address = client_address
+        self._group_id = group_id
+        self._on_message = on_message
+        self._on_connected = on_connected
+        self._on_disconnected = on_disconnected
+        self._peers: dict[str, _Peer] = {}
+        self._ready: dict[str, Connection] = {}
+        self._hellos: dict[str, dict[str, Any]] = {}  # the last of each member
+        self._names: dict[Connection, str] = {}  # of those that are ready, and of those that are dialled
+        self._greeting: dict[Connection, float] = {}  # until when it has to be ready
+        self._now = time.monotonic()
+        self._look_at = self._files_at = self._accept_at = 0.0
+        self._is_closed = False
+        self._contexts = TlsContexts(tls) if tls is not None else None
+        self._listener = _listen(listen)
+        self._resume_accepting()
+
+    def set_members(self, members: Mapping[str, str]) -> None:
+        """The other members, name to host:port: whom to dial. Connections of those that were members and are none any
+        more are closed; if they come back, they come as strangers."""
+        for name in self._peers.keys() - members.keys():
+            removed = self._peers.pop(name)
+            for connection in (removed.attempt, self._ready.get(name)):
+                if connection is not None:
+                    self._end(connection, "removed", f"{name} is no member any more")
+        for name, address in members.items():
+            peer = self._peers.get(name)
+            if peer is None:
+                self._peers[name] = _Peer(address, self._now + (0.0 if self._dials_first(name) else _LESSER_WAITS_S))
+            elif peer.address != address:
+                peer.address, peer.lookup = address, None
+        self._look_at = 0.0
+
+    def send(self, name: str, message: dict[str, Any] | bytes) -> bool:
+        """Sends a message, or a frame that `frames.encode` made (for several members). False: it was not sent. True: it
+        may arrive. A member that reads too slowly is disconnected (`raft.connection.MAX_UNSENT_BYTES`)."""
+        connection = self._ready.get(name)
+        if connection is None:
+            return False
+        return connection.send(message if type(message) is bytes else frames.encode(message))  # type: ignore[arg-type]
+
+    def is_connected(self, name: str) -> bool:
+        return name in self._ready
+
+    def connected(self) -> frozenset[str]:
+        """Members and strangers."""
+        return frozenset(self._ready)
+
+    def unsent_bytes(self, name: str) -> int:
+        """What waits for it to read; 0 when it is not connected."""
+        connection = self._ready.get(name)
+        return connection.unsent_bytes if connection is not None else 0
+
+    def client_address(self, name: str) -> str:
+        """What it told of itself when it was last connected; "" before."""
+        return str(self._hellos[name]["client_address"]) if name in self._hellos else ""
+
+    def group(self, name: str) -> str:
+        """The group that it said it belongs to when it was last connected; "" when to none, and before."""
+        return str(self._hellos[name]["group"]) if name in self._hellos else ""
+
+    def tick(self, now_monotonic: float) -> None:
+        """Dials, and closes what took too long. Call it some twenty times a second, or more often."""
+        self._now = now_monotonic
+        if now_monotonic < self._look_at or self._is_closed:
+            return
+        self._look_at = now_monotonic + _LOOK_S
+        self._reload_certificate()
+        self._close_late()
+        self._close_other_groups()
+        if 0 < self._accept_at <= now_monotonic:
+            self._resume_accepting()
+        for name, peer in list(self._peers.items()):
+            if name not in self._ready and peer.attempt is None and now_monotonic >= peer.dial_at:
+                self._dial(name, peer)
+
+    def close(self) -> None:
+        """Closes every connection and the port, without callbacks. A second call does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for connection in {*self._greeting, *self._ready.values()}:
+            connection.close()
+        if self._accept_at == 0.0:
+            self._poller.unsubscribe(self._listener.fileno())
+        self._listener.close()
+        self._greeting.clear()
+        self._ready.clear()
+        self._peers.clear()
+
+    # What connections call.
+
+    def on_open(self, connection: Connection) -> None:
+        if connection.is_dialled:
+            self._greeting[connection] = self._now + _GREETING_S
+            self._say_hello(connection)
+
+    def on_frame(self, connection: Connection, body: memoryview) -> None:
+        try:
+            message = frames.decode(body)
+        except RefusedVersion as refused:
+            self._end(connection, "refused_version", str(refused))
+            return
+        except RefusedMessage as refused:
+            self._end(connection, "refused_garbage", str(refused))
+            return
+        if (message["type"] == frames.HELLO) != (connection in self._greeting):
+            self._end(connection, "refused_garbage", f"{message['type']} is out of place")
+        elif connection in self._greeting:
+            self._greet(connection, message)
+        else:
+            self._on_message(self._names[connection], message)
+
+    def on_failure(self, connection: Connection, why: Closing, detail: str) -> None:
+        is_vain = connection.is_dialled and connection in self._greeting and why is Closing.GONE
+        self._ended(connection, "dial_failed" if is_vain else why.value, detail)
+
+    # Who gets in.
+
+    def _greet(self, connection: Connection, hello: dict[str, Any]) -> None:
+        refusal = self._refusal(connection, hello)
+        if refusal is not None:
+            self._end(connection, *refusal)
+            return
+        name = hello["name"]
+        present = self._ready.get(name)
+        if present is not None and not self._is_preferred(connection, present, name):
+            self._end(connection, "duplicate", f"{name} is connected already")
+            return
+        connection.greeted(frames.MAX_FRAME_BYTES)
+        if not connection.is_dialled:
+            self._say_hello(connection)
+            if connection.is_closed:
+                return
+        if present is not None:
+            self._end(present, "replaced", f"{name} has connected anew")
+        self._admit(connection, name, hello)
+
+    def _refusal(self, connection: Connection, hello: dict[str, Any]) -> tuple[str, str] | None:
+        """Why who says this hello is not let in: what that is counted as, and a sentence."""
+        name, group, own_group = hello["name"], hello["group"], self._group_id()
+        expected = self._names.get(connection)
+        if name == self._name or (expected is not None and name != expected):
+            return "refused_name", f"it calls itself {name!r}, and {expected or 'another member'!r} was expected"
+        if self._contexts is not None:
+            proven = certificate_names(connection.peer_certificate())
+            if name not in proven:
+                return "refused_certificate", f"it calls itself {name!r}, and its certificate is for {sorted(proven)}"
+        if own_group and group != own_group and (group or name not in self._peers):
+            return "refused_group", f"{name} belongs to group {group!r}, and this member to {own_group!r}"
+        if name not in self._peers and len(self._ready.keys() - self._peers.keys() - {name}) >= _MAX_STRANGERS:
+            return "refused_too_many", f"{name} is not known here, and {_MAX_STRANGERS} such are connected"
+        return None
+
+    def _is_preferred(self, fresh: Connection, present: Connection, name: str) -> bool:
+        if fresh.is_dialled == present.is_dialled:
+            return True
+        return fresh.is_dialled == self._dials_first(name)
+
+    def _admit(self, connection: Connection, name: str, hello: dict[str, Any]) -> None:
+        del self._greeting[connection]
+        self._names[connection] = name
+        self._hellos[name] = hello
+        self._ready[name] = connection
+        self.counters["connected"] += 1
+        peer = self._peers.get(name)
+        if peer is not None:
+            peer.retry_s = _RETRY_MIN_S
+            peer.lookup = None
+            if peer.attempt is connection:
+                peer.attempt = None
+        _logger.info("connected to %s", name)
+        self._on_connected(name)
+
+    def _say_hello(self, connection: Connection) -> None:
+        connection.send(
+            frames.encode(
+                {
+                    "type": frames.HELLO,
+                    "version": frames.VERSION,
+                    "name": self._name,
+                    "group": self._group_id(),
+                    "client_address": self._client_address,
+                }
+            )
+        )
+
+    # Whom to dial.
+
+    def _dials_first(self, name: str) -> bool:
+        return self._name > name
+
+    def _dial(self, name: str, peer: _Peer) -> None:
+        """One step: ask for the address, later connect to it. An address that can't be had counts as a failed dial."""
+        if peer.lookup is None:
+            peer.lookup = Lookup(peer.address)
+        found = peer.lookup.found
+        if found is None:
+            return
+        peer.lookup = None
+        try:
+            if not found:
+                raise OSError(f"can't resolve {peer.address}")
+            family, address = found[peer.attempts % len(found)]
+            peer.attempts += 1
+            connection = Connection.dial(self, self._poller, family, address)
+        except OSError as error:
+            self.counters["dial_failed"] += 1
+            _logger.debug("can't dial %s: %s", name, error)
+            self._retry_later(peer)
+            return
+        peer.attempt = connection
+        self._names[connection] = name
+        self._greeting[connection] = self._now + _DIAL_S
+        connection.start(self._contexts.client if self._contexts is not None else None)
+
+    def _retry_later(self, peer: _Peer) -> None:
+        peer.dial_at = self._now + peer.retry_s
+        peer.retry_s = min(2 * peer.retry_s, _RETRY_MAX_S)
+
+    # Who knocks.
+
+    def _accept(self, _descriptor: int, _mask: int) -> None:
+        for _ in range(_ACCEPTS_PER_EVENT):
+            if self._is_closed:
+                return
+            try:
+                endpoint, _address = self._listener.accept()
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                continue
+            except OSError as error:  # out of descriptors: the event would come again at once, for ever
+                _logger.warning("can't accept connections for a second: %s", error)
+                self.counters["accept_failed"] += 1
+                self._poller.unsubscribe(self._listener.fileno())
+                self._accept_at = self._now + 1.0
+                return
+            self._take(endpoint)
+
+    def _take(self, endpoint: socket.socket) -> None:
+        if sum(not connection.is_dialled for connection in self._greeting) >= _MAX_GREETING:
+            self.counters["refused_too_many"] += 1
+            endpoint.close()
+            return
+        try:
+            connection = Connection.accepted(self, self._poller, endpoint)
+        except OSError:
+            return
+        self._greeting[connection] = self._now + _GREETING_S
+        connection.start(self._contexts.server if self._contexts is not None else None)
+
+    def _resume_accepting(self) -> None:
+        self._accept_at = 0.0
+        self._poller.subscribe(self._listener.fileno(), self._accept, READ | ERROR)
+
+    # What ends.
+
+    def _end(self, connection: Connection, reason: str, detail: str) -> None:
+        if not connection.is_closed:
+            connection.close()
+            self._ended(connection, reason, detail)
+
+    def _ended(self, connection: Connection, reason: str, detail: str) -> None:
+        self.counters[reason] += 1
+        name = self._names.pop(connection, None)
+        level = logging.WARNING if reason.startswith("refused") or reason == Closing.UNSENT.value else logging.DEBUG
+        _logger.log(level, "closed a connection with %s (%s): %s", name or "an unknown sender", reason, detail)
+        self._greeting.pop(connection, None)
+        peer = self._peers.get(name) if name is not None else None
+        if peer is not None and peer.attempt is connection:
+            peer.attempt = None
+            self._retry_later(peer)
+        if name is not None and self._ready.get(name) is connection:
+            del self._ready[name]
+            if peer is None:
+                del self._hellos[name]  # else strangers could fill the memory
+            else:
+                peer.dial_at = self._now + (_RETRY_MIN_S if self._dials_first(name) else _LESSER_WAITS_S)
+            self._look_at = 0.0
+            self._on_disconnected(name)
+
+    def _close_late(self) -> None:
+        for connection, deadline in list(self._greeting.items()):
+            if self._now >= deadline:
+                reason = "dial_failed" if connection.is_dialled else "refused_no_hello"
+                self._end(connection, reason, "it took too long to say hello")
+
+    def _close_other_groups(self) -> None:
+        """A member that has just joined a group may be connected to others', or to strangers that have none."""
+        own_group = self._group_id()
+        for name, connection in list(self._ready.items()):
+            group = self._hellos[name]["group"]
+            if own_group and group and group != own_group:
+                self._end(connection, "refused_group", f"{name} belongs to group {group!r}, not {own_group!r}")
+
+    def _reload_certificate(self) -> None:
+        if self._contexts is None or self._now < self._files_at:
+            return
+        self._files_at = self._now + _FILES_S
+        is_reloaded = self._contexts.reload()
+        if is_reloaded is not None:
+            self.counters["tls_reloaded" if is_reloaded else "tls_reload_failed"] += 1
+
+
+def _listen(address: str) -> socket.socket:
+    """Raises CannotStart."""
+    found = resolve(address)
+    if not found:
+        raise CannotStart(f"raft can't resolve {address}: use a host:port of this host")
+    family, where = found[0]
+    listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise CannotStart(f"raft can't listen on {address} ({error}): use a free port of this host") from error
+    return listener

@@ -1,0 +1,151 @@
+"""Full disks: a clear refusal, and recovery without anybody's help. Failing disks: an end that loses nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import grpc
+import pytest
+
+from tests.integration.faults import probes
+from tests.integration.faults.disks import SmallDisk
+from tests.integration.faults.event_load import EventLoad, Refusal
+from tests.integration.faults.group import Group, poll
+from tests.integration.faults.shims import FailingFsync
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+_SIZE_MIB = 256
+_RESERVE_MIB = 48
+_LEFT_MIB = 24
+_FAIL_STOP = 70
+_NOTICED_S = 20.0
+
+
+@pytest.fixture
+def disks(make: Callable[..., Group]) -> Iterator[tuple[Group, dict[str, SmallDisk]]]:
+    """A group that serves, each member on a small disk of its own."""
+    group = make({"disk": {"reserve_mb": _RESERVE_MIB}})
+    with ExitStack() as stack:
+        small = {name: stack.enter_context(SmallDisk(group.data(name), _SIZE_MIB)) for name in group.names}
+        group.start()
+        group.wait_serving()
+        yield group, small
+        group.kill(group.names)
+
+
+def _is_refusing(group: Group, name: str) -> bool:
+    status = group.status(name)
+    return status is not None and status.is_refusing_writes
+
+
+def test_a_follower_with_a_full_disk_lives_on_and_catches_up(disks: tuple[Group, dict[str, SmallDisk]]) -> None:
+    group, small = disks
+    full = group.followers()[0]
+    others = [name for name in group.names if name != full]
+    with EventLoad([group.channel(name) for name in others], writers=2, batch=10) as load:
+        small[full].fill(leave_mib=_LEFT_MIB)
+        load.wait_more(2000, 60.0)
+        assert group.is_running(full), group.log(full)
+        small[full].free()
+        load.wait_more(200)
+    group.wait_equal()
+    load.require_all(group.channel(full))
+    group.require_identical()
+
+
+@pytest.mark.parametrize("with_leader", [True, False], ids=["the leader among them", "the followers"])
+def test_a_majority_with_full_disks_refuses_clearly_and_recovers_by_itself(
+    disks: tuple[Group, dict[str, SmallDisk]], with_leader: bool
+) -> None:
+    group, small = disks
+    leader = group.leader()
+    full = [leader, group.followers()[0]] if with_leader else group.followers()
+    probes.put(group.channel(leader), "register", "kept")
+    with EventLoad([group.channel(name) for name in group.names], writers=2, batch=10) as load:
+        load.wait_more(200)
+        for name in full:
+            small[name].fill(leave_mib=_LEFT_MIB)
+        poll(
+            "writes are refused with RESOURCE_EXHAUSTED",
+            lambda: all(
+                probes.refusal_of_put(group.channel(name), "new", str(time.monotonic()))
+                is grpc.StatusCode.RESOURCE_EXHAUSTED
+                for name in group.names
+            ),
+            _NOTICED_S,
+        )
+        poll("a refusal names the disk", lambda: _names_the_disk(load.refusals()), _NOTICED_S)
+        # Reads need no disk, but at a member that had to drop what others have, which can't know what is newest.
+        assert probes.get(group.channel(group.leader()), "register") == "kept"
+        for name in group.names:
+            assert group.is_running(name), group.log(name)
+
+        for name in full:
+            small[name].free()
+        load.wait_more(200, _NOTICED_S)
+        assert not any(_is_refusing(group, name) for name in group.names)
+    for name in group.names:
+        load.require_all(group.channel(name))
+    group.require_identical()
+
+
+@pytest.mark.parametrize("role", ["leader", "follower"])
+def test_a_member_whose_fsync_fails_ends_and_acknowledges_nothing_more(group: Group, tmp_path: Path, role: str) -> None:
+    group.kill(group.names)
+    shims = {name: FailingFsync(_made(tmp_path / f"shim-{name}"), group.data(name)) for name in group.names}
+    for name, shim in shims.items():
+        group.set_environment(name, shim.environment)
+    group.start()
+    group.wait_serving()
+    broken = group.leader() if role == "leader" else group.followers()[0]
+    with EventLoad([group.channel(name) for name in group.names], writers=4, batch=10) as load:
+        load.wait_more(200)
+        shims[broken].break_disk()
+        assert group.wait_exit(broken, _NOTICED_S) == _FAIL_STOP, group.log(broken)
+        load.wait_more(1000, 60.0)
+        shims[broken].repair_disk()
+        group.start([broken])
+        group.wait_serving()
+        load.wait_more(200)
+    for name in group.names:
+        load.require_all(group.channel(name))
+    group.require_identical()
+
+
+def test_a_group_whose_every_fsync_fails_acknowledges_nothing_and_is_sound_after_a_restart(
+    group: Group, tmp_path: Path
+) -> None:
+    group.kill(group.names)
+    shims = {name: FailingFsync(_made(tmp_path / f"shim-{name}"), group.data(name)) for name in group.names}
+    for name, shim in shims.items():
+        group.set_environment(name, shim.environment)
+    group.start()
+    group.wait_serving()
+    probes.put(group.channel("g1"), "register", "kept")
+    for shim in shims.values():
+        shim.break_disk()
+    assert probes.refusal_of_put(group.channel("g1"), "register", "not acknowledged") is not None
+    poll("a member has ended", lambda: not all(map(group.is_running, group.names)), _NOTICED_S)
+    codes = {group.wait_exit(name, 0) for name in group.names if not group.is_running(name)}
+    assert codes == {_FAIL_STOP}
+    group.kill(group.names)
+    for shim in shims.values():
+        shim.repair_disk()
+    group.start()
+    group.wait_serving()
+    # The write that was not acknowledged may be there, as any of unknown outcome.
+    assert probes.get(group.channel("g2"), "register") in ("kept", "not acknowledged")
+    group.require_identical()
+
+
+def _names_the_disk(refusals: Sequence[Refusal]) -> bool:
+    return any(refusal.code is grpc.StatusCode.RESOURCE_EXHAUSTED and "disk" in refusal.text for refusal in refusals)
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory

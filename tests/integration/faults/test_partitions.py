@@ -1,0 +1,91 @@
+"""A leader that is cut off, in both directions and in one: the others go on within seconds, the one that is cut off
+acknowledges nothing and answers no read, and all are the same once the cut has healed."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from tests.integration.faults import probes
+from tests.integration.faults.event_load import EventLoad
+from tests.integration.faults.group import Group, poll
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+_NOT_SERVED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+_FAILOVER_S = 20.0
+
+
+@pytest.mark.parametrize(
+    ("sends", "receives"),
+    [(False, False), (True, False), (False, True)],
+    ids=["in both directions", "it is heard and hears nobody", "it hears and nobody hears it"],
+)
+def test_the_others_go_on_without_a_leader_that_is_cut_off(group: Group, sends: bool, receives: bool) -> None:
+    leader = group.leader()
+    others = [name for name in group.names if name != leader]
+    probes.put(group.channel(leader), "register", "before the cut")
+    with EventLoad([group.channel(name) for name in others], writers=4, batch=10) as load:
+        load.wait_more(100)
+        group.network.isolate(leader, sends=sends, receives=receives)
+        new_leader = group.leader(among=others, deadline_s=_FAILOVER_S)
+        assert new_leader != leader
+        load.wait_more(100)
+        probes.put(group.channel(new_leader), "register", "after the cut")
+
+        # Nothing that is asked of it is answered: not even what it still has, which is old by now.
+        assert probes.refusal_of_get(group.channel(leader), "register") in _NOT_SERVED
+        assert probes.refusal_of_put(group.channel(leader), "other", "from the one cut off") in _NOT_SERVED
+        poll("the old leader has stepped down", lambda: _state(group, leader) != "leader", _FAILOVER_S)
+
+        group.network.heal()
+        group.wait_serving(deadline_s=_FAILOVER_S)
+        load.wait_more(100)
+    for name in group.names:
+        assert probes.get(group.channel(name), "register") == "after the cut"
+        load.require_all(group.channel(name))
+    group.require_identical()
+
+
+def test_a_follower_that_comes_back_does_not_unseat_the_leader(group: Group) -> None:
+    leader, follower = group.leader(), group.followers()[0]
+    term = group.status(leader).term  # type: ignore[union-attr]
+    with EventLoad([group.channel(leader)], writers=2, batch=10) as load:
+        group.network.isolate(follower)
+        poll("the follower knows no leader", lambda: _leader_seen_by(group, follower) == "", _FAILOVER_S)
+        load.wait_more(200)
+        group.network.heal()
+        poll("the follower knows the leader again", lambda: _leader_seen_by(group, follower) == leader, _FAILOVER_S)
+        load.wait_more(200)
+    status = group.status(leader)
+    assert status is not None
+    assert (status.state, status.term) == ("leader", term)
+
+
+@pytest.mark.parametrize("is_leader_heard", [True, False], ids=["it can't answer", "it hears nothing"])
+def test_a_cut_between_the_leader_and_one_follower_stops_nobody(group: Group, is_leader_heard: bool) -> None:
+    leader, follower = group.leader(), group.followers()[0]
+    with EventLoad([group.channel(name) for name in group.names], writers=4, batch=10) as load:
+        load.wait_more(100)
+        group.network.cut(*((follower, leader) if is_leader_heard else (leader, follower)))
+        load.wait_more(1000, 60.0)
+        before = group.leader()
+        term = group.status(before).term  # type: ignore[union-attr]
+        load.wait_more(1000, 60.0)
+        status = group.status(before)
+        assert status is not None
+        assert (status.state, status.term) == ("leader", term)
+        group.network.heal()
+        load.wait_more(100)
+    load.require_all(group.channel(follower))
+    group.require_identical()
+
+
+def _state(group: Group, name: str) -> str:
+    status = group.status(name)
+    return status.state if status else ""
+
+
+def _leader_seen_by(group: Group, name: str) -> str | None:
+    status = group.status(name)
+    return status.leader if status else None

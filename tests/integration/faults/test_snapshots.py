@@ -1,0 +1,92 @@
+"""A member that was away for longer than the log is kept, and a group that is killed while it is being fed."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+
+import pytest
+
+from tests.integration.faults.event_load import EventLoad
+from tests.integration.faults.group import Group, poll
+from tests.integration.faults.progress import tell
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+_PADDING_BYTES = 8000
+_FED_S = 120.0
+
+
+def _leave_behind(group: Group, load: EventLoad, away: str) -> None:
+    """Stops a member and writes until the leader's log begins after all that the member has."""
+    status = group.status(away)
+    assert status is not None
+    had = status.last_index
+    group.stop([away])
+
+    def is_trimmed() -> bool:
+        leader = group.status(group.leader(among=[name for name in group.names if name != away]))
+        return leader is not None and leader.first_index > had + 1
+
+    poll(f"the log is cut beyond {had}", is_trimmed, 240.0)
+    tell(f"{away} had {had}; {load.total} events are acknowledged")
+
+
+def _installed(group: Group, name: str) -> int:
+    status = group.status(name)
+    return status.counters.get("snapshots_installed", 0) if status else 0
+
+
+def test_a_member_that_was_down_past_the_trim_point_gets_a_snapshot_and_is_the_same(group: Group) -> None:
+    away = group.followers()[0]
+    others = [name for name in group.names if name != away]
+    channels = [group.channel(name) for name in others]
+    with EventLoad(channels, writers=4, batch=100, padding_bytes=_PADDING_BYTES) as load:
+        _leave_behind(group, load, away)
+    with EventLoad(channels, writers=2, batch=10, partitions=100) as slow:
+        group.start([away])  # writes go on while it is fed
+        group.wait_serving([away], _FED_S)
+        slow.wait_more(100)
+    assert _installed(group, away) >= 1, group.log(away)
+    load.require_all(group.channel(away))
+    slow.require_all(group.channel(away))
+    group.require_identical()
+
+
+def test_a_group_that_is_killed_while_a_snapshot_is_installed_comes_back_whole(group: Group) -> None:
+    away = group.followers()[0]
+    others = [name for name in group.names if name != away]
+    channels = [group.channel(name) for name in others]
+    with EventLoad(channels, writers=4, batch=100, padding_bytes=_PADDING_BYTES) as load:
+        _leave_behind(group, load, away)
+    chooser = random.Random(3)  # noqa: S311  faults, not secrets
+    for number in range(4):
+        started_at = time.time()
+        group.start()
+        # Anywhere between its first new chunk and the switch to the new store, differently each time.
+        poll(
+            f"{away} is being fed",
+            lambda since=started_at: _is_fed(group, away, since) or _installed(group, away) > 0,  # type: ignore[misc]
+            _FED_S,
+        )
+        time.sleep(chooser.uniform(0, 0.5))
+        is_done = _installed(group, away) > 0
+        group.kill(group.names)
+        tell(f"round {number}: all killed {'after' if is_done else 'during'} the installation")
+        if is_done:
+            break
+    group.start()
+    group.wait_serving(deadline_s=_FED_S)
+    for name in group.names:
+        load.require_all(group.channel(name))
+    group.require_identical()
+
+
+def _is_fed(group: Group, name: str, since: float) -> bool:
+    """Whether a file of a snapshot has grown since a moment of the wall clock."""
+    for path in (group.data(name) / "raft" / "incoming").rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            if path.is_file() and path.stat().st_mtime > since:
+                return True
+    return False

@@ -1,0 +1,89 @@
+"""`guardian machine|tenant|topic|idc-policy|exclusion|audit`, against a member in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+from guardian.cli.main import app
+from guardian.errors import GuardianError
+from tests.unit.server.member import Member
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def guardian() -> Iterator[Run]:
+    member = Member()
+
+    def run(line: str, *more: str) -> str:
+        result = CliRunner().invoke(app, [*line.split(), *more, "--endpoints", member.endpoint])
+        if isinstance(result.exception, GuardianError):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    yield run
+    member.stop()
+
+
+def test_machines_are_put_listed_and_dropped(guardian: Run) -> None:
+    out = guardian("machine put n1 n2 --idc sh --rack r4 --disk 48000G --disks 12 --cores 32 --dry-run")
+    assert out.splitlines() == [
+        "machine n1 would be stored; nothing was stored",
+        "machine n2 would be stored; nothing was stored",
+    ]
+    assert "machine n2 is stored at revision" in guardian("machine put n1 n2 --idc sh --disk 48000G")
+    assert "48.0 TB" in guardian("machine list")
+    assert "stays as it is" in guardian("machine put n1 --idc sh --disk 48000G --dry-run")
+    assert "would be dropped" in guardian("machine drop n1 --dry-run")
+    assert guardian("machine drop n1") == "machine n1 is dropped\n"
+    assert [each["machine"]["host"] for each in json.loads(guardian("machine list -o json"))] == ["n2"]
+    with pytest.raises(GuardianError, match="--disk is 'much'"):
+        guardian("machine put n1 --disk much")
+    with pytest.raises(GuardianError, match="--cluster needs one host"):
+        guardian("machine put n1 n2 --cluster live")
+
+
+def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
+    guardian("tenant put pay --owner ann --label gold --label hot")
+    guardian("idc-policy put two --replicas sh=2 --replicas sz=1 --leaders sh")
+    uuid = "5b4l2vJWR5-RQrmPPGDP2g"
+    guardian(f"topic put live orders --id {uuid} --tenant pay --label gold --idc-policy two --in 20MB --out 60MB")
+    (topic,) = json.loads(guardian("topic list --cluster live -o json"))
+    assert topic["topic"]["topic_id"] == uuid
+    assert uuid in guardian("topic list")
+    assert "gold, hot" in guardian("tenant list")
+    assert "sh=2, sz=1" in guardian("idc-policy list")
+    with pytest.raises(GuardianError, match="tenant pay is named by topic live/orders"):
+        guardian("tenant drop pay")
+    with pytest.raises(GuardianError, match="and not at 1"):
+        guardian("topic drop live orders --expect 1")
+    guardian(f"topic drop live orders --expect {topic['revision']}")
+    assert json.loads(guardian("tenant drop pay -o json")) == [{"entry": "tenant pay", "revision": 0, "dry_run": False}]
+    guardian("idc-policy drop two")
+    for wrong, message in [("--replicas sh", "--replicas is 'sh'"), ("--replicas sh=x", "--replicas is 'sh=x'")]:
+        with pytest.raises(GuardianError, match=message):
+            guardian(f"idc-policy put two {wrong}")
+    with pytest.raises(GuardianError, match="--id is"):
+        guardian("topic put live orders --id !")
+
+
+def test_exclusions_are_lifted_all_or_none(guardian: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USER", "cyd")
+    monkeypatch.setenv("LOGNAME", "cyd")
+    guardian("exclusion add live 3 4 --for 2h", "--why", "fan broken")
+    out = guardian("exclusion list --cluster live")
+    assert "fan broken" in out
+    assert "cyd" in out
+    with pytest.raises(GuardianError, match="exclusion of broker 5 of cluster live does not exist"):
+        guardian("exclusion lift live 3 5")
+    assert guardian("exclusion lift live 3 4").count("is dropped") == 2
+    audited = guardian("audit changes --limit 3")
+    assert "drop exclusion live/3, drop exclusion live/4" in audited
+    assert "does not exist" in audited
+    assert len(json.loads(guardian("audit changes -o json --limit 2"))) == 2
+    assert json.loads(guardian("audit changes --since 1h -o json")) == []  # this member lives in 1970

@@ -1,0 +1,155 @@
+"""`guardian raft`: what is shown, asked and refused, over a member in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from guardian.cli.main import app
+from guardian.cli.raft import _promote, print_members
+from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
+from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
+from tests.unit.server.member import Member
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def cli(member: Member) -> Cli:
+    def run(*arguments: str, answer: str | None = None) -> Result:
+        return CliRunner().invoke(app, ["raft", *arguments], env={"GUARDIAN_ENDPOINTS": member.endpoint}, input=answer)
+
+    return run
+
+
+def test_the_status_is_that_of_each_member(cli: Cli, member: Member) -> None:
+    lines = cli("status").stdout.splitlines()
+    assert lines[0].split()[:4] == ["ENDPOINT", "NAME", "STATE", "LEADER"]
+    assert lines[1].split()[:4] == [member.endpoint, "g1", "leader", "g1"]
+    assert lines[1].split()[-1] == "taken"
+    (shown,) = json.loads(cli("status", "-o", "json").stdout)
+    assert (shown["endpoint"], shown["status"]["name"]) == (member.endpoint, "g1")
+
+
+def test_a_member_that_does_not_answer_is_shown_as_such() -> None:
+    result = CliRunner().invoke(app, ["raft", "status"], env={"GUARDIAN_ENDPOINTS": "127.0.0.1:1"})
+    assert result.stdout.splitlines()[1].split()[:3] == ["127.0.0.1:1", "unreachable", "-"]
+
+
+def test_members_are_shown_with_their_roles_and_lag(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli("members").stdout.splitlines()[1].split()[:2] == ["g1", "leader"]
+    found = [
+        RaftMember(name="g1", raft="h1:1", endpoint="h1:2", is_voter=True, is_connected=True, match_index=100),
+        RaftMember(name="g2", raft="h2:1", is_voter=True, match_index=90),
+        RaftMember(name="g3", raft="h3:1", endpoint="h3:2", is_connected=True),
+    ]
+    print_members(found, "g1", 100)
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [
+        ["g1", "leader", "h1:1", "h1:2", "yes", "0"],
+        ["g2", "voter", "h2:1", "-", "no", "10"],
+        ["g3", "learner", "h3:1", "h3:2", "yes", "-"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        (("transfer-leader",), Conflict, "nobody to hand leadership to"),
+        (("add", "g2", "--raft", "nowhere"), InvalidInput, "raft is 'nowhere': use host:port"),
+        (("add", "g2", "--raft", "h:1"), Conflict, "its group can't grow"),
+        (("promote", "g9", "--wait", "0"), NotFound, "'g9' is no member: the members are g1"),
+        (("remove", "g9", "--yes"), NotFound, "'g9' is no member: the members are g1"),
+        (("remove", "g1", "--yes"), Conflict, "last voter"),
+        (("snapshot", "verify", "/nowhere/a.tar"), InvalidInput, "/nowhere/a.tar can't be used: No such file"),
+        (("snapshot", "restore", "/nowhere/a.tar"), InvalidInput, "who shall be restored is not said"),
+        (
+            ("snapshot", "restore", "a", "--data", "d", "--name", "g1", "--raft", "h"),
+            InvalidInput,
+            "--raft is 'h': use host:port",
+        ),
+        (("snapshot", "save", "/nowhere/a.tar"), InvalidInput, "/nowhere/a.tar can't be written: No such file"),
+    ],
+)
+def test_what_can_not_be_is_refused_in_one_sentence(
+    cli: Cli, arguments: tuple[str, ...], kind: type[GuardianError], message: str
+) -> None:
+    result = cli(*arguments)
+    assert isinstance(result.exception, kind), result.output
+    assert message in str(result.exception)
+    assert "\n" not in str(result.exception)
+
+
+def test_a_removal_is_asked_about_first(cli: Cli, member: Member) -> None:
+    result = cli("remove", "g1", answer="n\n")
+    assert (result.exit_code, "Remove g1 from a group of 1 voters?" in result.output) == (1, True)
+
+
+def test_a_file_that_is_there_is_not_written_over(cli: Cli, tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar"
+    archive.write_text("mine")
+    assert "is there already" in str(cli("snapshot", "save", str(archive)).exception)
+    assert archive.read_text() == "mine"
+
+
+def test_what_is_in_the_configuration_is_not_given_again(cli: Cli, tmp_path: Path) -> None:
+    result = cli("snapshot", "restore", "a.tar", "--config", str(tmp_path / "g.toml"), "--name", "g1")
+    assert "leave --name, --data and --raft out" in str(result.exception)
+
+
+def test_no_snapshot_is_left_when_the_member_fails(cli: Cli, member: Member, tmp_path: Path) -> None:
+    """A store in memory has nothing to save."""
+    archive = tmp_path / "a.tar"
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    member.replica.save_snapshot = refuse  # type: ignore[method-assign, assignment]
+    assert "No space left" in str(cli("snapshot", "save", str(archive)).exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Lagging:
+    """A client whose learner has caught up after some attempts."""
+
+    def __init__(self, attempts: int) -> None:
+        self.attempts = attempts
+
+    def raft_members(self) -> list[RaftMember]:
+        return [RaftMember(name="g4")]
+
+    def raft_status(self) -> RaftStatus:
+        behind = [RaftMember(name="g4", match_index=100 - 10 * self.attempts)]
+        return RaftStatus(last_index=100, members=behind)
+
+    def promote_member(self, _name: str) -> None:
+        if self.attempts:
+            self.attempts -= 1
+            raise Conflict("it lags")
+
+
+def test_a_promotion_waits_for_the_learner_and_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = iter(range(100))
+    _promote(Lagging(3), "g4", 60, lambda: next(clock), lambda _: None)  # type: ignore[arg-type]
+    assert capsys.readouterr().out.splitlines() == [
+        "g4 is 20 entries behind: it lags",
+        "g4 is 10 entries behind: it lags",
+        "g4 is 0 entries behind: it lags",
+        "g4 is a voter",
+    ]
+
+
+def test_a_promotion_that_takes_too_long_says_why() -> None:
+    clock = iter(range(100))
+    with pytest.raises(Conflict, match="it lags"):
+        _promote(Lagging(9), "g4", 5, lambda: next(clock), lambda _: None)  # type: ignore[arg-type]

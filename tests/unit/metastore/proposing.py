@@ -1,0 +1,33 @@
+"""A state machine in memory that is told commands, one after another."""
+
+from __future__ import annotations
+
+from guardian.model.topology import Cluster
+from guardian.wire.federation import cluster_to_proto
+from metastore.memory import MemoryStore
+from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import records_pb2 as pb
+
+
+class Group:
+    """`now_ms` is the proposers' clock."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.machine = MetastoreStateMachine(self.store)
+        self.now_ms = 1000
+
+    def propose(self, **command: object) -> pb.CommandReply:
+        message = pb.Command(proposed_at_ms=self.now_ms, **command)  # type: ignore[arg-type]
+        return self.apply(message.SerializeToString())
+
+    def apply(self, entry: bytes) -> pb.CommandReply:
+        return pb.CommandReply.FromString(self.machine.apply(self.machine.applied_index + 1, entry))
+
+    def register(self, name: str, cluster_id: str) -> None:
+        cluster = cluster_to_proto(Cluster(name, "b:1", cluster_id))
+        assert not self.propose(put_cluster=pb.PutCluster(cluster=cluster)).error
+
+    def content(self) -> list[tuple[bytes, bytes]]:
+        """All that is stored but Guardian's own marks: the applied index and totals."""
+        return [(key, value) for key, value in self.store.scan(b"") if key[0]]

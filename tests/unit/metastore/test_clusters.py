@@ -1,0 +1,90 @@
+"""The clusters' table: one name for one Kafka cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from guardian.model.topology import Broker, Cluster
+from guardian.wire.federation import cluster_to_proto
+from metastore.memory import MemoryStore
+from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import records_pb2 as pb
+from protos.guardian.v1 import tickets_pb2
+
+Propose = Callable[..., pb.CommandReply]
+LIVE = Cluster("live", "b1:9092,b2:9092", "id-1", brokers=(Broker(1, "r1", "shanghai", "h:9"), Broker(2)))
+
+
+@pytest.fixture
+def machine() -> MetastoreStateMachine:
+    return MetastoreStateMachine(MemoryStore())
+
+
+@pytest.fixture
+def propose(machine: MetastoreStateMachine) -> Propose:
+    def propose(**command: object) -> pb.CommandReply:
+        message = pb.Command(proposed_at_ms=5, **command)  # type: ignore[arg-type]
+        return pb.CommandReply.FromString(machine.apply(machine.applied_index + 1, message.SerializeToString()))
+
+    return propose
+
+
+def put(cluster: Cluster) -> pb.PutCluster:
+    return pb.PutCluster(cluster=cluster_to_proto(cluster))
+
+
+def test_a_registered_cluster_is_read_back(machine: MetastoreStateMachine, propose: Propose) -> None:
+    assert not propose(put_cluster=put(LIVE)).error
+    assert machine.read().clusters() == (LIVE,)
+    assert machine.read().cluster("live") == LIVE
+    assert machine.read().cluster("bulk") is None
+
+
+def test_registering_again_replaces_the_entry(machine: MetastoreStateMachine, propose: Propose) -> None:
+    propose(put_cluster=put(LIVE))
+    moved = Cluster("live", "b9:9092", "id-1")
+    assert not propose(put_cluster=put(moved)).error
+    assert machine.read().clusters() == (moved,)
+
+
+@pytest.mark.parametrize("other", [Cluster("live", "x:1", "id-2"), Cluster("bulk", "x:1", "id-1")])
+def test_a_name_or_a_cluster_id_that_is_taken_is_a_conflict(
+    machine: MetastoreStateMachine, propose: Propose, other: Cluster
+) -> None:
+    propose(put_cluster=put(LIVE))
+    reply = propose(put_cluster=put(other))
+    assert (reply.error_kind, "cluster live is registered with cluster_id id-1" in reply.error) == (pb.CONFLICT, True)
+    assert machine.read().clusters() == (LIVE,)
+
+
+def test_a_wrong_field_is_invalid(machine: MetastoreStateMachine, propose: Propose) -> None:
+    for wrong in (Cluster("live", "x:1"),):
+        assert propose(put_cluster=put(wrong)).error_kind == pb.INVALID
+    reply = propose(put_cluster=pb.PutCluster())
+    assert reply.error_kind == pb.INVALID
+    assert "cluster name" in reply.error
+    assert machine.read().clusters() == ()
+
+
+def test_dropping_forgets_the_cluster_once(machine: MetastoreStateMachine, propose: Propose) -> None:
+    propose(put_cluster=put(LIVE))
+    assert not propose(drop_cluster=pb.DropCluster(name="live")).error
+    assert machine.read().clusters() == ()
+    assert propose(drop_cluster=pb.DropCluster(name="live")).error_kind == pb.NOT_FOUND
+
+
+def test_a_cluster_with_an_open_ticket_stays(machine: MetastoreStateMachine, propose: Propose) -> None:
+    from metastore import keys
+    from metastore.records import Put
+
+    propose(put_cluster=put(LIVE))
+    ticket = tickets_pb2.Ticket(id="t1", cluster="live", state=tickets_pb2.RUNNING)
+    store = machine._store
+    store.write([Put(keys.ticket("t1"), ticket.SerializeToString())], 2)
+    reply = propose(drop_cluster=pb.DropCluster(name="live"))
+    assert (reply.error_kind, "t1, which is RUNNING" in reply.error) == (pb.CONFLICT, True)
+    ticket.state = tickets_pb2.FAILED
+    store.write([Put(keys.ticket("t1"), ticket.SerializeToString())], 4)
+    assert not propose(drop_cluster=pb.DropCluster(name="live")).error

@@ -1,0 +1,279 @@
+"""Sessions: once carried out, always answered the same; and nothing grows without bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from metastore import appends, keys
+from metastore.commands import append_command
+from metastore.keys import Table
+from metastore.tables import sessions
+from protos.guardian.v1 import records_pb2 as pb
+from protos.guardian.v1 import tiering_pb2
+from protos.guardian.v1.sessions_pb2 import SessionRef
+from tests.unit.metastore.proposing import Group
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+def opened(group: Group, window: int = 4) -> int:
+    reply = group.propose(open_session=pb.OpenSession(window=window, owner="host-1"))
+    assert not reply.error
+    return reply.session_id
+
+
+def allocate(group: Group, session: int, sequence: int, below: int = 1, count: int = 1) -> pb.CommandReply:
+    return group.propose(
+        session=SessionRef(id=session, sequence=sequence, answered_below=below),
+        allocate_ids=tiering_pb2.AllocateIdsRequest(cluster_id="c", kind=tiering_pb2.TOPIC_ID, count=count),
+    )
+
+
+def replies_kept(group: Group) -> int:
+    return len(group.store.scan(Table.SESSION_REPLY.prefix))
+
+
+def test_a_sessions_id_is_the_index_of_its_command(group: Group) -> None:
+    assert opened(group) == 1
+    assert opened(group) == 2
+    session = group.machine.read().session(2)
+    assert session is not None
+    assert (session.window, session.owner, session.used_at_ms) == (4, b"host-1", 1000)
+    assert group.machine.read().sessions() == 2
+
+
+@pytest.mark.parametrize("window", [0, 1025])
+def test_a_window_is_1_to_1024(group: Group, window: int) -> None:
+    reply = group.propose(open_session=pb.OpenSession(window=window))
+    assert (reply.error_kind, f"window is {window}" in reply.error) == (pb.INVALID, True)
+    assert [opened(group, 1), opened(group, 1024)] == [2, 3]
+
+
+def test_a_long_owner_is_refused(group: Group) -> None:
+    assert group.propose(open_session=pb.OpenSession(window=1, owner="x" * 201)).error_kind == pb.INVALID
+
+
+def test_a_repeated_sequence_gets_the_reply_that_was_kept(group: Group) -> None:
+    session = opened(group)
+    first = allocate(group, session, 1)
+    assert allocate(group, session, 1) == first
+    assert allocate(group, session, 2).ids.first == first.ids.first + 1
+
+
+def test_a_refusal_is_repeated_too(group: Group) -> None:
+    session = opened(group)
+    ref = SessionRef(id=session, sequence=1, answered_below=1)
+    drop = pb.DropCluster(name="live")
+    refused = group.propose(session=ref, drop_cluster=drop)
+    assert refused.error_kind == pb.NOT_FOUND
+    group.register("live", "id-1")
+    assert group.propose(session=ref, drop_cluster=drop) == refused
+    assert len(group.machine.read().clusters()) == 1
+
+
+def test_sequences_may_arrive_out_of_order_within_the_window(group: Group) -> None:
+    session = opened(group)
+    firsts = [allocate(group, session, sequence).ids.first for sequence in (3, 1, 4, 2)]
+    assert firsts == [1, 2, 3, 4]
+    assert [allocate(group, session, sequence).ids.first for sequence in (1, 2, 3, 4)] == [2, 4, 1, 3]
+
+
+def test_a_sequence_beyond_the_window_is_refused_until_answers_were_had(group: Group) -> None:
+    session = opened(group)
+    refused = allocate(group, session, 5)
+    assert (refused.error_kind, "beyond its window of 4 from 1 on" in refused.error) == (pb.INVALID, True)
+    assert allocate(group, session, 5, below=2).ids.first == 1
+
+
+def test_what_was_answered_is_not_kept_and_not_repeated(group: Group) -> None:
+    session = opened(group)
+    for sequence in (1, 2, 3):
+        allocate(group, session, sequence)
+    assert replies_kept(group) == 3
+    allocate(group, session, 4, below=4)
+    assert replies_kept(group) == 1
+    reply = allocate(group, session, 2, below=1)
+    assert (reply.error_kind, "below answered_below, 4" in reply.error) == (pb.SESSION_EXPIRED, True)
+    stored = group.machine.read().session(session)
+    assert stored is not None
+    assert stored.kept_bytes == sum(len(value) for _, value in group.store.scan(Table.SESSION_REPLY.prefix))
+
+
+def test_an_unknown_session_has_expired(group: Group) -> None:
+    reply = allocate(group, 77, 1)
+    assert (reply.error_kind, "session 77 is not open any more" in reply.error) == (pb.SESSION_EXPIRED, True)
+    assert allocate(group, 0, 1).error_kind == pb.SESSION_EXPIRED
+
+
+@pytest.mark.parametrize(("sequence", "below"), [(0, 0), (3, 4)])
+def test_impossible_numbers_are_invalid(group: Group, sequence: int, below: int) -> None:
+    session = opened(group)
+    before = group.content()
+    assert allocate(group, session, sequence, below).error_kind == pb.INVALID
+    assert group.content() == before
+
+
+def test_appends_in_raw_form_are_carried_out_once(group: Group) -> None:
+    session = opened(group)
+    partition = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16)
+    event = tiering_pb2.SegmentEvent(segment_id=b"S" * 16, state="COPY_SEGMENT_STARTED", segment_leader_epochs={0: 0})
+    request = tiering_pb2.AppendSegmentEventsRequest(
+        partitions=[tiering_pb2.PartitionEvents(partition=partition, events=[event])]
+    )
+    checked = appends.check(request.SerializeToString()).command
+    first = group.apply(append_command(checked, 1000, (session, 1, 1)))
+    assert [result.next_event_id for result in first.segment_events.results] == [1]
+    kept = replies_kept(group)
+    assert group.apply(append_command(checked, 1000, (session, 1, 1))) == first
+    assert kept == replies_kept(group) == 1
+    assert group.apply(append_command(checked, 1000, (9, 1, 1))).error_kind == pb.SESSION_EXPIRED
+
+
+def test_an_append_and_a_command_share_a_sessions_sequences(group: Group) -> None:
+    session = opened(group)
+    ids = allocate(group, session, 1)
+    assert group.apply(append_command(b"", 1000, (session, 1, 1))) == ids
+
+
+def test_bytes_kept_for_a_session_have_a_cap_and_room_comes_back(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_KEPT_BYTES", 10)
+    monkeypatch.setattr(sessions, "SMALL_KEPT_BYTES", 5)
+    session = opened(group, window=100)
+    sequence = 1
+    while not (reply := allocate(group, session, sequence)).error:
+        sequence += 1
+    assert (reply.error_kind, "bytes of answers are kept" in reply.error) == (pb.BUSY, True)
+    assert sequence < 10
+    assert allocate(group, session, sequence).error_kind == pb.BUSY
+    assert allocate(group, session, sequence, below=sequence).ids.first == sequence
+
+
+def test_when_much_is_kept_for_all_each_has_a_small_share(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "SMALL_KEPT_BYTES", 5)
+    monkeypatch.setattr(sessions, "MAX_TOTAL_KEPT_BYTES", 20)
+    greedy, other = opened(group, 100), opened(group, 100)
+    sequence = 1
+    while not allocate(group, greedy, sequence).error:
+        sequence += 1
+    assert allocate(group, greedy, sequence).error_kind == pb.BUSY
+    assert not allocate(group, other, 1).error
+    assert not allocate(group, greedy, sequence, below=sequence).error
+
+
+def expire(group: Group, since_ms: int, most: int = 0) -> int:
+    reply = group.propose(expire_sessions=pb.ExpireSessions(unused_since_ms=since_ms, max_sessions=most))
+    assert not reply.error
+    return reply.swept
+
+
+def test_unused_sessions_are_forgotten_with_all_that_was_kept(group: Group) -> None:
+    idle = opened(group)
+    allocate(group, idle, 1)
+    group.now_ms = 5000
+    used = opened(group)
+    assert expire(group, 1000) == 0
+    assert expire(group, 1001) == 1
+    assert group.machine.read().session(idle) is None
+    assert replies_kept(group) == 0
+    assert allocate(group, idle, 2).error_kind == pb.SESSION_EXPIRED
+    assert not allocate(group, used, 1).error
+    assert group.machine.read().sessions() == 1
+
+
+def test_a_use_keeps_a_session(group: Group) -> None:
+    session = opened(group)
+    group.now_ms = 9000
+    allocate(group, session, 1)
+    assert expire(group, 9000) == 0
+    assert expire(group, 9001) == 1
+    assert group.content()[0][0][0] in (Table.ID_COUNTER, Table.HIGHEST_ID)
+
+
+def test_beyond_the_most_the_least_recently_used_go(group: Group) -> None:
+    ids = []
+    for _ in range(4):
+        group.now_ms += 10
+        ids.append(opened(group))
+    group.now_ms += 10
+    allocate(group, ids[0], 1)
+    assert expire(group, 0, most=2) == 2
+    assert [group.machine.read().session(each) is not None for each in ids] == [True, False, False, True]
+
+
+def test_a_clock_that_goes_back_makes_nobody_look_unused(group: Group) -> None:
+    group.now_ms = 1_000_000
+    opened(group)
+    group.now_ms = 5
+    late = opened(group)
+    allocate(group, late, 1)
+    group.now_ms = 1_000_001
+    assert expire(group, 999_000) == 0
+    assert group.machine.read().sessions() == 2
+
+
+def test_a_use_under_a_clock_that_is_behind_is_as_late_as_the_latest(group: Group) -> None:
+    session = opened(group)
+    group.now_ms = 1_000_000
+    opened(group)
+    group.now_ms = 5
+    allocate(group, session, 1)
+    assert expire(group, 999_000) == 0
+    assert group.machine.read().sessions() == 2
+
+
+def test_expiry_does_a_bounded_part_of_the_work_and_goes_on(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_LOOKED_AT", 3)
+    for _ in range(7):
+        opened(group)
+    assert [expire(group, 2000) for _ in range(4)] == [3, 3, 1, 0]
+    assert group.content() == []
+
+
+def test_the_records_of_one_expiry_are_bounded(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_REMOVED", 4)
+    for _ in range(3):
+        session = opened(group)
+        for sequence in (1, 2, 3):
+            allocate(group, session, sequence)
+    assert [expire(group, 2000) for _ in range(4)] == [1, 1, 1, 0]
+
+
+def test_a_look_that_is_cut_short_never_takes_one_that_was_used_later(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_LOOKED_AT", 2)
+    ids = []
+    for _ in range(4):
+        group.now_ms += 10
+        ids.append(opened(group))
+    group.now_ms += 10
+    for session in ids[:2]:
+        allocate(group, session, 1)
+    while expire(group, 0, most=2) or group.machine.read().sessions() > 2:
+        pass
+    assert [group.machine.read().session(each) is not None for each in ids] == [True, True, False, False]
+
+
+def test_at_the_most_sessions_opening_takes_the_least_recently_used(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 2)
+    first, second = opened(group), opened(group)
+    group.now_ms += 10
+    allocate(group, first, 1)
+    third = opened(group)
+    assert [group.machine.read().session(each) is not None for each in (first, second, third)] == [True, False, True]
+    assert group.machine.read().sessions() == 2
+
+
+def test_the_by_use_table_has_one_row_for_each_session(group: Group) -> None:
+    session = opened(group)
+    for sequence in range(1, 20):
+        group.now_ms += 5000
+        allocate(group, session, sequence, below=sequence)
+    expire(group, 20_000)
+    rows = group.store.scan(Table.SESSION_BY_USE.prefix)
+    assert [keys.decode_session_by_use(key)[1] for key, _ in rows] == [session]

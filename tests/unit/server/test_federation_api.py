@@ -1,0 +1,141 @@
+"""The federation over gRPC: changes, pages, the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import grpc
+import pytest
+
+from guardian.client import GuardianClient
+from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.model.federation import Entry, Exclusion, Tenant, Topic
+from guardian.wire.entries import entry_to_proto
+from protos.guardian.v1 import federation_pb2 as pb
+from protos.guardian.v1 import federation_pb2_grpc, records_pb2
+from protos.guardian.v1.sessions_pb2 import SessionRef
+from tests.unit.server.member import Member
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def client(member: Member) -> Iterator[GuardianClient]:
+    with GuardianClient([member.endpoint], timeout_s=10, actor="ann") as client:
+        yield client
+
+
+@pytest.fixture
+def stub(member: Member) -> Iterator[federation_pb2_grpc.FederationStub]:
+    with grpc.insecure_channel(member.endpoint) as channel:
+        yield federation_pb2_grpc.FederationStub(channel)
+
+
+def put(entry: Entry, expected: int | None = None) -> pb.FederationChange:
+    return pb.FederationChange(put=entry_to_proto(entry), expected_revision=expected)
+
+
+def request(*entries: Entry) -> pb.ChangeFederationRequest:
+    return pb.ChangeFederationRequest(changes=map(put, entries))
+
+
+def test_a_set_is_stored_and_listed_and_audited(client: GuardianClient) -> None:
+    revisions = client.change_federation([put(Tenant("pay")), put(Topic("live", "orders", tenant="pay"))])
+    assert len(set(revisions)) == 1
+    (entry,) = client.federation(pb.TOPICS, cluster="live")
+    assert (entry.topic.name, entry.revision) == ("orders", revisions[0])
+    record = next(iter(client.audit()))
+    assert (record.actor, record.action, record.subject) == (
+        "ann",
+        "change_federation",
+        "put tenant pay, put topic live/orders",
+    )
+
+
+def test_refusals_have_their_codes(client: GuardianClient) -> None:
+    key = pb.ExclusionKey(cluster="live", broker_id=3)
+    with pytest.raises(NotFound, match="exclusion of broker 3 of cluster live does not exist"):
+        client.change_federation([pb.FederationChange(drop=pb.FederationKey(exclusion=key))])
+    with pytest.raises(Conflict, match="does not exist"):
+        client.change_federation([put(Tenant("pay"), expected=9)])
+    with pytest.raises(InvalidInput, match="changes has 0"):
+        client.change_federation([])
+    assert list(client.federation(pb.TENANTS)) == []
+
+
+def test_a_dry_run_answers_and_writes_nothing(client: GuardianClient, member: Member) -> None:
+    before = member.machine.applied_index
+    assert client.change_federation([put(Tenant("pay"))], dry_run=True) == [0]
+    with pytest.raises(NotFound):
+        client.change_federation([put(Topic("live", "t", tenant="nope"))], dry_run=True)
+    assert member.machine.applied_index == before
+
+
+def test_pages_are_bounded_and_follow_one_another(
+    client: GuardianClient, stub: federation_pb2_grpc.FederationStub
+) -> None:
+    client.change_federation([put(Exclusion("live", broker, "ann", "x")) for broker in range(600)])
+    first = stub.ListFederation(pb.ListFederationRequest(table=pb.EXCLUSIONS))
+    assert len(first.entries) == 500
+    few = stub.ListFederation(pb.ListFederationRequest(table=pb.EXCLUSIONS, page_size=7))
+    assert len(few.entries) == 7
+    everything = stub.ListFederation(pb.ListFederationRequest(table=pb.EXCLUSIONS, page_size=100_000))
+    assert (len(everything.entries), everything.next_page_token) == (600, "")
+    listed = [entry.exclusion.broker_id for entry in client.federation(pb.EXCLUSIONS)]
+    assert listed == list(range(600))
+
+
+def test_the_audit_comes_in_pages(client: GuardianClient, stub: federation_pb2_grpc.FederationStub) -> None:
+    for number in range(5):
+        client.change_federation([put(Tenant(f"t{number}"))])
+    page = stub.ListAudit(pb.ListAuditRequest(page_size=2, actor="ann"))
+    assert [record.subject for record in page.records] == ["put tenant t4", "put tenant t3"]
+    rest = stub.ListAudit(pb.ListAuditRequest(page_size=10, actor="ann", page_token=page.next_page_token))
+    assert [record.subject for record in rest.records] == [f"put tenant t{number}" for number in (2, 1, 0)]
+
+
+@pytest.mark.parametrize("token", ["?", "AAAA", "x" * 3000])
+def test_a_token_that_is_none_is_refused(stub: federation_pb2_grpc.FederationStub, token: str) -> None:
+    for call in (
+        lambda: stub.ListFederation(pb.ListFederationRequest(table=pb.TENANTS, page_token=token)),
+        lambda: stub.ListAudit(pb.ListAuditRequest(page_token=token)),
+    ):
+        with pytest.raises(grpc.RpcError) as caught:
+            call()
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert "page_token" in str(caught.value.details())
+
+
+def test_times_before_the_epoch_are_refused(stub: federation_pb2_grpc.FederationStub) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.ListAudit(pb.ListAuditRequest(from_ms=-1))
+    assert "from_ms is -1" in str(caught.value.details())
+
+
+def test_whoever_gives_no_name_is_unknown_and_a_bad_name_is_refused(
+    member: Member, stub: federation_pb2_grpc.FederationStub
+) -> None:
+    stub.ChangeFederation(request(Tenant("pay")))
+    (record,) = stub.ListAudit(pb.ListAuditRequest(page_size=1)).records
+    assert record.actor == "unknown"
+    with pytest.raises(grpc.RpcError, match="guardian-actor"):
+        stub.ChangeFederation(request(Tenant("pay2")), metadata=(("guardian-actor", "x" * 500),))
+
+
+def test_a_change_with_a_session_is_made_once(
+    member: Member, client: GuardianClient, stub: federation_pb2_grpc.FederationStub
+) -> None:
+    opened = member.store.propose(records_pb2.Command(open_session=records_pb2.OpenSession(window=1)))
+    header = SessionRef(id=opened.session_id, sequence=1, answered_below=1).SerializeToString()
+    metadata = (("guardian-session-bin", header),)
+    first = stub.ChangeFederation(request(Tenant("pay")), metadata=metadata)
+    stub.ChangeFederation(
+        pb.ChangeFederationRequest(changes=[pb.FederationChange(drop=pb.FederationKey(tenant="pay"))])
+    )
+    assert stub.ChangeFederation(request(Tenant("pay")), metadata=metadata) == first
+    assert list(client.federation(pb.TENANTS)) == []

@@ -1,0 +1,133 @@
+"""The server's thread: it starts and stops, runs waiting methods beside the loop, and bounds what clients may do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import grpc
+import grpc.aio
+import pytest
+
+from guardian.errors import InvalidInput
+from guardian.server.grpc_server import GrpcLimits, GrpcServer, start_grpc
+
+DEADLINE_S = 30
+
+
+class Service:
+    """`wait` holds a thread until `release`; `where` tells the thread that it runs on."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.released = threading.Event()
+
+    def register(self, server: grpc.aio.Server) -> None:
+        handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            "wait": grpc.unary_unary_rpc_method_handler(self.wait),
+            "where": grpc.unary_unary_rpc_method_handler(self.where),
+            "echo": grpc.unary_unary_rpc_method_handler(self.echo),
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", handlers),))
+
+    def wait(self, _request: bytes, _context: grpc.ServicerContext) -> bytes:
+        self.entered.release()
+        self.released.wait(DEADLINE_S)
+        return threading.current_thread().name.encode()
+
+    async def where(self, _request: bytes, _context: object) -> bytes:
+        return threading.current_thread().name.encode()
+
+    async def echo(self, request: bytes, _context: object) -> bytes:
+        return request
+
+
+class Client:
+    def __init__(self, port: int) -> None:
+        options = [("grpc.enable_http_proxy", 0), ("grpc.max_send_message_length", -1)]
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=options)
+
+    def call(self, name: str) -> grpc.UnaryUnaryMultiCallable[bytes, bytes]:
+        return self.channel.unary_unary(f"/test/{name}")
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    service = Service()
+    yield service
+    service.released.set()
+
+
+def serve(service: Service, limits: GrpcLimits) -> tuple[GrpcServer, Client]:
+    server = start_grpc("127.0.0.1:0", service.register, limits=limits)
+    return server, Client(server.port)
+
+
+def test_methods_that_wait_hold_nobody_else_up(service: Service) -> None:
+    server, client = serve(service, GrpcLimits(threads=2, grace_s=0))
+    waiting = [client.call("wait").future(b"", timeout=DEADLINE_S) for _ in range(3)]
+    for _ in range(2):
+        assert service.entered.acquire(timeout=DEADLINE_S)
+    assert client.call("where")(b"", timeout=DEADLINE_S) == b"grpc"
+    assert not service.entered.acquire(blocking=False), "the third waits for a thread"
+    service.released.set()
+    assert {call.result()[:3] for call in waiting} == {b"rpc"}
+    client.channel.close()
+    server.stop()
+
+
+def test_calls_beyond_the_limit_are_refused(service: Service) -> None:
+    server, client = serve(service, GrpcLimits(concurrent_calls=1, grace_s=0))
+    waiting = client.call("wait").future(b"", timeout=DEADLINE_S)
+    assert service.entered.acquire(timeout=DEADLINE_S)
+    with pytest.raises(grpc.RpcError) as refused:
+        client.call("where")(b"", timeout=DEADLINE_S)
+    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    service.released.set()
+    waiting.result()
+    client.channel.close()
+    server.stop()
+
+
+def test_a_message_over_the_limit_is_refused(service: Service) -> None:
+    server, client = serve(service, GrpcLimits(message_bytes=1000, grace_s=0))
+    assert client.call("echo")(bytes(900), timeout=DEADLINE_S) == bytes(900)
+    with pytest.raises(grpc.RpcError) as refused:
+        client.call("echo")(bytes(1001), timeout=DEADLINE_S)
+    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    client.channel.close()
+    server.stop()
+
+
+def test_an_endpoint_that_is_taken_is_said_to_be(service: Service) -> None:
+    server, client = serve(service, GrpcLimits(grace_s=0))
+    with pytest.raises(InvalidInput, match="can't be listened on: is another member running"):
+        start_grpc(f"127.0.0.1:{server.port}", service.register)
+    with pytest.raises(InvalidInput, match="grpc is 'nowhere:x'"):
+        start_grpc("nowhere:x", service.register)
+    client.channel.close()
+    server.stop()
+
+
+def test_what_registering_raises_is_raised_to_the_caller() -> None:
+    def register(_server: grpc.aio.Server) -> None:
+        raise InvalidInput("no such service")
+
+    threads = threading.active_count()
+    with pytest.raises(InvalidInput, match="no such service"):
+        start_grpc("127.0.0.1:0", register)
+    assert threading.active_count() <= threads + 1
+
+
+def test_stopping_ends_what_is_under_way_and_may_be_asked_for_twice(service: Service) -> None:
+    server, client = serve(service, GrpcLimits(grace_s=0))
+    waiting = client.call("wait").future(b"", timeout=DEADLINE_S)
+    assert service.entered.acquire(timeout=DEADLINE_S)
+    server.stop()
+    server.stop()
+    with pytest.raises(grpc.RpcError):
+        waiting.result()
+    with pytest.raises(grpc.RpcError) as refused:
+        client.call("where")(b"", timeout=DEADLINE_S)
+    assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+    client.channel.close()

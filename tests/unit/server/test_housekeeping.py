@@ -1,0 +1,132 @@
+"""Housekeeping: what is due is proposed, in portions, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardian.config import LimitsConfig
+from guardian.server.housekeeping import Findings, Housekeeper, PartitionSize, decide
+from guardian.server.store import ReplicatedStore
+from metastore.memory import MemoryStore
+from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
+from raft.inmem import InMemoryReplica
+
+LIMITS = LimitsConfig(session_idle_s=100, sessions=500, audit_days=1, events_per_partition=1000)
+NOW_MS = 10 * 86_400_000
+PARTITION = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=bytes(16), partition=3)
+
+
+def size(first: int, following: int) -> Findings:
+    return Findings(partitions=[PartitionSize(PARTITION, first, following)])
+
+
+def test_where_nothing_is_due_nothing_is_proposed() -> None:
+    assert decide(NOW_MS, LIMITS, Findings()) == []
+    assert decide(NOW_MS, LIMITS, size(0, 1100)) == [], "a little more than what is kept is left alone"
+
+
+def test_what_is_due_is_proposed_with_its_limits() -> None:
+    expire, trim, sweep = decide(NOW_MS, LIMITS, Findings(1, has_old_audit=True, has_deleted_partitions=True))
+    assert expire.expire_sessions.unused_since_ms == NOW_MS - 100_000
+    assert expire.expire_sessions.max_sessions == 500
+    assert trim.trim_audit.before_ms == NOW_MS - 86_400_000
+    assert sweep.sweep_partitions.max_keys > 0
+
+
+def test_a_partition_keeps_its_newest_events() -> None:
+    (trim,) = decide(NOW_MS, LIMITS, size(50, 5000))
+    assert trim.trim_segment_events == records_pb2.TrimSegmentEvents(partition=PARTITION, below_event_id=4000)
+
+
+def test_a_clock_near_the_epoch_asks_for_no_negative_time() -> None:
+    (expire,) = decide(5, LIMITS, Findings(1))
+    assert expire.expire_sessions.unused_since_ms == 0
+
+
+class Group:
+    """A store of one whose clock is set by hand."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_000_000
+        self.machine = MetastoreStateMachine(MemoryStore())
+        self.store = ReplicatedStore(InMemoryReplica("g1", self.machine), self.machine, lambda: self.now_ms)
+        self.housekeeper = Housekeeper(self.store, LIMITS, lambda: self.now_ms)
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+def test_a_store_in_order_is_left_alone(group: Group) -> None:
+    before = group.machine.applied_index
+    assert group.housekeeper.tick() == []
+    assert group.machine.applied_index == before
+
+
+def test_sessions_that_nobody_uses_go(group: Group) -> None:
+    open_session = records_pb2.Command(open_session=records_pb2.OpenSession(window=1))
+    group.store.propose(open_session)
+    assert group.housekeeper.tick() == []
+    group.now_ms += 50_000
+    used = group.store.propose(open_session).session_id
+    group.now_ms += 60_000
+    assert group.housekeeper.tick() == ["housekeeping: expire_sessions removed 1"]
+    assert group.machine.read().sessions() == 1
+    assert group.machine.read().session(used) is not None
+
+
+def test_old_audit_records_go(group: Group) -> None:
+    machine = federation_pb2.FederationEntry(machine=federation_pb2.Machine(host="m"))
+    change = federation_pb2.ChangeFederationRequest(changes=[federation_pb2.FederationChange(put=machine)])
+    group.store.propose(records_pb2.Command(change_federation=change), actor="ann")
+    assert group.machine.read().audit_page(0, 0, "", b"", 10)[0]
+    group.now_ms += 2 * 86_400_000
+    assert group.housekeeper.tick() == ["housekeeping: trim_audit removed 1"]
+    assert not group.machine.read().audit_page(0, 0, "", b"", 10)[0]
+
+
+def append(group: Group, first: int, count: int) -> None:
+    events = [
+        tiering_pb2.SegmentEvent(
+            segment_id=number.to_bytes(16, "big"),
+            state=tiering_pb2.COPY_SEGMENT_STARTED,
+            start_offset=number * 10,
+            end_offset=number * 10 + 9,
+            segment_size_bytes=1,
+            segment_leader_epochs={1: 0},
+        )
+        for number in range(first, first + count)
+    ]
+    part = tiering_pb2.PartitionEvents(partition=PARTITION, events=events)
+    request = tiering_pb2.AppendSegmentEventsRequest(partitions=[part])
+    result = group.store.propose(records_pb2.Command(append_segment_events=request)).segment_events.results[0]
+    assert not result.error
+
+
+def kept(group: Group) -> int:
+    """Events of the partition that are still there."""
+    (size,) = group.housekeeper._look(group.machine.read(), group.now_ms).partitions
+    assert size.partition == PARTITION
+    return size.next_event_id - size.first_event_id
+
+
+def test_a_partition_with_too_many_events_keeps_its_newest(group: Group) -> None:
+    append(group, 0, 600)
+    append(group, 600, 450)
+    assert group.housekeeper.tick() == []
+    append(group, 1050, 600)
+    (sentence,) = group.housekeeper.tick()
+    assert sentence.startswith("housekeeping: trim_segment_events removed")
+    assert 1000 <= kept(group) <= 1100
+    assert group.housekeeper.tick() == []
+
+
+def test_what_deleted_partitions_leave_is_swept(group: Group) -> None:
+    append(group, 0, 10)
+    delete = tiering_pb2.DeletePartitionsRequest(partitions=[PARTITION])
+    group.store.propose(records_pb2.Command(delete_partitions=delete))
+    (sentence,) = group.housekeeper.tick()
+    assert sentence.startswith("housekeeping: sweep_partitions removed")
+    assert group.housekeeper.tick() == []

@@ -1,0 +1,182 @@
+"""The Raft service over a replica of one, and what its answers are made of."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from guardian.errors import Conflict, InvalidInput, Unavailable
+from guardian.server.raft import SCRATCH, RaftServicer, change_from_proto, status_to_proto
+from metastore.memory import MemoryStore
+from metastore.rocksdb import RocksDbStore
+from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import raft_pb2 as pb
+from protos.guardian.v1 import records_pb2
+from raft.configuration import Role
+from raft.errors import ChangeRefused, NoLeader, RaftError
+from raft.inmem import InMemoryReplica
+from raft.protocol import AddLearner, MemberStatus, Promote, Remove, ReplicaStatus
+from raft.snapshot_archive import unpack, verify_archive
+
+PUT = records_pb2.Command(open_session=records_pb2.OpenSession(window=1)).SerializeToString()
+
+
+class Context:
+    """As much of grpc.ServicerContext as the service asks of it."""
+
+    def time_remaining(self) -> float | None:
+        return 5.0
+
+
+CONTEXT: grpc.ServicerContext = Context()  # type: ignore[assignment]
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[InMemoryReplica]:
+    replica = InMemoryReplica("g1", MetastoreStateMachine(RocksDbStore(tmp_path / "store")))
+    yield replica
+    replica.close()
+
+
+@pytest.fixture
+def servicer(replica: InMemoryReplica, tmp_path: Path) -> RaftServicer:
+    return RaftServicer(replica, "h1:9750", tmp_path)
+
+
+def test_a_status_says_all_that_the_member_knows() -> None:
+    status = ReplicaStatus(
+        name="g2",
+        leader="g1",
+        term=3,
+        applied_index=8,
+        live_members=("g1", "g2"),
+        group_id="id",
+        state="follower",
+        first_index=2,
+        last_index=10,
+        commit_index=9,
+        staleness_s=0.0625,
+        members=(
+            MemberStatus("g1", "h1:1", Role.VOTER, is_connected=True, client_address="h1:2"),
+            MemberStatus("g2", "h2:1", Role.LEARNER, is_connected=False, match_index=7),
+        ),
+        disk_free_bytes=5,
+        disk_reserve_bytes=4,
+        is_refusing_writes=True,
+        counters={"elections": 2},
+    )
+    assert status_to_proto(status, "h2:2") == pb.RaftStatus(
+        name="g2",
+        group_id="id",
+        state="follower",
+        leader="g1",
+        leader_endpoint="h1:2",
+        term=3,
+        first_index=2,
+        last_index=10,
+        commit_index=9,
+        applied_index=8,
+        staleness_ms=62,
+        members=[
+            pb.RaftMember(name="g1", raft="h1:1", endpoint="h1:2", is_voter=True, is_connected=True),
+            pb.RaftMember(name="g2", raft="h2:1", endpoint="h2:2", is_connected=True, match_index=7),
+        ],
+        disk_free_bytes=5,
+        disk_reserve_bytes=4,
+        is_refusing_writes=True,
+        counters={"elections": 2},
+    )
+
+
+def test_what_is_unknown_is_not_told_as_known() -> None:
+    status = status_to_proto(ReplicaStatus("g1", None, 1, 0, ("g1",)), "h1:2")
+    assert (status.leader, status.leader_endpoint, status.staleness_ms) == ("", "", -1)
+
+
+def test_a_change_is_what_was_asked_for() -> None:
+    add = pb.ChangeMembershipRequest(add=pb.AddMember(name="g4", raft="h4:1"))
+    assert change_from_proto(add) == AddLearner("g4", "h4:1")
+    assert change_from_proto(pb.ChangeMembershipRequest(promote="g4")) == Promote("g4")
+    assert change_from_proto(pb.ChangeMembershipRequest(remove="g4")) == Remove("g4")
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (pb.ChangeMembershipRequest(), "change is empty"),
+        (pb.ChangeMembershipRequest(promote=""), "name is empty"),
+        (pb.ChangeMembershipRequest(remove=""), "name is empty"),
+        (pb.ChangeMembershipRequest(add=pb.AddMember(raft="h:1")), "name is empty"),
+        (pb.ChangeMembershipRequest(add=pb.AddMember(name="g4", raft="h")), "raft is 'h': use host:port"),
+    ],
+)
+def test_a_change_that_is_none_is_refused(request_: pb.ChangeMembershipRequest, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        change_from_proto(request_)
+
+
+def test_a_group_of_one_has_nobody_to_hand_over_to_and_does_not_lose_its_last_voter(servicer: RaftServicer) -> None:
+    with pytest.raises(Conflict, match="nobody to hand leadership to"):
+        servicer.TransferLeader(pb.TransferLeaderRequest(), CONTEXT)
+    assert servicer.TransferLeader(pb.TransferLeaderRequest(to="g1"), CONTEXT).leader == "g1"
+    with pytest.raises(Conflict, match="last voter"):
+        servicer.ChangeMembership(pb.ChangeMembershipRequest(remove="g1"), CONTEXT)
+    again = servicer.ChangeMembership(pb.ChangeMembershipRequest(promote="g1"), CONTEXT)
+    assert [member.name for member in again.members] == ["g1"]
+
+
+@pytest.mark.parametrize(("failure", "kind"), [(NoLeader("x"), Unavailable), (ChangeRefused("it lags"), Conflict)])
+def test_what_raft_says_becomes_an_error_for_the_caller(
+    servicer: RaftServicer,
+    replica: InMemoryReplica,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: RaftError,
+    kind: type[Exception],
+) -> None:
+    def refuse(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(replica, "change_membership", refuse)
+    with pytest.raises(kind):
+        servicer.ChangeMembership(pb.ChangeMembershipRequest(promote="g1"), CONTEXT)
+
+
+def test_a_snapshot_comes_as_an_archive_with_its_index_first(
+    servicer: RaftServicer, replica: InMemoryReplica, tmp_path: Path
+) -> None:
+    for _ in range(3):
+        replica.propose(PUT, 1)
+    first, *rest = servicer.SaveSnapshot(pb.SaveSnapshotRequest(), CONTEXT)
+    assert (first.index, first.data) == (3, b"")
+    archive = b"".join(piece.data for piece in rest)
+    manifest = unpack(io.BytesIO(archive), tmp_path / "unpacked")
+    assert manifest.index == 3
+    (tmp_path / "archive.tar").write_bytes(archive)
+    assert verify_archive(tmp_path / "archive.tar") == manifest
+    assert list((tmp_path / SCRATCH).iterdir()) == [], "nothing stays behind"
+
+
+def test_a_snapshot_that_nobody_takes_to_the_end_is_given_up(
+    servicer: RaftServicer, replica: InMemoryReplica, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardian.server.raft._QUEUED_PIECES", 1)
+    replica.propose(PUT, 1)
+    pieces = servicer.SaveSnapshot(pb.SaveSnapshotRequest(), CONTEXT)
+    next(pieces)
+    next(pieces)
+    began = time.monotonic()
+    pieces.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - began < 30
+    assert list((tmp_path / SCRATCH).iterdir()) == []
+
+
+def test_an_empty_state_has_no_snapshot(tmp_path: Path) -> None:
+    replica = InMemoryReplica("g1", MetastoreStateMachine(MemoryStore()))
+    servicer = RaftServicer(replica, "h1:9750", tmp_path)
+    with pytest.raises(Unavailable, match="write first"):
+        next(servicer.SaveSnapshot(pb.SaveSnapshotRequest(), CONTEXT))

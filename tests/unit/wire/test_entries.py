@@ -1,0 +1,48 @@
+"""Both forms of the federation's entries say the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardian.errors import InvalidInput
+from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic
+from guardian.model.topology import Broker, BrokerState, Cluster
+from guardian.wire.entries import entry_from_proto, entry_to_proto
+from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from protos.guardian.v1 import federation_pb2 as pb
+
+ENTRIES: list[Entry] = [
+    Machine("m1", "sh", "r1", 1 << 50, 12, 10**9, 64, "live", 3, "gold"),
+    Tenant("pay", "ann", ("gold", "hot"), "payments"),
+    Topic("live", "orders", b"\x07" * 16, "bob", "pay", "gold", "two", 1, (1 << 64) - 1),
+    IdcPolicy("two", (("sh", 2), ("sz", 1)), "sh"),
+    Exclusion("live", 3, "ann", "fan broken", 5),
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: type(entry).__name__)
+def test_an_entry_comes_back_as_it_was(entry: Entry) -> None:
+    message = entry_to_proto(entry, revision=9)
+    assert message.revision == 9
+    assert entry_from_proto(pb.FederationEntry.FromString(message.SerializeToString())) == entry
+    kind = message.WhichOneof("entry")
+    assert kind is not None
+    inner = getattr(message, kind)
+    assert len(inner.ListFields()) == len(inner.DESCRIPTOR.fields)  # the noun has all that the message has
+
+
+def test_an_empty_entry_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="the entry is empty"):
+        entry_from_proto(pb.FederationEntry())
+
+
+def test_a_brokers_label_and_state_come_back() -> None:
+    cluster = Cluster("live", "b:1", "id", brokers=(Broker(1, label="gold", state=BrokerState.DRAINING), Broker(2)))
+    assert cluster_from_proto(cluster_to_proto(cluster)) == cluster
+
+
+def test_an_unknown_state_of_a_broker_is_refused() -> None:
+    message = cluster_to_proto(Cluster("live", "b:1", "id", brokers=(Broker(1),)))
+    message.brokers[0].state = 7  # type: ignore[assignment]
+    with pytest.raises(InvalidInput, match="state of broker 1 is 7: use one of ACTIVE, DRAINING, MAINTENANCE"):
+        cluster_from_proto(message)
