@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from raft import snapshots
 from raft.configuration import Configuration
 from raft.errors import ChangeRefused, NoLeader, RaftError
 from raft.protocol import AddLearner, Change, MemberStatus, Outcome, Promote, Remove, ReplicaStatus, StateMachine
+from raft.snapshotting import snapshots
 
 _TERM = 1
 _GROUP_ID = "in-memory"

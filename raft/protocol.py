@@ -153,7 +153,7 @@ class Replica(Protocol):
         """
 
     def save_snapshot(self, directory: Path) -> None:
-        """Writes a snapshot with its manifest (raft.snapshots) into `directory`, which must not exist yet.
+        """Writes a snapshot with its manifest (raft.snapshotting.snapshots) into `directory`, which must not exist yet.
 
         Any thread may call it; the member goes on meanwhile.
         """

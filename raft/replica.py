@@ -1,7 +1,7 @@
-"""One member of a Raft group, for its callers: any thread may call, the tick thread does the work (raft.member).
+"""One member of a Raft group, for its callers: any thread may call, the tick thread does the work (raft.node.member).
 
-propose ─▶ raft.proposals ─▶ the log, on a majority ─▶ StateMachine.apply ─▶ result
-read_index ─▶ raft.reading ─▶ a round with a majority ─▶ the index that is applied here
+propose ─▶ raft.node.proposals ─▶ the log, on a majority ─▶ StateMachine.apply ─▶ result
+read_index ─▶ raft.node.reading ─▶ a round with a majority ─▶ the index that is applied here
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from raft import installing, snapshots
-from raft.addresses import split
-from raft.changing import Handover
 from raft.configuration import Configuration
 from raft.errors import CannotStart, NoLeader, RaftError
-from raft.frames import MAX_COMMAND_BYTES
-from raft.journal import Journal
-from raft.library import Timing
-from raft.member import Member
+from raft.network.addresses import split
+from raft.network.frames import MAX_COMMAND_BYTES
+from raft.network.tls import TlsFiles
+from raft.network.transport import Network
+from raft.node import installing
+from raft.node.changing import Handover
+from raft.node.library import Timing
+from raft.node.member import Member
 from raft.protocol import Change, MemberStatus, Outcome, ReplicaStatus, StateMachine
-from raft.reads import Read
-from raft.tls import TlsFiles
-from raft.transport import Network
+from raft.rules.reads import Read
+from raft.snapshotting import snapshots
+from raft.storage.journal import Journal
 
 __all__ = ["MAX_COMMAND_BYTES", "RaftReplica", "Timing"]
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from raft.configuration import Configuration
 from raft.errors import CannotStart, DamagedSnapshot
-from raft.files import sync_directory, sync_tree
-from raft.journal import Journal
 from raft.protocol import StateMachine
-from raft.snapshot_archive import unpack, verify_archive
-from raft.snapshots import STATE, Manifest
+from raft.snapshotting.archive import unpack, verify_archive
+from raft.snapshotting.snapshots import STATE, Manifest
+from raft.storage.files import sync_directory, sync_tree
+from raft.storage.journal import Journal
 
 __all__ = ["restore_snapshot", "verify_archive"]
 

@@ -56,7 +56,7 @@ def verify(archive: ArchiveArgument, output: OutputOption = Output.TABLE) -> Non
     Example: guardian raft snapshot verify /backup/guardian.tar
     """
     from raft.errors import RaftError
-    from raft.snapshot_archive import verify_archive
+    from raft.snapshotting.archive import verify_archive
 
     try:
         manifest = verify_archive(archive)

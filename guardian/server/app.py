@@ -41,8 +41,8 @@ from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.store import StoreError
 from raft.errors import CannotStart
+from raft.network.tls import TlsFiles
 from raft.replica import RaftReplica
-from raft.tls import TlsFiles
 
 _log = structlog.get_logger(__name__)
 

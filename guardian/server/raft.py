@@ -20,8 +20,8 @@ from protos.guardian.v1 import raft_pb2_grpc
 from raft.configuration import Role
 from raft.errors import RaftError
 from raft.protocol import AddLearner, Change, MemberStatus, Promote, Remove, Replica, ReplicaStatus
-from raft.snapshot_archive import pack
-from raft.snapshots import MANIFEST, Manifest
+from raft.snapshotting.archive import pack
+from raft.snapshotting.snapshots import MANIFEST, Manifest
 
 DEFAULT_TIMEOUT_S = 10.0
 MAX_TIMEOUT_S = 60.0

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from deploy.local import ports
-from raft import snapshots
 from raft.configuration import Role
 from raft.errors import ChangeRefused, DamagedSnapshot, NoLeader, RaftError
 from raft.inmem import InMemoryReplica
 from raft.protocol import AddLearner, Outcome, Promote, Remove, Replica
 from raft.replica import RaftReplica
+from raft.snapshotting import snapshots
 
 DEADLINE_S = 30
 

@@ -23,8 +23,8 @@ from typing import Any
 from metastore.rocksdb import RocksDbStore
 from metastore.store import StoreError
 from raft.errors import RaftError
-from raft.journal import Journal
 from raft.restoring import restore_snapshot
+from raft.storage.journal import Journal
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
 

@@ -21,10 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from raft import journal, maintenance, trimming
 from raft.errors import RaftError
+from raft.node import maintenance
 from raft.protocol import AddLearner, Change, Promote, Remove
 from raft.replica import RaftReplica
+from raft.rules import trimming
+from raft.storage import journal
 
 EXPLODE = b"explode"
 CHANGES: dict[str, type[Promote | Remove]] = {"promote": Promote, "remove": Remove}

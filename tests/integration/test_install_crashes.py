@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from metastore.rocksdb import RocksDbStore
-from raft import snapshots
 from raft.configuration import Configuration
-from raft.snapshot_archive import pack
+from raft.snapshotting import snapshots
+from raft.snapshotting.archive import pack
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]

@@ -1,6 +1,6 @@
 """A Raft group in one thread, with a clock and a network of its own: any seed is one history, the same each time.
 
-Members are real (raft.member, real journals on disk); what is simulated is time, the network and the state machine.
+Members are real (raft.node.member, real journals on disk); simulated are time, the network and the state machine.
 A connection keeps its order; it may be slow, stall one way or break, and a member may stand still, crash (what was
 not synced is lost) or lose power (the state machine falls back to its last sync).
 """
@@ -19,16 +19,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raft import frames, installing
-from raft.changing import Handover
 from raft.configuration import Configuration
-from raft.elections import may_campaign
 from raft.errors import ChangeRefused, LowDisk, NoLeader, OutcomeUnknown, Overloaded, RaftError
-from raft.journal import Journal
-from raft.library import Timing
-from raft.member import Member
+from raft.network import frames
+from raft.node import installing
+from raft.node.changing import Handover
+from raft.node.library import Timing
+from raft.node.member import Member
 from raft.protocol import AddLearner, Change, Outcome, Promote, Remove
-from raft.reads import Read
+from raft.rules.elections import may_campaign
+from raft.rules.reads import Read
+from raft.storage.journal import Journal
 
 Message = dict[str, Any]
 

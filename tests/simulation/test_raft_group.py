@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from raft import maintenance
-from raft.trimming import trim_limit
+from raft.node import maintenance
+from raft.rules.trimming import trim_limit
 from tests.simulation.raft_world import Chaos, InlineExecutor, World
 
 SEEDS = range(int(os.environ.get("RAFT_SEEDS_FROM", "0")), int(os.environ.get("RAFT_SEEDS_TO", "6")))
@@ -18,8 +18,8 @@ SEEDS = range(int(os.environ.get("RAFT_SEEDS_FROM", "0")), int(os.environ.get("R
 @pytest.fixture(autouse=True)
 def _small_and_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short logs, so that snapshots are needed; no waiting for disks; no threads."""
-    monkeypatch.setattr("raft.background.ThreadPoolExecutor", InlineExecutor)
-    monkeypatch.setattr("raft.journal.SEGMENT_BYTES", 1 << 10)
+    monkeypatch.setattr("raft.node.background.ThreadPoolExecutor", InlineExecutor)
+    monkeypatch.setattr("raft.storage.journal.SEGMENT_BYTES", 1 << 10)
     monkeypatch.setattr(maintenance, "trim_limit", functools.partial(trim_limit, kept_entries=30))
     monkeypatch.setattr("os.fsync", lambda _: None)
     monkeypatch.setattr("os.fdatasync", lambda _: None)

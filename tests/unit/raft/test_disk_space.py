@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from raft.disk_space import DiskGuard, DiskProbe, can_commit
+from raft.storage.disk_space import DiskGuard, DiskProbe, can_commit
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raft import elections
 from raft.configuration import Configuration
-from raft.elections import Ballot, LogEnd
 from raft.errors import ChangeRefused
+from raft.rules import elections
+from raft.rules.elections import Ballot, LogEnd
 
 FIVE = Configuration.of_voters("g", {name: f"{name}:1" for name in "abcde"})
 WITH_LEARNER = Configuration.of_voters("g", {name: f"{name}:1" for name in "abc"}).with_learner("d", "d:1")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raft import frames
 from raft.configuration import Configuration
 from raft.entries import NO_OP, configuration_entry
-from raft.frames import LENGTH, RefusedMessage, RefusedVersion
+from raft.network import frames
+from raft.network.frames import LENGTH, RefusedMessage, RefusedVersion
 
 CONFIGURATION = configuration_entry(Configuration.of_voters("g", {"a": "host:1"}))
 APPEND: dict[str, Any] = {

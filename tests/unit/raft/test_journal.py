@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-import raft.journal
+import raft.storage.journal
 from raft.configuration import Configuration
 from raft.entries import NO_OP, configuration_entry
 from raft.errors import CannotStart
-from raft.journal import Entry, Journal
-from raft.segment_format import RECORD_HEADER_BYTES
+from raft.storage.journal import Entry, Journal
+from raft.storage.segment_format import RECORD_HEADER_BYTES
 
 ANCHOR: Entry = (NO_OP, 1, 0)
 ENTRIES: list[Entry] = [ANCHOR, (b"\x00\x00one", 2, 1), (b"\x00\x00" + bytes(5000), 3, 1), (b"\x00\x00three", 4, 2)]
@@ -42,7 +42,7 @@ def journal_with(directory: Path, entries: list[Entry]) -> Journal:
 
 def journal_of_segments(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     """Ten entries, the second and later ones each in a segment of its own."""
-    monkeypatch.setattr(raft.journal, "SEGMENT_BYTES", 1)
+    monkeypatch.setattr(raft.storage.journal, "SEGMENT_BYTES", 1)
     journal = opened(directory)
     for index in range(2, 11):
         journal.append(b"\x00\x00%d" % index, index, 1)
@@ -170,7 +170,7 @@ def test_a_log_without_its_vote_and_a_vote_without_its_log_are_refused(tmp_path:
 def test_truncating_removes_synced_and_waiting_entries_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: int, synced: int, segment_bytes: int
 ) -> None:
-    monkeypatch.setattr(raft.journal, "SEGMENT_BYTES", segment_bytes)
+    monkeypatch.setattr(raft.storage.journal, "SEGMENT_BYTES", segment_bytes)
     journal = opened(tmp_path)
     for entry in ENTRIES[1:synced]:
         journal.append(*entry)
@@ -365,7 +365,7 @@ def test_the_newest_configuration_is_in_force_and_a_truncated_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for segment_bytes in (1, 16 << 20):
-        monkeypatch.setattr(raft.journal, "SEGMENT_BYTES", segment_bytes)
+        monkeypatch.setattr(raft.storage.journal, "SEGMENT_BYTES", segment_bytes)
         directory = tmp_path / str(segment_bytes)
         journal = journal_with(
             directory,
@@ -396,7 +396,7 @@ def test_the_newest_configuration_is_in_force_and_a_truncated_one_is_not(
 def test_after_trimming_the_configuration_before_the_log_is_still_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(raft.journal, "SEGMENT_BYTES", 1)
+    monkeypatch.setattr(raft.storage.journal, "SEGMENT_BYTES", 1)
     journal = opened(tmp_path)
     for entry in (ENTRIES[1], (configuration_entry(SECOND), 3, 1), (NO_OP, 4, 1), (configuration_entry(THIRD), 5, 1)):
         journal.append(*entry)

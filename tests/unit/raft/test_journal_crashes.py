@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-import raft.journal
+import raft.storage.journal
 from raft.configuration import Configuration
 from raft.entries import NO_OP, configuration_entry
-from raft.journal import Entry, Journal
+from raft.storage.journal import Entry, Journal
 
 FIRST = Configuration.of_voters("g", {"a": "host:1"})
 SECOND = FIRST.with_learner("b", "host:2")
@@ -162,7 +162,7 @@ def write_image(directory: Path, image: Image) -> None:
 
 @pytest.fixture(params=[1, 300, 16 << 20], ids=["a segment an entry", "some in a segment", "one segment"])
 def journal(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
-    monkeypatch.setattr(raft.journal, "SEGMENT_BYTES", request.param)
+    monkeypatch.setattr(raft.storage.journal, "SEGMENT_BYTES", request.param)
     journal = Journal(tmp_path / "journal", FIRST)
     journal.set_vote(1, "a")
     for index in range(2, 9):

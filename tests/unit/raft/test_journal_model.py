@@ -11,10 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import raft.journal
+import raft.storage.journal
 from raft.configuration import Configuration
 from raft.entries import NO_OP, configuration_entry, configuration_in
-from raft.journal import Entry, Journal
+from raft.storage.journal import Entry, Journal
 
 CONFIGURATIONS = [
     Configuration.of_voters("g", {name: f"host:{name}" for name in names}) for names in ("a", "ab", "abc")
@@ -32,7 +32,7 @@ class JournalMachine(RuleBasedStateMachine):
     @initialize(segment_bytes=st.sampled_from([1, 200, 700, 1 << 20]))
     def begin(self, segment_bytes: int) -> None:
         self.directory = Path(tempfile.mkdtemp())
-        self.patch = patch.object(raft.journal, "SEGMENT_BYTES", segment_bytes)
+        self.patch = patch.object(raft.storage.journal, "SEGMENT_BYTES", segment_bytes)
         self.patch.start()
         self.journal = Journal(self.directory, CONFIGURATIONS[0])
         self.journal.set_vote(1, None)

@@ -10,8 +10,8 @@ import pytest
 
 from raft.configuration import Configuration
 from raft.entries import command_entry
-from raft.journal import Entry, Journal
-from raft.matching import Contradiction, Mismatch, NewEntries, NothingNew, compare
+from raft.node.matching import Contradiction, Mismatch, NewEntries, NothingNew, compare
+from raft.storage.journal import Entry, Journal
 
 GROUP = Configuration.of_voters("g", {"a": "a:1"})
 

@@ -12,23 +12,24 @@ from typing import Any, ClassVar
 
 import pytest
 
-from raft import frames, snapshots
-from raft.changing import Handover
 from raft.configuration import Configuration
 from raft.entries import NO_OP, command_entry, configuration_entry
 from raft.errors import CannotStart, ChangeRefused, LowDisk, NoLeader, OutcomeUnknown, Overloaded, RaftError
-from raft.feeding import TELL_AFTER_S
-from raft.frames import MAX_COMMAND_BYTES
-from raft.installing import repair
-from raft.journal import Entry, Journal
-from raft.library import Timing
-from raft.matching import Contradiction
-from raft.member import Member
-from raft.pending_install import PendingInstall
-from raft.pending_install import write as write_note
+from raft.network import frames
+from raft.network.frames import MAX_COMMAND_BYTES
+from raft.node.changing import Handover
+from raft.node.feeding import TELL_AFTER_S
+from raft.node.installing import repair
+from raft.node.library import Timing
+from raft.node.matching import Contradiction
+from raft.node.member import Member
+from raft.node.waker import Waker
 from raft.protocol import AddLearner, Outcome, Promote, Remove
-from raft.reads import Read
-from raft.waker import Waker
+from raft.rules.reads import Read
+from raft.snapshotting import snapshots
+from raft.snapshotting.pending_install import PendingInstall
+from raft.snapshotting.pending_install import write as write_note
+from raft.storage.journal import Entry, Journal
 from tests.simulation.raft_world import InlineExecutor
 
 Message = dict[str, Any]
@@ -818,7 +819,7 @@ class TestSnapshots:
 
     @pytest.fixture(autouse=True)
     def _at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("raft.background.ThreadPoolExecutor", InlineExecutor)
+        monkeypatch.setattr("raft.node.background.ThreadPoolExecutor", InlineExecutor)
 
     def offered(self, lab: Lab, tmp_path: Path, index: int = 50) -> tuple[str, bytes]:
         """Offers a snapshot of 5 bytes; returns its id and content."""

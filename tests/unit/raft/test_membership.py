@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from raft import membership
 from raft.configuration import Configuration
 from raft.errors import ChangeRefused
-from raft.membership import MAX_PROMOTION_LAG, LeaderView
 from raft.protocol import AddLearner, Change, Promote, Remove
+from raft.rules import membership
+from raft.rules.membership import MAX_PROMOTION_LAG, LeaderView
 
 THREE = Configuration.of_voters("g", {name: f"{name}:1" for name in "abc"})
 VIEW = LeaderView("a", THREE.with_learner("d", "d:1"), is_settled=True, last_index=5000, match={"b": 5000, "d": 5000})

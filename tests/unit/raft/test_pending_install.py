@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from raft import pending_install
 from raft.configuration import Configuration
 from raft.errors import CannotStart
-from raft.pending_install import PendingInstall
+from raft.snapshotting import pending_install
+from raft.snapshotting.pending_install import PendingInstall
 
 PENDING = PendingInstall(9, 2, Configuration.of_voters("g", {"a": "a:1"}).with_learner("b", "b:1"))
 

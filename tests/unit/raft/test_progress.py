@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from raft.entries import command_entry
-from raft.journal import Journal
-from raft.progress import BATCH_BYTES, WINDOW_BYTES, Progress, next_batch
+from raft.rules.progress import BATCH_BYTES, WINDOW_BYTES, Progress, next_batch
+from raft.storage.journal import Journal
 
 
 def streaming(next_index: int = 11) -> Progress:

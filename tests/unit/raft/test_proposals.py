@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from raft.errors import LowDisk, NoLeader, OutcomeUnknown, Overloaded
-from raft.proposals import Proposal, Proposals, Refusal
+from raft.node.proposals import Proposal, Proposals, Refusal
 from raft.protocol import Outcome
 
 

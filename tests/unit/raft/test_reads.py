@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from raft.configuration import Configuration
-from raft.reads import Asker, Freshness, Read, ReadRequests, ReadRounds
+from raft.rules.reads import Asker, Freshness, Read, ReadRequests, ReadRounds
 
 THREE = Configuration.of_voters("g", {name: f"{name}:1" for name in "abc"})
 

@@ -8,13 +8,13 @@ import pytest
 
 from metastore.rocksdb import RocksDbStore
 from metastore.store import StoreError
-from raft import snapshots
 from raft.configuration import Configuration
 from raft.errors import CannotStart, DamagedSnapshot
-from raft.journal import Journal
 from raft.restoring import restore_snapshot, verify_archive
-from raft.snapshot_archive import pack
-from raft.snapshots import Manifest
+from raft.snapshotting import snapshots
+from raft.snapshotting.archive import pack
+from raft.snapshotting.snapshots import Manifest
+from raft.storage.journal import Journal
 
 OLD_GROUP = Configuration.of_voters("old", {"a": "a:1", "b": "b:1", "c": "c:1"})
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from raft import snapshots
 from raft.configuration import Configuration
 from raft.errors import DamagedSnapshot
-from raft.snapshot_archive import pack, unpack, verify_archive
-from raft.snapshots import CHUNK_BYTES
+from raft.snapshotting import snapshots
+from raft.snapshotting.archive import pack, unpack, verify_archive
+from raft.snapshotting.snapshots import CHUNK_BYTES
 
 CONFIGURATION = Configuration.of_voters("g", {"a": "a:1"})
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raft import snapshots
 from raft.configuration import Configuration
 from raft.errors import DamagedSnapshot
-from raft.snapshot_sink import Completed, Pull, SnapshotSink, Transfer
-from raft.snapshot_source import MAX_PENDING_PULLS, SnapshotSource
-from raft.snapshots import CHUNK_BYTES, Manifest, SnapshotFile
+from raft.snapshotting import snapshots
+from raft.snapshotting.sink import Completed, Pull, SnapshotSink, Transfer
+from raft.snapshotting.snapshots import CHUNK_BYTES, Manifest, SnapshotFile
+from raft.snapshotting.source import MAX_PENDING_PULLS, SnapshotSource
 
 CONFIGURATION = Configuration.of_voters("g", {"a": "a:1", "b": "b:1"})
 TERM = 4

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from raft import snapshots
 from raft.configuration import Configuration
 from raft.errors import DamagedSnapshot
-from raft.snapshots import CHUNK_BYTES, Manifest, SnapshotFile
+from raft.snapshotting import snapshots
+from raft.snapshotting.snapshots import CHUNK_BYTES, Manifest, SnapshotFile
 
 CONFIGURATION = Configuration.of_voters("g", {"a": "a:1", "b": "b:1"}).with_learner("c", "c:1")
 SHA = "0" * 64

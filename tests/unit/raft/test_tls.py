@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from raft.errors import CannotStart
-from raft.tls import TlsContexts, TlsFiles, certificate_names
+from raft.network.tls import TlsContexts, TlsFiles, certificate_names
 
 
 def issue(authority: trustme.CA, directory: Path, name: str) -> TlsFiles:

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import trustme
 
-import raft.connection
-import raft.transport
+import raft.network.connection
+import raft.network.transport
 from deploy.local import ports
-from raft import frames
 from raft.errors import CannotStart
-from raft.tls import TlsFiles
-from raft.transport import Network
+from raft.network import frames
+from raft.network.tls import TlsFiles
+from raft.network.transport import Network
 
 MESSAGE = {"type": "stale_term", "term": 7}
 _DEADLINE_S = 30.0
@@ -213,7 +213,7 @@ def test_the_greater_name_dials_at_once_and_the_lesser_after_a_second(world: Wor
 def test_when_both_have_dialled_both_keep_what_the_greater_name_dialled(
     world: World, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(raft.transport, "_LESSER_WAITS_S", 0.0)
+    monkeypatch.setattr(raft.network.transport, "_LESSER_WAITS_S", 0.0)
     a, b = world.member("a"), world.member("b")
     a.knows(b=b)
     b.knows(a=a)
@@ -325,7 +325,7 @@ def test_a_stranger_of_the_group_is_let_in_and_can_be_sent_to(world: World) -> N
 
 
 def test_only_so_many_strangers_are_let_in(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raft.transport, "_MAX_STRANGERS", 2)
+    monkeypatch.setattr(raft.network.transport, "_MAX_STRANGERS", 2)
     a = world.member("a")
     a.knows(known="127.0.0.1:1")
     for name in ("x", "y", "known", "x"):
@@ -342,7 +342,10 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "garbage": (b"\x00\x00\x00\x05hello", "refused_garbage"),
     "an empty frame": (b"\x00\x00\x00\x00", "refused_garbage"),
     "a huge frame": (b"\xff\xff\xff\xff", "refused_too_large"),
-    "a frame too large for a hello": (frames.LENGTH.pack(raft.connection.GREETING_BYTES + 1), "refused_too_large"),
+    "a frame too large for a hello": (
+        frames.LENGTH.pack(raft.network.connection.GREETING_BYTES + 1),
+        "refused_too_large",
+    ),
     "HTTP": (b"GET / HTTP/1.1\r\n\r\n", "refused_too_large"),
     "a message before the hello": (frames.encode(MESSAGE), "refused_garbage"),
     "an old version": (hello("b", version=0), "refused_version"),
@@ -407,7 +410,7 @@ def test_who_says_nothing_is_disconnected_after_a_time(world: World) -> None:
 
 
 def test_only_so_many_may_keep_silent(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raft.transport, "_MAX_GREETING", 3)
+    monkeypatch.setattr(raft.network.transport, "_MAX_GREETING", 3)
     a = world.member("a")
     silent = [a.dial() for _ in range(5)]
     world.until(lambda: a.counters["refused_too_many"] == 2)
@@ -424,7 +427,7 @@ def test_a_dialled_member_that_answers_by_another_name_is_refused(world: World) 
 def test_a_member_that_reads_nothing_is_disconnected_when_the_buffer_is_full(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(raft.connection, "MAX_UNSENT_BYTES", 1 << 20)
+    monkeypatch.setattr(raft.network.connection, "MAX_UNSENT_BYTES", 1 << 20)
     a = world.member("a")
     endpoint = a.dial()
     endpoint.send(hello("b"))

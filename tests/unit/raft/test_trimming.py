@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raft.trimming import trim_limit
+from raft.rules.trimming import trim_limit
 
 MIB = 1 << 20
 

@@ -21,7 +21,7 @@ from raft.configuration import Role
 from raft.errors import ChangeRefused, NoLeader, RaftError
 from raft.inmem import InMemoryReplica
 from raft.protocol import AddLearner, MemberStatus, Promote, Remove, ReplicaStatus
-from raft.snapshot_archive import unpack, verify_archive
+from raft.snapshotting.archive import unpack, verify_archive
 
 PUT = records_pb2.Command(open_session=records_pb2.OpenSession(window=1)).SerializeToString()
 

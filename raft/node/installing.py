@@ -1,6 +1,6 @@
 """A follower takes a snapshot: from an offer to the replaced state, safe to die after each step.
 
-offer ─▶ pulls and chunks (raft.snapshot_sink) ─▶ note ─▶ StateMachine.install ─▶ Journal.reset ─▶ note removed
+offer ─▶ pulls and chunks (raft.snapshotting.sink) ─▶ note ─▶ StateMachine.install ─▶ Journal.reset ─▶ note removed
 
 At start, the note tells which of the last steps are missing.
 """
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from raft import frames, pending_install, snapshots
 from raft.errors import CannotStart, DamagedSnapshot
-from raft.journal import Journal
-from raft.library import Message
-from raft.pending_install import PendingInstall
+from raft.network import frames
+from raft.node.library import Message
+from raft.node.seat import Seat
 from raft.protocol import StateMachine
-from raft.seat import Seat
-from raft.snapshot_sink import Completed, Pull, SnapshotSink
-from raft.snapshots import Manifest
+from raft.snapshotting import pending_install, snapshots
+from raft.snapshotting.pending_install import PendingInstall
+from raft.snapshotting.sink import Completed, Pull, SnapshotSink
+from raft.snapshotting.snapshots import Manifest
+from raft.storage.journal import Journal
 
 _ASK_AGAIN_S = 2.0
 _REASON_CHARS = 500

@@ -16,25 +16,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from raft import frames
-from raft.campaigning import Campaigning
-from raft.changing import Changing
 from raft.configuration import Configuration
-from raft.disk_space import DiskProbe, can_commit
 from raft.entries import command_entry, command_in
-from raft.feeding import Feeder
-from raft.installing import Installing
-from raft.journal import Journal
-from raft.library import Core, Message, Timing
-from raft.maintenance import Maintenance
-from raft.matching import Mismatch, NewEntries, NothingNew, compare
-from raft.proposals import Proposals, Refusal, low_disk
+from raft.network import frames
+from raft.node.campaigning import Campaigning
+from raft.node.changing import Changing
+from raft.node.feeding import Feeder
+from raft.node.installing import Installing
+from raft.node.library import Core, Message, Timing
+from raft.node.maintenance import Maintenance
+from raft.node.matching import Mismatch, NewEntries, NothingNew, compare
+from raft.node.proposals import Proposals, Refusal, low_disk
+from raft.node.reading import Reading
+from raft.node.seat import Links, Seat
+from raft.node.waker import Waker
 from raft.protocol import StateMachine
-from raft.reading import Reading
-from raft.seat import Links, Seat
-from raft.snapshot_sink import SnapshotSink
-from raft.snapshot_source import SnapshotSource
-from raft.waker import Waker
+from raft.snapshotting.sink import SnapshotSink
+from raft.snapshotting.source import SnapshotSource
+from raft.storage.disk_space import DiskProbe, can_commit
+from raft.storage.journal import Journal
 
 _TICK_S = 0.02  # how long a tick waits for something to happen; messages and callers wake it at once
 _UPKEEP_S = 0.005
@@ -48,7 +48,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Network(Links, Protocol):
-    """The part of raft.transport.Network that a member uses."""
+    """The part of raft.network.transport.Network that a member uses."""
 
     def set_members(self, members: Mapping[str, str]) -> None: ...
     def tick(self, now_monotonic: float) -> None: ...
@@ -60,7 +60,7 @@ Connect = Callable[["Member", Any], Network]
 
 
 class Member:
-    """Satisfies raft.library.Hooks. All but `call` is for the tick thread."""
+    """Satisfies raft.node.library.Hooks. All but `call` is for the tick thread."""
 
     def __init__(
         self,

@@ -24,12 +24,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raft import frames
-from raft.addresses import Lookup, resolve
-from raft.connection import ERROR, READ, Closing, Connection, Poller
 from raft.errors import CannotStart
-from raft.frames import RefusedMessage, RefusedVersion
-from raft.tls import TlsContexts, TlsFiles, certificate_names
+from raft.network import frames
+from raft.network.addresses import Lookup, resolve
+from raft.network.connection import ERROR, READ, Closing, Connection, Poller
+from raft.network.frames import RefusedMessage, RefusedVersion
+from raft.network.tls import TlsContexts, TlsFiles, certificate_names
 
 _LOOK_S = 0.05  # between looks at deadlines and at whom to dial
 _FILES_S = 1.0  # between looks at the certificate's files
@@ -115,7 +115,7 @@ class Network:
 
     def send(self, name: str, message: dict[str, Any] | bytes) -> bool:
         """Sends a message, or a frame that `frames.encode` made (for several members). False: it was not sent. True: it
-        may arrive. A member that reads too slowly is disconnected (`raft.connection.MAX_UNSENT_BYTES`)."""
+        may arrive. A member that reads too slowly is disconnected (`raft.network.connection.MAX_UNSENT_BYTES`)."""
         connection = self._ready.get(name)
         if connection is None:
             return False

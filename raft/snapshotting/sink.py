@@ -19,11 +19,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from raft import snapshots
-from raft.background import Background
 from raft.errors import DamagedSnapshot
-from raft.files import sync_directory, sync_file, sync_tree, write_durably
-from raft.snapshots import Manifest, SnapshotFile
+from raft.node.background import Background
+from raft.snapshotting import snapshots
+from raft.snapshotting.snapshots import Manifest, SnapshotFile
+from raft.storage.files import sync_directory, sync_file, sync_tree, write_durably
 
 WINDOW = 4
 _logger = logging.getLogger(__name__)

@@ -1,13 +1,14 @@
-"""When this member runs for election and what it answers to others that do; the rules are in raft.elections."""
+"""When this member runs for election and what it answers to others that do; the rules are in raft.rules.elections."""
 
 from __future__ import annotations
 
 import random
 
-from raft import elections, frames
-from raft.elections import Ballot, LogEnd, Transfer
-from raft.library import Message
-from raft.seat import Seat
+from raft.network import frames
+from raft.node.library import Message
+from raft.node.seat import Seat
+from raft.rules import elections
+from raft.rules.elections import Ballot, LogEnd, Transfer
 
 _HASTE_HEARTBEATS = 3.0
 

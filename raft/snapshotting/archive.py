@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from raft.errors import DamagedSnapshot
-from raft.files import sync_directory, sync_tree
-from raft.snapshots import CHUNK_BYTES, MANIFEST, MAX_MANIFEST_BYTES, STATE, Manifest
+from raft.snapshotting.snapshots import CHUNK_BYTES, MANIFEST, MAX_MANIFEST_BYTES, STATE, Manifest
+from raft.storage.files import sync_directory, sync_tree
 
 _BLOCK = tarfile.BLOCKSIZE
 _END = b"\0" * (2 * _BLOCK)

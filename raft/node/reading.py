@@ -1,4 +1,4 @@
-"""Carries reads to the leader and back; which rounds count is decided in raft.reads.
+"""Carries reads to the leader and back; which rounds count is decided in raft.rules.reads.
 
 Each member also asks about once a heartbeat without being asked to read, so that it knows how old its state may be.
 """
@@ -9,12 +9,12 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 
-from raft import frames
 from raft.errors import NoLeader, Overloaded
-from raft.library import Message
-from raft.proposals import tell
-from raft.reads import Asker, Freshness, Read, ReadOutcome, ReadRequests, ReadRounds
-from raft.seat import Seat
+from raft.network import frames
+from raft.node.library import Message
+from raft.node.proposals import tell
+from raft.node.seat import Seat
+from raft.rules.reads import Asker, Freshness, Read, ReadOutcome, ReadRequests, ReadRounds
 
 MAX_WAITING = 100_000
 _MAX_REQUESTS = 16  # under way at once

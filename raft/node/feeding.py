@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from raft import frames
-from raft.journal import Entry
-from raft.library import Message
-from raft.progress import Progress, next_batch
-from raft.seat import Seat
-from raft.snapshot_source import SnapshotSource
+from raft.network import frames
+from raft.node.library import Message
+from raft.node.seat import Seat
+from raft.rules.progress import Progress, next_batch
+from raft.snapshotting.source import SnapshotSource
+from raft.storage.journal import Entry
 
 TELL_AFTER_S = 0.004  # how long a commit waits for entries to be told with, unless somebody waits for it
 OFFER_AGAIN_S = 3.0

@@ -12,15 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from raft import elections, frames, membership
-from raft.campaigning import Campaigning
 from raft.entries import configuration_entry
 from raft.errors import ChangeRefused, NoLeader, OutcomeUnknown, RaftError
-from raft.feeding import Feeder
-from raft.library import Message
-from raft.membership import LeaderView
+from raft.network import frames
+from raft.node.campaigning import Campaigning
+from raft.node.feeding import Feeder
+from raft.node.library import Message
+from raft.node.seat import Seat
 from raft.protocol import AddLearner, Change, Promote, Remove
-from raft.seat import Seat
+from raft.rules import elections, membership
+from raft.rules.membership import LeaderView
 
 _ASK_AGAIN_S = 1.0
 _PAUSE_S = 0.05  # after an answer that is none

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from raft.configuration import Configuration
-from raft.elections import LogEnd
-from raft.journal import Journal
-from raft.library import Core, Message, Timing
+from raft.node.library import Core, Message, Timing
+from raft.rules.elections import LogEnd
+from raft.storage.journal import Journal
 
 
 class Links(Protocol):
-    """The part of raft.transport.Network that the parts use."""
+    """The part of raft.network.transport.Network that the parts use."""
 
     def send(self, name: str, message: Message | bytes) -> bool: ...
     def is_connected(self, name: str) -> bool: ...

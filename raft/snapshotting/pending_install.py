@@ -15,7 +15,7 @@ from pathlib import Path
 
 from raft.configuration import Configuration
 from raft.errors import CannotStart
-from raft.files import remove_durably, write_durably
+from raft.storage.files import remove_durably, write_durably
 
 _NAME = "installing.json"
 

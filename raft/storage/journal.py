@@ -3,8 +3,8 @@
     log-00000000000000000001   log-00000000000000081920   log-00000000000000163840   vote.json
     └ header, records ...      └ header, records ...      └ the newest is appended to
 
-The log is a chain of segments (raft.segment_format). What is appended is durable once `sync` returns: one write and
-one fdatasync for all that came since the last call (group commit). Term and vote are durable when `set_vote` returns.
+The log is a chain of segments (raft.storage.segment_format). What is appended is durable once `sync` returns: one write
+and one fdatasync for all that came since the last call (group commit). Term and vote are durable when `set_vote` returns.
 An error of the disk is raised, stays raised and is never retried: after a failed fsync nobody knows what is on the
 disk, so the member must stop.
 
@@ -31,8 +31,8 @@ from typing import overload
 from raft.configuration import Configuration
 from raft.entries import NO_OP, configuration_in
 from raft.errors import CannotStart
-from raft.files import sync_directory, write_durably
-from raft.segment_format import RECORD_HEADER_BYTES, Entry, Records, SegmentHeader, read_records, record_header
+from raft.storage.files import sync_directory, write_durably
+from raft.storage.segment_format import RECORD_HEADER_BYTES, Entry, Records, SegmentHeader, read_records, record_header
 
 __all__ = ["SEGMENT_BYTES", "Entry", "Journal"]
 

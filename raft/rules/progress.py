@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from raft.journal import Entry, Journal
+from raft.storage.journal import Entry, Journal
 
 WINDOW_BYTES = 8 << 20
 BATCH_BYTES = 1 << 20

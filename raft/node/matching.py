@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raft.journal import Journal
-from raft.library import Message
+from raft.node.library import Message
+from raft.storage.journal import Journal
 
 
 class Contradiction(Exception):

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from raft import snapshots
-from raft.background import Background
 from raft.configuration import Configuration
 from raft.errors import DamagedSnapshot
-from raft.snapshots import Manifest, SnapshotFile
+from raft.node.background import Background
+from raft.snapshotting import snapshots
+from raft.snapshotting.snapshots import Manifest, SnapshotFile
 
 MAX_PENDING_PULLS = 64
 _PAUSE_S = 0.008  # after each 4 MiB, whose SHA-256 takes 3 ms: some 350 MB/s

@@ -3,8 +3,8 @@
 What is the library's: the state of a member (term, vote, role, leader), running for election and voting, appending what
 a leader sends, counting what is committed, and handing it out to be applied, in order.
 
-What is not, and where it is instead: the journal (raft.journal), sockets and messages (raft.transport, raft.frames),
-when to run and whom to hear (raft.elections), what a leader sends to whom (raft.feeding), commands (raft.proposals),
+What is not, and where it is instead: the journal (raft.storage), sockets and messages (raft.network), when to run and
+whom to hear (raft.rules.elections), what a leader sends to whom (raft.node.feeding), commands (raft.node.proposals),
 snapshots, membership. The library's own of these lose or forge data (the design's RAFT page has the list).
 
 The library has no hooks for this, so a subclass overrides four of its methods and reads a dozen of its private fields,
@@ -24,7 +24,7 @@ from pysyncobj.node import Node
 from pysyncobj.transport import Transport
 
 from raft.entries import NO_OP
-from raft.journal import Entry, Journal
+from raft.storage.journal import Entry, Journal
 
 Message = dict[str, Any]
 
@@ -79,7 +79,7 @@ class Core(SyncObj):  # type: ignore[misc]  # the library ships no types
                 raftMinTimeout=timing.election_min,
                 raftMaxTimeout=timing.election_max,
                 connectionTimeout=timing.election_max,
-                leaderFallbackTimeout=_NEVER_S,  # check-quorum is in raft.elections
+                leaderFallbackTimeout=_NEVER_S,  # check-quorum is in raft.rules.elections
                 onStateChanged=self._state_changed,
                 dynamicMembershipChange=False,
             ),
@@ -87,7 +87,7 @@ class Core(SyncObj):  # type: ignore[misc]  # the library ships no types
         )
         self._SyncObj__raftLastApplied = applied_index
         self._SyncObj__raftElectionDeadline = math.inf
-        self._SyncObj__newAppendEntriesTime = math.inf  # heartbeats are raft.member's
+        self._SyncObj__newAppendEntriesTime = math.inf  # heartbeats are raft.node.member's
         self._SyncObj__connectedNodes = {self.selfNode}  # or it would not run before somebody is connected
 
     # The state, as the library has it.
@@ -289,11 +289,11 @@ class _NoPickle:
 
     @staticmethod
     def dumps(_value: object) -> NoReturn:
-        raise TypeError("raft.library pickles nothing")
+        raise TypeError("raft.node.library pickles nothing")
 
     @staticmethod
     def loads(_data: bytes) -> NoReturn:
-        raise TypeError("raft.library unpickles nothing")
+        raise TypeError("raft.node.library unpickles nothing")
 
 
 _VERSION = "0.3.17"
@@ -324,7 +324,7 @@ _FIELDS = (
 
 
 def _refuse(what: str) -> NoReturn:
-    raise ImportError(f"raft.library is written for pysyncobj {_VERSION}: {what}")
+    raise ImportError(f"raft.node.library is written for pysyncobj {_VERSION}: {what}")
 
 
 def _inject() -> None:

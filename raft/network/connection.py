@@ -17,7 +17,7 @@ from enum import Enum
 from itertools import count, islice
 from typing import Any, Protocol
 
-from raft.frames import LENGTH
+from raft.network.frames import LENGTH
 
 READ, WRITE, ERROR = 1, 2, 4
 """Masks of a poller."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from raft.background import Background
-from raft.journal import Journal
+from raft.node.background import Background
 from raft.protocol import StateMachine
-from raft.trimming import KEPT_BYTES, trim_limit
+from raft.rules.trimming import KEPT_BYTES, trim_limit
+from raft.storage.journal import Journal
 
 _LOOK_S = 0.5
 _SYNC_S = 60.0  # in any case: a member that crashes then applies a minute's commands again, at most

@@ -1,0 +1,1 @@
+"""What members say to each other, and how it gets there."""

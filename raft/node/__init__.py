@@ -1,0 +1,1 @@
+"""One member at work on its tick thread."""

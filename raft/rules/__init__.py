@@ -1,0 +1,1 @@
+"""Decisions without clock or IO."""

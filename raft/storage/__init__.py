@@ -1,0 +1,1 @@
+"""What a member keeps on disk: its log, its vote, and the rules of writing files durably."""
