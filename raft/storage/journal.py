@@ -4,9 +4,9 @@
     └ header, records ...      └ header, records ...      └ the newest is appended to
 
 The log is a chain of segments (raft.storage.segment_format). What is appended is durable once `sync` returns: one write
-and one fdatasync for all that came since the last call (group commit). Term and vote are durable when `set_vote` returns.
-An error of the disk is raised, stays raised and is never retried: after a failed fsync nobody knows what is on the
-disk, so the member must stop.
+and one fdatasync for all that came since the last call (group commit). Term and vote are durable when `set_vote`
+returns. An error of the disk is raised, stays raised and is never retried: after a failed fsync nobody knows what is on
+the disk, so the member must stop.
 
 No file is ever cut or overwritten where it counts. Each change other than appending is one rename of a complete,
 synced file: a new segment when the newest is full, a segment that replaces a conflicting suffix, a segment that voids
