@@ -25,7 +25,7 @@ reserve_mb = 512                   # with less free where `data` is, changes are
 session_idle_s       = 3600.0      # a client's session that is not used for so long is forgotten
 sessions             = 100000      # beyond it the least recently used are forgotten
 audit_days           = 90.0        # older audit records are removed
-events_per_partition = 100000     # older segment events are removed; live segments stay
+events_per_partition = 20000      # older segment events are removed; live segments stay
 
 [collect]
 interval_s = 60.0                  # between two collections of a broker
@@ -94,7 +94,7 @@ class LimitsConfig:
     session_idle_s: float = 3600.0
     sessions: int = 100_000
     audit_days: float = 90.0
-    events_per_partition: int = 100_000
+    events_per_partition: int = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +125,7 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         for field_name, name in (("name", self.name), *(("peers", peer) for peer in self.peers)):
-            if not _NAME.fullmatch(name):
-                raise InvalidInput(
-                    f"{field_name} has {name!r}: use up to 63 letters, digits, '.', '_' and '-', "
-                    "starting with a letter or digit"
-                )
+            require_member_name(field_name, name)
         if self.name in self.peers:
             raise InvalidInput(f"peers names this member itself, {self.name!r}: list only the others")
         self._check_endpoints()
@@ -145,7 +141,7 @@ class ServerConfig:
         for setting, number, lowest, highest in (
             ("disk.reserve_mb", self.disk.reserve_mb, 0, 1 << 30),
             ("limits.session_idle_s", self.limits.session_idle_s, 60, 365 * _DAY_S),
-            ("limits.sessions", self.limits.sessions, 100, 10_000_000),
+            ("limits.sessions", self.limits.sessions, 100, 100_000),
             ("limits.audit_days", self.limits.audit_days, 1, 36_500),
             ("limits.events_per_partition", self.limits.events_per_partition, 1000, 1_000_000_000),
         ):
@@ -187,6 +183,15 @@ class ServerConfig:
                 f"lake is the local path {self.lake!r}, which the group on other hosts can't reach: "
                 "use the URL that its members share"
             )
+
+
+def require_member_name(field_name: str, name: str) -> None:
+    """Raises InvalidInput that names the field."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{field_name} has {name!r}: use up to 63 letters, digits, '.', '_' and '-', "
+            "starting with a letter or digit"
+        )
 
 
 def is_loopback(endpoint: str) -> bool:

@@ -102,7 +102,8 @@ def _checked(part: raw_pb2.RawPartitionEvents, serialized: bytes) -> raw_pb2.Che
     ids = [event.segment_id for event in events]
     states = [event.state for event in events]
     sizes = [event.segment_size_bytes for event in events]
-    if not _are_valid_starts(part, events, ids, states, sizes):
+    is_any_too_large = len(serialized) > MAX_EVENT_BYTES and max(map(len, part.events)) > MAX_EVENT_BYTES
+    if is_any_too_large or not _are_valid_starts(events, ids, states, sizes):
         _require_valid(part, events)
         sizes = [size if state == STARTED else 0 for size, state in zip(sizes, states, strict=True)]
     only_events = raw_pb2.RawEvents.FromString(serialized)
@@ -118,19 +119,17 @@ def _checked(part: raw_pb2.RawPartitionEvents, serialized: bytes) -> raw_pb2.Che
 
 
 def _are_valid_starts(
-    part: raw_pb2.RawPartitionEvents,
     events: Sequence[PlainSegmentEvent],
     ids: Sequence[bytes],
     states: Sequence[int],
     sizes: Sequence[int],
 ) -> bool:
-    """Whether all are first events without fault: the usual case, judged by column."""
+    """Whether all are first events without fault, but for their size: the usual case, judged by column."""
     return (
         states.count(STARTED) == len(states)
         and set(map(len, ids)) == {keys.UUID_BYTES}
         and min(sizes) >= 0
         and max(sizes) <= MAX_SEGMENT_BYTES
-        and max(map(len, part.events)) <= MAX_EVENT_BYTES
         and all(
             [  # noqa: C419  # a generator costs 60 % more here
                 0 <= event.start_offset <= event.end_offset and event.segment_leader_epochs for event in events

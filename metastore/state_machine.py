@@ -199,7 +199,7 @@ def _in_session(
     except GuardianError as error:
         return [], _refusal(_error_kind(error), str(error))
     records, reply = _carry_out(kind, handler, command, view, proposal)
-    records += sessions.record(view, session, sequence, answered_below, proposal.at_ms, reply)
+    records += sessions.record(view, session, sequence, answered_below, reply)
     return records, reply
 
 
@@ -221,7 +221,7 @@ def _carry_out(
         # A table's own mistake over this command: every member makes it alike, and a member that stopped over it would
         # stop again at each restart. A failing store raises StoreError, which is not caught.
         _logger.error("command of kind %s was refused because of a bug", kind, exc_info=True)
-        error = f"Guardian can't carry out {kind} ({bug!r}): report this as a bug"
+        error = f"Guardian can't carry out {kind} ({type(bug).__name__}): report this as a bug, with the member's log"
         records, reply = [], _refusal(records_pb2.INVALID, error)
     if records or error:
         audited = audit.record(kind, command, proposal, error)

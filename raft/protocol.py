@@ -125,7 +125,11 @@ class Replica(Protocol):
 
     def read_index(self, timeout_s: float) -> int:
         """Returns once this member has applied all that was acknowledged anywhere before the call (ReadIndex), and the
-        index up to which it has. Raises NoLeader when that can't be confirmed in time. Writes nothing."""
+        index up to which it has. Writes nothing.
+
+        Raises NoLeader when that can't be confirmed in time, LowDisk when this member lacks the space for what it
+        would have to apply, Overloaded.
+        """
 
     def read_index_async(self, timeout_s: float, done: Callable[[int | RaftError], None]) -> None:
         """The same without waiting; `done` is called once, on the tick thread, and must be quick."""

@@ -163,7 +163,7 @@ class RaftReplica:
             members=members,
             disk_free_bytes=member.disk.free_bytes,
             disk_reserve_bytes=member.disk.reserve_bytes,
-            is_refusing_writes=member.proposals.is_short_of_disk,
+            is_refusing_writes=bool(member.proposals.disk_fault),
             counters={**self._network.counters, **member.seat.counters},
         )
 

@@ -10,7 +10,7 @@ import typer
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import InvalidInput
-from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
+from guardian.model.topology import Broker, BrokerState, Cluster, ClusterSecurity, SecurityProtocol
 from guardian.wire.federation import cluster_to_proto
 
 _MAX_ID = 2**31 - 1
@@ -37,11 +37,19 @@ def add(
         list[str] | None,
         typer.Option("--reporter", help="BROKER=host:port of the plugin's gRPC endpoint; may be repeated."),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="BROKER=LABEL, BROKER= for none; others keep theirs. May be repeated."),
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", help="BROKER=active|draining|maintenance; others keep theirs. May be repeated."),
+    ] = None,
     endpoints: EndpointsOption = "",
 ) -> None:
-    """Register a cluster, after Guardian has spoken to it; again: replace its entry.
+    """Register a cluster, after Guardian has spoken to it; again: replace its entry, but keep labels and states.
 
-    Example: guardian cluster add live --bootstrap k1:9092 --idc rack-a=shanghai --reporter 1=k1:9404
+    Example: guardian cluster add live --bootstrap k1:9092 --idc rack-a=shanghai --reporter 1=k1:9404 --label 1=gold
     """
     security = ClusterSecurity(
         protocol=protocol,
@@ -50,11 +58,14 @@ def add(
         password_file=str(password_file.absolute()) if password_file else "",
         ca_file=str(ca_file.absolute()) if ca_file else "",
     )
-    reporters = {_broker_id(key): value for key, value in _pairs("reporter", reporter).items()}
+    reporters = {_broker_id("reporter", key): value for key, value in _pairs("reporter", reporter).items()}
+    labels = {_broker_id("label", key): text for key, text in _pairs("label", label, may_be_empty=True).items()}
+    states = {_broker_id("state", key): _state(text) for key, text in _pairs("state", state).items()}
     idcs = _pairs("idc", idc)
     brokers = tuple(Broker(broker, reporter=endpoint) for broker, endpoint in reporters.items())
     with connect(endpoints) as client:
-        registered = client.register_cluster(Cluster(name, bootstrap, security=security, brokers=brokers), idcs)
+        cluster = Cluster(name, bootstrap, security=security, brokers=brokers)
+        registered = client.register_cluster(cluster, idcs, labels=labels, states=states)
     print(f"cluster {registered.name} is registered: {len(registered.brokers)} brokers, id {registered.cluster_id}")
 
 
@@ -70,11 +81,22 @@ def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) 
         print_json([as_dict(cluster_to_proto(cluster)) for cluster in clusters])
         return
     rows = [
-        (cluster.name, str(broker.id), broker.rack or "-", broker.idc or "-", broker.reporter or "-", cluster.bootstrap)
+        (
+            cluster.name,
+            str(broker.id),
+            broker.state.name,
+            broker.label or "-",
+            broker.rack or "-",
+            broker.idc or "-",
+            broker.reporter or "-",
+            cluster.bootstrap,
+        )
         for cluster in clusters
         for broker in cluster.brokers
     ]
-    print_table(("CLUSTER", "BROKER", "RACK", "IDC", "REPORTER", "BOOTSTRAP"), rows, right=("BROKER",))
+    print_table(
+        ("CLUSTER", "BROKER", "STATE", "LABEL", "RACK", "IDC", "REPORTER", "BOOTSTRAP"), rows, right=("BROKER",)
+    )
 
 
 @app.command("remove")
@@ -94,17 +116,24 @@ def remove(
     print(f"cluster {name} is forgotten")
 
 
-def _pairs(option: str, values: list[str] | None) -> dict[str, str]:
+def _pairs(option: str, values: list[str] | None, *, may_be_empty: bool = False) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for value in values or []:
         key, separator, text = value.partition("=")
-        if not separator or not key or not text:
+        if not separator or not key or not (text or may_be_empty):
             raise InvalidInput(f"--{option} is {value!r}: use KEY=VALUE")
         pairs[key] = text
     return pairs
 
 
-def _broker_id(text: str) -> int:
+def _broker_id(option: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_ID_DIGITS or int(text) > _MAX_ID:
-        raise InvalidInput(f"--reporter names broker {text!r}: use the broker's number")
+        raise InvalidInput(f"--{option} names broker {text!r}: use the broker's number")
     return int(text)
+
+
+def _state(text: str) -> BrokerState:
+    known = {state.name.lower(): state for state in BrokerState}
+    if text.lower() not in known:
+        raise InvalidInput(f"--state is {text!r}: use one of {', '.join(known)}")
+    return known[text.lower()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -10,9 +11,9 @@ import typer
 
 from guardian.cli import snapshot
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
-from guardian.cli.render import as_dict, print_json, print_table
+from guardian.cli.render import as_dict, print_json, print_table, require_an_answer
 from guardian.client import GuardianClient
-from guardian.errors import Conflict, GuardianError, NotFound, Unavailable
+from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from guardian.model.units import human_bytes
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
 
@@ -49,6 +50,10 @@ def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE)
         [_status_row(endpoint, found) for endpoint, found in seen.items()],
         right=numbers,
     )
+    answers = [found for found in seen.values() if found is not None]
+    require_an_answer(answers, list(seen))
+    if lack := _what_is_missing(answers):
+        print(lack, file=sys.stderr)
 
 
 @app.command("members")
@@ -87,7 +92,7 @@ def add(name: NameArgument, raft: RaftOption, endpoints: EndpointsOption = "") -
     with connect(endpoints) as client:
         client.add_member(name, raft)
     print(f"{name} is a learner of the group")
-    print(f"Next: guardian raft promote {name}")
+    print(f"Next: start {name} with `join = true` and an empty data folder, then: guardian raft promote {name}")
 
 
 @app.command("promote")
@@ -128,6 +133,8 @@ def replace(
 
     Example: guardian raft replace g1 g4 --raft 10.0.0.4:9752
     """
+    if old == new:
+        raise InvalidInput(f"NEW is {new!r}, as is OLD: the new member needs a name of its own, such as {new}-b")
     with connect(endpoints) as client:
         if old not in {member.name for member in client.raft_members()}:
             print(f"{old} is no member any more")
@@ -221,6 +228,22 @@ def _status_at(client: GuardianClient, endpoint: str) -> RaftStatus | None:
         return client.raft_status(endpoint)
     except GuardianError:
         return None
+
+
+def _what_is_missing(answers: Sequence[RaftStatus]) -> str:
+    """Why nothing can be changed now; empty while somebody leads."""
+    if any(found.leader for found in answers):
+        return ""
+    newest = max(answers, key=lambda found: (found.term, found.last_index))
+    voters = {member.name for member in newest.members if member.is_voter}
+    silent = sorted(voters - {found.name for found in answers})
+    needed = len(voters) // 2 + 1
+    if len(voters) - len(silent) >= needed:
+        return "No leader: an election is under way, or the members don't reach each other's Raft ports"
+    return (
+        f"No leader: {needed} of the {len(voters)} voters must run, {len(voters) - len(silent)} answered here; "
+        f"start {', '.join(silent)}"
+    )
 
 
 def _status_row(endpoint: str, found: RaftStatus | None) -> tuple[str, ...]:

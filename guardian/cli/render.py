@@ -10,6 +10,8 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from rich.cells import cell_len, set_cell_size
 
+from guardian.errors import Unavailable
+
 
 def human_time(at_ms: int) -> str:
     """Local time to the second; '-' for none."""
@@ -26,6 +28,15 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Se
             for name, cell, width in zip(columns, row, widths, strict=True)
         )
         print("  ".join(padded).rstrip())
+
+
+def require_an_answer(answers: Sequence[object], endpoints: Sequence[str]) -> None:
+    """Raises Unavailable when none of the members asked has answered: what was shown is worth nothing."""
+    if not answers:
+        raise Unavailable(
+            f"no Guardian member answered at {', '.join(endpoints)}: check the endpoints, and that `guardian server` "
+            "runs there"
+        )
 
 
 def print_json(value: object) -> None:

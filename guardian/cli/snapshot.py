@@ -138,4 +138,4 @@ def _restore(archive: Path, data: Path, name: str, raft: str) -> int:
 def _refused(archive: Path, error: Exception) -> GuardianError:
     if isinstance(error, OSError) and error.strerror:
         return InvalidInput(f"{error.filename or archive} can't be used: {error.strerror}")
-    return InvalidInput(str(error))
+    return InvalidInput(f"{archive}: {error}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
-from guardian.cli.render import as_dict, print_json, print_table
+from guardian.cli.render import as_dict, print_json, print_table, require_an_answer
 from guardian.errors import GuardianError
 from protos.guardian.v1.federation_pb2 import Member
 
@@ -28,6 +28,7 @@ def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE)
         [_row(endpoint, member) for endpoint, member in seen],
         right=("TERM", "APPLIED"),
     )
+    require_an_answer([member for _, member in seen if member], [endpoint for endpoint, _ in seen])
 
 
 def _row(endpoint: str, member: Member | None) -> tuple[str, ...]:

@@ -58,6 +58,10 @@ class Staleness:
     allowed_s: float
     worst_s: float = 0.0
 
+    def note(self, call: grpc.Call) -> None:
+        """A read that has its answer."""
+        self.worst_s = max(self.worst_s, metadata.staleness_s_in(call.trailing_metadata()))
+
 
 @dataclass(slots=True)
 class Attempts:
@@ -97,15 +101,11 @@ class Calls:
 
     def read_somewhere(self, rpc: Rpc[_Request, _Reply], request: _Request) -> tuple[str, _Reply]:
         """The same, with the endpoint that answered."""
-        staleness: Staleness | None = getattr(self._stale, "allowed", None)
-        headers: _Headers = ()
-        if staleness is not None:
-            headers = ((metadata.MAX_STALENESS_MS, str(int(staleness.allowed_s * 1000))),)
+        staleness, headers = self._staleness()
 
         def attempt(stubs: Stubs, timeout_s: float) -> tuple[str, _Reply]:
             reply, call = rpc(stubs).with_call(request, timeout=timeout_s, metadata=headers)
-            if staleness is not None:
-                staleness.worst_s = max(staleness.worst_s, metadata.staleness_s_in(call.trailing_metadata()))
+            staleness.note(call)
             return stubs.endpoint, reply
 
         return self._until_answered(attempt, self._for_read, QUICK, self.attempts(is_change=False))
@@ -113,8 +113,13 @@ class Calls:
     def read_stream(self, rpc: StreamRpc[_Request, _Reply], request: _Request) -> list[_Reply]:
         """All pages of an answer, from one member."""
 
+        staleness, headers = self._staleness()
+
         def attempt(stubs: Stubs, timeout_s: float) -> list[_Reply]:
-            return list(rpc(stubs)(request, timeout=timeout_s))
+            call = rpc(stubs)(request, timeout=timeout_s, metadata=headers)
+            pages = list(call)
+            staleness.note(call)
+            return pages
 
         return self._until_answered(attempt, self._for_read, SLOW, self.attempts(is_change=False))
 
@@ -209,6 +214,13 @@ class Calls:
 
     def _actor_header(self) -> _Headers:
         return ((metadata.ACTOR, self._actor),) if self._actor else ()
+
+    def _staleness(self) -> tuple[Staleness, _Headers]:
+        """What this thread's reads may be, and how that is asked for."""
+        allowed: Staleness | None = getattr(self._stale, "allowed", None)
+        if allowed is None:
+            return Staleness(0.0), ()
+        return allowed, ((metadata.MAX_STALENESS_MS, str(int(allowed.allowed_s * 1000))),)
 
     def _for_read(self) -> list[str]:
         self._learn()

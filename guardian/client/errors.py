@@ -30,6 +30,8 @@ _BY_STATUS: dict[grpc.StatusCode, type[GuardianError]] = {
 _BY_NUMBER = {int(code.value[0]): code for code in grpc.StatusCode}
 # What the library says when it could not even open a connection, so that nothing was sent.
 _NEVER_SENT = "failed to connect to all addresses"
+# What it says, on either side, with RESOURCE_EXHAUSTED: sending the same again would not help.
+_TOO_LARGE = "message larger than max"
 # What it says when the server's own code raised something that is none of guardian.errors: so would another member's.
 _BUGS = ("Exception calling application", "Exception iterating", "Unexpected <class")
 
@@ -40,6 +42,8 @@ def from_rpc(error: grpc.RpcError) -> GuardianError:
     trailers = error.trailing_metadata()
     kind = _BY_STATUS.get(status)
     if kind is Overloaded:
+        if _TOO_LARGE in details:
+            return InvalidInput(f"the message is too large ({details}): send less at a time")
         return Overloaded(details, metadata.retry_after_ms_in(trailers))
     if kind is not None:
         return kind(details)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from guardian.client.calls import SLOW, Calls
-from guardian.model.topology import Cluster
-from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from guardian.model.topology import BrokerState, Cluster
+from guardian.wire.federation import broker_state_to_proto, cluster_from_proto, cluster_to_proto
 from protos.guardian.v1 import federation_pb2
 
 
@@ -15,13 +15,26 @@ class FederationCalls:
 
     _calls: Calls
 
-    def register_cluster(self, cluster: Cluster, idc_of_rack: Mapping[str, str] | None = None) -> Cluster:
-        """Registers a cluster, or replaces its entry, and returns it completed by what Kafka says.
+    def register_cluster(
+        self,
+        cluster: Cluster,
+        idc_of_rack: Mapping[str, str] | None = None,
+        *,
+        labels: Mapping[int, str] | None = None,
+        states: Mapping[int, BrokerState] | None = None,
+    ) -> Cluster:
+        """Registers a cluster, or replaces all of its entry but labels and states, and returns it completed by Kafka.
 
-        `idc_of_rack` gives the data centre of brokers whose own is not given.
+        `idc_of_rack` gives the data centre of brokers whose own is not given; `labels` and `states`, by broker id,
+        replace those that were registered before, which stay otherwise.
         Raises InvalidInput or ClusterUnavailable.
         """
-        request = federation_pb2.RegisterClusterRequest(cluster=cluster_to_proto(cluster), idc_of_rack=idc_of_rack)
+        request = federation_pb2.RegisterClusterRequest(
+            cluster=cluster_to_proto(cluster),
+            idc_of_rack=idc_of_rack,
+            label_of_broker=labels,
+            state_of_broker={broker: broker_state_to_proto(state) for broker, state in (states or {}).items()},
+        )
         reply = self._calls.change(lambda stubs: stubs.federation.RegisterCluster, request, SLOW)
         return cluster_from_proto(reply.cluster)
 

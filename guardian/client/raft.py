@@ -10,7 +10,7 @@ import grpc
 
 from guardian.client.calls import Calls
 from guardian.client.errors import from_rpc
-from guardian.errors import InvalidInput
+from guardian.errors import InvalidInput, OutcomeUnknown, Unavailable
 from protos.guardian.v1 import raft_pb2
 
 STATUS_TIMEOUT_S = 3.0
@@ -77,10 +77,24 @@ class RaftCalls:
     ) -> SavedSnapshot:
         """Writes a member's state, as of one index, to a tar file; `progress` is told of the bytes so far.
 
-        The file appears whole or not at all. Raises InvalidInput when it can't be written.
+        Without an endpoint, members that do not answer are passed over. The file appears whole or not at all. Raises
+        InvalidInput when it can't be written, Unavailable when nobody sent a snapshot.
         """
+        if endpoint:
+            return self._save_snapshot_of(endpoint, path, progress)
+        tried: set[str] = set()
+        while True:
+            member = self._calls.any_member()
+            try:
+                return self._save_snapshot_of(member, path, progress)
+            except Unavailable:
+                tried.add(member)
+                self._calls.failed(member)
+                if self._calls.any_member() in tried:
+                    raise
+
+    def _save_snapshot_of(self, member: str, path: Path, progress: Callable[[int], None]) -> SavedSnapshot:
         request = raft_pb2.SaveSnapshotRequest()
-        member = endpoint or self._calls.any_member()
         part = path.with_name(path.name + ".part")
         index = term = size = 0
         try:
@@ -91,7 +105,10 @@ class RaftCalls:
                     progress(size)
             part.replace(path)
         except grpc.RpcError as error:
-            raise from_rpc(error) from None
+            failure = from_rpc(error)
+            if not isinstance(failure, Unavailable | OutcomeUnknown):
+                raise failure from None
+            raise Unavailable(f"no snapshot from the member at {member} ({failure}): ask another one") from None
         except OSError as error:
             raise InvalidInput(f"snapshot {path} can't be written: {error.strerror}") from None
         finally:

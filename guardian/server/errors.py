@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import grpc
@@ -20,6 +21,7 @@ from guardian.wire.status import sentence_of, status_of
 from metastore.store import StoreError
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+_RETRY_CALL_MS = 100
 _ANSWERED = (GuardianError, StoreError)
 
 
@@ -36,11 +38,13 @@ class AsyncErrorInterceptor(grpc.aio.ServerInterceptor):
     """Answers a GuardianError with its sentence and the status code that tells the client what to do.
 
     For asynchronous methods and for those that run in the server's threads. An asynchronous unary call ends after
-    `unary_timeout_s` at the latest, whether or not the client gave a deadline.
+    `unary_timeout_s` at the latest, whether or not the client gave a deadline, and with `concurrent_calls` asynchronous
+    ones under way more are answered Overloaded. One that runs in a thread is not begun when its client waits no longer.
     """
 
-    def __init__(self, unary_timeout_s: float) -> None:
+    def __init__(self, unary_timeout_s: float, concurrent_calls: int) -> None:
         self._unary_timeout_s = unary_timeout_s
+        self._calls = _Calls(concurrent_calls)
 
     async def intercept_service(
         self,
@@ -54,7 +58,7 @@ class AsyncErrorInterceptor(grpc.aio.ServerInterceptor):
             method = getattr(handler, kind)
             if method is not None:
                 timeout_s = self._unary_timeout_s if kind == "unary_unary" else None
-                guarded = _guarded(method, timeout_s)
+                guarded = _guarded(method, timeout_s, self._calls)
                 return make(guarded, handler.request_deserializer, handler.response_serializer)
         return handler
 
@@ -67,23 +71,45 @@ _KINDS: dict[str, Callable[..., _Handler]] = {
 }
 
 
-def _guarded(method: Callable[..., Any], timeout_s: float | None) -> Callable[..., Any]:
+class _Calls:
+    """The asynchronous calls under way; used on the event loop."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._under_way = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Raises Overloaded when it would be one too many."""
+        if self._under_way >= self._most:
+            raise Overloaded(f"{self._under_way} calls are under way on this member: retry later", _RETRY_CALL_MS)
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+
+def _guarded(method: Callable[..., Any], timeout_s: float | None, calls: _Calls) -> Callable[..., Any]:
     """The same kind of function: gRPC looks at it to know how to call it."""
     if inspect.isasyncgenfunction(method):
-        return _guarded_stream(method)
+        return _guarded_stream(method, calls)
     if inspect.iscoroutinefunction(method):
-        return _guarded_coroutine(method, timeout_s)
+        return _guarded_coroutine(method, timeout_s, calls)
     if inspect.isgeneratorfunction(method):
         return _guarded_sync_stream(method)
     return _guarded_sync(method)
 
 
-def _guarded_coroutine(method: Callable[..., Awaitable[Any]], timeout_s: float | None) -> Callable[..., Any]:
+def _guarded_coroutine(
+    method: Callable[..., Awaitable[Any]], timeout_s: float | None, calls: _Calls
+) -> Callable[..., Any]:
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         limit = asyncio.timeout(timeout_s)
         try:
-            async with limit:
-                return await method(request, context)
+            with calls.one():
+                async with limit:
+                    return await method(request, context)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -94,11 +120,12 @@ def _guarded_coroutine(method: Callable[..., Awaitable[Any]], timeout_s: float |
     return guarded
 
 
-def _guarded_stream(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., Any]:
+def _guarded_stream(method: Callable[..., AsyncIterator[Any]], calls: _Calls) -> Callable[..., Any]:
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
         try:
-            async for reply in method(request, context):
-                yield reply
+            with calls.one():
+                async for reply in method(request, context):
+                    yield reply
         except _ANSWERED as error:
             await context.abort(status_of(error), sentence_of(error), trailers_of(error))
 
@@ -108,6 +135,7 @@ def _guarded_stream(method: Callable[..., AsyncIterator[Any]]) -> Callable[..., 
 def _guarded_sync(method: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(request: Any, context: grpc.ServicerContext) -> Any:
         try:
+            _require_time(context)
             return method(request, context)
         except _ANSWERED as error:
             context.set_trailing_metadata(trailers_of(error))
@@ -122,6 +150,7 @@ def _guarded_sync_stream(method: Callable[..., Iterator[Any]]) -> Callable[..., 
 
     def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         try:
+            _require_time(context)
             yield from method(request, context)
         except _ANSWERED as error:
             context.set_trailing_metadata(trailers_of(error))
@@ -129,3 +158,10 @@ def _guarded_sync_stream(method: Callable[..., Iterator[Any]]) -> Callable[..., 
             context.set_details(sentence_of(error))
 
     return guarded
+
+
+def _require_time(context: grpc.ServicerContext) -> None:
+    """A call may have waited for a thread until its client gave up: what nobody waits for is not begun."""
+    remaining_s = context.time_remaining()
+    if remaining_s is not None and remaining_s <= 0:
+        raise Unavailable("the call waited for its turn until its deadline had passed: nothing was done")

@@ -13,11 +13,11 @@ from guardian import __version__
 from guardian.errors import InvalidInput
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription
-from guardian.model.topology import Broker, Cluster
+from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.server.requests import actor_of, views_for
 from guardian.server.store import ReplicatedStore
 from guardian.wire import metadata
-from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from guardian.wire.federation import broker_state, cluster_from_proto, cluster_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import federation_pb2_grpc, records_pb2
 
@@ -50,7 +50,9 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             description = admin.describe_cluster()
         finally:
             admin.close()
-        registered = cluster_to_proto(confirm(asked, description, request.idc_of_rack))
+        known = self._store.read().cluster(asked.name)
+        confirmed = confirm(asked, description, request.idc_of_rack, known)
+        registered = cluster_to_proto(labelled(confirmed, request.label_of_broker, request.state_of_broker))
         self._store.put_cluster(
             registered, session=metadata.session_in(context.invocation_metadata()), actor=actor_of(context)
         )
@@ -134,10 +136,14 @@ def _decode_token(token: str) -> bytes:
         raise InvalidInput(f"page_token is {token[:100]!r}: use the next_page_token of the page before") from None
 
 
-def confirm(asked: Cluster, description: ClusterDescription, idc_of_rack: Mapping[str, str]) -> Cluster:
-    """What was asked for, completed and checked by what Kafka says of itself.
+def confirm(
+    asked: Cluster, description: ClusterDescription, idc_of_rack: Mapping[str, str], known: Cluster | None = None
+) -> Cluster:
+    """What was asked for, completed and checked by what Kafka says of itself and by what was registered before.
 
     Brokers that were not named are added; racks that were not given are Kafka's, data centres those of the rack.
+    A broker that is `known` keeps its label and state, unless another than the default is given: an operator who
+    corrects an address must not put a broker that drains back into use. `labelled` says how to do that.
     Raises InvalidInput when it is another cluster than was said, or a named broker is not in it or in another rack.
     """
     if asked.cluster_id and asked.cluster_id != description.cluster_id:
@@ -158,5 +164,34 @@ def confirm(asked: Cluster, description: ClusterDescription, idc_of_rack: Mappin
     brokers = []
     for node in sorted(description.brokers.values(), key=lambda node: node.id):
         broker = named.get(node.id, Broker(node.id))
-        brokers.append(replace(broker, rack=node.rack, idc=broker.idc or idc_of_rack.get(node.rack, "")))
+        before = (known.broker(node.id) if known is not None else None) or Broker(node.id)
+        brokers.append(
+            replace(
+                broker,
+                rack=node.rack,
+                idc=broker.idc or idc_of_rack.get(node.rack, ""),
+                label=broker.label or before.label,
+                state=before.state if broker.state is BrokerState.ACTIVE else broker.state,
+            )
+        )
     return replace(asked, cluster_id=description.cluster_id, brokers=tuple(brokers))
+
+
+def labelled(cluster: Cluster, labels: Mapping[int, str], states: Mapping[int, int]) -> Cluster:
+    """The cluster with these labels and states (numbers of the wire), by broker id. Raises InvalidInput."""
+    for field, ids in (("label_of_broker", labels), ("state_of_broker", states)):
+        for broker_id in ids:
+            if cluster.broker(broker_id) is None:
+                known = ", ".join(str(broker.id) for broker in cluster.brokers)
+                raise InvalidInput(
+                    f"{field} names broker {broker_id} of cluster {cluster.name}: its brokers are {known}"
+                )
+    brokers = tuple(
+        replace(
+            broker,
+            label=labels.get(broker.id, broker.label),
+            state=broker_state(broker.id, states[broker.id]) if broker.id in states else broker.state,
+        )
+        for broker in cluster.brokers
+    )
+    return replace(cluster, brokers=brokers)

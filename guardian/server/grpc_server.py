@@ -3,9 +3,10 @@
     asynchronous methods   on the loop: appends, reads of segments, streams that stay open; none of them holds a thread
     all others             in the pool, which queues what it can't take at once
 
-What a client can make a member hold is bounded: the size of a message, the number of calls under way (beyond it they
-are answered RESOURCE_EXHAUSTED), and by keepalive the time for which a client that is gone is thought to be there. What
-a call holds is bounded by its servicer, and by AsyncStore for all of them together.
+What a client can make a member hold is bounded: the size of a message; the number of calls under way (beyond it an
+asynchronous one is answered RESOURCE_EXHAUSTED with a hint when to retry; at twice the number, any, by gRPC and without
+a hint); and by keepalive the time for which a client that is gone is thought to be there. What a call holds is bounded
+by its servicer, and by AsyncStore for all of them together.
 """
 
 from __future__ import annotations
@@ -115,9 +116,9 @@ async def _start(
 ) -> tuple[grpc.aio.Server, int]:
     server = grpc.aio.server(
         migration_thread_pool=pool,
-        interceptors=[AsyncErrorInterceptor(limits.unary_timeout_s)],
+        interceptors=[AsyncErrorInterceptor(limits.unary_timeout_s, limits.concurrent_calls)],
         options=_options(limits),
-        maximum_concurrent_rpcs=limits.concurrent_calls,
+        maximum_concurrent_rpcs=2 * limits.concurrent_calls,
     )
     register(server)
     try:

@@ -1,6 +1,6 @@
 """What the leader does from time to time so that nothing grows for ever: it looks, decides, and proposes.
 
-    sessions that nobody uses      ExpireSessions
+    sessions that nobody uses      ExpireSessions, at each tick: it is what moves the sessions' clock on
     audit records that are old     TrimAudit
     what deleted partitions leave  SweepPartitions
     events beyond what is kept     TrimSegmentEvents, of one partition at a time
@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from guardian.config import LimitsConfig
+from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.server.store import ReplicatedStore
 from metastore import keys
 from metastore import segment_keys as sk
@@ -57,8 +58,8 @@ def decide(now_ms: int, limits: LimitsConfig, found: Findings) -> list[records_p
     """What to propose, most of it nothing. Pure."""
     commands: list[records_pb2.Command] = []
     if found.sessions:
-        unused_since_ms = now_ms - int(limits.session_idle_s * 1000)
-        expire = records_pb2.ExpireSessions(unused_since_ms=max(0, unused_since_ms), max_sessions=limits.sessions)
+        idle_ms = int(limits.session_idle_s * 1000)
+        expire = records_pb2.ExpireSessions(idle_ms=idle_ms, max_sessions=limits.sessions)
         commands.append(records_pb2.Command(expire_sessions=expire))
     if found.has_old_audit:
         trim = records_pb2.TrimAudit(before_ms=audit_horizon_ms(now_ms, limits), max_records=_TRIM_RECORDS)
@@ -90,16 +91,21 @@ class Housekeeper:
     def tick(self) -> list[str]:
         """Proposes what is due; a sentence for each kind that removed something. Raises errors of guardian.errors."""
         removed: Counter[str] = Counter()
+        refused: dict[str, None] = {}  # one that can't be carried out must not keep the others from it
         left = MAX_COMMANDS
         commands = self._due()
         while commands and left > 0:
             swept: Counter[str] = Counter()
             for command in commands[:left]:
-                swept[_kind(command)] += self._store.propose(command).swept
+                try:
+                    swept[_kind(command)] += self._store.propose(command).swept
+                except (InvalidInput, NotFound, Conflict) as error:
+                    refused[f"housekeeping: {_kind(command)} was refused: {error}"] = None
             removed += swept
             left -= len(commands)
             commands = [command for command in self._due() if swept[_kind(command)]]
-        return [f"housekeeping: {kind} removed {count}" for kind, count in sorted(removed.items())]
+        done = [f"housekeeping: {kind} removed {count}" for kind, count in sorted(removed.items())]
+        return [*done, *refused]
 
     def _due(self) -> list[records_pb2.Command]:
         now_ms = self._now_ms()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import grpc
 
+from guardian.config import require_member_name
 from guardian.errors import InvalidInput, Unavailable
 from guardian.model.topology import require_endpoint
 from guardian.server.store import from_raft
@@ -71,7 +72,10 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
             raise Unavailable(f"a snapshot can't be made in {self._scratch}: {error.strerror}") from None
         try:
             directory = scratch / "snapshot"
-            self._replica.save_snapshot(directory)
+            try:
+                self._replica.save_snapshot(directory)
+            except LookupError as error:
+                raise Unavailable(str(error)) from None
             manifest = Manifest.from_bytes((directory / MANIFEST).read_bytes())
             yield pb.SaveSnapshotReply(index=manifest.index, term=manifest.term)
             for piece in _packed(directory):
@@ -113,7 +117,7 @@ def change_from_proto(request: pb.ChangeMembershipRequest) -> Change:
     match request.WhichOneof("change"):
         case "add":
             require_endpoint("raft", request.add.raft)
-            return AddLearner(_named(request.add.name), request.add.raft)
+            return AddLearner(_new_name(request.add.name), request.add.raft)
         case "promote":
             return Promote(_named(request.promote))
         case "remove":
@@ -125,6 +129,12 @@ def change_from_proto(request: pb.ChangeMembershipRequest) -> Change:
 def _named(name: str) -> str:
     if not name:
         raise InvalidInput("name is empty: give the member's name")
+    return name
+
+
+def _new_name(name: str) -> str:
+    """A name that the member's own configuration would take. (Others can still be removed.)"""
+    require_member_name("name", _named(name))
     return name
 
 

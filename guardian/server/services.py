@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from guardian.core.ticketing import ApprovalPolicy
@@ -80,8 +82,8 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
     raft = RaftServicer(parts.replica, parts.client_address, parts.data)
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
-    healthy = health.HealthServicer()
-    for service in ("", *NAMES):
-        healthy.set(service, health_pb2.HealthCheckResponse.SERVING)
+    healthy = health_aio.HealthServicer()  # the synchronous one holds a thread for each who watches
+    # Nobody watches yet, so that each of these ends in one step of the loop, before the first call is served.
+    asyncio.gather(*(healthy.set(service, health_pb2.HealthCheckResponse.SERVING) for service in ("", *NAMES)))
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
     reflection.enable_server_reflection((*NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)

@@ -42,7 +42,7 @@ class Follower:
         self._followed: dict[bytes, _Followed] = {}
         self._due: dict[bytes, None] = {}  # in the order in which they became so
         self._has_work = asyncio.Event()
-        self._needs_read_index = False
+        self._added: set[bytes] = set()  # not read yet since they were
         self._ends_when_caught_up = False
         self._has_begun = False
 
@@ -83,11 +83,12 @@ class Follower:
             partition = sk.partition(partition_from_proto(name))
             self._followed.pop(partition, None)
             self._due.pop(partition, None)
+            self._added.discard(partition)
         for added in request.add:
             partition = sk.partition(partition_from_proto(added.partition))
             self._followed[partition] = _Followed(added.partition.SerializeToString(), added.from_event_id)
             self._due[partition] = None
-            self._needs_read_index = True
+            self._added.add(partition)
         if len(self._followed) > self._limits.followed_partitions:
             raise InvalidInput(
                 f"the stream follows {len(self._followed)} partitions: "
@@ -107,9 +108,10 @@ class Follower:
             self._has_work.set()
 
     async def _round(self) -> list[bytes]:
-        """Some pages of one moment. What was added is read as it was acknowledged anywhere before."""
-        if self._needs_read_index:
-            self._needs_read_index = False
+        """Some pages of one moment. What was added is read as it was acknowledged anywhere before; what is added while
+        that is found out waits for the next round."""
+        if self._added:
+            self._added = set()
             look = await self._group.look(self._limits.timeout_s)
             views = look.views
         else:
@@ -123,7 +125,7 @@ class Follower:
         segments, limits = SegmentViews(views.snapshot), self._limits
         pages: list[bytes] = []
         size = 0
-        for partition in list(self._due):
+        for partition in [partition for partition in self._due if partition not in self._added]:
             del self._due[partition]
             followed = self._followed[partition]
             page = segments.follow(

@@ -12,7 +12,7 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import grpc
 import grpc.aio
@@ -163,12 +163,17 @@ class TieringServicer:
             )
 
     async def _write_all(self, replies: AsyncIterator[bytes], context: _Context) -> None:
-        async for reply in replies:
-            try:
-                async with asyncio.timeout(self._limits.stall_s):
-                    await context.write(reply)
-            except TimeoutError:
-                raise _Stalled from None
+        try:
+            async with asyncio.timeout(None) as patience:
+                with _Watch(patience, self._limits.stall_s) as watch:
+                    async for reply in replies:
+                        watch.begin()
+                        await context.write(reply)
+                        watch.end()
+        except TimeoutError:
+            if not patience.expired():
+                raise
+            raise _Stalled from None
 
     def _timeout_s(self, context: _Context) -> float:
         remaining_s = context.time_remaining()
@@ -189,6 +194,37 @@ class TieringServicer:
 
 class _Stalled(Exception):
     """A client does not read."""
+
+
+class _Watch:
+    """Lets `patience` end when one write takes `limit_s`. It looks once in that time, so that no timer is set and taken
+    back for each write."""
+
+    def __init__(self, patience: asyncio.Timeout, limit_s: float) -> None:
+        self._patience = patience
+        self._limit_s = limit_s
+        self._loop = asyncio.get_running_loop()
+        self._began_at: float | None = None
+
+    def __enter__(self) -> Self:
+        self._timer = self._loop.call_later(self._limit_s, self._look)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def begin(self) -> None:
+        self._began_at = self._loop.time()
+
+    def end(self) -> None:
+        self._began_at = None
+        if self._patience.when() is not None:
+            self._patience.reschedule(None)
+
+    def _look(self) -> None:
+        if self._began_at is not None and not self._patience.expired():
+            self._patience.reschedule(self._began_at + self._limit_s)
+        self._timer = self._loop.call_later(self._limit_s, self._look)
 
 
 def add_tiering(servicer: TieringServicer, server: grpc.aio.Server) -> None:

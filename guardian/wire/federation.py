@@ -46,20 +46,33 @@ def cluster_from_proto(message: pb.Cluster) -> Cluster:
 
 
 def _broker_from_proto(message: pb.Broker) -> Broker:
-    try:
-        state = BrokerState(message.state)
-    except ValueError:
-        raise InvalidInput(
-            f"state of broker {message.id} is {message.state}: use one of {', '.join(s.name for s in BrokerState)}"
-        ) from None
     return Broker(
         id=message.id,
         rack=message.rack,
         idc=message.idc,
         reporter=message.reporter,
         label=message.label,
-        state=state,
+        state=broker_state(message.id, message.state),
     )
+
+
+def broker_state_to_proto(state: BrokerState) -> pb.BrokerState:
+    known: dict[BrokerState, pb.BrokerState] = {
+        BrokerState.ACTIVE: pb.ACTIVE,
+        BrokerState.DRAINING: pb.DRAINING,
+        BrokerState.MAINTENANCE: pb.MAINTENANCE,
+    }
+    return known[state]
+
+
+def broker_state(broker_id: int, number: int) -> BrokerState:
+    """Of a number on the wire. Raises InvalidInput."""
+    try:
+        return BrokerState(number)
+    except ValueError:
+        raise InvalidInput(
+            f"state of broker {broker_id} is {number}: use one of {', '.join(state.name for state in BrokerState)}"
+        ) from None
 
 
 def _security_from_proto(message: pb.ClusterSecurity) -> ClusterSecurity:

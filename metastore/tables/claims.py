@@ -122,8 +122,7 @@ def _claim(
         return result
     encoded = sk.partition(partition)
     head = stored_head(changes, encoded)
-    value = changes.get(sk.CLAIM + encoded)
-    last = _decode(value) if value is not None else None
+    last = stored_claim(changes, partition)
     fault = _partition_fault(changes, partition, head) or _epoch_fault(last, broker_id, epoch)
     if fault is not None:
         result.error_kind, result.error = fault

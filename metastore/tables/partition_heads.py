@@ -44,7 +44,7 @@ class Head(NamedTuple):
 
 
 def head_from_bytes(value: bytes) -> Head:
-    return Head._make(_HEAD.unpack(value))
+    return Head(*_HEAD.unpack(value))
 
 
 def stored_head(view: Getter, partition: bytes) -> Head | None:

@@ -2,9 +2,14 @@
 
 trim    whole groups of events below an id go; who asks for one of them is told to take the live segments instead.
         What they say of segments that live on is folded into the base (table LIVE_SEGMENT). With the event that
-        ended a segment goes its record, so a repetition of its events is known as one only that long.
+        ended a segment goes its record, so a repetition of its events is known as one only that long. Afterwards its
+        COPY_SEGMENT_STARTED would count as a new segment's. In a session a repetition gets the answer that was kept and
+        does not come here; outside of one, or once its session is forgotten, it would have to come after the segment's
+        whole life and after as many later events of the partition as are kept (thousands), from a writer that still
+        has the partition's token: clients give an append up within seconds.
 delete  the partitions take no more events; they are put on the sweeper's list
-sweep   removes what is stored of the partitions on the list. The head stays: a late writer must be refused.
+sweep   removes what is stored of the partitions on the list. The head stays (about 100 bytes with its key, for each
+        partition that was ever deleted): a late writer must be refused.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     the session's row     what it was used for last, and how much is kept for it
     by use                (time of use, session id), to find what was not used for long
     replies               one for each sequence that the client may still ask for again
-    totals                one row over all sessions, with the latest time at which anything was proposed, to the second
+    totals                one row over all sessions, and their clock
 
 A command is checked before its handler, and its reply is written with its changes:
 
@@ -15,9 +15,12 @@ A command is checked before its handler, and its reply is written with its chang
 So at most `window` replies are kept for a session. They have a cap in bytes besides; at the cap commands are refused
 as BUSY and not recorded, until the client says what it has had.
 
-A use is stamped with the latest time that any command was proposed at: a leader whose clock is behind makes nobody
-look unused. The by-use row is not moved at each use (that would be two more records a command): it says when the
-session was used at the earliest, and whoever looks for the least recently used moves it up first.
+A use is stamped with the sessions' own clock, which no member's can set. Only ExpireSessions, which the leader proposes
+every few seconds, moves it on: by as much as the proposers' clocks went on since the one before, but never back and by
+at most MAX_STEP_MS. So a clock that jumps by a month, there or back, makes no session look unused and keeps none for
+ever; time without a leader hardly counts; and what was used between two of these commands counts as used at once.
+The by-use row is not moved at each use (that would be two more records a command): it says when the session was used at
+the earliest, and whoever looks for the least recently used moves it up first.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ MAX_OWNER_CHARS = 200
 MAX_KEPT_BYTES = 8 << 20  # of a session; one reply may go beyond it
 SMALL_KEPT_BYTES = 64 << 10  # what every session may have, and is not counted in the total
 MAX_TOTAL_KEPT_BYTES = 1 << 30  # of all: beyond it nobody gets more than the small share
-_CLOCK_MS = 1000  # the latest time is stored when it is so much later: not with each command
+MAX_STEP_MS = 30_000  # of the sessions' clock; several times what is usually between two ExpireSessions
 MAX_LOOKED_AT = 1000  # sessions in one ExpireSessions
 MAX_REMOVED = 10_000  # records, or so, in one ExpireSessions
 MAX_REMOVED_BYTES = 64 << 20
@@ -48,12 +51,13 @@ _RETRY_AFTER_MS = 1000
 
 _ROW = struct.Struct(">QQQQQH")
 _ROW_BYTES = _ROW.size
-_TOTALS = struct.Struct(">QQQ")
+_TOTALS = struct.Struct(">QQQQ")
 _TOTALS_KEY = keys.session_totals()
 
 
 class Session(NamedTuple):
-    """`indexed_at_ms` is where its by-use row stands; `highest` the highest sequence that was carried out."""
+    """Times are on the sessions' clock. `indexed_at_ms` is where its by-use row stands; `highest` the highest sequence
+    that was carried out."""
 
     id: int
     indexed_at_ms: int
@@ -66,9 +70,11 @@ class Session(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """`kept_bytes` are those beyond each session's small share."""
+    """`clock_ms` is the sessions' clock and `proposed_at_ms` the proposer's when it was moved last (0: never);
+    `kept_bytes` are those beyond each session's small share."""
 
-    latest_ms: int = 0
+    clock_ms: int = 0
+    proposed_at_ms: int = 0
     sessions: int = 0
     kept_bytes: int = 0
 
@@ -87,29 +93,34 @@ def handle_open(
         removal.run(0, MAX_SESSIONS - 1, _OPENING_LOOKS_AT)
         if removal.totals.sessions >= MAX_SESSIONS:
             raise Overloaded(f"{before.sessions} sessions are in use: close some, or retry later", _RETRY_AFTER_MS)
-    latest = max(before.latest_ms, proposal.at_ms)
-    totals = removal.totals._replace(latest_ms=latest, sessions=removal.totals.sessions + 1)
-    session = Session(proposal.index, latest, latest, 1, 0, 0, command.window, command.owner.encode())
+    now = before.clock_ms
+    totals = removal.totals._replace(sessions=removal.totals.sessions + 1)
+    session = Session(proposal.index, now, now, 1, 0, 0, command.window, command.owner.encode())
     records = [
         *removal.records,
         _put(session),
-        Put(keys.session_by_use(latest, session.id), b""),
+        Put(keys.session_by_use(now, session.id), b""),
         _put_totals(totals),
     ]
     return records, records_pb2.CommandReply(session_id=session.id)
 
 
 def handle_expire(
-    command: records_pb2.ExpireSessions, view: ReadView, _proposal: Proposal
+    command: records_pb2.ExpireSessions, view: ReadView, proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
-    """Forgets what was last used before `unused_since_ms`, and the least recently used beyond `max_sessions`.
+    """Moves the sessions' clock on, then forgets what was not used for more than `idle_ms`, and the least recently used
+    beyond `max_sessions`.
 
     `swept` is how many sessions went. The work of one command is bounded: the next one goes on.
     """
-    removal = _Removal(view, stored_totals(view))
-    removal.run(command.unused_since_ms, command.max_sessions or MAX_SESSIONS, MAX_LOOKED_AT)
+    if command.idle_ms < 0:
+        raise InvalidInput(f"idle_ms is {command.idle_ms}: use 0 or more")
+    before = stored_totals(view)
+    totals = _ticked(before, max(0, proposal.at_ms))
+    removal = _Removal(view, totals)
+    removal.run(max(0, totals.clock_ms - command.idle_ms), command.max_sessions or MAX_SESSIONS, MAX_LOOKED_AT)
     records = removal.records
-    if removal.removed:
+    if removal.totals != before:
         records = [*records, _put_totals(removal.totals)]
     return records, records_pb2.CommandReply(swept=removal.removed)
 
@@ -162,10 +173,9 @@ def require_room(view: Lookup, session: Session, answered_below: int) -> None:
         )
 
 
-def record(view: Lookup, session: Session, sequence: int, below: int, at_ms: int, reply: bytes) -> list[Record]:
+def record(view: Lookup, session: Session, sequence: int, below: int, reply: bytes) -> list[Record]:
     """The records that keep a reply, forget those that the client has had, and stamp the use."""
     totals = stored_totals(view)
-    latest = max(totals.latest_ms, at_ms)
     records: list[Record] = []
     kept = session.kept_bytes + len(reply)
     if below > session.answered_below:
@@ -173,11 +183,11 @@ def record(view: Lookup, session: Session, sequence: int, below: int, at_ms: int
             records.append((key, None))
             kept -= size
     counted = _counted(kept) - _counted(session.kept_bytes)
-    if counted or latest >= totals.latest_ms + _CLOCK_MS:
-        records.append(_put_totals(Totals(latest, totals.sessions, totals.kept_bytes + counted)))
+    if counted:
+        records.append(_put_totals(totals._replace(kept_bytes=totals.kept_bytes + counted)))
     row = _ROW.pack(
         session.indexed_at_ms,
-        max(latest, session.used_at_ms),
+        totals.clock_ms,
         max(below, session.answered_below),
         max(session.highest, sequence),
         kept,
@@ -251,10 +261,16 @@ class _Removal:
         ]
         self._removed_bytes += session.kept_bytes
         self.removed += 1
-        self.totals = Totals(
-            self.totals.latest_ms, self.totals.sessions - 1, self.totals.kept_bytes - _counted(session.kept_bytes)
+        self.totals = self.totals._replace(
+            sessions=self.totals.sessions - 1, kept_bytes=self.totals.kept_bytes - _counted(session.kept_bytes)
         )
         return True
+
+
+def _ticked(totals: Totals, proposed_at_ms: int) -> Totals:
+    passed_ms = proposed_at_ms - totals.proposed_at_ms if totals.proposed_at_ms else 0
+    step_ms = min(max(0, passed_ms), MAX_STEP_MS)
+    return totals._replace(clock_ms=totals.clock_ms + step_ms, proposed_at_ms=proposed_at_ms)
 
 
 def _answered(view: Lookup, session: Session, answered_below: int) -> list[tuple[bytes, int]]:

@@ -74,6 +74,7 @@ class Campaigning:
     def heard_from_leader(self, now: float) -> None:
         self._heard_from_leader_at = now
         self._pre_votes = None
+        self._is_running = self._is_running and self._is_transfer  # a pre-vote that was won is void now
         self._wait_again(now)
 
     def heard_from_follower(self, member: str, now: float) -> None:
@@ -101,6 +102,8 @@ class Campaigning:
 
     def pre_vote_reply(self, sender: str, message: Message, now: float) -> None:
         core, configuration = self._seat.core, self._seat.configuration
+        if sender not in self._seat.other_voters():
+            return  # nobody else was asked
         if not message["is_granted"]:
             self.stale_term(message["term"], now)
             return
@@ -113,9 +116,11 @@ class Campaigning:
     def request_vote(self, sender: str, message: Message, now: float) -> None:
         core = self._seat.core
         if message["term"] < core.term:
+            self._seat.counters["stale_candidates"] += 1
             self._seat.links.send(sender, {"type": frames.STALE_TERM, "term": core.term})
             return
-        is_heard = elections.hears_candidate(is_bound=self._is_bound(now), is_transfer=message["is_transfer"])
+        is_transfer = message["is_transfer"] and sender in self._seat.other_voters()  # a leader asks voters only
+        is_heard = elections.hears_candidate(is_bound=self._is_bound(now), is_transfer=is_transfer)
         if self._seat.configuration is None or not is_heard:
             self._seat.counters["votes_refused"] += 1
             return

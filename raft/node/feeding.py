@@ -18,6 +18,7 @@ from raft.storage.journal import Entry
 TELL_AFTER_S = 0.004  # how long a commit waits for entries to be told with, unless somebody waits for it
 OFFER_AGAIN_S = 3.0
 OFFER_AFTER_REFUSAL_S = 15.0
+_PULLING_S = 5.0  # a member that has asked for a piece so lately is still at it
 
 
 class Feeder:
@@ -27,6 +28,7 @@ class Feeder:
         self._seat = seat
         self._source = source
         self._members: dict[str, Progress] = {}
+        self._pulled_at: dict[str, float] = {}
         self._offer_at: dict[str, float] = {}  # when a member may be offered a snapshot again
         self._tell_at: float | None = None  # when commits that were not told yet have waited long enough
         self._frame_of: tuple[int, ...] = ()
@@ -35,6 +37,7 @@ class Feeder:
     def begin(self, members: Iterable[str]) -> None:
         """A term of this leader starts; before its first entry is appended."""
         self._members.clear()
+        self._pulled_at.clear()
         self._offer_at.clear()
         self._frame_of = ()
         self.set_members(members)
@@ -99,7 +102,7 @@ class Feeder:
             progress.matched(min(message["next_node_idx"], last_index + 1), has_space=message["has_space"])
         elif message["reset"]:
             progress.rejected(message["next_node_idx"], last_index)
-        if progress.next_index <= last_index and progress.may_send_entries:
+        if progress.next_index <= last_index and (progress.may_send_entries or self._is_needed(progress)):
             self._feed(member, progress)
 
     def disconnected(self, member: str) -> None:
@@ -134,6 +137,7 @@ class Feeder:
             self._seat.links.send(member, {**chunk, "file": file, "offset": offset, "data": data})
 
         self._offer_at[member] = now + OFFER_AGAIN_S
+        self._pulled_at[member] = now
         if not self._source.pull(snapshot_id, message["file"], message["offset"], deliver, now):
             reason = "this snapshot is not offered any more"
             self._seat.links.send(
@@ -142,9 +146,12 @@ class Feeder:
             self._offer_at.pop(member, None)
 
     def refused(self, member: str, message: Message, now: float) -> None:
-        """A member could not take a snapshot: it was damaged, or there is no space for it. A new one, later."""
+        """A member could not take a snapshot: it was damaged, or there is no space for it. A new one, later; but one
+        that another member is taking stays: without space there, nobody else could ever finish."""
         self._seat.counters["snapshots_refused"] += 1
-        self._source.drop(message["snapshot_id"])
+        self._pulled_at.pop(member, None)
+        if not any(now - at < _PULLING_S for at in self._pulled_at.values()):
+            self._source.drop(message["snapshot_id"])
         self._offer_at[member] = now + OFFER_AFTER_REFUSAL_S
 
     def installed(self, member: str, index: int) -> None:
@@ -169,7 +176,7 @@ class Feeder:
             return
         is_sent = False
         commit_index = self._seat.core.commit_index
-        while progress.next_index <= last_index and progress.may_send_entries:
+        while progress.next_index <= last_index and (progress.may_send_entries or self._is_needed(progress)):
             entries, size = next_batch(journal, progress.next_index)
             if not self._append(name, progress.next_index, entries):
                 return
@@ -180,6 +187,12 @@ class Feeder:
         must_tell = is_news and (is_telling or is_awaited)
         if is_sent or ((is_heartbeat or must_tell) and self._append(name, progress.next_index, [])):
             progress.commit_told = commit_index
+
+    def _is_needed(self, progress: Progress) -> bool:
+        """What goes into a full disk's reserve, a message at a time: up to the first entry of this leader's term. It
+        could not even answer reads before that is committed."""
+        is_due = not progress.has_space and not progress.is_waiting and not self._seat.is_settled_leader
+        return is_due and progress.next_index <= self._seat.own_term_index
 
     def _append(self, name: str, first_index: int, entries: list[Entry]) -> bool:
         """Most often the members are sent the same: the frame is made once. In one term, a leader's log only grows, so

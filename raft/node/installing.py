@@ -38,12 +38,13 @@ class Installing:
 
     def offer(self, leader: str, message: Message, now: float) -> bool:
         """From the leader that this member follows. False: it is not needed, the leader should go on from the log."""
-        if self._is_known(message["index"]):
-            return False
-        self._leader, self._snapshot_id, self._moved_at = leader, message["snapshot_id"], now
         try:
+            if self._is_known(Manifest.from_bytes(message["manifest"])):
+                return False
+            self._leader, self._snapshot_id, self._moved_at = leader, message["snapshot_id"], now
             pulls = self._sink.offer(message["snapshot_id"], message["manifest"])
         except DamagedSnapshot as damaged:
+            self._leader, self._snapshot_id = leader, message["snapshot_id"]
             self._refuse(str(damaged))
         else:
             self._pull(pulls)
@@ -81,12 +82,17 @@ class Installing:
     def close(self) -> None:
         self._sink.close()
 
-    def _is_known(self, index: int) -> bool:
-        return index <= self._seat.core.commit_index
+    def _is_known(self, manifest: Manifest) -> bool:
+        """Whether the log holds all up to the snapshot. What follows there may have been acknowledged, and so be
+        committed: a reset would break that promise (Raft's paper, figure 13, step 6)."""
+        core, journal = self._seat.core, self._seat.journal
+        if manifest.index > core.commit_index and journal.term_at(manifest.index) == manifest.term:
+            core.set_commit_index(manifest.index)  # a snapshot is of what is committed
+        return manifest.index <= core.commit_index
 
     def _install(self, completed: Completed) -> int | None:
         manifest = completed.manifest
-        if self._is_known(manifest.index):
+        if self._is_known(manifest):
             self._sink.clear()
             return None
         install(self._directory, manifest, completed.directory, self._state_machine, self._seat.journal)

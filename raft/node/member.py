@@ -12,12 +12,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any, Protocol
 
 from raft.configuration import Configuration
 from raft.entries import command_entry, command_in
+from raft.errors import LowDisk
 from raft.network import frames
 from raft.node.campaigning import Campaigning
 from raft.node.changing import Changing
@@ -26,7 +27,7 @@ from raft.node.installing import Installing
 from raft.node.library import Core, Message, Timing
 from raft.node.maintenance import Maintenance
 from raft.node.matching import Mismatch, NewEntries, NothingNew, compare
-from raft.node.proposals import Proposals, Refusal, low_disk
+from raft.node.proposals import Proposals, Refusal
 from raft.node.reading import Reading
 from raft.node.seat import Links, Seat
 from raft.node.waker import Waker
@@ -98,6 +99,7 @@ class Member:
         self._calls: deque[Callable[[], None]] = deque()
         self._configuration: Configuration | None = None
         self._leaving: dict[str, tuple[str, float]] = {}  # removed members: address, until when they are fed
+        self._served: Set[str] = frozenset()  # whose commands, reads, changes and pulls are answered
         self._known_leader: str | None = None
         self._handed: list[tuple[str, Message]] = []  # commands of others, for this leader
         self._held: list[tuple[str, Message]] = []  # promises that wait for the sync
@@ -121,9 +123,9 @@ class Member:
             frames.APPLY_COMMAND_RESPONSE: self._on_command_reply,
             frames.READ_ROUND: self._on_read_round,
             frames.READ_ROUND_REPLY: self.reading.read_round_reply,
-            frames.READ_REQUEST: self.reading.read_request,
+            frames.READ_REQUEST: self._on_read_request,
             frames.READ_REPLY: lambda sender, message: self.reading.read_reply(sender, message, self._now),
-            frames.CHANGE_REQUEST: lambda sender, message: self.changing.change_request(sender, message, self._now),
+            frames.CHANGE_REQUEST: self._on_change_request,
             frames.CHANGE_REPLY: lambda _, message: self.changing.change_reply(message, self._now),
             frames.SNAPSHOT_OFFER: self._on_snapshot_offer,
             frames.SNAPSHOT_PULL: self._on_snapshot_pull,
@@ -351,7 +353,24 @@ class Member:
             self._acknowledge(sender, self.core.commit_index + 1, is_match=True)
 
     def _on_snapshot_pull(self, sender: str, message: Message) -> None:
-        self.feeder.pulled(sender, message, self._now)
+        if self._serves(sender):
+            self.feeder.pulled(sender, message, self._now)
+
+    def _on_read_request(self, sender: str, message: Message) -> None:
+        if self._serves(sender):
+            self.reading.read_request(sender, message)
+
+    def _on_change_request(self, sender: str, message: Message) -> None:
+        if self._serves(sender):
+            self.changing.change_request(sender, message, self._now)
+
+    def _serves(self, sender: str) -> bool:
+        """Whether it is a member, or was one a moment ago. Votes and a leader's entries may come from members that are
+        not known here yet; commands, reads, changes and pulls of the state come from members only."""
+        is_known = sender in self._served
+        if not is_known:
+            self.seat.counters["refused_strangers"] += 1
+        return is_known
 
     def _on_snapshot_installed(self, sender: str, message: Message) -> None:
         if self.core.is_leader and message["term"] == self.core.term:
@@ -432,9 +451,9 @@ class Member:
 
     def _answer_command(self, sender: str, message: Message) -> None:
         reply: Message = {"type": frames.APPLY_COMMAND_RESPONSE, "request_id": message["request_id"]}
-        if not self.core.is_leader or self.campaigning.transfer is not None:
+        if not self.core.is_leader or self.campaigning.transfer is not None or not self._serves(sender):
             reply["error"] = int(Refusal.NOT_LEADER)
-        elif self.proposals.is_short_of_disk:
+        elif self.proposals.disk_fault:
             reply["error"] = int(Refusal.LOW_DISK)
         elif not self._takes_proposals:
             reply["error"] = int(Refusal.OVERLOADED)
@@ -476,15 +495,15 @@ class Member:
 
     def _look_at_disk(self, now: float) -> None:
         self._has_space = self.disk.has_space(now)
-        self._must_work = False  # the next tick must not wait
-        is_short = False
-        if self.core.is_leader and self._configuration is not None:
+        own = self.disk.fault()
+        fault = self.reading.disk_fault = f"member {self.name} can't take entries: {own}" if own else ""
+        if not fault and self.core.is_leader and self._configuration is not None:
             short = {name for name, has_space in self.feeder.space_known().items() if not has_space}
-            own = set() if self._has_space else {self.name}
-            is_short = not can_commit(self.name, self._configuration.voters, short | own)
-        self.proposals.is_short_of_disk = is_short
-        if is_short and self.proposals.is_any_waiting:
-            self.proposals.refuse_waiting(low_disk(self.name))
+            if not can_commit(self.name, self._configuration.voters, short):
+                fault = f"too little disk is left on members {', '.join(sorted(short))}: make space there and retry"
+        self.proposals.disk_fault = fault
+        if fault and self.proposals.is_any_waiting:
+            self.proposals.refuse_waiting(LowDisk(fault))
 
     def _count_match(self, member: str) -> None:
         progress = self.feeder.progress(member)
@@ -515,6 +534,7 @@ class Member:
             return
         addresses = {member.name: member.address for member in configuration.members if member.name != self.name}
         leaving = {name: address for name, (address, _) in self._leaving.items() if configuration.member(name) is None}
+        self._served = addresses.keys() | leaving.keys()
         self.core.set_voters(configuration.voters - {self.name})
         self.network.set_members({**leaving, **addresses})
         if self.core.is_leader:

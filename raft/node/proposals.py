@@ -59,7 +59,7 @@ class Proposals:
         self._waiting: deque[Proposal] = deque()
         self._forwarded: dict[int, Proposal] = {}  # by request, handed to the leader, which has not answered
         self._placed: deque[tuple[int, int, Proposal]] = deque()  # index, term: in some log; indexes rise
-        self.is_short_of_disk = False  # written by the tick thread
+        self.disk_fault = ""  # why nothing can be written; "" when it can. Set by the tick thread
 
     def submit(self, command: bytes, deadline: float, done: Callable[[Outcome], None]) -> None:
         """Raises NoLeader when the member is closed, Overloaded and LowDisk."""
@@ -67,8 +67,8 @@ class Proposals:
         with self._lock:
             if self._is_closed:
                 raise NoLeader(f"member {self._member} is stopping: ask another one")
-            if self.is_short_of_disk:
-                raise low_disk(self._member)
+            if self.disk_fault:
+                raise LowDisk(self.disk_fault)
             if self._count >= self._max_waiting or self._bytes + len(command) > self._max_bytes:
                 raise Overloaded(
                     f"{self._count} commands of {self._bytes} bytes wait on member {self._member}: retry a little later"
@@ -121,7 +121,7 @@ class Proposals:
         if proposal is None:
             return False
         if reason == Refusal.LOW_DISK:
-            self._end(proposal, low_disk(self._member))
+            self._end(proposal, LowDisk("the leader can't write: too little disk is left on it or on a majority"))
         elif reason == Refusal.OVERLOADED:
             self._end(proposal, Overloaded("too much waits on the leader: retry a little later"))
         else:
@@ -174,6 +174,8 @@ class Proposals:
         for proposal in self._in_flight():
             if proposal.deadline <= now:
                 self._end(proposal, self._unknown())
+        if any(proposal.done is None for _, _, proposal in self._placed):  # a member that lags may not apply for long
+            self._placed = deque(placed for placed in self._placed if placed[2].done is not None)
 
     def close(self) -> None:
         """Ends all: no more are taken."""
@@ -211,7 +213,3 @@ def tell(done: Callable[[_Outcome], None], outcome: _Outcome) -> None:
         done(outcome)
     except Exception:
         _logger.exception("whoever waited for an outcome failed over it")
-
-
-def low_disk(member: str) -> LowDisk:
-    return LowDisk(f"member {member} can't write: too little disk is left on it or on a majority, make space and retry")

@@ -9,7 +9,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 
-from raft.errors import NoLeader, Overloaded
+from raft.errors import LowDisk, NoLeader, Overloaded
 from raft.network import frames
 from raft.node.library import Message
 from raft.node.proposals import tell
@@ -41,6 +41,7 @@ class Reading:
         self._askers: list[Asker] = []  # whose requests arrived since the last round began
         self._expired_at = 0.0
         self._pause_until = 0.0
+        self.disk_fault = ""  # what this member's disk lacks, so that it takes no entries; "" when it takes them
         self.freshness = Freshness()
 
     def submit(self, read: Read) -> None:
@@ -64,6 +65,8 @@ class Reading:
         if self._askers and self._seat.is_settled_leader and len(self._rounds) < _MAX_ROUNDS:
             self._begin_round()
         self._finish()
+        if self.disk_fault:
+            self._end(self._requests.beyond(self._seat.journal.last_index), LowDisk(self.disk_fault))
         if now - self._expired_at >= _EXPIRE_EVERY_S:
             self._expired_at = now
             self._expire(now)

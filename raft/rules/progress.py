@@ -43,6 +43,11 @@ class Progress:
         self._bytes = 0
 
     @property
+    def is_waiting(self) -> bool:
+        """For an acknowledgement of entries."""
+        return bool(self._in_flight)
+
+    @property
     def may_send_entries(self) -> bool:
         if not self.has_space:
             return False

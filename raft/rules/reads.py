@@ -18,6 +18,9 @@ from raft.errors import RaftError
 
 ReadOutcome = int | RaftError
 
+MAX_EMPTY_BATCHES = 64
+"""Confirmed questions without readers that wait to be applied: a member that can't apply asks on, for days."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
@@ -155,8 +158,20 @@ class ReadRequests:
         self._new = _without_expired(self._new, now, expired)
         for batch in list(self._asked.values()):
             self._asked[batch.request_id] = _remaining(batch, now, expired)
-        self._confirmed = deque((index, _remaining(batch, now, expired)) for index, batch in self._confirmed)
+        confirmed = [(index, _remaining(batch, now, expired)) for index, batch in self._confirmed]
+        self._confirmed = deque(
+            (index, batch) for at, (index, batch) in enumerate(confirmed) if batch.reads or at < MAX_EMPTY_BATCHES
+        )
         return expired
+
+    def beyond(self, index: int) -> list[Read]:
+        """Takes out the confirmed reads that wait for more than the entries up to `index`."""
+        found: list[Read] = []
+        for at, (wanted, batch) in enumerate(self._confirmed):
+            if wanted > index and batch.reads:
+                found += batch.reads
+                self._confirmed[at] = wanted, Batch(batch.request_id, batch.asked_at, ())
+        return found
 
     def all_reads(self) -> list[Read]:
         """Every read that waits, wherever it is."""

@@ -61,6 +61,15 @@ class DiskProbe:
             self._look()
         return not self._guard.is_short
 
+    def fault(self) -> str:
+        """What is wrong, for people; "" when there was space at the last look."""
+        if not self._guard.is_short:
+            return ""
+        return (
+            f"the disk of {self._directory} has {self.free_bytes} bytes free, and {self.reserve_bytes} are kept in "
+            f"reserve: make space there and retry"
+        )
+
     def _look(self) -> None:
         found = os.statvfs(self._directory)
         self.free_bytes = found.f_bavail * found.f_frsize

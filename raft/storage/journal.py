@@ -15,6 +15,11 @@ leaves it.
 
 A write that was cut short was never acknowledged and is dropped at start. Any other damage, a hole or a missing segment
 is refused (CannotStart).
+
+One kind of damage can't be told from such a write: when a disk that had synced the **last** batch later loses it, or
+returns zeros for one of its sectors (no loss of power does that, a broken disk may). Nothing on the disk says that the
+batch was synced until the next one is there. It is dropped with a warning in the log, as etcd does; the group still has
+what it had acknowledged, unless a majority of the disks break so at once.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -193,7 +199,8 @@ class Journal:
         """Stores term and vote, durable on return: before any message that tells of them."""
         self._require_intact()
         with self._failing():
-            write_durably(self._directory / _VOTE, json.dumps({"term": term, "voted_for": voted_for}).encode())
+            vote = {"term": term, "voted_for": voted_for, "crc32": _vote_checksum(term, voted_for)}
+            write_durably(self._directory / _VOTE, json.dumps(vote).encode())
         self.term, self.voted_for = term, voted_for
 
     def trim(self, up_to_index: int) -> None:
@@ -326,6 +333,8 @@ class Journal:
         try:
             stored = json.loads(path.read_text())
             term, voted_for = int(stored["term"]), stored["voted_for"]
+            if stored["crc32"] != _vote_checksum(term, voted_for):
+                raise ValueError("its checksum is wrong")
         except FileNotFoundError:
             return 0, None
         except (ValueError, KeyError, TypeError) as error:
@@ -376,6 +385,10 @@ def _chain(segments: list[_Segment]) -> tuple[list[_Segment], list[Path]]:
             void.append(chain.pop().path)
         chain.append(segment)
     return chain, void
+
+
+def _vote_checksum(term: int, voted_for: str | None) -> int:
+    return zlib.crc32(json.dumps([term, voted_for]).encode())
 
 
 def _damaged(path: Path, how: str) -> CannotStart:

@@ -107,6 +107,7 @@ def test_expiry_takes_the_least_recently_used_and_leaves_nothing_behind(steps: l
     sequences: dict[int, int] = {}
     for kind, choice, later_ms in steps:
         group.now_ms += later_ms
+        group.propose(expire_sessions=pb.ExpireSessions(idle_ms=(1 << 63) - 1))
         if kind == "o":
             used[group.propose(open_session=pb.OpenSession(window=1)).session_id] = group.now_ms
         elif kind == "u" and used:
@@ -115,9 +116,9 @@ def test_expiry_takes_the_least_recently_used_and_leaves_nothing_behind(steps: l
             assert not allocate(group, session, sequence, sequence).error
             used[session] = group.now_ms
         elif kind in "ex":
-            since, most = (group.now_ms - 1500, 0) if kind == "e" else (0, choice)
-            swept = group.propose(expire_sessions=pb.ExpireSessions(unused_since_ms=since, max_sessions=most)).swept
-            old = {session for session, at in used.items() if at < since}
+            idle, most = (1500, 0) if kind == "e" else ((1 << 63) - 1, choice)
+            swept = group.propose(expire_sessions=pb.ExpireSessions(idle_ms=idle, max_sessions=most)).swept
+            old = {session for session, at in used.items() if at < group.now_ms - idle}
             order = sorted(used, key=lambda session: (used[session], session))
             gone = old | set(order[: max(0, len(order) - (most or len(order)))])
             assert swept == len(gone)

@@ -297,7 +297,7 @@ class ClusterSecurity(_message.Message):
     def __init__(self, protocol: _Optional[str] = ..., sasl_mechanism: _Optional[str] = ..., username: _Optional[str] = ..., password_file: _Optional[str] = ..., ca_file: _Optional[str] = ...) -> None: ...
 
 class RegisterClusterRequest(_message.Message):
-    __slots__ = ("cluster", "idc_of_rack")
+    __slots__ = ("cluster", "idc_of_rack", "label_of_broker", "state_of_broker")
     class IdcOfRackEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -305,11 +305,29 @@ class RegisterClusterRequest(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class LabelOfBrokerEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: str
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[str] = ...) -> None: ...
+    class StateOfBrokerEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: BrokerState
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[_Union[BrokerState, str]] = ...) -> None: ...
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     IDC_OF_RACK_FIELD_NUMBER: _ClassVar[int]
+    LABEL_OF_BROKER_FIELD_NUMBER: _ClassVar[int]
+    STATE_OF_BROKER_FIELD_NUMBER: _ClassVar[int]
     cluster: Cluster
     idc_of_rack: _containers.ScalarMap[str, str]
-    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ..., idc_of_rack: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    label_of_broker: _containers.ScalarMap[int, str]
+    state_of_broker: _containers.ScalarMap[int, BrokerState]
+    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ..., idc_of_rack: _Optional[_Mapping[str, str]] = ..., label_of_broker: _Optional[_Mapping[int, str]] = ..., state_of_broker: _Optional[_Mapping[int, BrokerState]] = ...) -> None: ...
 
 class RegisterClusterReply(_message.Message):
     __slots__ = ("cluster",)

@@ -76,7 +76,7 @@ class FederationServicer:
 
     def RegisterCluster(self, request, context):
         """Connects to the cluster, checks that what is said of it is true, and registers it.
-        Registering the same cluster again replaces its entry.
+        Registering the same cluster again replaces its entry, but for the labels and states of brokers that it knows.
         INVALID_ARGUMENT: a field is wrong; FAILED_PRECONDITION: the cluster can't be reached or refuses us.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

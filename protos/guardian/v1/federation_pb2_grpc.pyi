@@ -35,7 +35,7 @@ class FederationStub:
     def __new__(cls, channel: _aio.Channel) -> FederationAsyncStub: ...
     RegisterCluster: _grpc.UnaryUnaryMultiCallable[_federation_pb2.RegisterClusterRequest, _federation_pb2.RegisterClusterReply]
     """Connects to the cluster, checks that what is said of it is true, and registers it.
-    Registering the same cluster again replaces its entry.
+    Registering the same cluster again replaces its entry, but for the labels and states of brokers that it knows.
     INVALID_ARGUMENT: a field is wrong; FAILED_PRECONDITION: the cluster can't be reached or refuses us.
     """
     RemoveCluster: _grpc.UnaryUnaryMultiCallable[_federation_pb2.RemoveClusterRequest, _federation_pb2.RemoveClusterReply]
@@ -56,7 +56,7 @@ class FederationAsyncStub(FederationStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     RegisterCluster: _aio.UnaryUnaryMultiCallable[_federation_pb2.RegisterClusterRequest, _federation_pb2.RegisterClusterReply]  # type: ignore[assignment]
     """Connects to the cluster, checks that what is said of it is true, and registers it.
-    Registering the same cluster again replaces its entry.
+    Registering the same cluster again replaces its entry, but for the labels and states of brokers that it knows.
     INVALID_ARGUMENT: a field is wrong; FAILED_PRECONDITION: the cluster can't be reached or refuses us.
     """
     RemoveCluster: _aio.UnaryUnaryMultiCallable[_federation_pb2.RemoveClusterRequest, _federation_pb2.RemoveClusterReply]  # type: ignore[assignment]
@@ -80,7 +80,7 @@ class FederationServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_federation_pb2.RegisterClusterReply, _abc.Awaitable[_federation_pb2.RegisterClusterReply]]:
         """Connects to the cluster, checks that what is said of it is true, and registers it.
-        Registering the same cluster again replaces its entry.
+        Registering the same cluster again replaces its entry, but for the labels and states of brokers that it knows.
         INVALID_ARGUMENT: a field is wrong; FAILED_PRECONDITION: the cluster can't be reached or refuses us.
         """
 

@@ -97,12 +97,12 @@ class OpenSession(_message.Message):
     def __init__(self, window: _Optional[int] = ..., owner: _Optional[str] = ...) -> None: ...
 
 class ExpireSessions(_message.Message):
-    __slots__ = ("unused_since_ms", "max_sessions")
-    UNUSED_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("idle_ms", "max_sessions")
+    IDLE_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_SESSIONS_FIELD_NUMBER: _ClassVar[int]
-    unused_since_ms: int
+    idle_ms: int
     max_sessions: int
-    def __init__(self, unused_since_ms: _Optional[int] = ..., max_sessions: _Optional[int] = ...) -> None: ...
+    def __init__(self, idle_ms: _Optional[int] = ..., max_sessions: _Optional[int] = ...) -> None: ...
 
 class ClaimPartitions(_message.Message):
     __slots__ = ("request", "leader_epochs")

@@ -87,7 +87,7 @@ def test_a_majority_with_full_disks_refuses_clearly_and_recovers_by_itself(
         for name in full:
             small[name].free()
         load.wait_more(200, _NOTICED_S)
-        assert not any(_is_refusing(group, name) for name in group.names)
+        poll("nobody refuses", lambda: not any(_is_refusing(group, name) for name in group.names), _NOTICED_S)
     for name in group.names:
         load.require_all(group.channel(name))
     group.require_identical()

@@ -12,3 +12,8 @@ from guardian.errors import InvalidInput
 def test_a_broker_that_is_no_id_is_refused(broker: str) -> None:
     with pytest.raises(InvalidInput, match=r"--reporter names broker .*: use the broker's number"):
         add("live", "h:9092", reporter=[f"{broker}=h:1"])
+
+
+def test_a_state_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="--state is 'asleep': use one of active, draining, maintenance"):
+        add("live", "h:9092", state=["1=asleep"])

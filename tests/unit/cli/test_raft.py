@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from guardian.cli.main import app
-from guardian.cli.raft import _promote, print_members
-from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
+from guardian.cli.raft import _promote, _what_is_missing, print_members
+from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
 from tests.unit.server.member import Member
 
@@ -45,6 +45,19 @@ def test_the_status_is_that_of_each_member(cli: Cli, member: Member) -> None:
 def test_a_member_that_does_not_answer_is_shown_as_such() -> None:
     result = CliRunner().invoke(app, ["raft", "status"], env={"GUARDIAN_ENDPOINTS": "127.0.0.1:1"})
     assert result.stdout.splitlines()[1].split()[:3] == ["127.0.0.1:1", "unreachable", "-"]
+    assert isinstance(result.exception, Unavailable)
+    assert "no Guardian member answered at 127.0.0.1:1: check" in str(result.exception)
+
+
+def test_a_group_without_a_leader_is_told_whom_to_start() -> None:
+    voters = [RaftMember(name=name, is_voter=True) for name in ("g1", "g2", "g3")]
+    voters.append(RaftMember(name="g4"))
+    seen = [RaftStatus(name=name, term=3, members=voters) for name in ("g1", "g4")]
+    assert _what_is_missing(seen) == "No leader: 2 of the 3 voters must run, 1 answered here; start g2, g3"
+    seen.append(RaftStatus(name="g2", term=3, members=voters))
+    assert "an election is under way" in _what_is_missing(seen)
+    seen.append(RaftStatus(name="g3", term=3, leader="g3", members=voters))
+    assert _what_is_missing(seen) == ""
 
 
 def test_members_are_shown_with_their_roles_and_lag(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +80,8 @@ def test_members_are_shown_with_their_roles_and_lag(cli: Cli, capsys: pytest.Cap
     [
         (("transfer-leader",), Conflict, "nobody to hand leadership to"),
         (("add", "g2", "--raft", "nowhere"), InvalidInput, "raft is 'nowhere': use host:port"),
+        (("add", "g 2", "--raft", "h:1"), InvalidInput, "name has 'g 2': use up to 63 letters"),
+        (("replace", "g1", "g1", "--raft", "h:1", "--yes"), InvalidInput, "NEW is 'g1', as is OLD"),
         (("add", "g2", "--raft", "h:1"), Conflict, "its group can't grow"),
         (("promote", "g9", "--wait", "0"), NotFound, "'g9' is no member: the members are g1"),
         (("remove", "g9", "--yes"), NotFound, "'g9' is no member: the members are g1"),
@@ -153,3 +168,20 @@ def test_a_promotion_that_takes_too_long_says_why() -> None:
     clock = iter(range(100))
     with pytest.raises(Conflict, match="it lags"):
         _promote(Lagging(9), "g4", 5, lambda: next(clock), lambda _: None)  # type: ignore[arg-type]
+
+
+def test_a_snapshot_is_taken_from_a_member_that_answers(member: Member, tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar"
+    asked = []
+
+    def refuse(directory: Path) -> None:
+        asked.append(directory)
+        raise LookupError("member g1 has no log at index 0: save a snapshot later")
+
+    member.replica.save_snapshot = refuse  # type: ignore[method-assign]
+    environment = {"GUARDIAN_ENDPOINTS": f"127.0.0.1:1,{member.endpoint},127.0.0.1:2"}
+    for _ in range(3):  # whichever comes first
+        result = CliRunner().invoke(app, ["raft", "snapshot", "save", str(archive)], env=environment)
+        assert isinstance(result.exception, Unavailable)
+    assert len(asked) == 3
+    assert list(tmp_path.iterdir()) == []

@@ -11,12 +11,12 @@ from contextlib import suppress
 
 import pytest
 
-from guardian.client import GuardianClient
+from guardian.client import GuardianClient, stubs
 from guardian.errors import InvalidInput, NotFound, OutcomeUnknown, Overloaded, Unavailable
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
 from guardian.server.store import LOW_DISK_RETRY_MS, OVERLOADED_RETRY_MS
-from protos.guardian.v1 import federation_pb2, records_pb2
+from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
 from raft import errors as raft_errors
 from tests.unit.server.member import Member, plan
 
@@ -214,12 +214,17 @@ def test_changes_of_many_threads_have_numbers_of_their_own(member: Member, monke
     assert seen[-1].session.answered_below == 41, "all answers but its own are there"
 
 
+def forget_sessions(member: Member) -> None:
+    for _ in range(2):
+        member.now_ms += 1
+        member.store.propose(records_pb2.Command(expire_sessions=records_pb2.ExpireSessions()))
+    assert member.machine.read().sessions() == 0
+
+
 def test_a_change_in_a_session_that_is_forgotten_is_made_in_a_new_one(member: Member) -> None:
     with GuardianClient([member.endpoint]) as client:
         client.change_federation([put("m1", 0)])
-        member.store.propose(
-            records_pb2.Command(expire_sessions=records_pb2.ExpireSessions(unused_since_ms=member.now_ms + 1))
-        )
+        forget_sessions(member)
         client.change_federation([put("m2", 0)])
         assert [entry.machine.host for entry in client.federation(federation_pb2.MACHINES)] == ["m1", "m2"]
 
@@ -235,8 +240,7 @@ def test_a_change_that_may_have_been_made_in_a_forgotten_session_is_said_so(
         if message.WhichOneof("command") != "change_federation":
             return result
         monkeypatch.setattr(member.replica, "propose", propose)
-        expire = records_pb2.ExpireSessions(unused_since_ms=member.now_ms + 1)
-        member.store.propose(records_pb2.Command(expire_sessions=expire))
+        forget_sessions(member)
         raise raft_errors.OutcomeUnknown("lost")
 
     with GuardianClient([member.endpoint]) as client:
@@ -307,6 +311,32 @@ def test_a_stale_read_needs_no_leader_and_says_how_old_it_is(member: Member, mon
             client.list_clusters()
         with pytest.raises(Unavailable):
             client.list_clusters()
+
+
+def test_a_stale_read_of_many_pages_needs_no_leader_either(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_leader(*_: object) -> None:
+        raise Unavailable("nobody leads")
+
+    monkeypatch.setattr("guardian.server.async_store.AsyncStore._read_index", no_leader)
+    monkeypatch.setattr(member.replica, "staleness_s", lambda: 1.5)
+    partition = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16)
+    with GuardianClient([member.endpoint], timeout_s=0.5) as client:
+        with client.allow_stale(2.0) as staleness:
+            assert client.live_segments(partition) == ([], 0)
+        assert staleness.worst_s == 1.5
+        with pytest.raises(Unavailable):
+            client.live_segments(partition)
+
+
+def test_a_message_that_is_too_large_is_not_sent_again_and_again(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stubs, "_CHANNEL_OPTIONS", [("grpc.max_send_message_length", 1000)])
+    with (
+        GuardianClient([member.endpoint]) as client,
+        pytest.raises(InvalidInput, match=r"the message is too large \(.*\): send less at a time"),
+    ):
+        client.change_federation([put("m" * 2000)])
 
 
 def test_the_actor_is_named_in_the_audit(member: Member) -> None:

@@ -70,7 +70,7 @@ def test_nobody_is_guardian_itself_and_a_ticket_names_its_people(group: Group) -
     "command",
     [
         {"open_session": pb.OpenSession(window=1)},
-        {"expire_sessions": pb.ExpireSessions(unused_since_ms=5000)},
+        {"expire_sessions": pb.ExpireSessions(idle_ms=5000)},
         {"allocate_ids": tiering_pb2.AllocateIdsRequest(cluster_id="c", kind=tiering_pb2.TOPIC_ID, count=1)},
         {"append_segment_events": tiering_pb2.AppendSegmentEventsRequest()},
         {"put_plan_chunk": pb.PutPlanChunk()},

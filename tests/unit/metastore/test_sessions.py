@@ -41,7 +41,7 @@ def test_a_sessions_id_is_the_index_of_its_command(group: Group) -> None:
     assert opened(group) == 2
     session = group.machine.read().session(2)
     assert session is not None
-    assert (session.window, session.owner, session.used_at_ms) == (4, b"host-1", 1000)
+    assert (session.window, session.owner, session.used_at_ms) == (4, b"host-1", 0)
     assert group.machine.read().sessions() == 2
 
 
@@ -163,19 +163,30 @@ def test_when_much_is_kept_for_all_each_has_a_small_share(group: Group, monkeypa
     assert not allocate(group, greedy, sequence, below=sequence).error
 
 
-def expire(group: Group, since_ms: int, most: int = 0) -> int:
-    reply = group.propose(expire_sessions=pb.ExpireSessions(unused_since_ms=since_ms, max_sessions=most))
+NEVER_MS = (1 << 63) - 1
+DAY_MS = 86_400_000
+
+
+def expire(group: Group, idle_ms: int = NEVER_MS, most: int = 0) -> int:
+    reply = group.propose(expire_sessions=pb.ExpireSessions(idle_ms=idle_ms, max_sessions=most))
     assert not reply.error
     return reply.swept
+
+
+def wait(group: Group, passed_ms: int) -> None:
+    """Time passes, and a leader says so."""
+    expire(group)
+    group.now_ms += passed_ms
+    expire(group)
 
 
 def test_unused_sessions_are_forgotten_with_all_that_was_kept(group: Group) -> None:
     idle = opened(group)
     allocate(group, idle, 1)
-    group.now_ms = 5000
+    wait(group, 4000)
     used = opened(group)
-    assert expire(group, 1000) == 0
-    assert expire(group, 1001) == 1
+    assert expire(group, 4000) == 0
+    assert expire(group, 3999) == 1
     assert group.machine.read().session(idle) is None
     assert replies_kept(group) == 0
     assert allocate(group, idle, 2).error_kind == pb.SESSION_EXPIRED
@@ -185,50 +196,80 @@ def test_unused_sessions_are_forgotten_with_all_that_was_kept(group: Group) -> N
 
 def test_a_use_keeps_a_session(group: Group) -> None:
     session = opened(group)
-    group.now_ms = 9000
+    wait(group, 9000)
     allocate(group, session, 1)
-    assert expire(group, 9000) == 0
-    assert expire(group, 9001) == 1
+    wait(group, 10)
+    assert expire(group, 10) == 0
+    assert expire(group, 9) == 1
     assert group.content()[0][0][0] in (Table.ID_COUNTER, Table.HIGHEST_ID)
 
 
 def test_beyond_the_most_the_least_recently_used_go(group: Group) -> None:
     ids = []
     for _ in range(4):
-        group.now_ms += 10
+        wait(group, 10)
         ids.append(opened(group))
-    group.now_ms += 10
+    wait(group, 10)
     allocate(group, ids[0], 1)
-    assert expire(group, 0, most=2) == 2
+    assert expire(group, most=2) == 2
     assert [group.machine.read().session(each) is not None for each in ids] == [True, False, False, True]
 
 
-def test_a_clock_that_goes_back_makes_nobody_look_unused(group: Group) -> None:
-    group.now_ms = 1_000_000
-    opened(group)
-    group.now_ms = 5
-    late = opened(group)
-    allocate(group, late, 1)
-    group.now_ms = 1_000_001
-    assert expire(group, 999_000) == 0
-    assert group.machine.read().sessions() == 2
-
-
-def test_a_use_under_a_clock_that_is_behind_is_as_late_as_the_latest(group: Group) -> None:
+@pytest.mark.parametrize("jump_ms", [30 * DAY_MS, -30 * DAY_MS])
+def test_a_leaders_clock_that_jumps_makes_nobody_look_unused(group: Group, jump_ms: int) -> None:
+    group.now_ms = 100 * DAY_MS
     session = opened(group)
-    group.now_ms = 1_000_000
-    opened(group)
-    group.now_ms = 5
+    wait(group, 1000)
+    group.now_ms += jump_ms
     allocate(group, session, 1)
-    assert expire(group, 999_000) == 0
-    assert group.machine.read().sessions() == 2
+    assert expire(group, 60_000) == 0
+    group.now_ms -= jump_ms
+    assert expire(group, 60_000) == 0
+
+
+@pytest.mark.parametrize("jump_ms", [30 * DAY_MS, -30 * DAY_MS])
+def test_a_leaders_clock_that_jumps_ends_expiry_for_nobody(group: Group, jump_ms: int) -> None:
+    group.now_ms = 100 * DAY_MS
+    opened(group)
+    wait(group, 1000)
+    group.now_ms += jump_ms
+    allocate(group, opened(group), 1)
+    expire(group, 60_000)
+    group.now_ms -= jump_ms  # the next leader's is right
+    for _ in range(7):
+        wait(group, 10_000)
+    assert expire(group, 60_000) == 2
+
+
+def test_leaders_whose_clocks_differ_by_a_month_age_no_session_by_more_than_a_step_each(group: Group) -> None:
+    group.now_ms = 100 * DAY_MS
+    opened(group)
+    for turn in range(10):
+        group.now_ms = (100 + 30 * (turn % 2)) * DAY_MS
+        assert expire(group, 5 * sessions.MAX_STEP_MS) == 0
+
+
+def test_the_clocks_of_members_that_take_changes_age_no_session(group: Group) -> None:
+    idle, used = opened(group), opened(group)
+    wait(group, 1000)
+    for sequence in range(1, 50):
+        group.now_ms += DAY_MS * (-1) ** sequence
+        allocate(group, used, sequence, below=sequence)
+    assert expire(group, 60_000) == 0
+    assert group.machine.read().session(idle) is not None
+
+
+def test_a_negative_idle_time_is_refused(group: Group) -> None:
+    reply = group.propose(expire_sessions=pb.ExpireSessions(idle_ms=-1))
+    assert (reply.error_kind, "idle_ms is -1" in reply.error) == (pb.INVALID, True)
 
 
 def test_expiry_does_a_bounded_part_of_the_work_and_goes_on(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "MAX_LOOKED_AT", 3)
     for _ in range(7):
         opened(group)
-    assert [expire(group, 2000) for _ in range(4)] == [3, 3, 1, 0]
+    wait(group, 1)
+    assert [expire(group, 0) for _ in range(4)] == [3, 3, 1, 0]
     assert group.content() == []
 
 
@@ -238,7 +279,8 @@ def test_the_records_of_one_expiry_are_bounded(group: Group, monkeypatch: pytest
         session = opened(group)
         for sequence in (1, 2, 3):
             allocate(group, session, sequence)
-    assert [expire(group, 2000) for _ in range(4)] == [1, 1, 1, 0]
+    wait(group, 1)
+    assert [expire(group, 0) for _ in range(4)] == [1, 1, 1, 0]
 
 
 def test_a_look_that_is_cut_short_never_takes_one_that_was_used_later(
@@ -247,12 +289,12 @@ def test_a_look_that_is_cut_short_never_takes_one_that_was_used_later(
     monkeypatch.setattr(sessions, "MAX_LOOKED_AT", 2)
     ids = []
     for _ in range(4):
-        group.now_ms += 10
+        wait(group, 10)
         ids.append(opened(group))
-    group.now_ms += 10
+    wait(group, 10)
     for session in ids[:2]:
         allocate(group, session, 1)
-    while expire(group, 0, most=2) or group.machine.read().sessions() > 2:
+    while expire(group, most=2) or group.machine.read().sessions() > 2:
         pass
     assert [group.machine.read().session(each) is not None for each in ids] == [True, True, False, False]
 
@@ -262,7 +304,7 @@ def test_at_the_most_sessions_opening_takes_the_least_recently_used(
 ) -> None:
     monkeypatch.setattr(sessions, "MAX_SESSIONS", 2)
     first, second = opened(group), opened(group)
-    group.now_ms += 10
+    wait(group, 10)
     allocate(group, first, 1)
     third = opened(group)
     assert [group.machine.read().session(each) is not None for each in (first, second, third)] == [True, False, True]
@@ -272,8 +314,8 @@ def test_at_the_most_sessions_opening_takes_the_least_recently_used(
 def test_the_by_use_table_has_one_row_for_each_session(group: Group) -> None:
     session = opened(group)
     for sequence in range(1, 20):
-        group.now_ms += 5000
+        wait(group, 5000)
         allocate(group, session, sequence, below=sequence)
-    expire(group, 20_000)
+    assert expire(group, 20_000) == 0
     rows = group.store.scan(Table.SESSION_BY_USE.prefix)
     assert [keys.decode_session_by_use(key)[1] for key, _ in rows] == [session]

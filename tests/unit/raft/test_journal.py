@@ -153,6 +153,15 @@ def test_a_damaged_vote_is_refused(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "m")
 
 
+def test_a_vote_that_still_reads_well_but_was_changed_is_refused(tmp_path: Path) -> None:
+    Journal(tmp_path).set_vote(17, "b")
+    path = tmp_path / "vote.json"
+    for damage in (path.read_bytes().replace(b"17", b"16"), path.read_bytes().replace(b'"b"', b'"c"')):
+        path.write_bytes(damage)
+        with pytest.raises(CannotStart, match=r"vote\.json is damaged \(its checksum is wrong"):
+            Journal(tmp_path)
+
+
 def test_a_log_without_its_vote_and_a_vote_without_its_log_are_refused(tmp_path: Path) -> None:
     journal_with(tmp_path / "a", ENTRIES).close()
     (tmp_path / "a" / "vote.json").unlink()

@@ -164,6 +164,16 @@ class Lab:
         self.out.clear()
         return int(self.core.term)
 
+    def lead_unsettled(self) -> None:
+        """Has b elected; nobody has its first entry."""
+        self.tick(BEYOND)
+        term = self.core.term + 1
+        self.receive("a", "pre_vote_reply", term=term, is_granted=True)
+        self.tick()
+        self.receive("a", "response_vote", term=term)
+        self.tick()
+        assert self.core.is_leader
+
     def propose(self, command: bytes = b"x") -> None:
         self.member.proposals.submit(command, self.now + 3.0, self.outcomes.append)
 
@@ -388,6 +398,45 @@ class TestLog:
         assert lab.journal.last_index == 4
         assert [reply["next_node_idx"] for reply in lab.sent("next_node_idx")] == [5]
 
+    def test_a_follower_without_space_refuses_at_once_and_names_the_disk(
+        self, make: Callable[..., Lab], tmp_path: Path
+    ) -> None:
+        lab = make(reserve_bytes=1 << 60)
+        lab.append("a", 1, (1, 0), entries(2, 5, 1), commit=5)
+        lab.read()
+        lab.tick(0.1)
+        with pytest.raises(LowDisk, match=str(tmp_path)):
+            lab.propose()
+        lab.receive("a", "read_reply", request_id=lab.sent("read_request", "a")[-1]["request_id"], index=5)
+        lab.tick()
+        (refused,) = lab.read_indexes
+        assert isinstance(refused, LowDisk)
+        assert str(tmp_path) in str(refused)
+
+    def test_a_follower_without_space_reads_what_it_has(self, make: Callable[..., Lab]) -> None:
+        lab = make(reserve_bytes=1 << 60)
+        lab.append("a", 2, (1, 0), [*entries(2, 3, 1), (NO_OP, 4, 2)], commit=4)
+        lab.read()
+        lab.tick(0.1)
+        lab.receive("a", "read_reply", request_id=lab.sent("read_request", "a")[-1]["request_id"], index=4)
+        lab.tick()
+        lab.tick()
+        assert lab.read_indexes == [4]
+
+    def test_a_new_leader_sends_what_its_first_entry_needs_in_spite_of_full_disks(self, lab: Lab) -> None:
+        big = [(command_entry(b"%d" % index + bytes(1 << 20)), index, 1) for index in range(2, 6)]
+        lab.append("a", 1, (1, 0), big)
+        lab.tick()
+        lab.lead_unsettled()
+        lab.receive(
+            "a", "next_node_idx", term=lab.core.term, next_node_idx=2, reset=True, success=False, has_space=True
+        )
+        for index in range(2, 7):
+            assert lab.sent("append_entries", "a")[-1]["entries"][0][1] == index
+            lab.acknowledge("a", index + 1, has_space=False)
+        lab.tick()
+        assert lab.core.commit_index == 6
+
     def test_a_leader_takes_no_commands_while_a_majority_lacks_space(self, lab: Lab) -> None:
         lab.lead()
         for name in "ac":
@@ -489,6 +538,44 @@ class TestElections:
         assert lab.core.is_leader
         lab.receive("c", "stale_term", term=term + 2)
         assert (lab.core.is_leader, lab.core.term) == (False, term + 2)
+
+    def test_a_stranger_is_served_nothing_and_is_counted(self, lab: Lab) -> None:
+        lab.lead()
+        last = lab.journal.last_index
+        lab.receive("removed", "apply_command", command=command_entry(b"x"), request_id=1)
+        lab.receive("removed", "read_request", request_id=2)
+        ask = {"type": "change_request", "request_id": 3, "kind": "remove", "name": "c", "address": ""}
+        lab.member.on_message("removed", ask)
+        lab.receive("removed", "snapshot_pull", snapshot_id="s", file="state", offset=0)
+        lab.tick()
+        lab.tick()
+        assert lab.journal.last_index == last
+        assert [message for name, message in lab.out if name == "removed"] == [
+            {"type": "apply_command_response", "request_id": 1, "error": 4}
+        ]
+        assert lab.member.seat.counters["refused_strangers"] == 4
+
+    def test_a_stranger_s_transfer_does_not_depose_a_leader(self, lab: Lab) -> None:
+        term = lab.lead()
+        ask = {"last_log_index": 100, "last_log_term": term, "is_transfer": True}
+        lab.receive("removed", "request_vote", term=term + 100, **ask)
+        lab.receive("removed", "pre_vote_reply", term=term + 100, is_granted=False)
+        lab.tick()
+        assert (lab.core.is_leader, lab.core.term) == (True, term)
+
+    def test_a_candidate_of_an_older_term_changes_nothing_and_is_counted(self, lab: Lab) -> None:
+        lab.append("c", 5, (1, 0), [])
+        lab.receive("a", "request_vote", term=4, last_log_index=9, last_log_term=4, is_transfer=True)
+        lab.tick()
+        assert (lab.core.term, lab.sent("response_vote")) == (5, [])
+        assert lab.member.seat.counters["stale_candidates"] == 1
+
+    def test_a_won_pre_vote_is_void_once_another_one_leads(self, lab: Lab) -> None:
+        lab.tick(BEYOND)
+        lab.receive("a", "pre_vote_reply", term=lab.core.term + 1, is_granted=True)
+        lab.append("c", 7, (1, 0), [])
+        lab.tick()
+        assert (lab.core.term, lab.core.leader, lab.sent("request_vote")) == (7, "c", [])
 
     def test_a_second_leader_of_the_same_term_is_refused(self, lab: Lab) -> None:
         term = lab.lead()
@@ -865,6 +952,43 @@ class TestSnapshots:
         lab.tick()
         assert lab.sent("snapshot_pull") == []
         assert lab.sent("next_node_idx", "a")[0]["next_node_idx"] == 61
+
+    def test_a_snapshot_does_not_cut_off_what_the_log_holds_after_it(self, lab: Lab, tmp_path: Path) -> None:
+        lab.append("a", 3, (1, 0), entries(2, 60, 3))  # acknowledged, so perhaps committed with this copy
+        lab.tick()
+        lab.out.clear()
+        self.offered(lab, tmp_path)
+        lab.tick()
+        assert lab.sent("snapshot_pull") == []
+        assert lab.sent("next_node_idx", "a")[0]["next_node_idx"] == 51
+        assert (lab.journal.last_index, lab.core.commit_index) == (60, 50)
+
+    def test_entries_that_arrive_while_a_snapshot_is_pulled_are_kept(self, lab: Lab, tmp_path: Path) -> None:
+        snapshot_id, content = self.offered(lab, tmp_path)
+        lab.append("a", 3, (1, 0), entries(2, 60, 3))
+        lab.receive("a", "snapshot_chunk", snapshot_id=snapshot_id, file="state", offset=0, data=content)
+        for _ in range(20):
+            lab.tick(0.01)
+        assert (lab.journal.first_index, lab.journal.last_index) == (1, 60)
+        assert lab.machine.applied[-1] == b"50"
+
+    def test_a_snapshot_that_another_member_takes_outlives_a_refusal(self, lab: Lab) -> None:
+        lab.lead()
+        lab.propose()
+        lab.tick()
+        lab.acknowledge("a", lab.journal.last_index + 1)
+        lab.tick()
+        lab.journal.reset(lab.journal.last_index, lab.core.term, lab.group)
+        rejected = {"next_node_idx": 2, "reset": True, "success": False, "has_space": True}
+        for name in "ac":
+            lab.receive(name, "next_node_idx", term=lab.core.term, **rejected)
+        self.pump(lab, lambda: bool(lab.sent("snapshot_offer", "c")))
+        snapshot_id = lab.sent("snapshot_offer", "c")[0]["snapshot_id"]
+        lab.receive("a", "snapshot_pull", snapshot_id=snapshot_id, file="state", offset=0)
+        lab.receive("c", "snapshot_refused", snapshot_id=snapshot_id, reason="no space")
+        lab.receive("a", "snapshot_pull", snapshot_id=snapshot_id, file="state", offset=0)
+        self.pump(lab, lambda: len(lab.sent("snapshot_chunk", "a")) == 2)
+        assert lab.sent("snapshot_refused", "a") == []
 
     def test_a_snapshot_of_an_older_leader_is_not_taken(self, lab: Lab, tmp_path: Path) -> None:
         lab.append("c", 4, (1, 0), [])

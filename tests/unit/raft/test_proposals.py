@@ -164,7 +164,7 @@ def test_time_is_up_for_some_while_others_are_submitted() -> None:
 
 
 def test_without_disk_nothing_is_taken(client: Client) -> None:
-    client.proposals.is_short_of_disk = True
+    client.proposals.disk_fault = "make space"
     with pytest.raises(LowDisk, match="make space"):
         client.submit(b"1")
 
@@ -180,6 +180,15 @@ def test_a_caller_that_fails_over_an_outcome_stops_nobody(client: Client, caplog
     client.proposals.applied(6, 1, b"two")
     assert client.outcomes == {b"2": b"two"}
     assert "Event loop is closed" in caplog.text
+
+
+def test_what_has_ended_is_not_kept_by_a_member_that_applies_nothing(client: Client) -> None:
+    for number in range(5):
+        client.submit(b"%d" % number)
+        client.place(5 + number, term=1)
+    client.proposals.expire(1e9)
+    assert not client.proposals.is_any_placed
+    assert set(client.kinds().values()) == {OutcomeUnknown}
 
 
 def test_closing_ends_all_and_takes_no_more(client: Client) -> None:

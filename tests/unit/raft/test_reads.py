@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from raft.configuration import Configuration
-from raft.rules.reads import Asker, Freshness, Read, ReadRequests, ReadRounds
+from raft.rules.reads import MAX_EMPTY_BATCHES, Asker, Freshness, Read, ReadRequests, ReadRounds
 
 THREE = Configuration.of_voters("g", {name: f"{name}:1" for name in "abc"})
 
@@ -115,3 +115,16 @@ def test_freshness_counts_from_when_the_newest_confirmed_read_was_asked_for() ->
     freshness.confirmed(asked_at=9.0)
     freshness.confirmed(asked_at=8.0)
     assert freshness.staleness_s(now=10.0) == 1.0
+
+
+def test_a_member_that_can_t_apply_keeps_its_readers_and_few_empty_questions() -> None:
+    requests = ReadRequests()
+    for number in range(1000):
+        requests.answered(requests.ask(float(number)).request_id, 10)
+    read = Read(5000.0, lambda _: None)
+    requests.add([read])
+    requests.answered(requests.ask(1000.0).request_id, 10)
+    requests.expired(1001.0)
+    ready = requests.ready(10)
+    assert len(ready) == MAX_EMPTY_BATCHES + 1
+    assert ready[-1].reads == (read,)

@@ -20,6 +20,7 @@ MIB = 1 << 20
         (1, 150_001, MIB, 20_000, 30_000, 20_000),  # both, and the lesser counts
         (1, 150_001, MIB, 0, None, None),  # nothing is synced
         (40_000, 150_000, MIB, 150_000, 0, None),  # somebody needs all of it
+        (1, 10_001, 1024 * MIB, 10_001, 0, 9_376),  # but not when it fills the leader's memory
     ],
 )
 def test_the_log_is_cut_as_far_as_nobody_needs_it(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
+import urllib.error
+import urllib.request
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +15,9 @@ import trustme
 
 from guardian.client import GuardianClient
 from guardian.config import ServerConfig, TlsConfig
-from guardian.errors import InvalidInput
+from guardian.errors import InvalidInput, Overloaded
 from guardian.server.app import start
+from guardian.server.store import ReplicatedStore
 
 
 @pytest.fixture
@@ -87,3 +90,19 @@ def test_a_member_with_certificates_serves_and_one_without_them_says_which_is_mi
     with ExitStack() as stack, GuardianClient([config.grpc]) as client:
         start(replace(config, tls=tls), stack)
         assert client.raft_status().leader_endpoint == config.grpc
+
+
+def test_a_member_that_is_overloaded_is_not_ready_and_says_so(
+    config: ServerConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise Overloaded("many reads wait")
+
+    with ExitStack() as stack:
+        start(config, stack)
+        monkeypatch.setattr(ReplicatedStore, "read_index", refuse)
+        with pytest.raises(urllib.error.HTTPError) as answer:
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+                f"http://{config.http}/readyz", timeout=30
+            )
+    assert (answer.value.code, answer.value.read()) == (503, b"many reads wait\n")

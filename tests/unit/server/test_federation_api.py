@@ -10,6 +10,7 @@ import pytest
 from guardian.client import GuardianClient
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.federation import Entry, Exclusion, Tenant, Topic
+from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import federation_pb2_grpc, records_pb2
@@ -139,3 +140,23 @@ def test_a_change_with_a_session_is_made_once(
     )
     assert stub.ChangeFederation(request(Tenant("pay")), metadata=metadata) == first
     assert list(client.federation(pb.TENANTS)) == []
+
+
+def test_registering_again_keeps_labels_and_states_and_what_is_given_replaces_them(client: GuardianClient) -> None:
+    cluster = Cluster("live", "h:9092")
+    client.register_cluster(cluster, labels={1: "gold", 2: "gold"}, states={1: BrokerState.DRAINING})
+    again = client.register_cluster(Cluster("live", "h:9093", brokers=(Broker(1, reporter="h:1"),)))
+    assert [(b.id, b.label, b.state) for b in again.brokers] == [
+        (1, "gold", BrokerState.DRAINING),
+        (2, "gold", BrokerState.ACTIVE),
+        (3, "", BrokerState.ACTIVE),
+    ]
+    client.register_cluster(cluster, labels={1: ""}, states={1: BrokerState.ACTIVE})
+    (listed,) = client.list_clusters()
+    assert [(b.label, b.state) for b in listed.brokers] == [
+        ("", BrokerState.ACTIVE),
+        ("gold", BrokerState.ACTIVE),
+        ("", BrokerState.ACTIVE),
+    ]
+    with pytest.raises(InvalidInput, match="state_of_broker names broker 9 of cluster live: its brokers are 1, 2, 3"):
+        client.register_cluster(cluster, states={9: BrokerState.ACTIVE})

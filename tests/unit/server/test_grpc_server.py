@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 
@@ -26,6 +27,7 @@ class Service:
         handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
             "wait": grpc.unary_unary_rpc_method_handler(self.wait),
             "where": grpc.unary_unary_rpc_method_handler(self.where),
+            "stay": grpc.unary_unary_rpc_method_handler(self.stay),
             "echo": grpc.unary_unary_rpc_method_handler(self.echo),
         }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", handlers),))
@@ -34,6 +36,12 @@ class Service:
         self.entered.release()
         self.released.wait(DEADLINE_S)
         return threading.current_thread().name.encode()
+
+    async def stay(self, _request: bytes, _context: object) -> bytes:
+        self.entered.release()
+        while not self.released.is_set():
+            await asyncio.sleep(0.01)
+        return b""
 
     async def where(self, _request: bytes, _context: object) -> bytes:
         return threading.current_thread().name.encode()
@@ -78,13 +86,37 @@ def test_methods_that_wait_hold_nobody_else_up(service: Service) -> None:
 
 def test_calls_beyond_the_limit_are_refused(service: Service) -> None:
     server, client = serve(service, GrpcLimits(concurrent_calls=1, grace_s=0))
-    waiting = client.call("wait").future(b"", timeout=DEADLINE_S)
+    waiting = [client.call("stay").future(b"", timeout=DEADLINE_S)]
     assert service.entered.acquire(timeout=DEADLINE_S)
     with pytest.raises(grpc.RpcError) as refused:
         client.call("where")(b"", timeout=DEADLINE_S)
     assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    trailers = {each.key: str(each.value) for each in refused.value.trailing_metadata() or ()}
+    assert (trailers["guardian-error"], trailers["retry-after-ms"]) == ("Overloaded", "100")
+    waiting.append(client.call("wait").future(b"", timeout=DEADLINE_S))
+    assert service.entered.acquire(timeout=DEADLINE_S)
+    with pytest.raises(grpc.RpcError) as refused:
+        client.call("wait")(b"", timeout=DEADLINE_S)
+    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED, "calls of all kinds are bounded, too"
+    service.released.set()
+    for call in waiting:
+        call.result()
+    assert client.call("where")(b"", timeout=DEADLINE_S) == b"grpc"
+    client.channel.close()
+    server.stop()
+
+
+def test_what_waited_for_a_thread_until_its_client_gave_up_is_not_begun(service: Service) -> None:
+    server, client = serve(service, GrpcLimits(threads=1, grace_s=0))
+    waiting = client.call("wait").future(b"", timeout=DEADLINE_S)
+    assert service.entered.acquire(timeout=DEADLINE_S)
+    with pytest.raises(grpc.RpcError):
+        client.call("wait")(b"", timeout=0.2)
     service.released.set()
     waiting.result()
+    assert client.call("wait")(b"", timeout=DEADLINE_S)
+    assert service.entered.acquire(timeout=DEADLINE_S)
+    assert not service.entered.acquire(blocking=False)
     client.channel.close()
     server.stop()
 
