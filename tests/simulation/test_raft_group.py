@@ -12,6 +12,8 @@ from raft.node import maintenance
 from raft.rules.trimming import trim_limit
 from tests.simulation.raft_world import Chaos, InlineExecutor, World
 
+pytestmark = pytest.mark.integration  # too long for `make check`
+
 SEEDS = range(int(os.environ.get("RAFT_SEEDS_FROM", "0")), int(os.environ.get("RAFT_SEEDS_TO", "6")))
 
 

@@ -23,6 +23,8 @@ from raft.network import frames
 from raft.network.tls import TlsFiles
 from raft.network.transport import Network
 
+pytestmark = pytest.mark.integration
+
 MESSAGE = {"type": "stale_term", "term": 7}
 _DEADLINE_S = 30.0
 
