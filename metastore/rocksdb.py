@@ -44,8 +44,6 @@ _REPLACED = "the store was replaced by another member's snapshot: read again"
 _UNREADABLE = "metastore can't be read"
 _UNWRITABLE = "metastore can't be written"
 
-_FEW = 8  # keys, which are looked up one by one more cheaply than in one call
-
 # What RocksDB may hold in memory, about: the cache (with indexes and filters in it) and all write buffers.
 _CACHE_BYTES = 128 << 20
 _WRITE_BUFFER_BYTES = 32 << 20
@@ -137,8 +135,6 @@ class RocksDbStore:
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         db = self._require_open()
-        if len(wanted) < _FEW:
-            return _call(lambda: [db.get(key) for key in wanted], _UNREADABLE)  # type: ignore[no-any-return]
         return _call(lambda: db.get(list(wanted)), _UNREADABLE)  # type: ignore[no-any-return]
 
     def scan(self, prefix: bytes, start: bytes = b"", limit: int | None = None) -> list[tuple[bytes, bytes]]:
