@@ -8,7 +8,6 @@ RocksDB ─ MetastoreStateMachine ─ RaftReplica ─ ReplicatedStore ─┬─ 
 from __future__ import annotations
 
 import fcntl
-import gc
 import shutil
 import signal
 import threading
@@ -49,7 +48,6 @@ _log = structlog.get_logger(__name__)
 
 _RPC_KAFKA_TIMEOUT_S = 6.0
 _HOUSEKEEPING_S = 10.0
-_COLLECT_AFTER = (50_000, 20, 50)  # objects made and kept; Python's own is (700, 10, 10)
 
 
 def serve(config: ServerConfig) -> None:
@@ -59,7 +57,6 @@ def serve(config: ServerConfig) -> None:
         signal.signal(signal_number, lambda *_: stop.set())
     with ExitStack() as stack:
         start(config, stack)
-        _collect_rarely()
         _log.info("serving", member=config.name, grpc=config.grpc, http=config.http)
         stop.wait()
         _log.info("stopping", member=config.name)
@@ -132,13 +129,6 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     http = HttpServer(config.http, registry, lambda: _not_ready(store))
     http.start()
     stack.callback(http.stop)
-
-
-def _collect_rarely() -> None:
-    """What a request leaves behind goes without the collector, which would look at all that the member holds all the
-    time."""
-    gc.freeze()
-    gc.set_threshold(*_COLLECT_AFTER)
 
 
 def _connect(cluster: Cluster) -> KafkaAdmin:
