@@ -154,16 +154,18 @@ class StreamSegmentEventsReply(_message.Message):
     def __init__(self, append: _Optional[_Union[AppendSegmentEventsReply, _Mapping]] = ..., code: _Optional[int] = ..., error: _Optional[str] = ..., retry_after_ms: _Optional[int] = ...) -> None: ...
 
 class ClaimPartitionsRequest(_message.Message):
-    __slots__ = ("partitions", "broker_id", "writer", "mode")
+    __slots__ = ("partitions", "broker_id", "writer", "mode", "topics")
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     WRITER_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
     partitions: _containers.RepeatedCompositeFieldContainer[TopicIdPartition]
     broker_id: int
     writer: str
     mode: FenceMode
-    def __init__(self, partitions: _Optional[_Iterable[_Union[TopicIdPartition, _Mapping]]] = ..., broker_id: _Optional[int] = ..., writer: _Optional[str] = ..., mode: _Optional[_Union[FenceMode, str]] = ...) -> None: ...
+    topics: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, partitions: _Optional[_Iterable[_Union[TopicIdPartition, _Mapping]]] = ..., broker_id: _Optional[int] = ..., writer: _Optional[str] = ..., mode: _Optional[_Union[FenceMode, str]] = ..., topics: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ClaimPartitionsReply(_message.Message):
     __slots__ = ("claims",)
@@ -250,12 +252,73 @@ class ListLiveSegmentsRequest(_message.Message):
     def __init__(self, partition: _Optional[_Union[TopicIdPartition, _Mapping]] = ...) -> None: ...
 
 class ListLiveSegmentsReply(_message.Message):
-    __slots__ = ("segments", "next_event_id")
+    __slots__ = ("segments", "next_event_id", "gone_highest_offsets")
+    class GoneHighestOffsetsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: int
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     NEXT_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    GONE_HIGHEST_OFFSETS_FIELD_NUMBER: _ClassVar[int]
     segments: _containers.RepeatedCompositeFieldContainer[SegmentEvent]
     next_event_id: int
-    def __init__(self, segments: _Optional[_Iterable[_Union[SegmentEvent, _Mapping]]] = ..., next_event_id: _Optional[int] = ...) -> None: ...
+    gone_highest_offsets: _containers.ScalarMap[int, int]
+    def __init__(self, segments: _Optional[_Iterable[_Union[SegmentEvent, _Mapping]]] = ..., next_event_id: _Optional[int] = ..., gone_highest_offsets: _Optional[_Mapping[int, int]] = ...) -> None: ...
+
+class ListPartitionsRequest(_message.Message):
+    __slots__ = ("cluster_id", "topic_id")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: str
+    topic_id: bytes
+    def __init__(self, cluster_id: _Optional[str] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
+
+class ListPartitionsReply(_message.Message):
+    __slots__ = ("partitions",)
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    partitions: _containers.RepeatedCompositeFieldContainer[PartitionSummary]
+    def __init__(self, partitions: _Optional[_Iterable[_Union[PartitionSummary, _Mapping]]] = ...) -> None: ...
+
+class PartitionSummary(_message.Message):
+    __slots__ = ("partition", "first_event_id", "next_event_id", "live_segments", "live_bytes", "deleted", "swept_segments", "swept_bytes", "claim")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    FIRST_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    NEXT_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    LIVE_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    LIVE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DELETED_FIELD_NUMBER: _ClassVar[int]
+    SWEPT_SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    SWEPT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    partition: TopicIdPartition
+    first_event_id: int
+    next_event_id: int
+    live_segments: int
+    live_bytes: int
+    deleted: bool
+    swept_segments: int
+    swept_bytes: int
+    claim: PartitionClaim
+    def __init__(self, partition: _Optional[_Union[TopicIdPartition, _Mapping]] = ..., first_event_id: _Optional[int] = ..., next_event_id: _Optional[int] = ..., live_segments: _Optional[int] = ..., live_bytes: _Optional[int] = ..., deleted: _Optional[bool] = ..., swept_segments: _Optional[int] = ..., swept_bytes: _Optional[int] = ..., claim: _Optional[_Union[PartitionClaim, _Mapping]] = ...) -> None: ...
+
+class PartitionClaim(_message.Message):
+    __slots__ = ("fencing_token", "broker_id", "writer", "leader_epoch", "claimed_at_ms", "topic")
+    FENCING_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    CLAIMED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    fencing_token: int
+    broker_id: int
+    writer: str
+    leader_epoch: int
+    claimed_at_ms: int
+    topic: str
+    def __init__(self, fencing_token: _Optional[int] = ..., broker_id: _Optional[int] = ..., writer: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., claimed_at_ms: _Optional[int] = ..., topic: _Optional[str] = ...) -> None: ...
 
 class DeletePartitionsRequest(_message.Message):
     __slots__ = ("partitions",)

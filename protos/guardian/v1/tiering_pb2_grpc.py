@@ -64,6 +64,11 @@ class TieringStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsReply.FromString,
                 _registered_method=True)
+        self.ListPartitions = channel.unary_stream(
+                '/guardian.v1.Tiering/ListPartitions',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListPartitionsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListPartitionsReply.FromString,
+                _registered_method=True)
         self.DeletePartitions = channel.unary_unary(
                 '/guardian.v1.Tiering/DeletePartitions',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.DeletePartitionsRequest.SerializeToString,
@@ -131,6 +136,13 @@ class TieringServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListPartitions(self, request, context):
+        """What is stored of each partition, in the order of cluster, topic id, partition. For people and reports.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeletePartitions(self, request, context):
         """No more events for these partitions; what is stored of them is swept away.
         """
@@ -183,6 +195,11 @@ def add_TieringServicer_to_server(servicer, server):
                     servicer.ListLiveSegments,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsReply.SerializeToString,
+            ),
+            'ListPartitions': grpc.unary_stream_rpc_method_handler(
+                    servicer.ListPartitions,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListPartitionsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tiering__pb2.ListPartitionsReply.SerializeToString,
             ),
             'DeletePartitions': grpc.unary_unary_rpc_method_handler(
                     servicer.DeletePartitions,
@@ -362,6 +379,33 @@ class Tiering:
             '/guardian.v1.Tiering/ListLiveSegments',
             protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_tiering__pb2.ListLiveSegmentsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPartitions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/guardian.v1.Tiering/ListPartitions',
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.ListPartitionsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tiering__pb2.ListPartitionsReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -54,6 +54,8 @@ class TieringStub:
     """
     ListLiveSegments: _grpc.UnaryStreamMultiCallable[_tiering_pb2.ListLiveSegmentsRequest, _tiering_pb2.ListLiveSegmentsReply]
     """The segments of one partition that are not yet deleted, in pages of one moment's state."""
+    ListPartitions: _grpc.UnaryStreamMultiCallable[_tiering_pb2.ListPartitionsRequest, _tiering_pb2.ListPartitionsReply]
+    """What is stored of each partition, in the order of cluster, topic id, partition. For people and reports."""
     DeletePartitions: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.DeletePartitionsRequest, _tiering_pb2.DeletePartitionsReply]
     """No more events for these partitions; what is stored of them is swept away."""
     AllocateIds: _grpc.UnaryUnaryMultiCallable[_tiering_pb2.AllocateIdsRequest, _tiering_pb2.AllocateIdsReply]
@@ -84,6 +86,8 @@ class TieringAsyncStub(TieringStub):
     """
     ListLiveSegments: _aio.UnaryStreamMultiCallable[_tiering_pb2.ListLiveSegmentsRequest, _tiering_pb2.ListLiveSegmentsReply]  # type: ignore[assignment]
     """The segments of one partition that are not yet deleted, in pages of one moment's state."""
+    ListPartitions: _aio.UnaryStreamMultiCallable[_tiering_pb2.ListPartitionsRequest, _tiering_pb2.ListPartitionsReply]  # type: ignore[assignment]
+    """What is stored of each partition, in the order of cluster, topic id, partition. For people and reports."""
     DeletePartitions: _aio.UnaryUnaryMultiCallable[_tiering_pb2.DeletePartitionsRequest, _tiering_pb2.DeletePartitionsReply]  # type: ignore[assignment]
     """No more events for these partitions; what is stored of them is swept away."""
     AllocateIds: _aio.UnaryUnaryMultiCallable[_tiering_pb2.AllocateIdsRequest, _tiering_pb2.AllocateIdsReply]  # type: ignore[assignment]
@@ -147,6 +151,14 @@ class TieringServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tiering_pb2.ListLiveSegmentsReply], _abc.AsyncIterator[_tiering_pb2.ListLiveSegmentsReply]]:
         """The segments of one partition that are not yet deleted, in pages of one moment's state."""
+
+    @_abc_1.abstractmethod
+    def ListPartitions(
+        self,
+        request: _tiering_pb2.ListPartitionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_tiering_pb2.ListPartitionsReply], _abc.AsyncIterator[_tiering_pb2.ListPartitionsReply]]:
+        """What is stored of each partition, in the order of cluster, topic id, partition. For people and reports."""
 
     @_abc_1.abstractmethod
     def DeletePartitions(
