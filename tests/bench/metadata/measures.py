@@ -16,7 +16,7 @@ from tests.bench.metadata.driver import Driver, Load, Writes
 from tests.bench.metadata.groups import Group
 
 MAX_IN_FLIGHT = 16
-_TRIAL_S = 1.5
+_TRIAL_S = 2.5
 # Of loads whose rates differ less than a run differs from the next, the one with the lower p99 is the better.
 _SAME_RATE = 0.95
 

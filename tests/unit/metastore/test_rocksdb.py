@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from metastore.records import Put
+from metastore import rocksdb
+from metastore.records import Put, Record
 from metastore.rocksdb import RocksDbStore
 from metastore.store import StoreError
 
@@ -164,3 +168,34 @@ def test_a_damaged_copy_is_not_installed(tmp_path: Path) -> None:
     assert generations(tmp_path / "store") == ["gen-1"]
     store.close()
     assert found(tmp_path / "store") == (b"1", 1)
+
+
+def test_the_space_of_what_is_deleted_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large values lie in blob files; one that stays there must not keep the others' space."""
+    monkeypatch.setattr(rocksdb, "_WRITE_BUFFER_BYTES", 1 << 20)
+    monkeypatch.setattr(rocksdb, "_BLOB_FILE_BYTES", 1 << 20)
+    store, group, written = RocksDbStore(tmp_path), os.urandom(64 << 10), 3_000
+    live = written // 16
+    try:
+        for number in range(written):
+            trimmed: list[Record] = [(group_key(number - 50), None)] if number % 16 and number >= 50 else []
+            store.write([(group_key(number), group), *trimmed], number + 1)
+        deadline = time.monotonic() + 60
+        while (used := blob_bytes(tmp_path)) > written * len(group) / 2:
+            assert time.monotonic() < deadline, f"{used} bytes are used where {live * len(group)} are live"
+            time.sleep(0.05)  # RocksDB compacts in the background
+        assert used > live * len(group) / 2
+    finally:
+        store.close()
+
+
+def group_key(number: int) -> bytes:
+    return b"group" + number.to_bytes(8, "big")
+
+
+def blob_bytes(path: Path) -> int:
+    sizes = []
+    for file in path.rglob("*.blob"):
+        with suppress(FileNotFoundError):
+            sizes.append(file.stat().st_size)
+    return sum(sizes)
