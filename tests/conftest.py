@@ -9,8 +9,13 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+
+# No test depends on speed: an example may take as long as a busy machine lets it.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 _STARTED: pytest.StashKey[KafkaCluster] = pytest.StashKey()
 

@@ -24,7 +24,7 @@ def partitions(draw: st.DrawFn) -> tuple[list[int], list[str], int]:
     return replicas, places, draw(st.integers(0, 2 * MB))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     drawn=st.lists(partitions(), min_size=1, max_size=6),
     throttle=st.sampled_from([0, MB, 20 * MB]),

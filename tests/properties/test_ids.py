@@ -19,7 +19,7 @@ allocations = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(allocations | st.binary(max_size=4) | st.none(), max_size=40))
 def test_ids_never_repeat_and_increase(log: list[AllocateIdsRequest | bytes | None]) -> None:
     group = Group()

@@ -111,4 +111,4 @@ def newest_configuration(before: tuple[int, Configuration], entries: list[Entry]
 
 
 TestJournal = JournalMachine.TestCase
-TestJournal.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestJournal.settings = settings(max_examples=60, stateful_step_count=30)

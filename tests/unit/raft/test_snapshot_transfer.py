@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from raft.configuration import Configuration
@@ -329,7 +329,6 @@ def test_a_snapshot_of_empty_files_needs_no_chunk(sink: SnapshotSink) -> None:
 sizes = st.lists(st.sampled_from([0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 5 * CHUNK_BYTES]), max_size=5)
 
 
-@settings(deadline=None)
 @given(sizes, st.integers(1, 6), st.randoms(use_true_random=False))
 def test_every_chunk_is_pulled_once_whatever_the_order(sizes: list[int], window: int, chance: st.DrawFn) -> None:
     files = tuple(SnapshotFile(f"f{number}", size, "0" * 64) for number, size in enumerate(sizes))
