@@ -10,6 +10,7 @@ to know of them (raw.proto).
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,8 +39,11 @@ class Checked:
     names: tuple[bytes, ...]
     faults: dict[int, str]
 
-    def merged(self, reply: bytes) -> bytes:
-        """A serialised AppendSegmentEventsReply of the results of those parts that were carried out."""
+    def merged(self, reply: bytes, refused: Counter[int] | None = None) -> bytes:
+        """A serialised AppendSegmentEventsReply of all parts, from that of those that went into the log.
+
+        `refused` counts those that are not carried out, by their error kind.
+        """
         merged = raw_pb2.RawAppendReply()
         carried_out = iter(raw_pb2.RawAppendReply.FromString(reply).results)
         for position, name in enumerate(self.names):
@@ -48,6 +52,8 @@ class Checked:
                 result = next(carried_out)
             else:
                 result = raw_pb2.RawAppendResult(error=fault, error_kind=tiering_pb2.APPEND_INVALID)
+            if refused is not None and result.error_kind:
+                refused[result.error_kind] += 1
             result.partition = name
             merged.results.append(result)
         return merged.SerializeToString()

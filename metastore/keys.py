@@ -56,6 +56,7 @@ class Table(IntEnum):
     ID_COUNTER = 27
     HIGHEST_ID = 28
     EXECUTION_TASK = 29
+    GONE_OFFSETS = 30
 
     @property
     def prefix(self) -> bytes:
@@ -209,6 +210,11 @@ def tenant_labels(name: str) -> bytes:
 def tenant_label(name: str, label: str) -> bytes:
     """A target of references: a label as one tenant uses it."""
     return tenant_labels(name) + _text(label)
+
+
+def partitions(cluster_id: str, topic_id: bytes) -> bytes:
+    """What the keys of a cluster's partitions have in common, or, with a topic id, those of one topic."""
+    return _text(cluster_id) + topic_id
 
 
 def topic_owner(topic_id: bytes) -> bytes:

@@ -6,6 +6,7 @@
     live segment        partition, segment id      the base: segments that were live before the first event that is kept
     partition claim     partition                  who claimed it last (tables.claims)
     deleted partition   partition                  nothing: the sweeper's list
+    gone offsets        partition                  how far copies went that can't be read any more (tables.gone_offsets)
 
 Groups go by their last event, so that seeking an id forwards finds the group that holds it.
 """
@@ -24,6 +25,7 @@ LIVE = Table.LIVE_SEGMENT.prefix
 SEGMENT = Table.SEGMENT.prefix
 CLAIM = Table.PARTITION_CLAIM.prefix
 DELETED = Table.DELETED_PARTITION.prefix
+GONE_OFFSETS = Table.GONE_OFFSETS.prefix
 
 MAX_ID = (1 << 64) - 1
 

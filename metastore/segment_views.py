@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from guardian.errors import NotFound, OutOfRange
+from guardian.errors import InvalidInput, NotFound, OutOfRange
+from metastore import keys
 from metastore import segment_keys as sk
 from metastore.keys import PartitionId
 from metastore.store import ReadView
-from metastore.tables import event_groups
+from metastore.tables import event_groups, gone_offsets
+from metastore.tables.claims import claim_from_bytes
 from metastore.tables.partition_heads import Head, head_from_bytes, stored_head
-from metastore.tables.segment_records import GONE, STARTED, change
+from metastore.tables.segment_records import DELETING, GONE, STARTED, change
 from metastore.varints import varint
+from protos.guardian.v1 import tiering_pb2
 
 _SLICE = 512  # live segments in one look into the store
 # Field numbers of tiering.proto; the low three bits are the wire type, 2 for bytes and 0 for a number.
@@ -33,6 +36,34 @@ class FollowPage(NamedTuple):
     next_event_id: int
     is_caught_up: bool = False
     is_over: bool = False
+
+
+def _summary(key: bytes, value: bytes, claim: bytes | None) -> tiering_pb2.PartitionSummary:
+    head, name = head_from_bytes(value), sk.decode_partition(key[len(sk.HEAD) :])
+    summary = tiering_pb2.PartitionSummary(
+        partition=tiering_pb2.TopicIdPartition(
+            cluster_id=name.cluster_id, topic_id=name.topic_id, partition=name.partition
+        ),
+        first_event_id=head.first_event_id,
+        next_event_id=head.next_event_id,
+        live_segments=head.live_segments,
+        live_bytes=head.live_bytes,
+        deleted=head.is_deleted,
+        swept_segments=head.swept_segments,
+        swept_bytes=head.swept_bytes,
+    )
+    if claim is not None:
+        summary.claim.CopyFrom(claim_from_bytes(claim))
+        summary.claim.fencing_token = head.fencing_token
+    return summary
+
+
+class _Changes(NamedTuple):
+    """What the events that are kept say. `segments`, by id: None when it is gone, what changed when it is the base's,
+    else the segment. `deleting`: the same for those whose deletion has begun, as of just before."""
+
+    segments: dict[bytes, bytes | None]
+    deleting: dict[bytes, bytes]
 
 
 class SegmentViews:
@@ -90,11 +121,13 @@ class SegmentViews:
         head = self.head(partition)
         if head.is_deleted:
             raise NotFound(f"partition {partition.partition} of topic {partition.topic_id.hex()} is deleted")
+        encoded = sk.partition(partition)
+        changes = self._changes_since(encoded, head.first_event_id)
         end = _LIVE_NEXT + varint(head.next_event_id)
-        pieces: list[bytes] = []
+        pieces = [self._gone_offsets(encoded, changes)]
         size = segments = 0
-        for value in self._live(sk.partition(partition), head.first_event_id):
-            if pieces and (size + len(value) > max_bytes or segments == max_segments):
+        for value in self._live(encoded, changes.segments):
+            if segments and (size + len(value) > max_bytes or segments == max_segments):
                 yield b"".join((*pieces, end))
                 pieces, size, segments = [], 0, 0
             pieces += (_LIVE_SEGMENT, varint(len(value)), value)
@@ -102,9 +135,34 @@ class SegmentViews:
             segments += 1
         yield b"".join((*pieces, end))
 
-    def _live(self, partition: bytes, first_event_id: int) -> Iterator[bytes]:
+    def partition_pages(self, cluster_id: str, topic_id: bytes, max_partitions: int) -> Iterator[bytes]:
+        """Serialised ListPartitionsReply messages: all partitions, those of a cluster or of a topic; deleted ones too.
+
+        Raises InvalidInput.
+        """
+        if topic_id and len(topic_id) != keys.UUID_BYTES:
+            raise InvalidInput(
+                f"topic_id has {len(topic_id)} bytes: use the {keys.UUID_BYTES} bytes of Kafka's topic id, or none"
+            )
+        prefix = self._partitions_prefix(cluster_id, topic_id)
+        start = b""
+        while prefix and (heads := self._snapshot.scan(prefix, start, max_partitions)):
+            claimed = self._snapshot.get_many([sk.CLAIM + key[len(sk.HEAD) :] for key, _ in heads])
+            summaries = [_summary(*head, claim) for head, claim in zip(heads, claimed, strict=True)]
+            yield tiering_pb2.ListPartitionsReply(partitions=summaries).SerializeToString()
+            start = heads[-1][0] + b"\x00"
+
+    def _partitions_prefix(self, cluster_id: str, topic_id: bytes) -> bytes:
+        """Of the heads; empty when there are none: a topic id is of one cluster."""
+        if topic_id and not cluster_id:
+            owner = self._snapshot.get(keys.topic_owner(topic_id))
+            if owner is None:
+                return b""
+            cluster_id = owner.decode()
+        return sk.HEAD + keys.partitions(cluster_id, topic_id) if cluster_id else sk.HEAD
+
+    def _live(self, partition: bytes, changed: dict[bytes, bytes | None]) -> Iterator[bytes]:
         """The base's segments as they are now, by id, then those that began since, in their order."""
-        changed = self._changed_since(partition, first_event_id)
         prefix = sk.LIVE + partition
         start = b""
         while found := self._snapshot.scan(prefix, start, _SLICE):
@@ -115,19 +173,33 @@ class SegmentViews:
             start = found[-1][0] + b"\x00"
         yield from (segment for segment in changed.values() if segment is not None)
 
-    def _changed_since(self, partition: bytes, first_event_id: int) -> dict[bytes, bytes | None]:
-        """By segment id: None when it is gone, what changed when it is the base's, else the segment."""
-        changed: dict[bytes, bytes | None] = {}
+    def _changes_since(self, partition: bytes, first_event_id: int) -> _Changes:
+        segments: dict[bytes, bytes | None] = {}
+        deleting: dict[bytes, bytes] = {}
         for group in event_groups.stored(self._snapshot, partition, first_event_id):
             for raw, event in event_groups.read(group):
                 segment_id, state = event.segment_id, event.state
                 if state == STARTED:
-                    changed[segment_id] = raw
+                    segments[segment_id] = raw
                 elif state == GONE:
-                    changed[segment_id] = None
+                    segments[segment_id] = None
                 else:
-                    changed[segment_id] = (changed.get(segment_id) or b"") + change(event)
-        return changed
+                    changed = segments.get(segment_id) or b""
+                    if state == DELETING:
+                        deleting[segment_id] = changed
+                    segments[segment_id] = changed + change(event)
+        return _Changes(segments, deleting)
+
+    def _gone_offsets(self, partition: bytes, changes: _Changes) -> bytes:
+        """A serialised ListLiveSegmentsReply with nothing else."""
+        highest = gone_offsets.stored(self._snapshot, partition)
+        live = sk.LIVE + partition
+        bases = self._snapshot.get_many([live + segment_id for segment_id in changes.deleting])
+        states = self._snapshot.get_many([sk.SEGMENT + segment_id for segment_id in changes.deleting])
+        for base, later, seen in zip(bases, changes.deleting.values(), states, strict=True):
+            gone_offsets.note(highest, (base or b"") + later, seen)
+        reply = tiering_pb2.ListLiveSegmentsReply(gone_highest_offsets=highest)
+        return reply.SerializeToString(deterministic=True)
 
     def _groups(
         self, field: bytes, partition: bytes, first: int, max_events: int, max_bytes: int

@@ -46,6 +46,11 @@ class Views:
         value = self._snapshot.get(keys.cluster(name))
         return cluster_from_proto(federation_pb2.Cluster.FromString(value)) if value is not None else None
 
+    def cluster_by_id(self, cluster_id: str) -> Cluster | None:
+        """The registered cluster with this cluster.id of Kafka's."""
+        stored = clusters.stored_clusters(self._snapshot)
+        return next((cluster_from_proto(each) for each in stored if each.cluster_id == cluster_id), None)
+
     def ticket(self, ticket_id: str) -> Ticket | None:
         return tickets.stored_ticket(self._snapshot, ticket_id)
 

@@ -1,10 +1,16 @@
 """Kafka's jars and the broker plugin's: fetched or built by Maven once, then found on disk.
 
-Maven's own cache is shared between clones; `target/` holds what one clone runs with. `target/libs` is trusted only
-while its stamp holds the digest of the pom that filled it and verified its checksums.
+Maven's own cache is shared between clones; `target/` holds what one clone runs with, each set of jars in its own folder
+and from its own pom. A folder is trusted only while its stamp holds the digest of the pom that filled it and verified
+its checksums.
 
-    python -m deploy.local.distribution          the path of the jars, fetched when missing
-    python -m deploy.local.distribution pin      writes the checksums of the present versions into the pom
+    libs                 a broker of Kafka 4.3           pom.xml
+    kafka-3.9            a broker of Kafka 3.9           jars/kafka-3.9.xml
+    tiered-storage-…     Kafka's LocalTieredStorage      jars/tiered-storage-….xml
+
+    python -m deploy.local.distribution                the path of the broker's jars, fetched when missing
+    python -m deploy.local.distribution pin [FOLDER]   writes the checksums of the present versions into its pom
+    python -m deploy.local.distribution pin POM.xml    the same of another pom, which fills target/libs beside it
 """
 
 from __future__ import annotations
@@ -25,37 +31,49 @@ from deploy.local.progress import say
 from guardian.errors import InvalidInput
 
 HERE = Path(__file__).resolve().parent
-POM = HERE / "pom.xml"
 TARGET = HERE / "target"
 PLUGIN = HERE.parent / "broker-plugin"
 JAVA_VERSION = 17
 INSTALL_JAVA = "apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "apt-get install maven"
 CHECKPOINT = "bootstrap.checkpoint"
+KAFKA = "4.3"
+# By Kafka's version: the folder of a broker's jars, and that of its LocalTieredStorage.
+FOLDERS = {KAFKA: ("libs", "tiered-storage-4.3"), "3.9": ("kafka-3.9", "tiered-storage-3.9")}
 
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _PINNED = re.compile(r"(?P<begin> *<!-- pinned: begin -->\n)(?P<rules>.*?)(?P<end> *<!-- pinned: end -->\n)", re.DOTALL)
 _RULE_FILE = re.compile(r"<file>\$\{libs\}/([^<]+)</file>")
 
 
-def kafka_libs() -> Path:
-    """The directory of a Kafka broker's jars; fetched by Maven when missing or when the pom has changed.
+def kafka_libs(kafka: str = KAFKA) -> Path:
+    """The directory of a Kafka broker's jars; see `fetch`."""
+    return _fetch(FOLDERS[kafka][0], "the broker's jars (58 MB when its cache is empty)")
+
+
+def tiered_storage_libs(kafka: str = KAFKA) -> Path:
+    """The directory that holds LocalTieredStorage of this Kafka, and nothing else; see `fetch`."""
+    return _fetch(FOLDERS[kafka][1], "its LocalTieredStorage")
+
+
+def fetch(pom: Path, libs: Path, what: str) -> Path:
+    """The directory `libs`, filled by the pom; by Maven when it is missing or when the pom has changed.
 
     Raises InvalidInput when Java or Maven is missing or too old, or a jar is not the one that the pom pins.
     """
     require_java()
-    libs, stamp = TARGET / "libs", TARGET / "libs.stamp"
-    wanted = hashlib.sha256(POM.read_bytes()).hexdigest()
+    stamp = _stamp(libs)
+    wanted = hashlib.sha256(pom.read_bytes()).hexdigest()
     if _holds(stamp, wanted):
         return libs
-    with _locked(TARGET / "libs.lock"):
+    with _locked(libs.with_name(f"{libs.name}.lock")):
         if _holds(stamp, wanted):
             return libs
-        say("kafka: fetching the broker's jars with Maven (58 MB when its cache is empty)")
+        say(f"kafka: fetching {what} with Maven")
         stamp.unlink(missing_ok=True)
         shutil.rmtree(libs, ignore_errors=True)
-        run_maven(POM, "verify")
-        _refuse_unpinned(libs)
+        run_maven(pom, "verify")
+        _refuse_unpinned(libs, pom)
         stamp.write_text(wanted)
     return libs
 
@@ -75,13 +93,13 @@ def plugin_jar() -> Path:
     return jar
 
 
-def bootstrap_checkpoint() -> Path:
+def bootstrap_checkpoint(kafka: str = KAFKA) -> Path:
     """The `bootstrap.checkpoint` of a new cluster: this Kafka's feature levels, written once by its own tool.
 
     It names no cluster and no node, so that one file serves all; formatting would cost a JVM's start for each node.
     """
-    libs = kafka_libs()
-    checkpoint = TARGET / f"{(TARGET / 'libs.stamp').read_text()[:12]}.{CHECKPOINT}"
+    libs = kafka_libs(kafka)
+    checkpoint = TARGET / f"{_stamp(libs).read_text()[:12]}.{CHECKPOINT}"
     with _locked(TARGET / "checkpoint.lock"):
         if not checkpoint.exists():
             _format_once(libs, checkpoint)
@@ -121,20 +139,20 @@ def _first_errors(output: str) -> str:
     return " ".join(told) or "it gave no reason"
 
 
-def pin_checksums() -> int:
-    """Fetches the jars that the pom's versions ask for and writes their checksums into it; how many there are."""
-    TARGET.mkdir(parents=True, exist_ok=True)
-    text = POM.read_text()
+def pin_checksums(pom: Path, libs: Path) -> int:
+    """Fetches the jars that a pom's versions ask for into `libs` and writes their checksums into the pom; how many."""
+    libs.parent.mkdir(parents=True, exist_ok=True)
+    text = pom.read_text()
     if _PINNED.search(text) is None:
-        raise InvalidInput(f"{POM} has no lines `pinned: begin` and `pinned: end`: put them into <rules>")
+        raise InvalidInput(f"{pom} has no lines `pinned: begin` and `pinned: end`: put them into <rules>")
     require_java()
-    with _locked(TARGET / "libs.lock"):
-        (TARGET / "libs.stamp").unlink(missing_ok=True)
-        shutil.rmtree(TARGET / "libs", ignore_errors=True)
-        run_maven(POM, "package")
-        jars = sorted((TARGET / "libs").glob("*.jar"))
+    with _locked(libs.with_name(f"{libs.name}.lock")):
+        _stamp(libs).unlink(missing_ok=True)
+        shutil.rmtree(libs, ignore_errors=True)
+        run_maven(pom, "package")
+        jars = sorted(libs.glob("*.jar"))
     rules = render_rules((jar.name, hashlib.sha256(jar.read_bytes()).hexdigest()) for jar in jars)
-    POM.write_text(_PINNED.sub(lambda m: m["begin"] + rules + m["end"], text))
+    pom.write_text(_PINNED.sub(lambda m: m["begin"] + rules + m["end"], text))
     return len(jars)
 
 
@@ -163,12 +181,32 @@ def _format_once(libs: Path, checkpoint: Path) -> None:
         (Path(scratch) / "metadata" / CHECKPOINT).rename(checkpoint)
 
 
-def _refuse_unpinned(libs: Path) -> None:
+def _fetch(folder: str, what: str) -> Path:
+    return fetch(_pom(folder), TARGET / folder, what)
+
+
+def _pom(folder: str) -> Path:
+    """Raises InvalidInput for a folder that no pom fills."""
+    pom = HERE / "pom.xml" if folder == FOLDERS[KAFKA][0] else HERE / "jars" / f"{folder}.xml"
+    if not pom.exists():
+        known = sorted(name for pair in FOLDERS.values() for name in pair)
+        raise InvalidInput(f"folder is {folder!r}: use one of {known}, or the path of a pom")
+    return pom
+
+
+def _stamp(libs: Path) -> Path:
+    return libs.with_name(f"{libs.name}.stamp")
+
+
+def _refuse_unpinned(libs: Path, pom: Path) -> None:
     """The enforcer checks the jars that it has a rule for; a jar without a rule is refused here."""
-    pinned = set(_RULE_FILE.findall(POM.read_text()))
+    pinned = set(_RULE_FILE.findall(pom.read_text()))
     extra = sorted({jar.name for jar in libs.glob("*.jar")} - pinned)
     if extra:
-        raise InvalidInput(f"{extra[0]} has no checksum in {POM}: run `python -m deploy.local.distribution pin`")
+        which = libs.name if libs.parent == TARGET else pom
+        raise InvalidInput(
+            f"{extra[0]} has no checksum in {pom}: run `python -m deploy.local.distribution pin {which}`"
+        )
 
 
 def _holds(stamp: Path, wanted: str) -> bool:
@@ -185,12 +223,17 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def main(arguments: list[str]) -> None:
-    if arguments == ["pin"]:
-        print(f"{pin_checksums()} jars pinned in {POM}")
-    elif not arguments:
-        print(kafka_libs())
-    else:
-        raise InvalidInput(f"arguments are {arguments}: use none, or `pin`")
+    match arguments:
+        case []:
+            print(kafka_libs())
+        case ["pin"]:
+            main(["pin", FOLDERS[KAFKA][0]])
+        case ["pin", pom] if pom.endswith(".xml"):
+            print(f"{pin_checksums(Path(pom), Path(pom).parent / 'target' / 'libs')} jars pinned in {pom}")
+        case ["pin", folder]:
+            print(f"{pin_checksums(_pom(folder), TARGET / folder)} jars pinned in {_pom(folder)}")
+        case _:
+            raise InvalidInput(f"arguments are {arguments}: use none, or `pin` and a folder or a pom")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ _READY_DEADLINE_S = 120.0
 # Two cores start four JVMs: what costs CPU at start and pays off after hours is left out.
 _JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData", "-Djava.awt.headless=true")
 
-_LOGGING = """\
+_LOG4J_2 = """\
 status = error
 appender.out.type = Console
 appender.out.name = out
@@ -58,6 +58,17 @@ logger.server.name = kafka
 logger.server.level = info
 logger.server.appenderRef = out
 """
+
+_LOG4J_1 = """\
+log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1}: %m%n
+log4j.logger.kafka=INFO
+"""
+
+_LOGGING = ("log4j2.properties", "log4j2.configurationFile", _LOG4J_2)
+_LOGGING_OF = {"3.9": ("log4j.properties", "log4j.configuration", _LOG4J_1)}
 
 
 @dataclass(slots=True)
@@ -82,15 +93,12 @@ class BrokerNode:
     ports: BrokerPorts
     log_dirs: tuple[str, ...]
     process: LocalProcess | None = None
+    host: str = HOST
 
     @property
     def pid(self) -> int | None:
         """None when the process does not run."""
         return _pid(self.process)
-
-    @property
-    def host(self) -> str:
-        return HOST
 
     @property
     def port(self) -> int:
@@ -102,11 +110,11 @@ class BrokerNode:
 
     @property
     def listener(self) -> str:
-        return f"{HOST}:{self.ports.plaintext}"
+        return f"{self.host}:{self.ports.plaintext}"
 
     @property
     def reporter(self) -> str:
-        return f"{HOST}:{self.ports.reporter}" if self.ports.reporter else ""
+        return f"{self.host}:{self.ports.reporter}" if self.ports.reporter else ""
 
 
 Node = ControllerNode | BrokerNode
@@ -128,6 +136,8 @@ class KafkaCluster:
         self.cluster_id = cluster_id
         self.controllers = controllers
         self.brokers = brokers
+        # By node id, what its command is started by: `nsenter ...` where a node has a network of its own.
+        self.starters: dict[int, list[str]] = {}
 
     @classmethod
     def start(cls, spec: ClusterSpec, directory: Path, deadline_s: float = _READY_DEADLINE_S) -> KafkaCluster:
@@ -160,6 +170,7 @@ class KafkaCluster:
                     spec.rack_of(node_id),
                     _pick_ports(spec),
                     tuple(str(directory / f"broker-{node_id}" / f"disk{n}") for n in range(1, spec.log_dirs + 1)),
+                    host=spec.host_of(node_id),
                 )
                 for node_id in broker_ids
             ),
@@ -186,7 +197,7 @@ class KafkaCluster:
     @property
     def sasl_bootstrap(self) -> str:
         """The SASL_PLAINTEXT listeners (PLAIN, user `guardian`); empty without sasl."""
-        return ",".join(f"{HOST}:{broker.ports.sasl}" for broker in self.brokers) if self.spec.sasl else ""
+        return ",".join(f"{broker.host}:{broker.ports.sasl}" for broker in self.brokers) if self.spec.sasl else ""
 
     @property
     def sasl_username(self) -> str:
@@ -218,8 +229,8 @@ class KafkaCluster:
 
         `on_start` is called after each process is started: the moment to write the state down.
         """
-        kafka_libs()
-        bootstrap_checkpoint()
+        kafka_libs(self.spec.kafka)
+        bootstrap_checkpoint(self.spec.kafka)
         if self.spec.plugin:
             plugin_jar()
         idle = [node for node in self.nodes if node.pid is None]
@@ -299,6 +310,7 @@ class KafkaCluster:
                     BrokerPorts(**node["ports"]),
                     tuple(node["log_dirs"]),
                     _process_of(node),
+                    spec.host_of(node["id"]),
                 )
                 for node in state["brokers"]
             ),
@@ -321,9 +333,9 @@ class KafkaCluster:
         metadata = home / "metadata"
         self._format(node.id, metadata)
         if not (metadata / CHECKPOINT).exists():
-            _write_whole(metadata / CHECKPOINT, bootstrap_checkpoint().read_bytes())
+            _write_whole(metadata / CHECKPOINT, bootstrap_checkpoint(self.spec.kafka).read_bytes())
         text = controller_properties(self.spec, node.id, self._controller_ports(), metadata)
-        node.process = self._spawn(f"controller-{node.id}", home, text, None)
+        node.process = self._spawn(node, home, text, None)
 
     def _start_broker(self, node: BrokerNode) -> None:
         kept = node.ports
@@ -344,19 +356,24 @@ class KafkaCluster:
             log_dirs=tuple(map(Path, node.log_dirs)),
             password=password,
         )
-        node.process = self._spawn(f"broker-{node.id}", home, text, plugin_jar() if self.spec.plugin else None)
+        node.process = self._spawn(node, home, text, plugin_jar() if self.spec.plugin else None)
 
-    def _spawn(self, title: str, home: Path, properties: str, plugin: Path | None) -> LocalProcess:
+    def _spawn(self, node: Node, home: Path, properties: str, plugin: Path | None) -> LocalProcess:
         config = home / "server.properties"
         _write_private(config, properties)
-        logging = self.directory / "log4j2.properties"
-        if not logging.exists():
-            logging.write_text(_LOGGING)
-        classpath = f"{kafka_libs()}/*" + (f"{os.pathsep}{plugin}" if plugin else "")
-        heap = f"-Xmx{self.spec.heap_mb}m"
-        options = [*_JVM, heap, f"-Dlog4j2.configurationFile={logging}", f"-Dkafka.logs.dir={home}"]
+        classpath = f"{kafka_libs(self.spec.kafka)}/*" + (f"{os.pathsep}{plugin}" if plugin else "")
+        options = [*_JVM, f"-Xmx{self.spec.heap_mb}m", self._logging(), f"-Dkafka.logs.dir={home}"]
         command = [require_java(), *options, "-cp", classpath, "kafka.Kafka", str(config)]
-        return processes.spawn(command, self.directory / "logs" / f"{title}.log", cwd=home)
+        log = self.directory / "logs" / f"{home.name}.log"
+        return processes.spawn([*self.starters.get(node.id, []), *command], log, cwd=home)
+
+    def _logging(self) -> str:
+        """The option that names the configuration of the log, which is written when it is missing."""
+        file, option, text = _LOGGING_OF.get(self.spec.kafka, _LOGGING)
+        path = self.directory / file
+        if not path.exists():
+            path.write_text(text)
+        return f"-D{option}={path.as_uri()}"
 
     def _format(self, node_id: int, directory: Path) -> None:
         """Gives a new directory its identity; one that has it is left alone."""

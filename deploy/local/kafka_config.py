@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy.local.distribution import FOLDERS, KAFKA
 from deploy.local.ports import HOST
+from deploy.local.tiered_storage import TieredStorage, controller_settings
 from guardian.errors import InvalidInput
 
 SASL_USER = "guardian"
@@ -16,7 +18,11 @@ REPORTERS = "guardian.kafka.GuardianMetricsReporter,org.apache.kafka.common.metr
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """What a cluster is to be. Racks are dealt out to brokers in turn; an IDC is a rack's name up to its last '-'."""
+    """What a cluster is to be. Racks are dealt out to brokers in turn; an IDC is a rack's name up to its last '-'.
+
+    `kafka` is the version, one of `distribution.FOLDERS`; `settings` are more lines of server.properties, which win;
+    `hosts` are the addresses of nodes, by id, that are not on loopback.
+    """
 
     name: str
     brokers: int = 3
@@ -28,11 +34,17 @@ class ClusterSpec:
     first_broker_id: int = 1
     first_controller_id: int = 101
     racks: tuple[str, ...] = ("shanghai-a", "shanghai-b", "suzhou-a")
+    kafka: str = KAFKA
+    tiered: TieredStorage | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    hosts: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for field, least in (("brokers", 0), ("controllers", 1), ("log_dirs", 1)):
-            if getattr(self, field) < least:
-                raise InvalidInput(f"{field} of cluster {self.name} is {getattr(self, field)}: use {least} or more")
+        for name, least in (("brokers", 0), ("controllers", 1), ("log_dirs", 1)):
+            if getattr(self, name) < least:
+                raise InvalidInput(f"{name} of cluster {self.name} is {getattr(self, name)}: use {least} or more")
+        if self.kafka not in FOLDERS:
+            raise InvalidInput(f"kafka of cluster {self.name} is {self.kafka!r}: use one of {sorted(FOLDERS)}")
         if self.first_broker_id + self.brokers > self.first_controller_id:
             raise InvalidInput(
                 f"brokers of cluster {self.name} is {self.brokers}: their ids must end below the first controller's, "
@@ -42,12 +54,22 @@ class ClusterSpec:
     def rack_of(self, broker_id: int) -> str:
         return self.racks[(broker_id - self.first_broker_id) % len(self.racks)]
 
+    @property
+    def internal_replicas(self) -> int:
+        """Of Kafka's own topics."""
+        return max(1, min(3, self.brokers))
+
+    def host_of(self, node_id: int) -> str:
+        return self.hosts.get(node_id, HOST)
+
     def to_state(self) -> dict[str, Any]:
         return {**asdict(self), "racks": list(self.racks)}
 
     @staticmethod
     def from_state(state: Mapping[str, Any]) -> ClusterSpec:
-        return ClusterSpec(**{**state, "racks": tuple(state["racks"])})
+        tiered = TieredStorage.from_state(state["tiered"]) if state.get("tiered") else None
+        hosts = {int(node_id): host for node_id, host in state.get("hosts", {}).items()}
+        return ClusterSpec(**{**state, "racks": tuple(state["racks"]), "tiered": tiered, "hosts": hosts})
 
 
 def idc_of(rack: str) -> str:
@@ -57,7 +79,7 @@ def idc_of(rack: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BrokerPorts:
-    """Where a broker listens on loopback; 0 for what it does not have."""
+    """Where a broker listens; 0 for what it does not have."""
 
     plaintext: int
     sasl: int = 0
@@ -70,12 +92,14 @@ def controller_properties(spec: ClusterSpec, node_id: int, ports: Mapping[int, i
         {
             "process.roles": "controller",
             "node.id": node_id,
-            "controller.quorum.voters": _voters(ports),
+            "controller.quorum.voters": _voters(spec, ports),
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"CONTROLLER://{HOST}:{ports[node_id]}",
+            "listeners": f"CONTROLLER://{spec.host_of(node_id)}:{ports[node_id]}",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
             "log.dirs": metadata_dir,
             **_defaults(spec),
+            **(controller_settings() if spec.tiered else {}),
+            **spec.settings,
         }
     )
 
@@ -91,16 +115,17 @@ def broker_properties(
     password: str = "",
 ) -> str:
     """A broker's server.properties. It holds the SASL password: write it with mode 0600."""
-    listeners = [f"PLAINTEXT://{HOST}:{ports.plaintext}"] + ([f"SASL://{HOST}:{ports.sasl}"] if spec.sasl else [])
+    host = spec.host_of(node_id)
+    listeners = [f"PLAINTEXT://{host}:{ports.plaintext}"] + ([f"SASL://{host}:{ports.sasl}"] if spec.sasl else [])
     login = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{SASL_USER}="{password}";'
     sasl = {"sasl.enabled.mechanisms": "PLAIN", "listener.name.sasl.plain.sasl.jaas.config": login}
-    plugin = {"metric.reporters": REPORTERS, "guardian.reporter.listener": f"{HOST}:{ports.reporter}"}
+    plugin = {"metric.reporters": REPORTERS, "guardian.reporter.listener": f"{host}:{ports.reporter}"}
     return render(
         {
             "process.roles": "broker",
             "node.id": node_id,
             "broker.rack": spec.rack_of(node_id),
-            "controller.quorum.voters": _voters(controller_ports),
+            "controller.quorum.voters": _voters(spec, controller_ports),
             "controller.listener.names": "CONTROLLER",
             "listeners": ",".join(listeners),
             "inter.broker.listener.name": "PLAINTEXT",
@@ -112,6 +137,8 @@ def broker_properties(
             **_defaults(spec),
             **(sasl if spec.sasl else {}),
             **(plugin if spec.plugin else {}),
+            **(spec.tiered.broker_settings(spec.internal_replicas) if spec.tiered else {}),
+            **spec.settings,
         }
     )
 
@@ -132,12 +159,12 @@ def render(properties: Mapping[str, object]) -> str:
     return "".join(lines)
 
 
-def _voters(ports: Mapping[int, int]) -> str:
-    return ",".join(f"{node_id}@{HOST}:{port}" for node_id, port in sorted(ports.items()))
+def _voters(spec: ClusterSpec, ports: Mapping[int, int]) -> str:
+    return ",".join(f"{node_id}@{spec.host_of(node_id)}:{port}" for node_id, port in sorted(ports.items()))
 
 
 def _defaults(spec: ClusterSpec) -> dict[str, object]:
-    replicas = max(1, min(3, spec.brokers))
+    replicas = spec.internal_replicas
     return {
         "auto.create.topics.enable": "false",
         # Leadership is moved by Guardian alone: Kafka's own rebalancing would undo a leader plan within five minutes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import grpc
 
@@ -14,6 +15,15 @@ from guardian.errors import GuardianError, Unavailable
 from protos.guardian.v1 import tiering_pb2
 
 FOLLOW_S = 60.0  # one stream; a member that hangs is noticed at its end
+
+
+class LiveSegments(NamedTuple):
+    """The segments of one partition at one moment; events go on at `next_event_id`. By leader epoch,
+    `gone_highest_offsets` has the highest offset of copies that were finished and whose deletion has begun."""
+
+    segments: list[tiering_pb2.SegmentEvent]
+    next_event_id: int
+    gone_highest_offsets: dict[int, int]
 
 
 class TieringCalls:
@@ -38,10 +48,16 @@ class TieringCalls:
         broker_id: int,
         writer: str = "",
         mode: tiering_pb2.FenceMode = tiering_pb2.CLAIM_ORDER,
+        topics: Sequence[str] = (),
     ) -> tuple[tiering_pb2.Claim, ...]:
-        """Fencing tokens for the partitions that a writer leads, in their order; each claim says if it failed."""
+        """Fencing tokens for the partitions that a writer leads, in their order; each claim says if it failed. `topics`
+        are the names of their topics, for people, or none.
+
+        Verified, it raises NotFound when the cluster is not registered, InvalidInput when it has too few brokers, and
+        ClusterUnavailable when they can't be asked.
+        """
         request = tiering_pb2.ClaimPartitionsRequest(
-            partitions=partitions, broker_id=broker_id, writer=writer, mode=mode
+            partitions=partitions, broker_id=broker_id, writer=writer, mode=mode, topics=topics
         )
         patience = SLOW if mode == tiering_pb2.VERIFIED else QUICK
         return tuple(self._calls.change_once(lambda stubs: stubs.tiering.ClaimPartitions, request, patience).claims)
@@ -58,11 +74,27 @@ class TieringCalls:
         )
         return self._calls.read(lambda stubs: stubs.tiering.PullSegmentEvents, request)
 
-    def live_segments(self, partition: tiering_pb2.TopicIdPartition) -> tuple[list[tiering_pb2.SegmentEvent], int]:
-        """The partition's segments that are not deleted, and the event id to go on from."""
+    def list_live_segments(self, partition: tiering_pb2.TopicIdPartition) -> LiveSegments:
+        """The partition's segments that are not deleted; none of one that nobody wrote.
+
+        Raises NotFound when the partition is deleted.
+        """
         request = tiering_pb2.ListLiveSegmentsRequest(partition=partition)
         pages = self._calls.read_stream(lambda stubs: stubs.tiering.ListLiveSegments, request)
-        return [segment for page in pages for segment in page.segments], pages[-1].next_event_id if pages else 0
+        return LiveSegments(
+            [segment for page in pages for segment in page.segments],
+            pages[0].next_event_id,
+            dict(pages[0].gone_highest_offsets),
+        )
+
+    def list_partitions(self, cluster_id: str = "", topic_id: bytes = b"") -> tuple[tiering_pb2.PartitionSummary, ...]:
+        """What is stored of each partition, deleted ones too: of all, of a cluster (Kafka's cluster.id) or of a topic.
+
+        By cluster, topic id and partition; none where nothing was ever stored.
+        """
+        request = tiering_pb2.ListPartitionsRequest(cluster_id=cluster_id, topic_id=topic_id)
+        pages = self._calls.read_stream(lambda stubs: stubs.tiering.ListPartitions, request)
+        return tuple(summary for page in pages for summary in page.partitions)
 
     def follow_segment_events(
         self, positions: Sequence[tuple[tiering_pb2.TopicIdPartition, int]], until_caught_up: bool = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from guardian.model.cluster_state import ClusterDescription, LogDir, PartitionState, Reassignment
+from guardian.model.cluster_state import BrokerView, ClusterDescription, LogDir, PartitionState, Reassignment
 from guardian.model.topology import TopicPartition
 
 BROKER = "BROKER"
@@ -40,6 +40,15 @@ class KafkaAdmin(Protocol):
         """The partitions of the topics (None: of all); a topic that does not exist is left out.
 
         Brokers lag behind one another: poll for a change that you made, never trust one read (KAFKA.md, trap 9).
+        """
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
+        """The topics' ids, 16 bytes each; a topic that does not exist is left out."""
+
+    def seen_by(self, brokers: Collection[int], topic_ids: Collection[bytes]) -> dict[int, BrokerView]:
+        """What each of these brokers itself says, right or stale: which brokers live, and who leads these topics.
+
+        A topic that a broker does not know is left out of its view; a broker that does not answer soon, altogether.
         """
 
     def list_reassignments(self) -> dict[TopicPartition, Reassignment]:

@@ -16,8 +16,9 @@ import os
 import re
 import threading
 import time
+import uuid
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -44,7 +45,9 @@ from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.credentials import read_password, require_ca_file
 from guardian.model.cluster_state import (
     BrokerNode,
+    BrokerView,
     ClusterDescription,
+    Leadership,
     LogDir,
     LogDirReplica,
     PartitionState,
@@ -60,9 +63,9 @@ _RECONNECT_BACKOFF_MAX_MS = 250
 _PAUSE_S = 0.1
 _JOIN_S = 2.0
 
+_TOPICS_BY_ID = 12  # the first version of MetadataRequest that takes topic ids
 _NO_ERROR = 0
-_UNKNOWN_TOPIC = 3
-_INVALID_TOPIC = 17
+_UNKNOWN_TOPICS = (3, 17, 100)  # unknown by name, an invalid name, unknown by id
 _ELECTION_NOT_NEEDED = 84
 _NO_REASSIGNMENT_IN_PROGRESS = 85
 
@@ -115,6 +118,16 @@ class KafkaControl:
             return _merged(_read_topics(answers[broker])) if broker in answers else None
 
         return self._call(ask)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
+        def read(response: Any) -> dict[str, bytes]:
+            return {topic.name: topic.topic_id.bytes for topic in _known_topics(response)}
+
+        return self._call(lambda session: session.ask_until_known(topics, _metadata_request, read))
+
+    def seen_by(self, brokers: Collection[int], topic_ids: Collection[bytes]) -> dict[int, BrokerView]:
+        answers = self._call(lambda session: session.ask_once(brokers, lambda _: _view_request(topic_ids)))
+        return {broker: _read_view(answer) for broker, answer in answers.items()}
 
     def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
         response = self._call(
@@ -420,6 +433,13 @@ class _Session:
             answers |= late_answers
         return answers, failures
 
+    async def ask_once(self, brokers: Iterable[int], request: Callable[[int], Any]) -> dict[int, Any]:
+        """The answers of those brokers that give one soon. Raises KafkaError when a broker refuses us."""
+        answers, failures = await self._ask_in_parallel(brokers, request, self._attempt_s)
+        if failures:
+            await self._refresh_metadata()  # so that one that has moved, or is new, is found by the next call
+        return answers
+
     async def ask_until_known(
         self,
         names: Collection[str],
@@ -624,12 +644,7 @@ def _metadata_request(topics: Collection[str] | None) -> Any:
 
 def _read_topics(response: Any) -> dict[str, dict[TopicPartition, PartitionState]]:
     topics = {}
-    for topic in response.topics:
-        if topic.error_code in (_UNKNOWN_TOPIC, _INVALID_TOPIC):
-            continue
-        error = kafka_errors.for_code(topic.error_code)
-        if issubclass(error, kafka_errors.AuthorizationError):
-            raise error(f"describe topic {topic.name}")
+    for topic in _known_topics(response):
         topics[topic.name] = {
             TopicPartition(topic.name, partition.partition_index): PartitionState(
                 partition.leader_id, tuple(partition.replica_nodes), tuple(partition.isr_nodes)
@@ -637,6 +652,30 @@ def _read_topics(response: Any) -> dict[str, dict[TopicPartition, PartitionState
             for partition in topic.partitions
         }
     return topics
+
+
+def _known_topics(response: Any) -> Iterator[Any]:
+    """Raises KafkaError when one may not be described."""
+    for topic in response.topics:
+        error = kafka_errors.for_code(topic.error_code)
+        if issubclass(error, kafka_errors.AuthorizationError):
+            raise error(f"describe topic {topic.name or topic.topic_id}")
+        if topic.error_code not in _UNKNOWN_TOPICS:
+            yield topic
+
+
+def _view_request(topic_ids: Collection[bytes]) -> Any:
+    topics = [MetadataRequest.MetadataRequestTopic(topic_id=uuid.UUID(bytes=each), name=None) for each in topic_ids]
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False, min_version=_TOPICS_BY_ID)
+
+
+def _read_view(response: Any) -> BrokerView:
+    leaders = {
+        (topic.topic_id.bytes, partition.partition_index): Leadership(partition.leader_id, partition.leader_epoch)
+        for topic in _known_topics(response)
+        for partition in topic.partitions
+    }
+    return BrokerView(frozenset(broker.node_id for broker in response.brokers), leaders)
 
 
 def _merged(by_topic: dict[str, dict[TopicPartition, PartitionState]]) -> dict[TopicPartition, PartitionState]:

@@ -23,8 +23,10 @@ from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.model.cluster_state import (
     BrokerNode,
+    BrokerView,
     ClusterDescription,
     ClusterObservation,
+    Leadership,
     LogDir,
     LogDirReplica,
     PartitionState,
@@ -67,6 +69,12 @@ class _Partition:
     hosted: dict[int, _Replica]
     adding: list[int] = field(default_factory=list)
     removing: list[int] = field(default_factory=list)
+    leader_epoch: int = 0
+
+    def elect(self, broker: int) -> None:
+        if broker != self.leader:
+            self.leader = broker
+            self.leader_epoch += 1
 
     @property
     def in_flight(self) -> bool:
@@ -80,6 +88,7 @@ class _Broker:
     alive: bool = True
     # AlterReplicaLogDirs for a replica that is not there yet; in memory, so a restart forgets it.
     remembered: dict[TopicPartition, str] = field(default_factory=dict)
+    outdated: BrokerView | None = None  # what it last heard, while it is cut off from the controller
 
 
 class FakeKafka:
@@ -102,6 +111,8 @@ class FakeKafka:
         self._brokers = {broker: _Broker(rack, log_dirs[broker]) for broker, rack in racks.items()}
         self._partitions: dict[TopicPartition, _Partition] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {(BROKER, str(broker)): {} for broker in racks}
+        self._topic_ids: dict[str, bytes] = {}
+        self._topics_made = 0
         self._lock = threading.RLock()
 
     # Those who run the cluster.
@@ -116,6 +127,8 @@ class FakeKafka:
         """A topic whose replicas are all in sync; `size_bytes` and `write_rate` (bytes/s) are those of a partition."""
         with self._lock:
             self._configs[TOPIC, name] = {}
+            self._topics_made += 1
+            self._topic_ids[name] = self._topics_made.to_bytes(16, "big")
             for number, replicas in assignments.items():
                 partition = TopicPartition(name, number)
                 hosted = {broker: _Replica(self._emptiest_log_dir(broker)) for broker in replicas}
@@ -128,6 +141,7 @@ class FakeKafka:
     def delete_topic(self, name: str) -> None:
         with self._lock:
             self._configs.pop((TOPIC, name), None)
+            self._topic_ids.pop(name, None)
             for partition in [partition for partition in self._partitions if partition.topic == name]:
                 del self._partitions[partition]
 
@@ -147,6 +161,15 @@ class FakeKafka:
             self._brokers[broker].alive = True
             for partition in self._partitions.values():
                 self._keep_a_leader(partition)
+
+    def cut_off(self, broker: int) -> None:
+        """It hears no news from the controller any more, and goes on answering."""
+        with self._lock:
+            self._brokers[broker].outdated = self._view()
+
+    def reconnect(self, broker: int) -> None:
+        with self._lock:
+            self._brokers[broker].outdated = None
 
     def set_config(self, resource: ConfigResource, key: str, value: str | None) -> None:
         """What another tool does to a configuration."""
@@ -187,6 +210,22 @@ class FakeKafka:
     def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
         with self._read():
             return self._states(topics)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
+        with self._read():
+            return {name: self._topic_ids[name] for name in topics if name in self._topic_ids}
+
+    def seen_by(self, brokers: Collection[int], topic_ids: Collection[bytes]) -> dict[int, BrokerView]:
+        with self._read():
+            views = {
+                number: self._brokers[number].outdated or self._view() for number in brokers if number in self._nodes()
+            }
+            return {
+                number: BrokerView(
+                    view.brokers, {name: each for name, each in view.leaders.items() if name[0] in topic_ids}
+                )
+                for number, view in views.items()
+            }
 
     def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
         with self._read():
@@ -237,7 +276,7 @@ class FakeKafka:
                 elif not self._can_lead(partition, partition.replicas[0]):
                     refused[name] = f"broker {partition.replicas[0]}, the preferred leader of {name}, is not in sync"
                 else:
-                    partition.leader = partition.replicas[0]
+                    partition.elect(partition.replicas[0])
             return refused
 
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
@@ -289,6 +328,13 @@ class FakeKafka:
             if topics is None or name.topic in topics
         }
 
+    def _view(self) -> BrokerView:
+        leaders = {
+            (self._topic_ids[name.topic], name.partition): Leadership(partition.leader, partition.leader_epoch)
+            for name, partition in self._partitions.items()
+        }
+        return BrokerView(frozenset(self._nodes()), leaders)
+
     def _reassignments(self) -> dict[TopicPartition, Reassignment]:
         return {
             name: Reassignment(tuple(partition.replicas), tuple(partition.adding), tuple(partition.removing))
@@ -325,7 +371,7 @@ class FakeKafka:
         if partition.leader in partition.replicas and self._can_lead(partition, partition.leader):
             return
         able = [broker for broker in partition.replicas if self._can_lead(partition, broker)]
-        partition.leader = able[0] if able else NO_LEADER
+        partition.elect(able[0] if able else NO_LEADER)
 
     def _reassign(self, name: TopicPartition, target: tuple[int, ...]) -> str:
         partition = self._partitions.get(name)

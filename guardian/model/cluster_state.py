@@ -34,6 +34,26 @@ class PartitionState:
 
 
 @dataclass(frozen=True, slots=True)
+class Leadership:
+    """Who leads a partition, as one broker says; `leader` is -1 when there is none. Of two brokers the one with the
+    higher leader epoch knows better."""
+
+    leader: int
+    epoch: int
+
+
+PartitionOfId = tuple[bytes, int]  # the 16 bytes of a topic id, partition
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """What one broker says, right or stale: which brokers are not fenced, and who leads."""
+
+    brokers: frozenset[int]
+    leaders: Mapping[PartitionOfId, Leadership]
+
+
+@dataclass(frozen=True, slots=True)
 class Reassignment:
     """A reassignment in flight; `replicas` holds the union while it lasts."""
 

@@ -1,6 +1,7 @@
 """One member, wired: the only place where every part meets.
 
 RocksDB ─ MetastoreStateMachine ─ RaftReplica ─ ReplicatedStore ─┬─ gRPC: Federation, Tickets, Tiering, Sessions, Raft
+                                                                 ├─ who leads partitions, asked of brokers (for claims)
                                                                  ├─ executor and housekeeping (on the leader)
                                                                  └─ collector (this member's share of brokers)
 """
@@ -37,6 +38,8 @@ from guardian.server.metrics import MemberMetrics
 from guardian.server.raft import SCRATCH
 from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore, now_ms
+from guardian.tiering.counting import TieringCounters
+from guardian.tiering.verifying import LeaderFinder
 from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.store import StoreError
@@ -47,6 +50,7 @@ from raft.replica import RaftReplica
 _log = structlog.get_logger(__name__)
 
 _RPC_KAFKA_TIMEOUT_S = 6.0
+_CLAIM_KAFKA_TIMEOUT_S = 3.0
 _HOUSEKEEPING_S = 10.0
 
 
@@ -109,6 +113,9 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
         loop.start()
         stack.callback(loop.stop)
 
+    finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), _connect_for_claim)
+    stack.callback(finder.close)
+    counters = TieringCounters()
     parts = Parts(
         replica,
         state_machine,
@@ -122,10 +129,12 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
         config.client_address,
         config.data,
         config.limits.session_idle_s,
+        finder,
+        counters,
     )
     stack.callback(start_grpc(config.grpc, partial(register, parts)).stop)
     registry = CollectorRegistry()
-    registry.register(MemberMetrics(store, collector.collects))
+    registry.register(MemberMetrics(store, collector.collects, counters))
     http = HttpServer(config.http, registry, lambda: _not_ready(store))
     http.start()
     stack.callback(http.stop)
@@ -138,6 +147,11 @@ def _connect(cluster: Cluster) -> KafkaAdmin:
 def _connect_for_rpc(cluster: Cluster) -> KafkaAdmin:
     """Somebody waits: a cluster that is down must be said so before the client gives up."""
     return KafkaControl(cluster, timeout_s=_RPC_KAFKA_TIMEOUT_S)
+
+
+def _connect_for_claim(cluster: Cluster) -> KafkaAdmin:
+    """A broker that hangs must leave time to ask others: an attempt takes a third of this."""
+    return KafkaControl(cluster, timeout_s=_CLAIM_KAFKA_TIMEOUT_S)
 
 
 def _not_ready(store: ReplicatedStore) -> str | None:

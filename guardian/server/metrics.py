@@ -1,4 +1,4 @@
-"""What Prometheus is told of a member: its own state at the moment that it is asked, nothing kept beside it."""
+"""What Prometheus is told of a member: its own state at the moment that it is asked, and totals of a minute ago."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from guardian.model.ticket import TicketState
 from guardian.server.store import ReplicatedStore
+from guardian.server.totals import PartitionTotals, Totals
+from guardian.tiering.counting import GRANTED, TieringCounters, name_of
+from protos.guardian.v1 import tiering_pb2
 from raft.protocol import ReplicaStatus
 
 _REFUSED = "refused_"  # of a replica's counters: a frame or a connection that was not taken
@@ -17,9 +20,11 @@ _LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many
 class MemberMetrics:
     """A collector of prometheus_client."""
 
-    def __init__(self, store: ReplicatedStore, collects: Callable[[], list[str]]) -> None:
+    def __init__(self, store: ReplicatedStore, collects: Callable[[], list[str]], counters: TieringCounters) -> None:
         self._store = store
         self._collects = collects
+        self._counters = counters
+        self._totals = PartitionTotals(store.read_local)
 
     def collect(self) -> Iterable[Metric]:
         yield from raft_metrics(self._store.status())
@@ -31,6 +36,7 @@ class MemberMetrics:
         for state in TicketState:
             tickets.add_metric([state.name], states.count(state))
         yield tickets
+        yield from tiering_metrics(self._counters, *self._totals.read())
 
 
 def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
@@ -50,6 +56,33 @@ def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
     yield _gauge("guardian_raft_refuses_writes", "1 while changes are refused.", float(status.is_refusing_writes))
     yield from _members(status)
     yield from _counters(status)
+
+
+def tiering_metrics(counters: TieringCounters, totals: Totals, age_s: float) -> Iterable[Metric]:
+    """`totals` are the whole store's, `counters` this member's. Pure."""
+    yield _gauge("guardian_tiering_partitions", "Partitions that are not deleted.", totals.partitions)
+    yield _gauge("guardian_tiering_live_segments", "Segments that are not deleted.", totals.live_segments)
+    yield _gauge("guardian_tiering_live_bytes", "Their bytes.", totals.live_bytes)
+    yield _count("guardian_tiering_swept_segments", "Deleted though never finished.", totals.swept_segments)
+    yield _count("guardian_tiering_swept_bytes", "Their bytes.", totals.swept_bytes)
+    yield _gauge("guardian_tiering_totals_age_seconds", "How long ago the five above were counted.", age_s)
+    refused = CounterMetricFamily(
+        "guardian_tiering_refused_appends", "Parts of appends that were refused here.", labels=["kind"]
+    )
+    for kind in {tiering_pb2.FENCED_LEADER_EPOCH, *counters.refused_appends}:
+        refused.add_metric([name_of(kind)], counters.refused_appends[kind])
+    yield refused
+    claims = CounterMetricFamily("guardian_tiering_claims", "Partitions claimed here.", labels=["result"])
+    for result in {GRANTED, *counters.claims}:
+        claims.add_metric([result], counters.claims[result])
+    yield claims
+    followers = list(counters.followers)
+    yield _gauge("guardian_tiering_append_streams", "Streams of appends open here.", counters.append_streams)
+    yield _gauge("guardian_tiering_followers", "Streams that follow partitions, open here.", len(followers))
+    followed = sum(follower.followed for follower in followers)
+    yield _gauge("guardian_tiering_followed_partitions", "Partitions that they follow.", followed)
+    waiting = sum(follower.waiting for follower in followers)
+    yield _gauge("guardian_tiering_unsent_partitions", "Of these, with something not sent yet.", waiting)
 
 
 def _members(status: ReplicaStatus) -> Iterable[Metric]:
@@ -80,6 +113,10 @@ def _counters(status: ReplicaStatus) -> Iterable[Metric]:
             events.add_metric([name], count)
     yield refused
     yield events
+
+
+def _count(name: str, documentation: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(name, documentation, value=value)
 
 
 def _gauge(name: str, documentation: str, value: float) -> GaugeMetricFamily:

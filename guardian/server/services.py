@@ -23,6 +23,8 @@ from guardian.server.raft import RaftServicer
 from guardian.server.sessions import SessionsServicer
 from guardian.server.store import ReplicatedStore
 from guardian.server.tickets import TicketsServicer
+from guardian.tiering.counting import TieringCounters
+from guardian.tiering.ports import LeaderEpochs
 from guardian.tiering.servicer import TieringServicer, add_tiering
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import (
@@ -53,7 +55,8 @@ NAMES = tuple(
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What the services are made of. `connect` opens an admin connection, which its caller closes; `collects` tells the
-    brokers that this member collects from; `client_address` is where clients reach it; `data` is its folder."""
+    brokers that this member collects from; `client_address` is where clients reach it; `data` is its folder; `counters`
+    are what its metrics tell of tiering."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
@@ -66,6 +69,8 @@ class Parts:
     client_address: str
     data: Path
     session_idle_s: float
+    leader_epochs: LeaderEpochs
+    counters: TieringCounters
 
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:
@@ -73,7 +78,10 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     store = parts.store
     async_store = AsyncStore(parts.replica, parts.state_machine)
     changes = Changes(parts.state_machine)
-    add_tiering(TieringServicer(async_store, changes, parts.now_ms), server)
+    tiering = TieringServicer(
+        async_store, changes, parts.now_ms, leader_epochs=parts.leader_epochs, counters=parts.counters
+    )
+    add_tiering(tiering, server)
     admin_for = connect_by_name(lambda name: store.read_local().cluster(name), parts.connect)
     tickets = TicketsServicer(store, async_store, changes, admin_for, parts.policy, parts.now_ms)
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from google.protobuf.message import DecodeError
 
 from guardian.errors import GuardianError, InvalidInput, Overloaded
+from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import Group, TieringLimits
 from guardian.wire.status import sentence_of, status_of
 from metastore import appends
@@ -30,9 +31,9 @@ def command_of(checked: Checked, session: SessionRef | None, now_ms: int) -> byt
     return append_command(checked.command, now_ms, reference)
 
 
-def reply_of(checked: Checked, result: bytes) -> bytes:
+def reply_of(checked: Checked, result: bytes, counters: TieringCounters) -> bytes:
     """The serialised AppendSegmentEventsReply, from the serialised CommandReply."""
-    return checked.merged(RawCommandReply.FromString(result).segment_events)
+    return checked.merged(RawCommandReply.FromString(result).segment_events, counters.refused_appends)
 
 
 class _Request:
@@ -45,11 +46,11 @@ class _Request:
         self.checked: Checked | None = None
         self.answer: bytes | GuardianError | None = None
 
-    def reply(self) -> bytes:
+    def reply(self, counters: TieringCounters) -> bytes:
         """A serialised StreamSegmentEventsReply."""
         answer = self.answer
         if isinstance(answer, bytes) and self.checked is not None:
-            return RawStreamReply(append=reply_of(self.checked, answer)).SerializeToString()
+            return RawStreamReply(append=reply_of(self.checked, answer, counters)).SerializeToString()
         if not isinstance(answer, GuardianError):
             raise TypeError(f"the request was answered with {answer!r}")
         code: int = status_of(answer).value[0]
@@ -60,8 +61,11 @@ class _Request:
 class AppendStream:
     """One stream's requests and answers."""
 
-    def __init__(self, group: Group, now_ms: Callable[[], int], limits: TieringLimits) -> None:
+    def __init__(
+        self, group: Group, now_ms: Callable[[], int], limits: TieringLimits, counters: TieringCounters
+    ) -> None:
         self._group = group
+        self._counters = counters
         self._now_ms = now_ms
         self._limits = limits
         self._line: deque[_Request] = deque()
@@ -74,17 +78,19 @@ class AppendStream:
     async def answers(self, requests: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         """Serialised StreamSegmentEventsReply messages. Whoever stops early need not wait for what is under way."""
         reader = asyncio.create_task(self._read(requests))
+        self._counters.append_streams += 1
         try:
             while self._line or not self._is_read:
                 await self._may_go_on.wait()
                 self._may_go_on.clear()
                 while self._line and self._line[0].answer is not None:
                     request = self._line.popleft()
-                    yield request.reply()
+                    yield request.reply(self._counters)
                     self._bytes -= request.size
                     self._note_room()
             await reader  # raises what ended the requests, if it was not their end
         finally:
+            self._counters.append_streams -= 1
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 

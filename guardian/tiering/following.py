@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
 from guardian.errors import InvalidInput
+from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import Changed, Feed, Group, TieringLimits
 from metastore import segment_keys as sk
 from metastore.segment_views import SegmentViews
@@ -35,8 +36,9 @@ class _Followed:
 class Follower:
     """One stream."""
 
-    def __init__(self, group: Group, feed: Feed, limits: TieringLimits) -> None:
+    def __init__(self, group: Group, feed: Feed, limits: TieringLimits, counters: TieringCounters) -> None:
         self._group = group
+        self._counters = counters
         self._feed = feed
         self._limits = limits
         self._followed: dict[bytes, _Followed] = {}
@@ -51,6 +53,7 @@ class Follower:
     ) -> AsyncGenerator[bytes, None]:
         """Serialised FollowSegmentEventsReply messages. Raises InvalidInput, and what `Group.look` does."""
         self._feed.subscribe(self._note)
+        self._counters.followers.add(self)
         reader = asyncio.create_task(self._read(requests))
         try:
             while True:
@@ -64,8 +67,18 @@ class Follower:
                     return
         finally:
             self._feed.unsubscribe(self._note)
+            self._counters.followers.discard(self)
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
+
+    @property
+    def followed(self) -> int:
+        return len(self._followed)
+
+    @property
+    def waiting(self) -> int:
+        """Partitions that have something that was not sent yet, or was not looked at."""
+        return len(self._due)
 
     async def _read(self, requests: AsyncIterator[tiering_pb2.FollowSegmentEventsRequest]) -> None:
         try:

@@ -60,15 +60,22 @@ class Feed(Protocol):
 class LeaderEpochs(Protocol):
     """Finds out who leads partitions, for claims in verified mode."""
 
-    async def verified(self, cluster_id: str, broker_id: int, partitions: Sequence[tuple[bytes, int]]) -> list[int]:
-        """For each (topic id, partition) its leader epoch, where at least two other brokers say that `broker_id` leads
-        it; -1 where they do not (yet). Raises ClusterUnavailable."""
+    async def verified(
+        self, cluster_id: str, broker_id: int, partitions: Sequence[tuple[bytes, int]], timeout_s: float
+    ) -> list[int]:
+        """For each (topic id, partition) its leader epoch, where enough other brokers say that `broker_id` leads it; -1
+        where they do not within the time.
+
+        Raises NotFound when the cluster is not registered, InvalidInput when it has too few brokers, ClusterUnavailable
+        and Unavailable.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class TieringLimits:
     """`stream_requests` and `stream_bytes` are what one append stream may have under way: the server reads no more from
-    it until an answer is written. A client that does not read for `stall_s` loses its stream."""
+    it until an answer is written. A client that does not read for `stall_s` loses its stream. Brokers are asked who
+    leads for `verify_s` at most, and for less where the claimant waits for less."""
 
     timeout_s: float = 10.0
     streams: int = 1024
@@ -78,7 +85,9 @@ class TieringLimits:
     pull_events: int = 10_000
     default_pull_events: int = 1_000
     pull_bytes: int = 3 << 20  # below gRPC's default limit of 4 MiB a message
+    verify_s: float = 5.0
     page_segments: int = 5_000
+    page_partitions: int = 2_000
     page_bytes: int = 1 << 20
     follow_events: int = 1_000
     follow_bytes: int = 1 << 20

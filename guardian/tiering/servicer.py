@@ -19,11 +19,11 @@ import grpc.aio
 
 from guardian.errors import InvalidInput, Overloaded
 from guardian.tiering.appending import AppendStream, command_of, reply_of
+from guardian.tiering.counting import TieringCounters
 from guardian.tiering.following import Follower
 from guardian.tiering.ports import Feed, Group, LeaderEpochs, TieringLimits
 from guardian.wire import metadata
 from metastore import appends
-from metastore.keys import PartitionId
 from metastore.segment_views import SegmentViews
 from metastore.tables import claims, ids
 from metastore.tables.partition_heads import partition_from_proto
@@ -33,6 +33,7 @@ from protos.guardian.v1 import records_pb2, tiering_pb2
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _INLINE_PULL_EVENTS = 1_000  # a larger pull takes milliseconds, which others would wait for
 _RETRY_STREAM_MS = 1_000
+_VERIFYING_SHARE = 2 / 3  # of the time that a claim has; the rest is for the log
 _UNVERIFIABLE = (
     "mode is VERIFIED, but this Guardian can't ask the cluster's brokers who leads: "
     "use CLAIM_ORDER (in the broker: guardian.fence=claim-order)"
@@ -49,24 +50,28 @@ class TieringServicer:
         now_ms: Callable[[], int],
         limits: TieringLimits | None = None,
         leader_epochs: LeaderEpochs | None = None,
+        counters: TieringCounters | None = None,
     ) -> None:
         self._group = group
         self._feed = feed
         self._now_ms = now_ms
         self._limits = limits or TieringLimits()
         self._leader_epochs = leader_epochs
+        self._counters = counters or TieringCounters()
         self._streams = 0
 
     async def append_segment_events(self, request: bytes, context: _Context) -> bytes:
         session = metadata.session_in(context.invocation_metadata())
         checked = appends.check(request)
         if not checked.command:
-            return checked.merged(b"")
+            return checked.merged(b"", self._counters.refused_appends)
         command = command_of(checked, session, self._now_ms())
-        return reply_of(checked, await self._group.propose(command, self._timeout_s(context)))
+        result = await self._group.propose(command, self._timeout_s(context))
+        return reply_of(checked, result, self._counters)
 
     async def stream_segment_events(self, requests: AsyncIterator[bytes], context: _Context) -> None:
-        await self._send(AppendStream(self._group, self._now_ms, self._limits).answers(requests), context)
+        stream = AppendStream(self._group, self._now_ms, self._limits, self._counters)
+        await self._send(stream.answers(requests), context)
 
     async def claim_partitions(
         self, request: tiering_pb2.ClaimPartitionsRequest, context: _Context
@@ -74,8 +79,10 @@ class TieringServicer:
         claim = records_pb2.ClaimPartitions(request=request)
         claims.require_claimable(request)
         if request.mode == tiering_pb2.VERIFIED:
-            claim.leader_epochs.extend(await self._verified(request))
-        return (await self._propose(records_pb2.Command(claim_partitions=claim), context)).claims
+            claim.leader_epochs.extend(await self._verified(request, context))
+        reply = (await self._propose(records_pb2.Command(claim_partitions=claim), context)).claims
+        self._counters.count_claims(reply.claims)
+        return reply
 
     async def pull_segment_events(self, request: tiering_pb2.PullSegmentEventsRequest, context: _Context) -> bytes:
         partition = partition_from_proto(request.partition)
@@ -89,11 +96,19 @@ class TieringServicer:
     async def follow_segment_events(
         self, requests: AsyncIterator[tiering_pb2.FollowSegmentEventsRequest], context: _Context
     ) -> None:
-        await self._send(Follower(self._group, self._feed, self._limits).pages(requests), context)
+        follower = Follower(self._group, self._feed, self._limits, self._counters)
+        await self._send(follower.pages(requests), context)
 
     async def list_live_segments(self, request: tiering_pb2.ListLiveSegmentsRequest, context: _Context) -> None:
         partition = partition_from_proto(request.partition)
-        await self._send(self._live_pages(partition, await self._look(context)), context)
+        limits, segments = self._limits, SegmentViews((await self._look(context)).snapshot)
+        pages = segments.live_pages(partition, limits.page_segments, limits.page_bytes)
+        await self._send(_beside_the_loop(pages), context)
+
+    async def list_partitions(self, request: tiering_pb2.ListPartitionsRequest, context: _Context) -> None:
+        segments = SegmentViews((await self._look(context)).snapshot)
+        pages = segments.partition_pages(request.cluster_id, request.topic_id, self._limits.page_partitions)
+        await self._send(_beside_the_loop(pages), context)
 
     async def delete_partitions(
         self, request: tiering_pb2.DeletePartitionsRequest, context: _Context
@@ -130,7 +145,7 @@ class TieringServicer:
         context.set_trailing_metadata(((metadata.STALENESS_MS, str(math.ceil(look.staleness_s * 1000))),))
         return look.views
 
-    async def _verified(self, request: tiering_pb2.ClaimPartitionsRequest) -> list[int]:
+    async def _verified(self, request: tiering_pb2.ClaimPartitionsRequest, context: _Context) -> list[int]:
         """For each partition the claimant's leader epoch. One claim is of one cluster."""
         if self._leader_epochs is None:
             raise InvalidInput(_UNVERIFIABLE)
@@ -139,13 +154,8 @@ class TieringServicer:
         if len(clusters) != 1:
             raise InvalidInput(f"partitions are of {len(clusters)} clusters: claim those of one cluster at a time")
         partitions = [(name.topic_id, name.partition) for name in names]
-        return await self._leader_epochs.verified(clusters.pop(), request.broker_id, partitions)
-
-    async def _live_pages(self, partition: PartitionId, views: Views) -> AsyncGenerator[bytes, None]:
-        limits = self._limits
-        pages = SegmentViews(views.snapshot).live_pages(partition, limits.page_segments, limits.page_bytes)
-        while (page := await asyncio.to_thread(next, pages, None)) is not None:
-            yield page
+        timeout_s = min(self._limits.verify_s, _VERIFYING_SHARE * self._timeout_s(context))
+        return await self._leader_epochs.verified(clusters.pop(), request.broker_id, partitions, timeout_s)
 
     async def _send(self, replies: AsyncGenerator[bytes, None], context: _Context) -> None:
         """Writing returns when the client has taken enough of what was written before: it is held to a time.
@@ -190,6 +200,12 @@ class TieringServicer:
             yield
         finally:
             self._streams -= 1
+
+
+async def _beside_the_loop(pages: Iterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Each page is made in a thread: it takes milliseconds, which others would wait for."""
+    while (page := await asyncio.to_thread(next, pages, None)) is not None:
+        yield page
 
 
 class _Stalled(Exception):
@@ -244,6 +260,9 @@ def add_tiering(servicer: TieringServicer, server: grpc.aio.Server) -> None:
         ),
         "ListLiveSegments": grpc.unary_stream_rpc_method_handler(
             servicer.list_live_segments, tiering_pb2.ListLiveSegmentsRequest.FromString
+        ),
+        "ListPartitions": grpc.unary_stream_rpc_method_handler(
+            servicer.list_partitions, tiering_pb2.ListPartitionsRequest.FromString
         ),
         "DeletePartitions": grpc.unary_unary_rpc_method_handler(
             servicer.delete_partitions, tiering_pb2.DeletePartitionsRequest.FromString, _to_bytes

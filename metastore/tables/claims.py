@@ -22,7 +22,7 @@ Once verified, a partition can't be claimed in claim order: there anybody could 
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from guardian.errors import InvalidInput
 from metastore import keys
@@ -35,29 +35,25 @@ from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2, tiering_pb2
 
 MAX_WRITER_CHARS = 200
+MAX_TOPIC_CHARS = 249  # Kafka's own limit
 MAX_CLAIMS = 10_000  # partitions in one command
-_CLAIM_ORDER = -1  # the stored epoch of a claim that was not verified
-_CLAIM = struct.Struct(">qi")
-
-
-class StoredClaim(NamedTuple):
-    """The last claim of a partition. `leader_epoch` is None when it was made in claim order."""
-
-    leader_epoch: int | None
-    broker_id: int
-    writer: str
+MAX_EPOCH = (1 << 31) - 1
+# What earlier versions stored: epoch (-1: in claim order), broker id, writer. Its first byte is 00 or ff, with which no
+# serialised PartitionClaim begins.
+_EARLIER = struct.Struct(">qi")
+_EARLIER_FIRST_BYTES = (0x00, 0xFF)
 
 
 def claim(
-    command: records_pb2.ClaimPartitions, view: ReadView, _proposal: Proposal
+    command: records_pb2.ClaimPartitions, view: ReadView, proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
     """Gives a token for each partition, or says why not."""
     request = command.request
     epochs = _epochs(command)
     changes = _Changes(view)
     claims = [
-        _claim(partition, request.broker_id, request.writer, epoch, changes)
-        for partition, epoch in zip(request.partitions, epochs, strict=True)
+        _claim(partition, _asked(request, topic, epoch, proposal), changes)
+        for partition, topic, epoch in zip(request.partitions, _topics(request), epochs, strict=True)
     ]
     reply = records_pb2.CommandReply(claims=tiering_pb2.ClaimPartitionsReply(claims=claims))
     return changes.records(), reply
@@ -73,12 +69,31 @@ def require_claimable(request: tiering_pb2.ClaimPartitionsRequest) -> None:
         raise InvalidInput(f"writer has {len(request.writer)} characters: use up to {MAX_WRITER_CHARS}")
     if request.mode not in (tiering_pb2.CLAIM_ORDER, tiering_pb2.VERIFIED):
         raise InvalidInput(f"mode is {request.mode}: use CLAIM_ORDER or VERIFIED")
+    if len(request.topics) not in (0, len(request.partitions)):
+        raise InvalidInput(
+            f"there are {len(request.topics)} topics for {len(request.partitions)} partitions: "
+            f"name one for each, or none at all"
+        )
+    longest = max(map(len, request.topics), default=0)
+    if longest > MAX_TOPIC_CHARS:
+        raise InvalidInput(f"a name in topics has {longest} characters: use up to {MAX_TOPIC_CHARS}")
 
 
-def stored_claim(view: Getter, partition: PartitionId) -> StoredClaim | None:
-    """The partition's last claim; None when it was never claimed."""
+def stored_claim(view: Getter, partition: PartitionId) -> tiering_pb2.PartitionClaim | None:
+    """The partition's last claim; None when it was never claimed. Its token is missing in one of an earlier version."""
     value = view.get(sk.CLAIM + sk.partition(partition))
-    return _decode(value) if value is not None else None
+    return claim_from_bytes(value) if value is not None else None
+
+
+def claim_from_bytes(value: bytes) -> tiering_pb2.PartitionClaim:
+    """What is stored under a partition's name."""
+    if value[0] not in _EARLIER_FIRST_BYTES:
+        return tiering_pb2.PartitionClaim.FromString(value)
+    epoch, broker_id = _EARLIER.unpack_from(value)
+    claim = tiering_pb2.PartitionClaim(broker_id=broker_id, writer=value[_EARLIER.size :].decode())
+    if epoch >= 0:
+        claim.leader_epoch = epoch
+    return claim
 
 
 class _Changes:
@@ -108,11 +123,29 @@ def _epochs(command: records_pb2.ClaimPartitions) -> list[int | None]:
         raise InvalidInput(
             f"there are {len(epochs)} leader epochs for {len(request.partitions)} partitions: give one for each"
         )
+    if max(epochs) > MAX_EPOCH:
+        raise InvalidInput(f"a leader epoch is {max(epochs)}: use Kafka's, up to {MAX_EPOCH}")
     return list(epochs)
 
 
+def _topics(request: tiering_pb2.ClaimPartitionsRequest) -> Sequence[str]:
+    return request.topics or [""] * len(request.partitions)
+
+
+def _asked(
+    request: tiering_pb2.ClaimPartitionsRequest, topic: str, epoch: int | None, proposal: Proposal
+) -> tiering_pb2.PartitionClaim:
+    """What is stored if it is granted; the token is missing."""
+    claim = tiering_pb2.PartitionClaim(
+        broker_id=request.broker_id, writer=request.writer, topic=topic, claimed_at_ms=proposal.at_ms
+    )
+    if epoch is not None:
+        claim.leader_epoch = epoch
+    return claim
+
+
 def _claim(
-    name: tiering_pb2.TopicIdPartition, broker_id: int, writer: str, epoch: int | None, changes: _Changes
+    name: tiering_pb2.TopicIdPartition, asked: tiering_pb2.PartitionClaim, changes: _Changes
 ) -> tiering_pb2.Claim:
     result = tiering_pb2.Claim(partition=name)
     try:
@@ -123,20 +156,26 @@ def _claim(
     encoded = sk.partition(partition)
     head = stored_head(changes, encoded)
     last = stored_claim(changes, partition)
-    fault = _partition_fault(changes, partition, head) or _epoch_fault(last, broker_id, epoch)
+    epoch = _epoch(asked)
+    fault = _partition_fault(changes, partition, head) or _epoch_fault(last, asked.broker_id, epoch)
     if fault is not None:
         result.error_kind, result.error = fault
         return result
     head = head or Head()
-    if epoch is not None and last is not None and last.leader_epoch == epoch:
+    result.next_event_id = head.next_event_id
+    if epoch is not None and last is not None and _epoch(last) == epoch:
         result.fencing_token = head.fencing_token
         return result
-    token = head.fencing_token + 1 if epoch is None else max(head.fencing_token, epoch) + 1
-    changes.put(sk.HEAD + encoded, head._replace(fencing_token=token).to_bytes())
-    changes.put(sk.CLAIM + encoded, _encode(epoch, broker_id, writer))
+    asked.fencing_token = head.fencing_token + 1 if epoch is None else max(head.fencing_token, epoch) + 1
+    changes.put(sk.HEAD + encoded, head._replace(fencing_token=asked.fencing_token).to_bytes())
+    changes.put(sk.CLAIM + encoded, asked.SerializeToString(deterministic=True))
     changes.put(keys.topic_owner(partition.topic_id), partition.cluster_id.encode())
-    result.fencing_token = token
+    result.fencing_token = asked.fencing_token
     return result
+
+
+def _epoch(claim: tiering_pb2.PartitionClaim | None) -> int | None:
+    return claim.leader_epoch if claim is not None and claim.HasField("leader_epoch") else None
 
 
 _Fault = tuple[tiering_pb2.AppendErrorKind, str]
@@ -149,8 +188,8 @@ def _partition_fault(view: Getter, partition: PartitionId, head: Head | None) ->
     return (tiering_pb2.BELONGS_ELSEWHERE, fault) if fault else None
 
 
-def _epoch_fault(last: StoredClaim | None, broker_id: int, epoch: int | None) -> _Fault | None:
-    highest = last.leader_epoch if last is not None else None
+def _epoch_fault(last: tiering_pb2.PartitionClaim | None, broker_id: int, epoch: int | None) -> _Fault | None:
+    highest = _epoch(last)
     if epoch is None:
         if highest is None:
             return None
@@ -159,7 +198,7 @@ def _epoch_fault(last: StoredClaim | None, broker_id: int, epoch: int | None) ->
         )
     if epoch < 0:
         return tiering_pb2.NOT_VERIFIED, (
-            f"other brokers do not say that broker {broker_id} leads the partition: retry when they have heard of it"
+            f"too few other brokers say that broker {broker_id} leads the partition: retry when they have heard of it"
         )
     if last is None or highest is None or epoch > highest:
         return None
@@ -169,12 +208,3 @@ def _epoch_fault(last: StoredClaim | None, broker_id: int, epoch: int | None) ->
             f"with which broker {last.broker_id} has claimed the partition"
         )
     return None
-
-
-def _encode(epoch: int | None, broker_id: int, writer: str) -> bytes:
-    return _CLAIM.pack(_CLAIM_ORDER if epoch is None else epoch, broker_id) + writer.encode()
-
-
-def _decode(value: bytes) -> StoredClaim:
-    epoch, broker_id = _CLAIM.unpack_from(value)
-    return StoredClaim(None if epoch == _CLAIM_ORDER else epoch, broker_id, value[_CLAIM.size :].decode())

@@ -18,7 +18,9 @@ from protos.guardian.v1 import tiering_pb2
 
 MAX_CLUSTER_ID_CHARS = 200
 _NO_NAME = "a partition of a CheckedAppend is no encoded name: propose what appends.check makes"
-_HEAD = struct.Struct(">QQQQQ?")
+_HEAD = struct.Struct(">QQQQQ?QQ")
+_EARLIER_BYTES = struct.calcsize(">QQQQQ?")  # of a version that did not count what was swept
+_NOTHING_SWEPT = bytes(_HEAD.size - _EARLIER_BYTES)
 
 
 class Getter(Protocol):
@@ -30,7 +32,8 @@ class Getter(Protocol):
 
 class Head(NamedTuple):
     """Event ids start at 0. Kept are the events from `first_event_id` to below `next_event_id`; `fencing_token` is the
-    highest that was given out, 0 when none was; `live_bytes` sums up the live segments' sizes."""
+    highest that was given out, 0 when none was; `live_bytes` sums up the live segments' sizes. What was swept are the
+    segments that were deleted without their copy ever having been finished, and their sizes."""
 
     next_event_id: int = 0
     fencing_token: int = 0
@@ -38,12 +41,16 @@ class Head(NamedTuple):
     live_segments: int = 0
     live_bytes: int = 0
     is_deleted: bool = False
+    swept_segments: int = 0
+    swept_bytes: int = 0
 
     def to_bytes(self) -> bytes:
         return _HEAD.pack(*self)
 
 
 def head_from_bytes(value: bytes) -> Head:
+    if len(value) == _EARLIER_BYTES:
+        value += _NOTHING_SWEPT
     return Head(*_HEAD.unpack(value))
 
 

@@ -15,6 +15,8 @@ from guardian.model.segment import RemoteLogSegmentState, is_valid_transition
 from protos.guardian.v1.raw_pb2 import PlainSegmentEvent, SegmentUpdate
 
 STARTED = RemoteLogSegmentState.COPY_SEGMENT_STARTED.value
+FINISHED = RemoteLogSegmentState.COPY_SEGMENT_FINISHED.value
+DELETING = RemoteLogSegmentState.DELETE_SEGMENT_STARTED.value
 GONE = RemoteLogSegmentState.DELETE_SEGMENT_FINISHED.value
 STATES = {state.value: state for state in RemoteLogSegmentState}
 ONLY_STARTED = bytes((1 << STARTED,))

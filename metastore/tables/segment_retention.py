@@ -1,7 +1,8 @@
 """What is forgotten of segment events, a bounded portion per command.
 
 trim    whole groups of events below an id go; who asks for one of them is told to take the live segments instead.
-        What they say of segments that live on is folded into the base (table LIVE_SEGMENT). With the event that
+        What they say of segments that live on is folded into the base (table LIVE_SEGMENT), and how far those went
+        that are being deleted into gone_offsets. With the event that
         ended a segment goes its record, so a repetition of its events is known as one only that long. Afterwards its
         COPY_SEGMENT_STARTED would count as a new segment's. In a session a repetition gets the answer that was kept and
         does not come here; outside of one, or once its session is forgotten, it would have to come after the segment's
@@ -23,11 +24,11 @@ from metastore import keys
 from metastore import segment_keys as sk
 from metastore.records import Record
 from metastore.store import ReadView
-from metastore.tables import event_groups
+from metastore.tables import event_groups, gone_offsets
 from metastore.tables.event_groups import Group
 from metastore.tables.partition_heads import Head, partition_from_proto, stored_head, topic_fault
 from metastore.tables.proposal import Proposal
-from metastore.tables.segment_records import GONE, STARTED, change
+from metastore.tables.segment_records import DELETING, GONE, STARTED, change
 from protos.guardian.v1 import records_pb2, tiering_pb2
 from protos.guardian.v1.raw_pb2 import PlainSegmentEvent
 
@@ -96,7 +97,7 @@ def sweep(command: records_pb2.SweepPartitions, view: ReadView, _proposal: Propo
         records += [(key, None) for key in swept]
         if len(records) >= limit:
             break
-        records += [(sk.CLAIM + partition, None), (listed, None)]
+        records += [(sk.CLAIM + partition, None), (sk.GONE_OFFSETS + partition, None), (listed, None)]
     return records, records_pb2.CommandReply(swept=len(records))
 
 
@@ -105,9 +106,12 @@ class _Base:
 
     def __init__(self, view: ReadView, partition: bytes) -> None:
         self._view = view
+        self._partition = partition
         self._live = sk.LIVE + partition
         self._changed: dict[bytes, bytes | None] = {}
         self._ended: list[bytes] = []
+        self._gone_offsets = gone_offsets.stored(view, partition)
+        self._gone_offsets_before = dict(self._gone_offsets)
 
     def fold(self, group: Group) -> None:
         for raw, event in _read(group):
@@ -118,10 +122,16 @@ class _Base:
                 self._changed[key] = None
                 self._ended.append(sk.SEGMENT + event.segment_id)
             else:
-                self._changed[key] = (self._changed.get(key) or self._view.get(key) or b"") + change(event)
+                segment = self._changed.get(key) or self._view.get(key) or b""
+                if event.state == DELETING:
+                    gone_offsets.note(self._gone_offsets, segment, self._view.get(sk.SEGMENT + event.segment_id))
+                self._changed[key] = segment + change(event)
 
     def records(self) -> list[Record]:
-        return [*sorted(self._changed.items()), *((key, None) for key in sorted(self._ended))]
+        records: list[Record] = [*sorted(self._changed.items()), *((key, None) for key in sorted(self._ended))]
+        if self._gone_offsets != self._gone_offsets_before:
+            records.append(gone_offsets.record(self._partition, self._gone_offsets))
+        return records
 
 
 def _groups_below(view: ReadView, partition: bytes, head: Head, below: int) -> list[Group]:

@@ -30,6 +30,7 @@ from metastore.tables import event_groups
 from metastore.tables.partition_heads import Head, head_from_bytes, partition_from_key, topic_fault
 from metastore.tables.proposal import Proposal
 from metastore.tables.segment_records import (
+    FINISHED,
     GONE,
     ONLY_STARTED,
     STARTED,
@@ -180,6 +181,8 @@ class _Part:
         self._segments: dict[bytes, bytes] = {}
         self._live_segments = head.live_segments
         self._live_bytes = head.live_bytes
+        self._swept = 0
+        self._swept_bytes = 0
 
     def carry_out(self) -> None:
         """Raises _Refused."""
@@ -203,6 +206,8 @@ class _Part:
             self._live_segments,
             self._live_bytes,
             head.is_deleted,
+            head.swept_segments + self._swept,
+            head.swept_bytes + self._swept_bytes,
         )
         return first_event_id + self._count
 
@@ -260,6 +265,9 @@ class _Part:
         elif state == GONE:
             self._live_segments -= 1
             self._live_bytes -= size(record)
+            if not has_seen(record, FINISHED):
+                self._swept += 1
+                self._swept_bytes += size(record)
         self._segments[key] = advanced(record, state)
         return True
 

@@ -46,6 +46,15 @@ class Bench:
     def leader(self, partition: TopicPartition) -> int:
         return self.admin.describe_partitions([partition.topic])[partition].leader
 
+    def id_of(self, topic: str) -> bytes:
+        self.until(lambda: topic in self.admin.topic_ids([topic]))
+        return self.admin.topic_ids([topic])[topic]
+
+    def led_by(self, topic_id: bytes, partition: int) -> dict[int, int]:
+        """By broker, who leads as that one says."""
+        seen = self.admin.seen_by(BROKERS, [topic_id])
+        return {broker: each.leaders[topic_id, partition].leader for broker, each in seen.items() if each.leaders}
+
     def log_dirs(self, broker: int) -> tuple[LogDir, ...]:
         return self.admin.describe_log_dirs([broker])
 
@@ -160,6 +169,42 @@ def test_all_partitions_are_described_when_no_topic_is_named(bench: Bench) -> No
     topics = {bench.topic((1, 2)), bench.topic((2, 3))}
     assert topics <= {partition.topic for partition in bench.admin.describe_partitions()}
     assert bench.admin.describe_partitions([]) == {}
+
+
+def test_topics_have_ids_and_one_that_does_not_exist_is_left_out(bench: Bench) -> None:
+    first, second = bench.topic((1,)), bench.topic((2,))
+    ids: dict[str, bytes] = {}
+    bench.until(lambda: ids.update(bench.admin.topic_ids([first, second, "no-such-topic"])) or len(ids) == 2)
+    assert {len(each) for each in ids.values()} == {16}
+    assert ids[first] != ids[second]
+    assert bench.admin.topic_ids([]) == {}
+
+
+def test_each_broker_says_who_leads_and_in_which_epoch(bench: Bench) -> None:
+    topic = bench.topic((1, 2), (3, 1))
+    topic_id = bench.id_of(topic)
+    unknown = bytes(15) + b"\x99"
+    bench.until(lambda: bench.led_by(topic_id, 0) == dict.fromkeys(BROKERS, 1))
+    seen = bench.admin.seen_by([1, 2, 3, 99], [topic_id, unknown])
+    assert seen.keys() == {1, 2, 3}
+    assert seen[1].brokers == {1, 2, 3}
+    assert {name: each.leader for name, each in seen[1].leaders.items()} == {(topic_id, 0): 1, (topic_id, 1): 3}
+    assert seen[2] == seen[3] == seen[1]
+    assert bench.admin.seen_by([2], [topic_id]).keys() == {2}
+
+
+def test_a_change_of_leader_has_a_higher_epoch_on_every_broker(bench: Bench) -> None:
+    partition = TopicPartition(bench.topic((1, 2)), 0)
+    topic_id = bench.id_of(partition.topic)
+    bench.until(lambda: bench.led_by(topic_id, 0) == dict.fromkeys(BROKERS, 1))
+    before = bench.admin.seen_by([3], [topic_id])[3].leaders[topic_id, 0]
+    assert bench.admin.alter_reassignments({partition: (2, 1)}) == {}
+    bench.until(lambda: bench.replicas(partition) == (2, 1))
+    bench.until(lambda: bench.admin.elect_preferred_leaders([partition]) == {})
+    bench.until(lambda: bench.led_by(topic_id, 0) == dict.fromkeys(BROKERS, 2))
+    after = {each.leaders[topic_id, 0].epoch for each in bench.admin.seen_by(BROKERS, [topic_id]).values()}
+    assert len(after) == 1
+    assert after.pop() > before.epoch
 
 
 def test_log_dirs_show_each_replica_once_and_an_unknown_broker_is_left_out(bench: Bench) -> None:

@@ -166,7 +166,7 @@ def without_the_refusals(store: Store) -> list[tuple[bytes, bytes]]:
     return [(key, value) for key, value in content(store) if key[0] not in kept]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(logs)
 def test_both_stores_answer_and_hold_the_same(log: list[bytes]) -> None:
     memory = MemoryStore()
@@ -177,7 +177,7 @@ def test_both_stores_answer_and_hold_the_same(log: list[bytes]) -> None:
         assert store.applied_index == memory.applied_index == len(log)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(logs, st.data())
 def test_replaying_a_part_of_the_log_changes_nothing(log: list[bytes], data: st.DataObject) -> None:
     straight, again = MemoryStore(), MemoryStore()
@@ -190,7 +190,7 @@ def test_replaying_a_part_of_the_log_changes_nothing(log: list[bytes], data: st.
     assert content(again) == content(straight)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(logs)
 def test_what_is_refused_changes_nothing_but_the_audit_and_its_session(log: list[bytes]) -> None:
     store = MemoryStore()
@@ -204,7 +204,7 @@ def test_what_is_refused_changes_nothing_but_the_audit_and_its_session(log: list
             assert without_the_refusals(store) == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(appends, max_size=10))
 def test_event_ids_have_no_gaps_and_live_segments_follow_from_the_events(
     requests: list[tiering_pb2.AppendSegmentEventsRequest],

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guardian.model.plan import Plan, ReplicaPlacement, spreads
@@ -62,28 +62,24 @@ def model_of(facts: Facts) -> ClusterModel:
     return ClusterModel.of("live", brokers, log_dirs, partitions, at_ms=60_000, input="by hand")
 
 
-@settings(deadline=None)
 @given(clusters())
 def test_the_checker_accepts_every_plan(facts: Facts) -> None:
     model = model_of(facts)
     assert check(model, plan(model, SETTINGS), SETTINGS) == ()
 
 
-@settings(deadline=None)
 @given(clusters())
 def test_no_spread_worsens(facts: Facts) -> None:
     for before, after in spreads(plan(model_of(facts), SETTINGS).loads).values():
         assert after <= before + 1e-6
 
 
-@settings(deadline=None)
 @given(clusters(), st.randoms(use_true_random=False))
 def test_the_order_of_the_facts_does_not_matter(facts: Facts, order: random.Random) -> None:
     shuffled: Facts = tuple(order.sample(part, len(part)) for part in facts)  # type: ignore[assignment]
     assert plan_to_bytes(plan(model_of(shuffled), SETTINGS)) == plan_to_bytes(plan(model_of(facts), SETTINGS))
 
 
-@settings(deadline=None)
 @given(clusters())
 def test_replicas_stay_as_many_on_different_brokers_in_as_many_racks(facts: Facts) -> None:
     brokers, log_dirs, partitions = facts
@@ -102,7 +98,6 @@ def test_replicas_stay_as_many_on_different_brokers_in_as_many_racks(facts: Fact
         assert move.reason
 
 
-@settings(deadline=None)
 @given(clusters())
 def test_a_naive_twin_adds_up_the_same_loads(facts: Facts) -> None:
     _, log_dirs, partitions = facts
@@ -126,7 +121,6 @@ def test_a_naive_twin_adds_up_the_same_loads(facts: Facts) -> None:
     assert len(made.loads) == len(facts[0]) + sum(not item.offline for item in log_dirs)
 
 
-@settings(deadline=None)
 @given(clusters())
 def test_a_plan_of_the_planned_cluster_does_not_undo_it(facts: Facts) -> None:
     """Planning twice settles: what the first plan reached, the second keeps."""

@@ -67,7 +67,7 @@ class Client:
             self.answered.add(sequence)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(deliveries)
 def test_any_interleaving_and_repetition_gives_each_command_once(
     steps: list[tuple[int, int, bool, int]],
@@ -82,7 +82,7 @@ def test_any_interleaving_and_repetition_gives_each_command_once(
     require_sound(group)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(wild)
 def test_no_numbers_make_a_command_count_twice(steps: list[tuple[int, int, int]]) -> None:
     group = Group()
@@ -98,7 +98,7 @@ def test_no_numbers_make_a_command_count_twice(steps: list[tuple[int, int, int]]
     require_sound(group)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from("ouex"), st.integers(0, 9), st.integers(0, 2000)), max_size=40))
 def test_expiry_takes_the_least_recently_used_and_leaves_nothing_behind(steps: list[tuple[str, int, int]]) -> None:
     """Against a twin that is obviously right: a dictionary of last uses."""

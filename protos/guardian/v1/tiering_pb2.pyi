@@ -174,16 +174,18 @@ class ClaimPartitionsReply(_message.Message):
     def __init__(self, claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ...) -> None: ...
 
 class Claim(_message.Message):
-    __slots__ = ("partition", "fencing_token", "error", "error_kind")
+    __slots__ = ("partition", "fencing_token", "error", "error_kind", "next_event_id")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     FENCING_TOKEN_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     ERROR_KIND_FIELD_NUMBER: _ClassVar[int]
+    NEXT_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     partition: TopicIdPartition
     fencing_token: int
     error: str
     error_kind: AppendErrorKind
-    def __init__(self, partition: _Optional[_Union[TopicIdPartition, _Mapping]] = ..., fencing_token: _Optional[int] = ..., error: _Optional[str] = ..., error_kind: _Optional[_Union[AppendErrorKind, str]] = ...) -> None: ...
+    next_event_id: int
+    def __init__(self, partition: _Optional[_Union[TopicIdPartition, _Mapping]] = ..., fencing_token: _Optional[int] = ..., error: _Optional[str] = ..., error_kind: _Optional[_Union[AppendErrorKind, str]] = ..., next_event_id: _Optional[int] = ...) -> None: ...
 
 class PullSegmentEventsRequest(_message.Message):
     __slots__ = ("partition", "from_event_id", "max_events")

@@ -44,14 +44,18 @@ def poll(what: str, condition: Callable[[], bool], deadline_s: float) -> None:
 
 class Group:
     """A context manager: what it started ends with it. `settings` are lines of every member's TOML, by section
-    ("" for the top)."""
+    ("" for the top); `names` are the members where others share the network."""
 
     def __init__(
-        self, home: Path, network: Network, settings: Mapping[str, Mapping[str, object]] | None = None
+        self,
+        home: Path,
+        network: Network,
+        settings: Mapping[str, Mapping[str, object]] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         self.home = home
         self.network = network
-        self.names = network.names
+        self.names = tuple(names or network.names)
         self._settings = settings or {}
         self._environments: dict[str, Mapping[str, str]] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}

@@ -66,6 +66,11 @@ class Network:
     def address(self, name: str) -> str:
         return f"{self._subnet}.{self.names.index(name) + 1}"
 
+    @property
+    def host(self) -> str:
+        """The test's own address."""
+        return f"{self._subnet}.{_HOST}"
+
     def command(self, name: str, command: Sequence[str]) -> list[str]:
         """The command, run in the member's namespace; its pid is the command's."""
         return ["nsenter", f"--net=/run/netns/{self.namespace(name)}", *command]

@@ -322,10 +322,10 @@ def test_a_stale_read_of_many_pages_needs_no_leader_either(member: Member, monke
     partition = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16)
     with GuardianClient([member.endpoint], timeout_s=0.5) as client:
         with client.allow_stale(2.0) as staleness:
-            assert client.live_segments(partition) == ([], 0)
+            assert client.list_live_segments(partition) == ([], 0, {})
         assert staleness.worst_s == 1.5
         with pytest.raises(Unavailable):
-            client.live_segments(partition)
+            client.list_live_segments(partition)
 
 
 def test_a_message_that_is_too_large_is_not_sent_again_and_again(

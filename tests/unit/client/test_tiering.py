@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from guardian.client import GuardianClient
-from guardian.errors import OutOfRange
+from guardian.errors import ClusterUnavailable, InvalidInput, NotFound, OutOfRange
 from protos.guardian.v1 import tiering_pb2 as pb
 from tests.unit.server.member import Member
 
@@ -63,8 +63,8 @@ def test_events_are_appended_pulled_and_listed(client: GuardianClient) -> None:
     results = client.append_segment_events([part(0, started(1), started(2)), part(1, started(3))])
     assert [(result.next_event_id, result.error) for result in results] == [(2, ""), (1, "")]
     assert pulled(client, 0) == [1, 2]
-    live, next_event_id = client.live_segments(partition(0))
-    assert (segments(live), next_event_id) == ([1, 2], 2)
+    live, next_event_id, gone = client.list_live_segments(partition(0))
+    assert (segments(live), next_event_id, gone) == ([1, 2], 2, {})
     with pytest.raises(OutOfRange):
         client.pull_segment_events(partition(0), from_event_id=99)
 
@@ -76,6 +76,45 @@ def test_a_pipeline_of_appends_keeps_their_order(client: GuardianClient) -> None
         ]
         assert [future.result(DEADLINE_S).results[0].next_event_id for future in futures] == list(range(1, 51))
     assert pulled(client, 0) == list(range(50))
+
+
+def test_partitions_are_listed_of_all_of_a_cluster_or_of_a_topic(client: GuardianClient) -> None:
+    client.append_segment_events([part(1, started(1)), part(0, started(2))])
+    elsewhere = pb.TopicIdPartition(cluster_id="a", topic_id=b"E" * 16, partition=2)
+    client.claim_partitions([elsewhere], broker_id=3, writer="w", topics=["orders"])
+    assert [each.partition for each in client.list_partitions()] == [elsewhere, partition(0), partition(1)]
+    for arguments in (("c1",), ("c1", bytes(range(16))), ("", bytes(range(16)))):
+        found = client.list_partitions(*arguments)
+        assert [each.partition for each in found] == [partition(0), partition(1)]
+    [summary] = client.list_partitions("a")
+    assert (summary.claim.broker_id, summary.claim.topic, summary.claim.fencing_token) == (3, "orders", 1)
+    for nothing in (("nowhere",), ("c", bytes(range(16))), ("a", bytes(range(16))), ("", b"X" * 16)):
+        assert client.list_partitions(*nothing) == ()
+    with pytest.raises(InvalidInput, match="topic_id has 3 bytes"):
+        client.list_partitions("c1", b"abc")
+
+
+def test_a_deleted_partition_is_listed_as_such(client: GuardianClient) -> None:
+    client.append_segment_events([part(0, started(1))])
+    client.delete_partitions([partition(0)])
+    [summary] = client.list_partitions()
+    assert (summary.deleted, summary.live_segments, summary.next_event_id) == (True, 0, 1)
+    with pytest.raises(NotFound):
+        client.list_live_segments(partition(0))
+
+
+def test_a_leader_claims_verified_by_what_the_brokers_of_its_cluster_say(
+    client: GuardianClient, member: Member
+) -> None:
+    [topic_id] = member.kafka.topic_ids(["t"]).values()
+    name = pb.TopicIdPartition(cluster_id="fake", topic_id=topic_id)
+    [claim] = client.claim_partitions([name], 1, mode=pb.VERIFIED)
+    assert (claim.fencing_token, claim.error) == (1, "")
+    with pytest.raises(NotFound, match=r"no cluster with cluster\.id c1 is registered"):
+        client.claim_partitions([partition(0)], 1, mode=pb.VERIFIED)
+    member.kafka.reachable = False
+    with GuardianClient([member.endpoint], timeout_s=1.0) as hasty, pytest.raises(ClusterUnavailable):
+        hasty.claim_partitions([name], 1, mode=pb.VERIFIED)
 
 
 def test_a_writer_that_was_overtaken_is_told(client: GuardianClient) -> None:

@@ -7,6 +7,8 @@ import pytest
 from deploy.local import distribution
 from guardian.errors import InvalidInput
 
+HERE = distribution.HERE
+
 
 def fake_tool(directory: Path, name: str, script: str) -> None:
     directory.mkdir(exist_ok=True)
@@ -19,8 +21,8 @@ def fake_tool(directory: Path, name: str, script: str) -> None:
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone that never fetched anything, on a machine with neither Java nor Maven."""
     monkeypatch.setattr(distribution, "TARGET", tmp_path / "target")
-    monkeypatch.setattr(distribution, "POM", tmp_path / "pom.xml")
-    (tmp_path / "pom.xml").write_text(distribution.HERE.joinpath("pom.xml").read_text())
+    monkeypatch.setattr(distribution, "HERE", tmp_path)
+    (tmp_path / "pom.xml").write_text(HERE.joinpath("pom.xml").read_text())
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/nowhere")
     return tmp_path
 
@@ -64,7 +66,7 @@ def test_jars_are_fetched_once_and_again_when_the_pom_changes(clone: Path, monke
     monkeypatch.setattr(distribution, "run_maven", maven)
     assert distribution.kafka_libs() == distribution.kafka_libs() == clone / "target" / "libs"
     assert runs == [("verify",)]
-    with distribution.POM.open("a") as pom:
+    with (clone / "pom.xml").open("a") as pom:
         pom.write("<!-- changed -->\n")
     distribution.kafka_libs()
     assert runs == [("verify",), ("verify",)]
@@ -90,14 +92,50 @@ def test_pinning_writes_the_checksum_of_every_jar_into_the_pom(clone: Path, monk
 
     monkeypatch.setattr(distribution, "require_java", lambda: "java")
     monkeypatch.setattr(distribution, "run_maven", maven)
-    assert distribution.pin_checksums() == 1
-    text = distribution.POM.read_text()
+    assert distribution.pin_checksums(clone / "pom.xml", clone / "target" / "libs") == 1
+    text = (clone / "pom.xml").read_text()
     assert text.count("<requireFileChecksum>") == 1
     assert f"one-1.0.jar</file><checksum>{hashlib.sha256(b'one').hexdigest()}</checksum>" in text
 
 
+def test_each_set_of_jars_has_a_pom_and_a_folder_of_its_own(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clone / "jars").mkdir()
+    filled = []
+
+    def maven(pom: Path, *_: str) -> None:
+        filled.append(pom.name)
+        (clone / "target" / pom.stem).mkdir(parents=True)
+
+    monkeypatch.setattr(distribution, "require_java", lambda: "java")
+    monkeypatch.setattr(distribution, "run_maven", maven)
+    for name in ("kafka-3.9", "tiered-storage-4.3", "tiered-storage-3.9"):
+        (clone / "jars" / f"{name}.xml").write_text((HERE / "jars" / f"{name}.xml").read_text())
+    assert distribution.kafka_libs("3.9") == clone / "target" / "kafka-3.9"
+    assert distribution.tiered_storage_libs() == clone / "target" / "tiered-storage-4.3"
+    assert distribution.tiered_storage_libs("3.9") == distribution.tiered_storage_libs("3.9")
+    assert filled == ["kafka-3.9.xml", "tiered-storage-4.3.xml", "tiered-storage-3.9.xml"]
+
+
+def test_a_folder_that_no_pom_fills_is_refused_with_those_that_are(clone: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"folder is 'kafka-2\.8': use one of .*'kafka-3\.9'"):
+        distribution.main(["pin", "kafka-2.8"])
+
+
+@pytest.mark.parametrize(
+    ("pom", "jar"),
+    [
+        ("kafka-3.9", "kafka_2.13-3.9.1.jar"),
+        ("tiered-storage-4.3", "kafka-storage-4.3.0-test.jar"),
+        ("tiered-storage-3.9", "kafka-storage-3.9.1-test.jar"),
+    ],
+)
+def test_other_poms_pin_their_jars_too(pom: str, jar: str) -> None:
+    text = (HERE / "jars" / f"{pom}.xml").read_text()
+    assert re.search(rf"\{{libs\}}/{re.escape(jar)}</file><checksum>[0-9a-f]{{64}}</checksum>", text)
+
+
 def test_the_pom_pins_kafka_its_logging_and_every_plugin() -> None:
-    text = distribution.HERE.joinpath("pom.xml").read_text()
+    text = HERE.joinpath("pom.xml").read_text()
     for jar in (
         "kafka_2.13-4.3.0.jar",
         "kafka-clients-4.3.0.jar",

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from deploy.local.kafka_config import (
     meta_properties,
     render,
 )
+from deploy.local.tiered_storage import TieredStorage, guardian_metadata, local_storage, topic_metadata
 from guardian.errors import InvalidInput
 
 LOG_DIRS = (Path("/k/broker-2/disk1"), Path("/k/broker-2/disk2"), Path("/k/broker-2/disk3"))
@@ -96,6 +98,52 @@ def test_a_spec_that_can_not_run_is_refused_by_name(field: str, value: int) -> N
         ClusterSpec("live", **{field: value})  # type: ignore[arg-type]
 
 
+def test_a_version_of_kafka_that_has_no_jars_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"kafka of cluster live is '2\.8': use one of \['3\.9', '4\.3'\]"):
+        ClusterSpec("live", kafka="2.8")
+
+
+def test_tiered_storage_is_on_at_brokers_and_at_controllers() -> None:
+    tiered = TieredStorage(local_storage("/jars/*", "/remote"), guardian_metadata("/plugin.jar", ["h:1"]))
+    spec = ClusterSpec("live", tiered=tiered)
+    controller = controller_properties(spec, 101, {101: 1001}, Path("/k/m"))
+    assert properties(spec)["remote.log.storage.system.enable"] == "true"
+    assert "remote.log.storage.system.enable=true\n" in controller
+    assert "remote.log.storage.system.enable" not in properties(ClusterSpec("live"))
+    assert "remote.log.storage" not in controller_properties(ClusterSpec("live"), 101, {101: 1001}, Path("/k/m"))
+
+
+def test_a_node_with_an_address_of_its_own_listens_there_and_others_know() -> None:
+    spec = ClusterSpec("live", sasl=True, hosts={2: "10.0.0.2", 101: "10.0.0.9"})
+    found = properties(spec)
+    assert found["listeners"] == "PLAINTEXT://10.0.0.2:20001,SASL://10.0.0.2:20002"
+    assert found["guardian.reporter.listener"] == "10.0.0.2:20003"
+    assert found["controller.quorum.voters"] == "101@10.0.0.9:20009"
+    assert ClusterSpec.from_state(json.loads(json.dumps(spec.to_state()))) == spec
+
+
+def test_settings_of_the_spec_win() -> None:
+    spec = ClusterSpec("live", settings={"num.io.threads": "1", "log.roll.ms": "5000"})
+    assert (properties(spec)["num.io.threads"], properties(spec)["log.roll.ms"]) == ("1", "5000")
+
+
 def test_a_spec_survives_its_state() -> None:
-    spec = ClusterSpec("live", brokers=5, sasl=True, plugin=False, racks=("a-1", "b-1"))
-    assert ClusterSpec.from_state(spec.to_state()) == spec
+    tiered = TieredStorage(local_storage("/jars/*", "/remote"), topic_metadata(), task_interval_ms=100)
+    spec = ClusterSpec(
+        "live",
+        brokers=5,
+        sasl=True,
+        plugin=False,
+        racks=("a-1", "b-1"),
+        kafka="3.9",
+        tiered=tiered,
+        settings={"a": "b"},
+    )
+    assert ClusterSpec.from_state(json.loads(json.dumps(spec.to_state()))) == spec
+
+
+def test_a_spec_that_was_stored_before_there_was_tiered_storage_is_read() -> None:
+    state = ClusterSpec("live").to_state()
+    for added in ("kafka", "tiered", "settings", "hosts"):
+        del state[added]
+    assert ClusterSpec.from_state(state) == ClusterSpec("live")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from guardian.errors import InvalidInput
+from metastore import segment_keys as sk
 from metastore.keys import PartitionId
 from metastore.memory import MemoryStore
-from metastore.tables import claims, segment_retention
-from metastore.tables.claims import StoredClaim, stored_claim
+from metastore.tables import claims, segment_retention, segments
+from metastore.tables.claims import stored_claim
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2 as records
 from protos.guardian.v1 import tiering_pb2 as pb
 
 P0, P1 = PartitionId("c", b"T" * 16, 0), PartitionId("c", b"T" * 16, 1)
-PROPOSAL = Proposal(1, 0)
+NOW_MS = 1_700_000_000_000
+PROPOSAL = Proposal(1, NOW_MS)
 
 
 def named(partition: PartitionId) -> pb.TopicIdPartition:
@@ -28,13 +32,19 @@ class Store:
         self.store = MemoryStore()
 
     def claim(
-        self, *partitions: PartitionId, broker: int = 1, writer: str = "w", epochs: tuple[int, ...] | None = None
+        self,
+        *partitions: PartitionId,
+        broker: int = 1,
+        writer: str = "w",
+        epochs: tuple[int, ...] | None = None,
+        topics: tuple[str, ...] = (),
     ) -> list[pb.Claim]:
         request = pb.ClaimPartitionsRequest(
             partitions=map(named, partitions),
             broker_id=broker,
             writer=writer,
             mode=pb.CLAIM_ORDER if epochs is None else pb.VERIFIED,
+            topics=topics,
         )
         command = records.ClaimPartitions(request=request, leader_epochs=epochs or ())
         written, reply = claims.claim(command, self.store, PROPOSAL)
@@ -72,7 +82,9 @@ def test_a_verified_token_is_the_leader_epoch_and_one(store: Store) -> None:
     assert store.token(P0, epoch=0) == 1
     assert store.token(P0, broker=2, epoch=1) == 2
     assert store.token(P0, broker=1, epoch=9) == 10
-    assert stored_claim(store.store, P0) == StoredClaim(9, 1, "w")
+    assert stored_claim(store.store, P0) == pb.PartitionClaim(
+        fencing_token=10, broker_id=1, writer="w", leader_epoch=9, claimed_at_ms=NOW_MS
+    )
 
 
 def test_the_same_epoch_of_the_same_broker_gets_the_same_token(store: Store) -> None:
@@ -139,6 +151,44 @@ def test_a_malformed_partition_is_its_own_error(store: Store) -> None:
     assert (bad.error_kind, good.fencing_token) == (pb.APPEND_INVALID, 1)
 
 
+def test_a_claim_says_for_people_which_topic_it_is_and_when_it_was_made(store: Store) -> None:
+    store.claim(P0, P1, topics=("orders", "payments"))
+    stored = [stored_claim(store.store, partition) for partition in (P0, P1)]
+    assert stored == [
+        pb.PartitionClaim(fencing_token=1, broker_id=1, writer="w", claimed_at_ms=NOW_MS, topic=topic)
+        for topic in ("orders", "payments")
+    ]
+    store.claim(P1)
+    assert [stored_claim(store.store, each).topic for each in (P0, P1)] == ["orders", ""]  # type: ignore[union-attr]
+
+
+def test_a_claim_says_up_to_where_events_were_stored_before_it(store: Store) -> None:
+    assert store.claim(P0, epochs=(3,))[0].next_event_id == 0
+    events = [
+        pb.SegmentEvent(segment_id=bytes([n]) * 16, state=pb.COPY_SEGMENT_STARTED, segment_leader_epochs={0: 0})
+        for n in range(5)
+    ]
+    part = pb.PartitionEvents(partition=named(P0), events=events, fencing_token=4)
+    request = pb.AppendSegmentEventsRequest(partitions=[part])
+    store.store.write(segments.append_request(request.SerializeToString(), store.store, PROPOSAL)[0], 2)
+    for broker, epoch in ((1, 3), (2, 4)):  # the same token again, and a new one
+        assert store.claim(P0, broker=broker, epochs=(epoch,))[0].next_event_id == 5
+    [refused] = store.claim(P0, broker=1, epochs=(3,))
+    assert (bool(refused.error), refused.next_event_id) == (True, 0)
+
+
+@pytest.mark.parametrize(("epoch", "expected"), [(-1, None), (0, 0), (7, 7), (2**31 - 1, 2**31 - 1)])
+def test_what_an_earlier_version_stored_is_understood(store: Store, epoch: int, expected: int | None) -> None:
+    written = struct.pack(">qi", epoch, 5) + "Schreiber ü".encode()
+    store.store.write([(sk.CLAIM + sk.partition(P0), written)], 1)
+    claim = stored_claim(store.store, P0)
+    assert claim is not None
+    assert (claim.broker_id, claim.writer, claim.HasField("leader_epoch")) == (5, "Schreiber ü", expected is not None)
+    assert claim.leader_epoch == (expected or 0)
+    [refused] = store.claim(P0, broker=6, epochs=(3,))
+    assert bool(refused.error) == (expected is not None and expected >= 3)
+
+
 @pytest.mark.parametrize(
     ("request_", "epochs", "message"),
     [
@@ -148,6 +198,10 @@ def test_a_malformed_partition_is_its_own_error(store: Store) -> None:
         (pb.ClaimPartitionsRequest(partitions=[named(P0)], mode=7), (), "mode is 7"),  # type: ignore[arg-type]
         (pb.ClaimPartitionsRequest(partitions=[named(P0)], mode=pb.VERIFIED), (), "0 leader epochs for 1 partitions"),
         (pb.ClaimPartitionsRequest(partitions=[named(P0)], mode=pb.VERIFIED), (1, 2), "2 leader epochs for 1"),
+        (pb.ClaimPartitionsRequest(partitions=[named(P0)], mode=pb.VERIFIED), (2**31,), "a leader epoch is 2147483648"),
+        (pb.ClaimPartitionsRequest(partitions=[named(P0)], topics=["a", "b"]), (), "2 topics for 1 partitions"),
+        (pb.ClaimPartitionsRequest(partitions=[named(P0)] * 2, topics=["a"]), (), "1 topics for 2 partitions"),
+        (pb.ClaimPartitionsRequest(partitions=[named(P0)], topics=["x" * 250]), (), "name in topics has 250"),
     ],
 )
 def test_a_malformed_claim_is_refused_whole(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from metastore import segment_keys as sk
@@ -9,6 +11,7 @@ from metastore.keys import PartitionId
 from metastore.memory import MemoryStore
 from metastore.segment_views import SegmentViews
 from metastore.tables import segment_retention, segments
+from metastore.tables.partition_heads import Head, head_from_bytes
 from metastore.tables.proposal import Proposal
 from metastore.varints import varint
 from protos.guardian.v1 import raw_pb2
@@ -201,3 +204,63 @@ def test_a_twin_has_the_field_numbers_of_its_original(twin: object, original: ob
     assert {name: theirs[name] for name in fields(twin)} == fields(twin)
     if twin in (raw_pb2.PlainSegmentEvent, raw_pb2.RawPartitionEvents, raw_pb2.RawAppendResult):
         assert fields(twin) == theirs, "a new field must be read here too"
+
+
+def gone(store: MemoryStore) -> dict[int, int]:
+    first, *rest = pages(store, 2)
+    assert not any(page.gone_highest_offsets for page in rest)
+    return dict(first.gone_highest_offsets)
+
+
+def later(number: int, *states: pb.RemoteLogSegmentState) -> list[pb.SegmentEvent]:
+    return [pb.SegmentEvent(segment_id=number.to_bytes(16, "big"), state=state) for state in states]
+
+
+FINISHED, DELETING, DELETED = pb.COPY_SEGMENT_FINISHED, pb.DELETE_SEGMENT_STARTED, pb.DELETE_SEGMENT_FINISHED
+WIDE = {"start_offset": 10, "end_offset": 99, "segment_leader_epochs": {2: 10, 5: 40, 7: 90}}
+
+
+@pytest.mark.parametrize("trimmed_below", [0, 6, 7, 8, 9, 10])
+def test_offsets_of_finished_copies_that_are_being_deleted_are_told_by_epoch(
+    store: MemoryStore, trimmed_below: int
+) -> None:
+    """Also when what they follow from is trimmed."""
+    append(store, started(9, **WIDE))
+    for event in later(9, FINISHED, DELETING, DELETED):
+        assert gone(store) == {} or event.state == DELETED
+        append(store, event)
+    trim = records.TrimSegmentEvents(partition=NAME, below_event_id=trimmed_below)
+    store.write(segment_retention.trim(trim, store, PROPOSAL)[0], 20)
+    assert gone(store) == {2: 39, 5: 89, 7: 99}
+    append(store, started(8, end_offset=60, segment_leader_epochs={5: 0}), *later(8, FINISHED, DELETING))
+    assert gone(store) == {2: 39, 5: 89, 7: 99}
+    append(store, started(7, end_offset=95, segment_leader_epochs={5: 0}), *later(7, FINISHED, DELETING))
+    assert gone(store) == {2: 39, 5: 95, 7: 99}
+
+
+def test_a_copy_that_was_never_finished_leaves_no_offset(store: MemoryStore) -> None:
+    append(store, started(9, **WIDE), *later(9, DELETING, DELETED))
+    assert gone(store) == {}
+    trim = records.TrimSegmentEvents(partition=NAME, below_event_id=100)
+    store.write(segment_retention.trim(trim, store, PROPOSAL)[0], 20)
+    assert gone(store) == {}
+    head = SegmentViews(store).head(P0)
+    assert (head.swept_segments, head.swept_bytes) == (1, 0)
+
+
+def test_offsets_of_a_deleted_partition_are_swept(store: MemoryStore) -> None:
+    append(store, started(9, **WIDE), *later(9, FINISHED, DELETING, DELETED))
+    trim = records.TrimSegmentEvents(partition=NAME, below_event_id=100)
+    store.write(segment_retention.trim(trim, store, PROPOSAL)[0], 20)
+    assert store.get(sk.GONE_OFFSETS + sk.partition(P0))
+    delete = pb.DeletePartitionsRequest(partitions=[NAME])
+    store.write(segment_retention.delete(delete, store, PROPOSAL)[0], 21)
+    store.write(segment_retention.sweep(records.SweepPartitions(max_keys=1000), store, PROPOSAL)[0], 22)
+    assert store.get(sk.GONE_OFFSETS + sk.partition(P0)) is None
+
+
+def test_a_head_of_an_earlier_version_has_swept_nothing() -> None:
+    earlier = struct.pack(">QQQQQ?", 7, 6, 5, 4, 3, True)
+    assert head_from_bytes(earlier) == Head(7, 6, 5, 4, 3, is_deleted=True)
+    head = Head(7, 6, 5, 4, 3, True, 2, 1)
+    assert head_from_bytes(head.to_bytes()) == head

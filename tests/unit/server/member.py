@@ -14,6 +14,8 @@ from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.grpc_server import GrpcLimits, start_grpc
 from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore
+from guardian.tiering.counting import TieringCounters
+from guardian.tiering.verifying import LeaderFinder
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
@@ -73,6 +75,8 @@ class Member:
         # The member tells clients where it is, which it knows only once it listens: a port is picked for it.
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+        self.counters = TieringCounters()
+        self._finder = LeaderFinder(self._cluster_by_id, self._connect)
         parts = Parts(
             self.replica,
             self.machine,
@@ -85,11 +89,17 @@ class Member:
             self.endpoint,
             Path(tempfile.gettempdir()),
             3600.0,
+            self._finder,
+            self.counters,
         )
         self._server = start_grpc(self.endpoint, partial(register, parts), limits=GrpcLimits(threads=8, grace_s=0.0))
 
     def stop(self) -> None:
         self._server.stop()
+        self._finder.close()
+
+    def _cluster_by_id(self, cluster_id: str, timeout_s: float) -> Cluster | None:
+        return self.store.read(timeout_s).cluster_by_id(cluster_id)
 
     def _connect(self, _cluster: Cluster) -> FakeKafka:
         self.kafka.opened += 1

@@ -26,7 +26,7 @@ class Site:
         self.member = Member()
         self.reason: str | None = None
         registry = CollectorRegistry()
-        registry.register(MemberMetrics(self.member.store, lambda: ["live/1", "live/2"]))
+        registry.register(MemberMetrics(self.member.store, lambda: ["live/1", "live/2"], self.member.counters))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = int(free.getsockname()[1])

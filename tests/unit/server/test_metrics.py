@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 
-from guardian.server.metrics import raft_metrics
+from guardian.server.metrics import raft_metrics, tiering_metrics
+from guardian.server.totals import Totals
+from guardian.tiering.counting import TieringCounters
+from protos.guardian.v1 import tiering_pb2 as pb
 from raft.configuration import Role
 from raft.protocol import MemberStatus, ReplicaStatus
 
@@ -32,13 +37,46 @@ STATUS = ReplicaStatus(
 
 
 def lines(status: ReplicaStatus) -> list[str]:
+    return text(lambda: raft_metrics(status))
+
+
+def text(metrics: Callable[[], Iterable[Metric]]) -> list[str]:
     class Collector:
         def collect(self) -> list[Metric]:
-            return list(raft_metrics(status))
+            return list(metrics())
 
     registry = CollectorRegistry()
     registry.register(Collector())
     return generate_latest(registry).decode().splitlines()
+
+
+class Stream:
+    followed, waiting = 5, 2
+
+
+def test_tiering_is_measured() -> None:
+    counters = TieringCounters(append_streams=3)
+    counters.followers |= {Stream(), Stream()}
+    counters.refused_appends[pb.INVALID_TRANSITION] += 4
+    granted, refused = pb.Claim(fencing_token=1), pb.Claim(error="no", error_kind=pb.NOT_VERIFIED)
+    counters.count_claims([granted, refused, granted])
+    measured = text(lambda: tiering_metrics(counters, Totals(7, 60, 5000, 2, 99), 12.5))
+    assert {line for line in measured if not line.startswith("#")} == {
+        "guardian_tiering_partitions 7.0",
+        "guardian_tiering_live_segments 60.0",
+        "guardian_tiering_live_bytes 5000.0",
+        "guardian_tiering_swept_segments_total 2.0",
+        "guardian_tiering_swept_bytes_total 99.0",
+        "guardian_tiering_totals_age_seconds 12.5",
+        'guardian_tiering_refused_appends_total{kind="FENCED_LEADER_EPOCH"} 0.0',
+        'guardian_tiering_refused_appends_total{kind="INVALID_TRANSITION"} 4.0',
+        'guardian_tiering_claims_total{result="GRANTED"} 2.0',
+        'guardian_tiering_claims_total{result="NOT_VERIFIED"} 1.0',
+        "guardian_tiering_append_streams 3.0",
+        "guardian_tiering_followers 2.0",
+        "guardian_tiering_followed_partitions 10.0",
+        "guardian_tiering_unsent_partitions 4.0",
+    }
 
 
 def test_everything_that_a_member_knows_of_the_group_is_measured() -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from guardian.server.store import Look
+from guardian.tiering.counting import TieringCounters
 from guardian.tiering.following import Follower
 from guardian.tiering.ports import Changed, TieringLimits
 from metastore.memory import MemoryStore
@@ -77,7 +78,7 @@ def test_what_is_added_while_the_others_are_looked_up_is_not_read_as_of_before()
             group.may_answer.set()
 
         letting = asyncio.create_task(let_answer())
-        pages = Follower(group, Feed(), TieringLimits()).pages(requests())
+        pages = Follower(group, Feed(), TieringLimits(), TieringCounters()).pages(requests())
         found = [pb.FollowSegmentEventsReply.FromString(page) async for page in pages]
         await letting
         return found

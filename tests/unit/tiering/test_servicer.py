@@ -17,6 +17,7 @@ from guardian.errors import ClusterUnavailable
 from guardian.server.async_store import AsyncStore, StoreLimits
 from guardian.server.changes import Changes
 from guardian.server.grpc_server import GrpcLimits, GrpcServer, start_grpc
+from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import LeaderEpochs, TieringLimits
 from guardian.tiering.servicer import TieringServicer, add_tiering
 from guardian.wire import metadata
@@ -93,8 +94,12 @@ class Epochs:
     def __init__(self, epochs: dict[int, int]) -> None:
         self.epochs = epochs
         self.asked: list[tuple[str, int]] = []
+        self.times_s: list[float] = []
 
-    async def verified(self, cluster_id: str, broker_id: int, partitions: Sequence[tuple[bytes, int]]) -> list[int]:
+    async def verified(
+        self, cluster_id: str, broker_id: int, partitions: Sequence[tuple[bytes, int]], timeout_s: float
+    ) -> list[int]:
+        self.times_s.append(timeout_s)
         self.asked.append((cluster_id, broker_id))
         if not self.epochs:
             raise ClusterUnavailable("no broker answers")
@@ -114,6 +119,7 @@ class Member:
         for name, value in settings.items():
             setattr(self, name, value)
         self.changes: Changes
+        self.counters = TieringCounters()
         self._server: GrpcServer = start_grpc("127.0.0.1:0", self._register, limits=self.grpc_limits)
         self.channel = grpc.insecure_channel(f"127.0.0.1:{self._server.port}", options=[("grpc.enable_http_proxy", 0)])
         self.stub = tiering_pb2_grpc.TieringStub(self.channel)
@@ -127,7 +133,8 @@ class Member:
     def _register(self, server: grpc.aio.Server) -> None:
         self.changes = Changes(self.machine)
         store = AsyncStore(self.replica, self.machine, self.store_limits)
-        add_tiering(TieringServicer(store, self.changes, lambda: NOW_MS, self.limits, self.epochs), server)
+        servicer = TieringServicer(store, self.changes, lambda: NOW_MS, self.limits, self.epochs, self.counters)
+        add_tiering(servicer, server)
 
     def stop(self) -> None:
         self.channel.close()
@@ -397,6 +404,65 @@ def test_a_verified_claim_records_what_other_brokers_say(start: Start) -> None:
         grpc.StatusCode.INVALID_ARGUMENT,
         "of 2 clusters",
     )
+
+
+def test_a_verified_claim_leaves_time_for_the_log(start: Start) -> None:
+    epochs = Epochs({3: 12, 4: 12})
+    member = start(epochs=epochs, limits=TieringLimits(verify_s=4.0))
+    for timeout_s in (DEADLINE_S, 3.0):
+        member.stub.ClaimPartitions(VERIFIED, timeout=timeout_s)
+    assert epochs.times_s[0] == 4.0
+    assert epochs.times_s[1] < 2.5
+
+
+def test_partitions_are_listed_in_pages_with_their_claims(start: Start) -> None:
+    member = start(limits=TieringLimits(page_partitions=1))
+    claim = pb.ClaimPartitionsRequest(partitions=[OTHER], broker_id=7, writer="w", topics=["orders"])
+    member.stub.ClaimPartitions(claim, timeout=DEADLINE_S)
+    member.stub.AppendSegmentEvents(append(started(1, segment_size_bytes=11)), timeout=DEADLINE_S)
+    pages = list(member.stub.ListPartitions(pb.ListPartitionsRequest(), timeout=DEADLINE_S))
+    assert [list(page.partitions) for page in pages] == [
+        [pb.PartitionSummary(partition=NAME, next_event_id=1, live_segments=1, live_bytes=11)],
+        [
+            pb.PartitionSummary(
+                partition=OTHER,
+                claim=pb.PartitionClaim(fencing_token=1, broker_id=7, writer="w", claimed_at_ms=NOW_MS, topic="orders"),
+            )
+        ],
+    ]
+    assert member.replica.read_indexes == 1
+    stale = ((metadata.MAX_STALENESS_MS, "1000"),)
+    assert len(list(member.stub.ListPartitions(pb.ListPartitionsRequest(), timeout=DEADLINE_S, metadata=stale))) == 2
+    assert member.replica.read_indexes == 1
+    refused(
+        lambda: list(member.stub.ListPartitions(pb.ListPartitionsRequest(topic_id=b"T"), timeout=DEADLINE_S)),
+        grpc.StatusCode.INVALID_ARGUMENT,
+        "topic_id has 1 bytes",
+    )
+
+
+def test_what_a_member_did_and_has_open_is_counted(member: Member) -> None:
+    counters, stub = member.counters, member.stub
+    for broker in (1, 2):
+        stub.ClaimPartitions(pb.ClaimPartitionsRequest(partitions=[NAME], broker_id=broker), timeout=DEADLINE_S)
+    stub.ClaimPartitions(pb.ClaimPartitionsRequest(partitions=[BAD_NAME], broker_id=1), timeout=DEADLINE_S)
+    assert counters.claims == {"GRANTED": 2, "APPEND_INVALID": 1}
+    stub.AppendSegmentEvents(append(started(1), token=1), timeout=DEADLINE_S)
+    stub.AppendSegmentEvents(append(started(1), token=2), timeout=DEADLINE_S)
+    stub.AppendSegmentEvents(append(name=NAME), timeout=DEADLINE_S)
+    appends = Requests(pb.StreamSegmentEventsRequest(append=append(started(2), token=1)))
+    appending = stub.StreamSegmentEvents(iter(appends), timeout=DEADLINE_S)
+    next(appending)
+    assert counters.refused_appends == {pb.FENCED_LEADER_EPOCH: 2, pb.APPEND_INVALID: 1}
+    following = stub.FollowSegmentEvents(iter(Requests(follow((NAME, 0), (OTHER, 0)))), timeout=DEADLINE_S)
+    for _ in range(2):
+        next(following)
+    assert (counters.append_streams, [follower.followed for follower in counters.followers]) == (1, [2])
+    poll(lambda: [follower.waiting for follower in counters.followers] == [0])
+    appends.end()
+    assert list(appending) == []
+    following.cancel()
+    poll(lambda: (counters.append_streams, len(counters.followers)) == (0, 0))
 
 
 def test_a_deleted_partition_is_gone(member: Member) -> None:
