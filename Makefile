@@ -12,7 +12,7 @@ PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata clean
+.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -84,6 +84,9 @@ demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft 
 
 bench-metadata: setup  ## the replicated store beside a 3-node etcd (fetched), in ten minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.metadata
+
+bench-tiering: plugin  ## the broker plugin's metadata manager beside Kafka's topic-based one, in five minutes; exits 1 when a bar is missed
+	$(BIN)/python -m tests.bench.tiering
 
 clean:  ## what the targets above made, but for .venv
 	rm -rf build dist deploy/broker-plugin/target deploy/local/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

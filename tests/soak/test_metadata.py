@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.metadata.report import SOAK_MEASURES
+from tests.bench.metadata.bars import SOAK_MEASURES
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 

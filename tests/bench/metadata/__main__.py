@@ -9,20 +9,18 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any, TextIO
+from typing import Any
 
 from tests.bench.metadata import driver, etcd_server, groups, soak
-from tests.bench.metadata.driver import BUILD, BenchFailed, Driver, Load, Pulls
+from tests.bench.metadata.bars import MEASURES, SOAK_MEASURES
+from tests.bench.metadata.driver import Driver, Load, Pulls
 from tests.bench.metadata.groups import EtcdGroup, Group, GuardianGroup
 from tests.bench.metadata.measures import (
     MAX_IN_FLIGHT,
@@ -36,7 +34,8 @@ from tests.bench.metadata.measures import (
     find_best,
     our_loads,
 )
-from tests.bench.metadata.report import MEASURES, SOAK_MEASURES, Figures, Row, number, rows, table
+from tests.bench.progress import end_on_sigterm, say, teller
+from tests.bench.report import BUILD, BenchFailed, Figures, Row, number, rows, table
 
 _PULLED = 20_000  # events of the partition that is pulled from, appended in tens
 _PULLED_SINGLY = 12_000  # and of one that got them one by one
@@ -46,31 +45,23 @@ _PULLS = {1_000: 200, 10_000: 60}  # how often so many are pulled
 def main(arguments: Sequence[str]) -> int:
     """0: all bars are met; 1: not; 2: it could not be measured."""
     options = _parse(arguments)
-    signal.signal(signal.SIGTERM, _stop)
-    began = time.monotonic()
-
-    def tell(line: str) -> None:
-        _say(f"{time.monotonic() - began:6.1f} s  {line}")
-
+    end_on_sigterm()
+    tell = teller()
     try:
         with ExitStack() as stack:
             found, details = _soak(stack, options, tell) if options.soak else _bench(stack, options, tell)
     except BenchFailed as failure:
-        _say(f"Error: {failure}", sys.stderr)
+        say(f"Error: {failure}", sys.stderr)
         return 2
     except KeyboardInterrupt:
-        _say("interrupted: nothing was written", sys.stderr)
+        say("interrupted: nothing was written", sys.stderr)
         return 2
-    _say("\n" + table(found))
+    say("\n" + table(found))
     out: Path = options.out or BUILD / ("metadata-soak.json" if options.soak else "metadata.json")
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps({"rows": [row.to_json() for row in found], **details}, indent=1) + "\n")
-    _say(f"\nwritten to {out}; how to read it: tests/bench/README.md")
+    say(f"\nwritten to {out}; how to read it: tests/bench/README.md")
     return 0 if all(row.ok for row in found) else 1
-
-
-def _say(line: str, file: TextIO = sys.stdout) -> None:
-    print(line, file=file, flush=True)  # people wait for it
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -83,10 +74,6 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", choices=("writes", "pulls", "failovers"), help="not the other measures")
     parser.add_argument("--out", type=Path, help="the JSON file (build/bench/metadata.json)")
     return parser.parse_args(arguments)
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _home(stack: ExitStack) -> Path:

@@ -17,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from tests.bench.report import BUILD, BenchFailed
+
 REPOSITORY = Path(__file__).parents[3]
-BUILD = REPOSITORY / "build" / "bench"
 _SOURCES = Path(__file__).parent / "driver"
 _PLUGINS = (
     "google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12",
@@ -26,10 +27,6 @@ _PLUGINS = (
 )
 _PROTOS = ("protos/guardian/v1/sessions.proto", "protos/guardian/v1/tiering.proto")
 _MODULE = "guardian.invalid/protos"
-
-
-class BenchFailed(Exception):
-    """The benchmark can't go on: one sentence, and what the process concerned said last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.bench.metadata.driver import BUILD, BenchFailed
+from tests.bench.report import BUILD, BenchFailed
 
 _PACKAGE = "etcd-server"
 

@@ -21,7 +21,8 @@ import psutil
 from deploy.local import members, ports, processes
 from deploy.local.processes import LocalProcess
 from protos.guardian.v1 import federation_pb2, federation_pb2_grpc
-from tests.bench.metadata.driver import REPOSITORY, BenchFailed
+from tests.bench.metadata.driver import REPOSITORY
+from tests.bench.report import BenchFailed
 
 MEMBERS = 3
 _START_S = 60.0

@@ -12,10 +12,10 @@ import grpc
 from deploy.local import processes
 from protos.guardian.v1 import raft_pb2, raft_pb2_grpc
 from tests.bench.metadata import groups
-from tests.bench.metadata.driver import BenchFailed, Load
+from tests.bench.metadata.driver import Load
 from tests.bench.metadata.groups import GuardianGroup
 from tests.bench.metadata.measures import Side, Tell
-from tests.bench.metadata.report import Figures
+from tests.bench.report import BenchFailed, Figures
 
 _PARTITIONS = 1_000  # so that none has so many events that the oldest are trimmed
 _RESTART_DEADLINE_S = 120.0

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.bench.metadata.report import MEASURES, SOAK_MEASURES, Figures, Measure, Row, number, rows, table
+from tests.bench.metadata.bars import MEASURES, SOAK_MEASURES
+from tests.bench.report import Figures, Measure, Row, number, rows, table
 
 _BY_ID = {measure.id: measure for measure in MEASURES}
 _OF_SOAK = {measure.id: measure for measure in SOAK_MEASURES}
