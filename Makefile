@@ -75,7 +75,7 @@ integration: fault-tools plugin
 
 test: check integration  ## everything CI runs: real brokers, real Spark, real processes
 
-soak: fault-tools plugin  ## hours: 50 kills of all under 1M writes, more histories, 10M events, the demo twice
+soak: fault-tools plugin  ## hours: 50 kills of all under 1M writes, more histories, 10M events, Kafka's tiered-storage tests, the demo twice
 	@mkdir -p build/pytest
 	$(BIN)/pytest -m soak --basetemp=build/pytest/soak
 
@@ -89,4 +89,4 @@ bench-tiering: plugin  ## the broker plugin's metadata manager beside Kafka's to
 	$(BIN)/python -m tests.bench.tiering
 
 clean:  ## what the targets above made, but for .venv
-	rm -rf build dist deploy/broker-plugin/target deploy/local/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist deploy/broker-plugin/target deploy/local/target tests/kafka_suites/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -33,6 +33,7 @@ flush_s    = 60.0                  # the age at which rows are written to the la
 
 [execute]
 tick_s = 1.0                       # between two looks at what runs
+tiered_warm_up_s = 600.0           # a tiered topic's new replica leads once it holds that much of writing; 0: at once
 """
 
 from __future__ import annotations
@@ -66,9 +67,11 @@ class CollectConfig:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteConfig:
-    """Seconds between two ticks of the executor."""
+    """Seconds between two ticks of the executor, and those whose writes a new replica of a tiered topic must hold
+    locally before it leads (0: it leads at once)."""
 
     tick_s: float = 1.0
+    tiered_warm_up_s: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ class ServerConfig:
             if not 0 < value <= _DAY_S:
                 raise InvalidInput(f"{setting} is {value}: use seconds, more than 0 and at most {_DAY_S}")
         for setting, number, lowest, highest in (
+            ("execute.tiered_warm_up_s", self.execute.tiered_warm_up_s, 0, _DAY_S),
             ("disk.reserve_mb", self.disk.reserve_mb, 0, 1 << 30),
             ("limits.session_idle_s", self.limits.session_idle_s, 60, 365 * _DAY_S),
             ("limits.sessions", self.limits.sessions, 100, 100_000),
@@ -238,7 +242,7 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         lake=_text(table, "lake"),
         peers={name: _text(peers, name, "peers.") for name in peers},
         collect=CollectConfig(**_numbers(table, "collect", {"interval_s", "timeout_s", "flush_s"})),
-        execute=ExecuteConfig(**_numbers(table, "execute", {"tick_s"})),
+        execute=ExecuteConfig(**_numbers(table, "execute", {"tick_s", "tiered_warm_up_s"})),
         advertise=_text(table, "advertise") if "advertise" in table else "",
         join=_switch(table, "join"),
         allow_plaintext=_switch(table, "allow_plaintext"),

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from guardian import __version__
-from guardian.cli import cluster, federation, local, plan, raft, ticket
+from guardian.cli import cluster, federation, local, plan, raft, ticket, tiering
 from guardian.cli.server import server
 from guardian.cli.status import status
 from guardian.errors import GuardianError
@@ -28,6 +28,7 @@ app.add_typer(federation.idc_policies, name="idc-policy")
 app.add_typer(federation.exclusions, name="exclusion")
 app.add_typer(federation.audit, name="audit")
 app.add_typer(raft.app, name="raft")
+app.add_typer(tiering.app, name="tiering")
 app.add_typer(plan.app, name="plan")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(local.app, name="local")
@@ -40,7 +41,8 @@ def version() -> None:
 
 
 def main() -> None:
-    """Exit codes: 0 done, 1 the ticket watched did not succeed, 2 wrong input or nothing could be done."""
+    """Exit codes: 0 done, 1 the ticket watched did not succeed or `tiering verify` found differences, 2 wrong input or
+    nothing could be done."""
     try:
         app()
     except GuardianError as error:

@@ -1,10 +1,11 @@
 """One partition, Kafka on one side and the goal on the other: what is the next request, or what is awaited?
 
-    replicas ──▶ log dirs ──▶ leader ──▶ REACHED          each stage is asked for until Kafka shows it
+    replicas ──▶ log dirs ──▶ hold ──▶ leader ──▶ REACHED          each stage is asked for until Kafka shows it
 
 The goal is the move's target, or its original placement when it is taken back. Nothing is remembered between two
 looks, so looking again after a crash gives the same answer. What Kafka is doing is ours when it matches one of the
-two placements that are committed; all else is another tool's, and is never undone:
+two placements that are committed, or what a hold makes of them (warming.py: an old replica leads a tiered partition
+until the new one is warm); all else is another tool's, and is never undone:
 
     a reassignment or log-dir copy of another tool in flight      WAIT, and say so
     replicas that neither placement names, nothing in flight      TAKEN: the plan no longer fits
@@ -20,6 +21,7 @@ from enum import Enum
 
 from guardian.core.effects import AlterReassignments, AlterReplicaLogDirs, Effect, ElectLeaders
 from guardian.core.throttling import Copy
+from guardian.core.warming import Hold, WarmUp, awaits_keeper, halfway, hold, why_cold
 from guardian.model.cluster_state import ClusterObservation, PartitionState, Reassignment
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, ReplicaPlacement
 from guardian.model.topology import TopicPartition
@@ -48,10 +50,11 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Where to: the target, or back to the original."""
+    """Where to: the target, by way of a hold where there is a `warm_up`, or back to the original."""
 
     move: PartitionMove
     back: bool = False
+    warm_up: WarmUp | None = None
 
     @property
     def partition(self) -> TopicPartition:
@@ -69,6 +72,15 @@ class Aim:
     def other_brokers(self) -> tuple[int, ...]:
         """Those of the placement that is not the goal."""
         return self.move.target_brokers if self.back else self.move.original_brokers
+
+    @property
+    def halfway(self) -> tuple[frozenset[int], ...]:
+        """Replicas on which a hold may have left it."""
+        return halfway(self.move, self.warm_up)
+
+    def hold(self, observation: ClusterObservation) -> Hold | None:
+        """Who must keep the lead now, and where; None when the goal may be gone to."""
+        return hold(self.move, self.warm_up, observation, back=self.back)
 
     def log_dir(self, broker: int) -> str:
         """The log dir that the goal gives to the broker; "any" when it names none."""
@@ -108,8 +120,10 @@ def copy_of(aim: Aim, observation: ClusterObservation) -> Copy | None:
     reassignment = observation.reassignments.get(aim.partition)
     adding = reassignment.adding if reassignment else ()
     whole = [broker for broker in state.replicas if broker not in adding]
-    arriving = [broker for broker in aim.brokers if broker not in whole]
-    arriving += [broker for broker in aim.other_brokers if broker in adding and broker not in arriving]
+    held = aim.hold(observation)
+    arriving = [broker for broker in (held.brokers if held else aim.brokers) if broker not in whole]
+    under_way = [broker for broker in (*aim.brokers, *aim.other_brokers) if broker in adding]
+    arriving += [broker for broker in under_way if broker not in arriving]
     log_dirs = [broker for broker in whole if _copies_between_log_dirs(aim, broker, observation)]
     alive = observation.brokers
     copy = Copy(
@@ -154,7 +168,7 @@ def _in_flight(aim: Aim, reassignment: Reassignment, observation: ClusterObserva
     heading = [broker for broker in reassignment.replicas if broker not in reassignment.removing]
     if aim.back and _must_be_cancelled(aim, reassignment, heading):
         return _act("cancels its reassignment", AlterReassignments({aim.partition: None}))
-    if set(heading) == set(aim.brokers):
+    if set(heading) in (set(aim.brokers), *aim.halfway):
         arriving = list(reassignment.adding) or heading
         return _wait(f"copying to {_brokers(arriving)}{_down(arriving, observation)}")
     return _wait(f"waits for another tool's reassignment to {heading}")
@@ -164,30 +178,53 @@ def _must_be_cancelled(aim: Aim, reassignment: Reassignment, heading: list[int])
     """What goes to the other placement, and what hangs: a reassignment over which the original was submitted never
     ends (Kafka 4.3: it adds and removes the same replica), but a cancel leads back."""
     hangs = not set(reassignment.adding).isdisjoint(reassignment.removing)
-    return set(heading) == set(aim.other_brokers) or (hangs and set(heading) == set(aim.brokers))
+    is_other = set(heading) in (set(aim.other_brokers), *aim.halfway)
+    return is_other or (hangs and set(heading) == set(aim.brokers))
 
 
 def _elsewhere(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
     """Nothing in flight, and the replicas are not those of the goal."""
-    if set(state.replicas) == set(aim.other_brokers):
-        return _start(aim, state, observation)
-    if set(state.replicas) == set(aim.brokers) | set(aim.other_brokers):
+    present = set(state.replicas)
+    held = aim.hold(observation)
+    if held and present == set(held.brokers):
+        return _keep_the_lead(aim, held, state, observation)
+    if present in (set(aim.other_brokers), *aim.halfway):
+        return _start(aim, held.brokers if held else aim.brokers, state, observation)
+    if _is_between(aim, present):
         return _wait("waits for the brokers to agree on its replicas")
     if not _log_dirs_agree(aim, state, observation):
         return _wait("waits for the brokers to agree on its replicas")
     return Look(Standing.TAKEN, f"another tool moved it to {list(state.replicas)}")
 
 
+def _is_between(aim: Aim, present: set[int]) -> bool:
+    """What a reassignment of ours shows while it lasts, from brokers that have not heard yet that it is over."""
+    ends = (set(aim.brokers), set(aim.other_brokers), *aim.halfway)
+    return any(present == one | other for one in ends for other in ends if one != other)
+
+
+def _keep_the_lead(aim: Aim, held: Hold, state: PartitionState, observation: ClusterObservation) -> Look:
+    """Where a hold wants it: an order that keeps the lead with the old replica, then time."""
+    if state.replicas != held.brokers:
+        return _act("puts the replicas in order", AlterReassignments({aim.partition: held.brokers}))
+    return _wait(held.detail + _down([held.newcomer], observation))
+
+
 def _in_place(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
     """Nothing in flight, and the right replicas: their order, their being in sync, log dirs and leader remain."""
-    if state.replicas != aim.brokers:
-        return _act("puts the replicas in order", AlterReassignments({aim.partition: aim.brokers}))
+    held = aim.hold(observation)
+    order = held.brokers if held else aim.brokers
+    if state.replicas != order:
+        return _act("puts the replicas in order", AlterReassignments({aim.partition: order}))
     lagging = [broker for broker in aim.brokers if broker not in state.isr]
     if lagging and not aim.back:
         return _wait(f"waits for {_brokers(lagging)} to be in sync{_down(lagging, observation)}")
     if not _log_dirs_agree(aim, state, observation):
         return _wait("waits for the brokers to agree on its replicas")
-    return _look_at_log_dirs(aim, observation) or _look_at_leader(aim, state)
+    found = _look_at_log_dirs(aim, observation)
+    if found is None and held:
+        return _keep_the_lead(aim, held, state, observation)
+    return found or _look_at_leader(aim, state, observation)
 
 
 def _log_dirs_agree(aim: Aim, state: PartitionState, observation: ClusterObservation) -> bool:
@@ -196,17 +233,21 @@ def _log_dirs_agree(aim: Aim, state: PartitionState, observation: ClusterObserva
     return all((observation.log_dir_of(aim.partition, b) is not None) == (b in state.replicas) for b in ours)
 
 
-def _start(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
-    arriving = [broker for broker in aim.brokers if broker not in state.replicas]
+def _start(aim: Aim, brokers: tuple[int, ...], state: PartitionState, observation: ClusterObservation) -> Look:
+    """To the goal, or first to where a hold wants it."""
+    arriving = [broker for broker in brokers if broker not in state.replicas]
     dead = [broker for broker in arriving if broker not in observation.brokers]
     if dead:
         return _wait(f"waits for {_brokers(dead)}, which {_is_are(dead)} down")
     if state.leader < 0:
         return _wait("waits for a leader to copy from")
+    keepers = () if aim.back else awaits_keeper(aim.move, aim.warm_up, observation)
+    if keepers:
+        return _wait(f"waits for {_brokers(list(keepers))} to be in sync, to lead until the new replica is warm")
     ahead = {
         (aim.partition, r.broker): r.log_dir for r in aim.goal if r.broker in arriving and r.log_dir != ANY_LOG_DIR
     }
-    request = AlterReassignments({aim.partition: aim.brokers})
+    request = AlterReassignments({aim.partition: brokers})
     effects = (AlterReplicaLogDirs(ahead, ahead=True), request) if ahead else (request,)
     return Look(Standing.ACT, f"starts to copy to {_brokers(arriving)}", effects, copies=True)
 
@@ -248,11 +289,12 @@ def _look_at_log_dir(aim: Aim, replica: ReplicaPlacement, observation: ClusterOb
     return f"waits for another tool's copy to {future} on broker {broker}"
 
 
-def _look_at_leader(aim: Aim, state: PartitionState) -> Look:
+def _look_at_leader(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
     preferred = aim.brokers[0]
     if state.leader == preferred or (aim.back and preferred not in state.isr):
         return Look(Standing.REACHED)
-    return _act(f"makes broker {preferred} the leader", ElectLeaders((aim.partition,)))
+    cold = "" if aim.back else why_cold(aim.move, aim.warm_up, observation)
+    return _act(f"makes broker {preferred} the leader{cold}", ElectLeaders((aim.partition,)))
 
 
 def _copies_between_log_dirs(aim: Aim, broker: int, observation: ClusterObservation) -> bool:

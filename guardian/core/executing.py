@@ -22,7 +22,7 @@ go when Kafka shows that the copy is over. The ticket ends when none of them is 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from guardian.core import throttling
@@ -36,16 +36,19 @@ from guardian.core.effects import (
     Effect,
     ElectLeaders,
 )
-from guardian.core.throttling import Copy
+from guardian.core.throttling import TOPIC, Copy
+from guardian.core.warming import WarmUp
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution, ExecutionTask, TaskState
-from guardian.model.plan import Plan
+from guardian.model.plan import PartitionMove, Plan
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
 _ACTIVE = (TaskState.RUNNING, TaskState.REVERTING)
 _ENDINGS = {TaskState.RUNNING: TaskState.DONE, TaskState.REVERTING: TaskState.REVERTED}
+_TIERED = "remote.storage.enable"
+_HOLD_LIMIT = 2  # warm-up times: one to copy, one in sync
 _NAMED = 3  # how many partitions a sentence names
 
 
@@ -75,10 +78,29 @@ class Step:
     sentence: str
 
 
-def begin(ticket: Ticket, plan: Plan) -> Execution:
-    """All tasks PENDING, in the order in which they start: most relief per byte first, then by name."""
+def begin(ticket: Ticket, plan: Plan, tiered: Collection[str] = (), warm_up_s: float = 0.0) -> Execution:
+    """All tasks PENDING, in the order in which they start: most relief per byte first, then by name.
+
+    New replicas of the `tiered` topics lead when they hold what is written in `warm_up_s`; at once when that is 0.
+    """
     moves = sorted(plan.moves, key=lambda m: (-m.write_rate / max(m.bytes_to_copy, 1), m.partition))
-    return Execution(ticket.id, tuple(ExecutionTask(number, move) for number, move in enumerate(moves, start=1)))
+    numbered = enumerate(moves, start=1)
+    warm_ups = dict.fromkeys(tiered, warm_up_s)
+    return Execution(
+        ticket.id, tuple(_task(number, move, warm_ups.get(move.partition.topic, 0.0)) for number, move in numbered)
+    )
+
+
+def tiered_topics(observation: ClusterObservation) -> frozenset[str]:
+    """The topics whose segments are copied to remote storage."""
+    configs = observation.configs.items()
+    return frozenset(name for (kind, name), values in configs if kind == TOPIC and values.get(_TIERED) == "true")
+
+
+def _task(number: int, move: PartitionMove, warm_up_s: float) -> ExecutionTask:
+    return ExecutionTask(
+        number, move, cover_bytes=round(move.write_rate * warm_up_s), hold_ms=round(_HOLD_LIMIT * warm_up_s * 1000)
+    )
 
 
 def why_stale(plan: Plan, observation: ClusterObservation) -> str:
@@ -109,13 +131,13 @@ def step(
         tasks = _take_back(execution.tasks, observation, now_ms)
     else:
         tasks = _start(execution.tasks, observation, limits, now_ms)
-    looks = {task.number: look(_aim(task), observation) for task in tasks if task.state in _ACTIVE}
+    looks = {task.number: look(_aim(task, now_ms), observation) for task in tasks if task.state in _ACTIVE}
     tasks = tuple(
         _settle(old, new, looks.get(new.number), now_ms) for old, new in zip(execution.tasks, tasks, strict=True)
     )
-    copies = _copies(tasks, observation)
+    copies = _copies(tasks, observation, now_ms)
     wanted = throttling.wanted(copies.values(), throttle)
-    before = throttling.wanted(_copies(execution.tasks, observation).values(), throttle)
+    before = throttling.wanted(_copies(execution.tasks, observation, now_ms).values(), throttle)
     throttles = throttling.reconcile(execution.throttles, wanted, before, observation)
     held = frozenset(
         number for number, copy in copies.items() if throttles.unset & throttling.wanted([copy], throttle).keys
@@ -128,8 +150,11 @@ def step(
     return Step(stored, transition, effects, sentence)
 
 
-def _aim(task: ExecutionTask) -> Aim:
-    return Aim(task.move, back=task.state is TaskState.REVERTING)
+def _aim(task: ExecutionTask, now_ms: int) -> Aim:
+    """The hold of a task that did not start yet would begin now."""
+    until_ms = (task.started_at_ms or now_ms) + task.hold_ms
+    warm_up = WarmUp(task.cover_bytes, until_ms) if task.hold_ms else None
+    return Aim(task.move, back=task.state is TaskState.REVERTING, warm_up=warm_up)
 
 
 def _take_back(
@@ -143,7 +168,7 @@ def _take_back_one(task: ExecutionTask, observation: ClusterObservation, now_ms:
         return replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=now_ms)
     if task.state is not TaskState.RUNNING or has_arrived(task.move, observation):
         return task
-    if look(_aim(task), observation).standing is Standing.REACHED:
+    if look(_aim(task, now_ms), observation).standing is Standing.REACHED:
         return task
     return replace(task, state=TaskState.REVERTING)
 
@@ -155,15 +180,15 @@ def _start(
     slots = _Slots(limits)
     for task in tasks:
         if task.state in _ACTIVE:
-            slots.take(copy_of(_aim(task), observation))
+            slots.take(copy_of(_aim(task, now_ms), observation))
     return tuple(_start_one(t, observation, slots, now_ms) if t.state is TaskState.PENDING else t for t in tasks)
 
 
 def _start_one(task: ExecutionTask, observation: ClusterObservation, slots: _Slots, now_ms: int) -> ExecutionTask:
-    found = look(_aim(task), observation)
+    found = look(_aim(task, now_ms), observation)
     if found.standing is Standing.WAIT:
         return replace(task, detail=found.detail)
-    copy = copy_of(_aim(task), observation)
+    copy = copy_of(_aim(task, now_ms), observation)
     if not slots.fit(copy):
         return replace(task, detail="waits for a slot")
     slots.take(copy)
@@ -229,8 +254,8 @@ def _explain(
     return replace(task, detail=detail)
 
 
-def _copies(tasks: tuple[ExecutionTask, ...], observation: ClusterObservation) -> dict[int, Copy]:
-    found = {task.number: copy_of(_aim(task), observation) for task in tasks if task.state in _ACTIVE}
+def _copies(tasks: tuple[ExecutionTask, ...], observation: ClusterObservation, now_ms: int) -> dict[int, Copy]:
+    found = {task.number: copy_of(_aim(task, now_ms), observation) for task in tasks if task.state in _ACTIVE}
     return {number: copy for number, copy in found.items() if copy}
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from guardian.core.effects import Effect
-from guardian.core.executing import ExecutionLimits, begin, brokers_of, step, why_stale
+from guardian.core.executing import ExecutionLimits, begin, brokers_of, step, tiered_topics, why_stale
 from guardian.errors import GuardianError
 from guardian.executor.observing import observe, scope_of
 from guardian.executor.sending import send
@@ -89,7 +89,8 @@ class _Basis:
 class Driver:
     """`admin_for` gives the admin of a cluster by name, which one thread at a time uses.
 
-    It may raise NotFound or ClusterUnavailable: then the cluster's tickets wait.
+    It may raise NotFound or ClusterUnavailable: then the cluster's tickets wait. A new replica of a tiered topic gets
+    the lead when its local log holds what is written in `tiered_warm_up_s`; at once when that is 0.
     """
 
     def __init__(
@@ -99,11 +100,13 @@ class Driver:
         limits: ExecutionLimits = _DEFAULT_LIMITS,
         *,
         now_ms: Callable[[], int],
+        tiered_warm_up_s: float = 600.0,
     ) -> None:
         self._store = store
         self._admin_for = admin_for
         self._limits = limits
         self._now_ms = now_ms
+        self._tiered_warm_up_s = tiered_warm_up_s
         self._pool = ThreadPoolExecutor(_MAX_CLUSTERS, thread_name_prefix="executor")
         self._ticking: dict[str, Future[list[str]]] = {}
         # Kafka's answers of the last tick: only for people, so a new leader may start without them.
@@ -182,7 +185,7 @@ class Driver:
             reason = f"the plan is stale, nothing was changed: {stale}"
             self._store.advance(ticket.id, ticket.state, self._transition(TicketState.FAILED, reason), None, 0)
             return f"FAILED: {reason}"
-        execution = begin(ticket, plan)
+        execution = begin(ticket, plan, tiered_topics(observation), self._tiered_warm_up_s)
         reason = f"starts {len(execution.tasks)} moves"
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.RUNNING, reason), execution, 0)
         return reason

@@ -11,6 +11,8 @@ Time is virtual: every read lasts `MS_PER_READ`, and meanwhile replicas catch up
 A reassignment follows Kafka's controller: the replicas become target + removed, it completes when every target
 replica is in sync, and a leader that stays a replica stays the leader until somebody elects another. Submitting the
 original over a reassignment in flight hangs for good (the new replica is both added and removed); a cancel frees it.
+
+A new replica of a tiered topic begins after the last tiered offset (KIP-1023): it copies a tenth, and grows from there.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ _FOLLOWER_RATE = "follower.replication.throttled.rate"
 _LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 _LEADER_REPLICAS = "leader.replication.throttled.replicas"
 _FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+_TIERED = "remote.storage.enable"
+_LOCAL_SHARE = 0.1
 
 
 @dataclass(slots=True)
@@ -56,6 +60,7 @@ class _Future:
 class _Replica:
     path: str
     lag: float = 0.0
+    only_remote: float = 0.0  # what it never copies
     future: _Future | None = None
 
 
@@ -123,10 +128,12 @@ class FakeKafka:
         assignments: Mapping[int, Collection[int]],
         size_bytes: int = 0,
         write_rate: float = 0.0,
+        *,
+        tiered: bool = False,
     ) -> None:
         """A topic whose replicas are all in sync; `size_bytes` and `write_rate` (bytes/s) are those of a partition."""
         with self._lock:
-            self._configs[TOPIC, name] = {}
+            self._configs[TOPIC, name] = {_TIERED: "true"} if tiered else {}
             self._topics_made += 1
             self._topic_ids[name] = self._topics_made.to_bytes(16, "big")
             for number, replicas in assignments.items():
@@ -353,9 +360,9 @@ class FakeKafka:
     def _log_dir(self, broker: int, path: str) -> LogDir:
         hosted = {name: p for name, p in self._partitions.items() if broker in p.hosted}
         replicas = {
-            name: LogDirReplica(int(p.size - p.hosted[broker].lag), int(p.hosted[broker].lag), is_future=False)
+            name: LogDirReplica(int(p.size - r.only_remote - r.lag), int(r.lag), is_future=False)
             for name, p in hosted.items()
-            if p.hosted[broker].path == path
+            if (r := p.hosted[broker]).path == path
         }
         futures = {
             name: LogDirReplica(int(future.copied), int(p.size - future.copied), is_future=True)
@@ -392,7 +399,9 @@ class FakeKafka:
         partition.adding = adding or partition.adding
         for broker in adding:
             path = self._brokers[broker].remembered.pop(name, None) or self._emptiest_log_dir(broker)
-            partition.hosted[broker] = _Replica(path, lag=partition.size)
+            is_tiered = self._configs[TOPIC, name.topic].get(_TIERED) == "true"
+            lag = partition.size * (_LOCAL_SHARE if is_tiered else 1.0)
+            partition.hosted[broker] = _Replica(path, lag, only_remote=partition.size - lag)
         self._complete_reassignment(partition)
         return ""
 

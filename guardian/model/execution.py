@@ -35,7 +35,11 @@ class TaskState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionTask:
-    """One partition's move. `detail` says in one sentence what it waits for, or why it failed."""
+    """One partition's move. `detail` says in one sentence what it waits for, or why it failed.
+
+    Of a tiered topic, a new leader must first hold `cover_bytes` locally (0: as much as the old one), or `hold_ms` must
+    have passed since the start; both were settled when the execution began. `hold_ms` 0: it leads at once.
+    """
 
     number: int
     move: PartitionMove
@@ -43,6 +47,8 @@ class ExecutionTask:
     detail: str = ""
     started_at_ms: int = 0
     ended_at_ms: int = 0
+    cover_bytes: int = 0
+    hold_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

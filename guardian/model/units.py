@@ -21,6 +21,15 @@ def parse_duration_ms(name: str, text: str) -> int:
     return duration_ms
 
 
+def human_duration(duration_ms: float) -> str:
+    """45_000 -> 45 s, 5_400_000 -> 1.5 h; one unit, since nobody needs the seconds of a day."""
+    seconds = abs(duration_ms) / 1000
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size * 0.995:
+            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds:.0f} s"
+
+
 def human_bytes(count: float) -> str:
     """1234567 -> 1.2 MB; powers of ten."""
     for unit in _BYTES:

@@ -105,7 +105,9 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
 
     admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect)
     stack.callback(admins.close)
-    driver = Driver(ReplicatedExecutionStore(store), admins, now_ms=now_ms)
+    driver = Driver(
+        ReplicatedExecutionStore(store), admins, now_ms=now_ms, tiered_warm_up_s=config.execute.tiered_warm_up_s
+    )
     stack.callback(driver.close)
     housekeeper = Housekeeper(store, config.limits, now_ms)
     for tick, interval_s in ((driver.tick, config.execute.tick_s), (housekeeper.tick, _HOUSEKEEPING_S)):

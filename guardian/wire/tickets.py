@@ -102,6 +102,8 @@ def _task_to_proto(task: ExecutionTask) -> pb.ExecutionTask:
         detail=task.detail,
         started_at_ms=task.started_at_ms,
         ended_at_ms=task.ended_at_ms,
+        cover_bytes=task.cover_bytes,
+        hold_ms=task.hold_ms,
     )
 
 
@@ -117,6 +119,8 @@ def _task_from_proto(message: pb.ExecutionTask) -> ExecutionTask:
         detail=message.detail,
         started_at_ms=message.started_at_ms,
         ended_at_ms=message.ended_at_ms,
+        cover_bytes=message.cover_bytes,
+        hold_ms=message.hold_ms,
     )
 
 

@@ -31,6 +31,7 @@ def partitions(draw: st.DrawFn) -> tuple[list[int], list[str], int]:
     limits=st.builds(ExecutionLimits, st.integers(1, 5), st.integers(1, 5), st.integers(1, 5)),
     cancel_at=st.none() | st.integers(1, 12),
     die_at=st.none() | st.integers(1, 120),
+    tiered=st.booleans(),
 )
 def test_every_plan_ends_at_its_target_or_back_where_it_was(
     drawn: list[tuple[list[int], list[str], int]],
@@ -38,10 +39,11 @@ def test_every_plan_ends_at_its_target_or_back_where_it_was(
     limits: ExecutionLimits,
     cancel_at: int | None,
     die_at: int | None,
+    tiered: bool,
 ) -> None:
-    world = World(len(BROKERS), limits)
+    world = World(len(BROKERS), limits, tiered_warm_up_s=5.0)
     for number, (replicas, _, size) in enumerate(drawn):
-        world.kafka.create_topic(f"t{number}", {0: replicas}, size, write_rate=1000)
+        world.kafka.create_topic(f"t{number}", {0: replicas}, size, write_rate=1000, tiered=tiered)
     try:
         world.ticket(*(move(f"t{n}-0", *p, rate=1000.0) for n, (_, p, _) in enumerate(drawn)), throttle=throttle)
     except InvalidInput as error:

@@ -34,6 +34,20 @@ def mixed_world() -> World:
     )
 
 
+WARM_UP_S = 6.0
+RATE = 900_000
+
+
+def tiered_world() -> World:
+    """Where a replica stays and leads meanwhile; where none does; where the newcomer is not to lead."""
+    world = World(brokers=4, tiered_warm_up_s=WARM_UP_S)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 1], 2: [1, 3]}, 9 * MB, write_rate=RATE, tiered=True)
+    world.least_led = dict.fromkeys(world.kafka.peek().partitions, round(WARM_UP_S * RATE))
+    return world.ticket(
+        move("t-0", "3:/b3/d1", 2, rate=RATE), move("t-1", 3, 4, rate=RATE), move("t-2", 3, 4, rate=RATE), throttle=MB
+    )
+
+
 def is_at_target(world: World) -> None:
     assert world.state() is TicketState.SUCCEEDED, world.reason()
     for task in world.execution().tasks:
@@ -100,6 +114,25 @@ def test_a_crash_at_any_call_of_a_cancelled_ticket_leads_back(ticks: int, after:
     story = cancel_after(ticks)
     for die_at in range(1, calls_of(story) + 1):
         world = mixed_world()
+        world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
+        story(world)
+        if world.state() is TicketState.SUCCEEDED:
+            is_at_target(world)
+        else:
+            is_taken_back(world)
+
+
+@pytest.mark.parametrize("cancel_at", [None, 3, 9, 14])
+@pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 1)], ids=["before", "after", "late"])
+def test_whatever_crashes_no_cold_replica_ever_leads_a_tiered_partition(
+    cancel_at: int | None, after: bool, late: int
+) -> None:
+    """The invariant is checked after each call."""
+    story = run_to_the_end if cancel_at is None else cancel_after(cancel_at)
+    rehearsal = tiered_world()
+    story(rehearsal)
+    for die_at in range(1, rehearsal.wire.calls + 1, 3):
+        world = tiered_world()
         world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
         story(world)
         if world.state() is TicketState.SUCCEEDED:

@@ -76,13 +76,21 @@ class Wired:
 class World:
     """Brokers 1 to `brokers` with two log dirs each (/b1/d0, /b1/d1, ...), all tickets on cluster "live"."""
 
-    def __init__(self, brokers: int = 4, limits: ExecutionLimits | None = None, bytes_per_call: int = MB) -> None:
+    def __init__(
+        self,
+        brokers: int = 4,
+        limits: ExecutionLimits | None = None,
+        bytes_per_call: int = MB,
+        tiered_warm_up_s: float = 0.0,
+    ) -> None:
         ids = range(1, brokers + 1)
         log_dirs = {broker: (f"/b{broker}/d0", f"/b{broker}/d1") for broker in ids}
         self.kafka = FakeKafka({broker: f"rack{broker}" for broker in ids}, log_dirs, bytes_per_call)
         self.store = MemoryExecutionStore()
         self.limits = limits or ExecutionLimits()
         self.wire = Wire(self.check_invariants)
+        self.tiered_warm_up_s = tiered_warm_up_s
+        self.least_led: dict[TopicPartition, int] = {}  # bytes that whoever leads must have locally
         self.said: list[str] = []
         self._in_sync: dict[TopicPartition, int] = {}
         self._replication_factor: dict[TopicPartition, int] = {}
@@ -92,7 +100,13 @@ class World:
     def new_driver(self) -> Driver:
         """Another process, which knows only the store and Kafka."""
         store, admin = Wired(self.wire, self.store), Wired(self.wire, self.kafka)
-        self.driver = Driver(store, lambda _: admin, self.limits, now_ms=lambda: self.kafka.now_ms)  # type: ignore[arg-type, return-value]
+        self.driver = Driver(
+            store,  # type: ignore[arg-type]
+            lambda _: admin,  # type: ignore[arg-type, return-value]
+            self.limits,
+            now_ms=lambda: self.kafka.now_ms,
+            tiered_warm_up_s=self.tiered_warm_up_s,
+        )
         return self.driver
 
     def ticket(self, *moves: PartitionMove, ticket_id: str = "t-1", throttle: int = 5 * MB) -> World:
@@ -119,6 +133,10 @@ class World:
             heading = set(state.replicas) - set(removing)
             assert len(state.isr) >= self._in_sync[tp], f"{tp} has fewer in-sync replicas than before: {state}"
             assert len(heading) == self._replication_factor[tp], f"{tp} changed its replication factor: {state}"
+        for tp, least in self.least_led.items():
+            leader = now.partitions[tp].leader
+            local = sum(d.replicas[tp].size_bytes for d in now.log_dirs if d.broker == leader and tp in d.replicas)
+            assert local >= least, f"{tp} is led by broker {leader}, which has {local} of {least} bytes"
 
     def tick(self, ticks: int = 1) -> World:
         for _ in range(ticks):

@@ -20,6 +20,8 @@ lake = "/tmp/lake"
 g2 = "127.0.0.1:9762"
 [collect]
 interval_s = 2
+[execute]
+tiered_warm_up_s = 0
 [tls]
 ca = "/etc/ca.pem"
 certificate = "/etc/g1.pem"
@@ -43,6 +45,7 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
     assert settings.name == "g1"
     assert settings.peers == {"g2": "127.0.0.1:9762"}
     assert settings.collect == config.CollectConfig(interval_s=2.0)
+    assert settings.execute == config.ExecuteConfig(tiered_warm_up_s=0.0)
     assert settings.tls == config.TlsConfig(Path("/etc/ca.pem"), Path("/etc/g1.pem"), Path("/etc/g1.key"))
     assert settings.disk == config.DiskConfig(reserve_mb=64)
     assert settings.limits == config.LimitsConfig(sessions=1000, audit_days=7.0)
@@ -79,6 +82,7 @@ def test_a_member_that_joins_needs_no_peers(tmp_path: Path) -> None:
         ("127.0.0.1:9750", "127.0.0.1:99999", r"grpc is '127.0.0.1:99999': use host:port"),
         ("127.0.0.1:9751", "0.0.0.0:9751", r"http is '0.0.0.0:9751', which others reach without TLS"),
         ("interval_s = 2", "interval_s = 0", r"collect.interval_s is 0.0: use seconds"),
+        ("warm_up_s = 0", "warm_up_s = -1", r"execute.tiered_warm_up_s is -1.0: use 0 to 86400"),
         ("interval_s = 2", 'interval_s = "2"', r"collect.interval_s is '2': give a number"),
         ("interval_s = 2", "intervall_s = 2", r"collect.intervall_s is not a setting"),
         ('name = "g1"', 'name = "../g1"', r"name has '../g1': use up to 63 letters"),

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/guardian/v1/tickets.proto\x12\x0bguardian.v1\"3\n\x10ReplicaPlacement\x12\x0e\n\x06\x62roker\x18\x01 \x01(\x05\x12\x0f\n\x07log_dir\x18\x02 \x01(\t\"\xc9\x01\n\rPartitionMove\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\r\x12/\n\x08original\x18\x03 \x03(\x0b\x32\x1d.guardian.v1.ReplicaPlacement\x12-\n\x06target\x18\x04 \x03(\x0b\x32\x1d.guardian.v1.ReplicaPlacement\x12\x12\n\nsize_bytes\x18\x05 \x01(\x04\x12\x12\n\nwrite_rate\x18\x06 \x01(\x01\x12\x0e\n\x06reason\x18\x07 \x01(\t\"\x9c\x01\n\x04Plan\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12)\n\x05moves\x18\x03 \x03(\x0b\x32\x1a.guardian.v1.PartitionMove\x12\x12\n\nmade_at_ms\x18\x04 \x01(\x03\x12\r\n\x05input\x18\x05 \x01(\t\x12\'\n\x05loads\x18\x06 \x03(\x0b\x32\x18.guardian.v1.LoadSummary\"M\n\x0bLoadSummary\x12\x0e\n\x06\x62roker\x18\x01 \x01(\x05\x12\x0f\n\x07log_dir\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\x01\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\x01\"\xa6\x02\n\x06Ticket\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\'\n\x05state\x18\x04 \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\x0e\n\x06\x61uthor\x18\x05 \x01(\t\x12\x11\n\tplan_hash\x18\x06 \x01(\t\x12\x10\n\x08throttle\x18\x07 \x01(\x04\x12\x15\n\rcreated_at_ms\x18\x08 \x01(\x03\x12\x15\n\rupdated_at_ms\x18\t \x01(\x03\x12.\n\x07history\x18\n \x03(\x0b\x32\x1d.guardian.v1.TicketTransition\x12\x17\n\x0fidempotency_key\x18\x0b \x01(\t\x12\r\n\x05moves\x18\x0c \x01(\r\x12\r\n\x05\x62ytes\x18\r \x01(\x04\"i\n\x10TicketTransition\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\x12\r\n\x05\x61\x63tor\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\x7f\n\x0eThrottleIntent\x12\x15\n\rresource_type\x18\x01 \x01(\t\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\r\n\x05value\x18\x04 \x01(\t\x12\x10\n\x08replaced\x18\x05 \x01(\t\x12\x11\n\thad_value\x18\x06 \x01(\x08\"\xac\x01\n\rExecutionTask\x12\x0e\n\x06number\x18\x01 \x01(\r\x12(\n\x04move\x18\x02 \x01(\x0b\x32\x1a.guardian.v1.PartitionMove\x12%\n\x05state\x18\x03 \x01(\x0e\x32\x16.guardian.v1.TaskState\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x15\n\rstarted_at_ms\x18\x05 \x01(\x03\x12\x13\n\x0b\x65nded_at_ms\x18\x06 \x01(\x03\"\x99\x01\n\tExecution\x12\x11\n\tticket_id\x18\x01 \x01(\t\x12)\n\x05tasks\x18\x02 \x03(\x0b\x32\x1a.guardian.v1.ExecutionTask\x12.\n\tthrottles\x18\x03 \x03(\x0b\x32\x1b.guardian.v1.ThrottleIntent\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x10\n\x08revision\x18\x05 \x01(\x04\"#\n\x0eGetPlanRequest\x12\x11\n\tplan_hash\x18\x01 \x01(\t\"/\n\x0cGetPlanReply\x12\x1f\n\x04plan\x18\x01 \x01(\x0b\x32\x11.guardian.v1.Plan\"\xa2\x01\n\x13\x43reateTicketRequest\x12\x1f\n\x04plan\x18\x01 \x01(\x0b\x32\x11.guardian.v1.Plan\x12\x10\n\x08throttle\x18\x02 \x01(\x04\x12\x0e\n\x06\x61uthor\x18\x03 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x04 \x01(\t\x12\x0e\n\x06submit\x18\x05 \x01(\x08\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x07 \x01(\x08\"Y\n\x11\x43reateTicketReply\x12#\n\x06ticket\x18\x01 \x01(\x0b\x32\x13.guardian.v1.Ticket\x12\x1f\n\x04plan\x18\x02 \x01(\x0b\x32\x11.guardian.v1.Plan\"G\n\x13TicketActionRequest\x12\x11\n\tticket_id\x18\x01 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"%\n\x10GetTicketRequest\x12\x11\n\tticket_id\x18\x01 \x01(\t\"^\n\x0cTicketDetail\x12#\n\x06ticket\x18\x01 \x01(\x0b\x32\x13.guardian.v1.Ticket\x12)\n\texecution\x18\x02 \x01(\x0b\x32\x16.guardian.v1.Execution\"%\n\x12ListTicketsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\"8\n\x10ListTicketsReply\x12$\n\x07tickets\x18\x01 \x03(\x0b\x32\x13.guardian.v1.Ticket*\xe2\x01\n\x0bTicketState\x12\x1c\n\x18TICKET_STATE_UNSPECIFIED\x10\x00\x12\t\n\x05\x44RAFT\x10\x01\x12\x0b\n\x07PENDING\x10\x02\x12\x0c\n\x08\x41PPROVED\x10\x03\x12\x0c\n\x08REJECTED\x10\x04\x12\x0b\n\x07\x45XPIRED\x10\x05\x12\x0b\n\x07RUNNING\x10\x06\x12\n\n\x06PAUSED\x10\x07\x12\r\n\tSUCCEEDED\x10\x08\x12\n\n\x06\x46\x41ILED\x10\t\x12\x0e\n\nCANCELLING\x10\n\x12\r\n\tCANCELLED\x10\x0b\x12\x10\n\x0cROLLING_BACK\x10\x0c\x12\x0f\n\x0bROLLED_BACK\x10\r*\x92\x01\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x10\n\x0cTASK_PENDING\x10\x01\x12\x10\n\x0cTASK_RUNNING\x10\x02\x12\r\n\tTASK_DONE\x10\x03\x12\x12\n\x0eTASK_REVERTING\x10\x04\x12\x11\n\rTASK_REVERTED\x10\x05\x12\x0f\n\x0bTASK_FAILED\x10\x06\x32\x9c\x05\n\x07Tickets\x12\x41\n\x07GetPlan\x12\x1b.guardian.v1.GetPlanRequest\x1a\x19.guardian.v1.GetPlanReply\x12P\n\x0c\x43reateTicket\x12 .guardian.v1.CreateTicketRequest\x1a\x1e.guardian.v1.CreateTicketReply\x12\x45\n\x0cSubmitTicket\x12 .guardian.v1.TicketActionRequest\x1a\x13.guardian.v1.Ticket\x12\x46\n\rApproveTicket\x12 .guardian.v1.TicketActionRequest\x1a\x13.guardian.v1.Ticket\x12\x45\n\x0cRejectTicket\x12 .guardian.v1.TicketActionRequest\x1a\x13.guardian.v1.Ticket\x12\x45\n\x0c\x43\x61ncelTicket\x12 .guardian.v1.TicketActionRequest\x1a\x13.guardian.v1.Ticket\x12\x45\n\tGetTicket\x12\x1d.guardian.v1.GetTicketRequest\x1a\x19.guardian.v1.TicketDetail\x12M\n\x0bListTickets\x12\x1f.guardian.v1.ListTicketsRequest\x1a\x1d.guardian.v1.ListTicketsReply\x12I\n\x0bWatchTicket\x12\x1d.guardian.v1.GetTicketRequest\x1a\x19.guardian.v1.TicketDetail0\x01\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/guardian/v1/tickets.proto\x12\x0bguardian.v1\"3\n\x10ReplicaPlacement\x12\x0e\n\x06\x62roker\x18\x01 \x01(\x05\x12\x0f\n\x07log_dir\x18\x02 \x01(\t\"\xc9\x01\n\rPartitionMove\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\r\x12/\n\x08original\x18\x03 \x03(\x0b\x32\x1d.guardian.v1.ReplicaPlacement\x12-\n\x06target\x18\x04 \x03(\x0b\x32\x1d.guardian.v1.ReplicaPlacement\x12\x12\n\nsize_bytes\x18\x05 \x01(\x04\x12\x12\n\nwrite_rate\x18\x06 \x01(\x01\x12\x0e\n\x06reason\x18\x07 \x01(\t\"\x9c\x01\n\x04Plan\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12)\n\x05moves\x18\x03 \x03(\x0b\x32\x1a.guardian.v1.PartitionMove\x12\x12\n\nmade_at_ms\x18\x04 \x01(\x03\x12\r\n\x05input\x18\x05 \x01(\t\x12\'\n\x05loads\x18\x06 \x03(\x0b\x32\x18.guardian.v1.LoadSummary\"M\n\x0bLoadSummary\x12\x0e\n\x06\x62roker\x18\x01 \x01(\x05\x12\x0f\n\x07log_dir\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\x01\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\x01\"\xa6\x02\n\x06Ticket\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x63luster\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\'\n\x05state\x18\x04 \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\x0e\n\x06\x61uthor\x18\x05 \x01(\t\x12\x11\n\tplan_hash\x18\x06 \x01(\t\x12\x10\n\x08throttle\x18\x07 \x01(\x04\x12\x15\n\rcreated_at_ms\x18\x08 \x01(\x03\x12\x15\n\rupdated_at_ms\x18\t \x01(\x03\x12.\n\x07history\x18\n \x03(\x0b\x32\x1d.guardian.v1.TicketTransition\x12\x17\n\x0fidempotency_key\x18\x0b \x01(\t\x12\r\n\x05moves\x18\x0c \x01(\r\x12\r\n\x05\x62ytes\x18\r \x01(\x04\"i\n\x10TicketTransition\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\x12\r\n\x05\x61\x63tor\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\x7f\n\x0eThrottleIntent\x12\x15\n\rresource_type\x18\x01 \x01(\t\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12\r\n\x05value\x18\x04 \x01(\t\x12\x10\n\x08replaced\x18\x05 \x01(\t\x12\x11\n\thad_value\x18\x06 \x01(\x08\"\xd2\x01\n\rExecutionTask\x12\x0e\n\x06number\x18\x01 \x01(\r\x12(\n\x04move\x18\x02 \x01(\x0b\x32\x1a.guardian.v1.PartitionMove\x12%\n\x05state\x18\x03 \x01(\x0e\x32\x16.guardian.v1.TaskState\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x15\n\rstarted_at_ms\x18\x05 \x01(\x03\x12\x13\n\x0b\x65nded_at_ms\x18\x06 \x01(\x03\x12\x13\n\x0b\x63over_bytes\x18\x07 \x01(\x04\x12\x0f\n\x07hold_ms\x18\x08 \x01(\x03\"\x99\x01\n\tExecution\x12\x11\n\tticket_id\x18\x01 \x01(\t\x12)\n\x05tasks\x18\x02 \x03(\x0b\x32\x1a.guardian.v1.ExecutionTask\x12.\n\tthrottles\x18\x03 \x03(\x0b\x32\x1b.guardian.v1.ThrottleIntent\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x10\n\x08revision\x18\x05 \x01(\x04\"#\n\x0eGetPlanRequest\x12\x11\n\tplan_hash\x18\x01 \x01(\t\"/\n\x0cGetPlanReply\x12\x1f\n\x04plan\x18\x01 \x01(\x0b\x32\x11.guardian.v1.Plan\"\xa2\x01\n\x13\x43reateTicketRequest\x12\x1f\n\x04plan\x18\x01 \x01(\x0b\x32\x11.guardian.v1.Plan\x12\x10\n\x08throttle\x18\x02 \x01(\x04\x12\x0e\n\x06\x61uthor\x18\x03 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x04 \x01(\t\x12\x0e\n\x06submit\x18\x05 \x01(\x08\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x07 \x01(\x08\"Y\n\x11\x43reateTicketReply\x12#\n\x06ticket\x18\x01 \x01(\x0b\x32\x13.guardian.v1.Ticket\x12\x1f\n\x04plan\x18\x02 \x01(\x0b\x32\x11.guardian.v1.Plan\"G\n\x13TicketActionRequest\x12\x11\n\tticket_id\x18\x01 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"%\n\x10GetTicketRequest\x12\x11\n\tticket_id\x18\x01 \x01(\t\"^\n\x0cTicketDetail\x12#\n\x06ticket\x18\x01 \x01(\x0b\x32\x13.guardian.v1.Ticket\x12)\n\texecution\x18\x02 \x01(\x0b\x32\x16.guardian.v1.Execution\"%\n\x12ListTicketsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\"8\n\x10ListTicketsReply\x12$\n\x07tickets\x18\x01 \x03(\x0b\x32\x13.guardian.v1.Ticket*\xe2\x01\n\x0bTicketState\x12\x1c\n\x18TICKET_STATE_UNSPECIFIED\x10\x00\x12\t\n\x05\x44RAFT\x10\x01\x12\x0b\n\x07PENDING\x10\x02\x12\x0c\n\x08\x41PPROVED\x10\x03\x12\x0c\n\x08REJECTED\x10\x04\x12\x0b\n\x07\x45XPIRED\x10\x05\x12\x0b\n\x07RUNNING\x10\x06\x12\n\n\x06PAUSED\x10\x07\x12\r\n\tSUCCEEDED\x10\x08\x12\n\n\x06\x46\x41ILED\x10\t\x12\x0e\n\nCANCELLING\x10\n\x12\r\n\tCANCELLED\x10\x0b\x12\x10\n\x0cROLLING_BACK\x10\x0c\x12\x0f\n\x0bROLLED_BACK\x10\r*\x92\x01\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x10\n\x0cTASK_PENDING\x10\x01\x12\x10\n\x0cTASK_RUNNING\x10\x02\x12\r\n\tTASK_DONE\x10\x03\x12\x12\n\x0eTASK_REVERTING\x10\x04\x12\x11\n\rTASK_REVERTED\x10\x05\x12\x0f\n\x0bTASK_FAILED\x10\x06\x32\x9c\x05\n\x07Tickets\x12\x41\n\x07GetPlan\x12\x1b.guardian.v1.GetPlanRequest\x1a\x19.guardian.v1.GetPlanReply\x12P\n\x0c\x43reateTicket\x12 .guardian.v1.CreateTicketRequest\x1a\x1e.guardian.v1.CreateTicketReply\x12\x45\n\x0cSubmitTicket\x12 .guardian.v1.TicketActionRequest\x1a\x13.guardian.v1.Ticket\x12\x46\n\rApproveTicket\x12 .guardian.v1.TicketActionRequest\x1a\x13.guardian.v1.Ticket\x12\x45\n\x0cRejectTicket\x12 .guardian.v1.TicketActionRequest\x1a\x13.guardian.v1.Ticket\x12\x45\n\x0c\x43\x61ncelTicket\x12 .guardian.v1.TicketActionRequest\x1a\x13.guardian.v1.Ticket\x12\x45\n\tGetTicket\x12\x1d.guardian.v1.GetTicketRequest\x1a\x19.guardian.v1.TicketDetail\x12M\n\x0bListTickets\x12\x1f.guardian.v1.ListTicketsRequest\x1a\x1d.guardian.v1.ListTicketsReply\x12I\n\x0bWatchTicket\x12\x1d.guardian.v1.GetTicketRequest\x1a\x19.guardian.v1.TicketDetail0\x01\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,10 +32,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.guardian.v1.tickets_
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
-  _globals['_TICKETSTATE']._serialized_start=2056
-  _globals['_TICKETSTATE']._serialized_end=2282
-  _globals['_TASKSTATE']._serialized_start=2285
-  _globals['_TASKSTATE']._serialized_end=2431
+  _globals['_TICKETSTATE']._serialized_start=2094
+  _globals['_TICKETSTATE']._serialized_end=2320
+  _globals['_TASKSTATE']._serialized_start=2323
+  _globals['_TASKSTATE']._serialized_end=2469
   _globals['_REPLICAPLACEMENT']._serialized_start=49
   _globals['_REPLICAPLACEMENT']._serialized_end=100
   _globals['_PARTITIONMOVE']._serialized_start=103
@@ -51,27 +51,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_THROTTLEINTENT']._serialized_start=948
   _globals['_THROTTLEINTENT']._serialized_end=1075
   _globals['_EXECUTIONTASK']._serialized_start=1078
-  _globals['_EXECUTIONTASK']._serialized_end=1250
-  _globals['_EXECUTION']._serialized_start=1253
-  _globals['_EXECUTION']._serialized_end=1406
-  _globals['_GETPLANREQUEST']._serialized_start=1408
-  _globals['_GETPLANREQUEST']._serialized_end=1443
-  _globals['_GETPLANREPLY']._serialized_start=1445
-  _globals['_GETPLANREPLY']._serialized_end=1492
-  _globals['_CREATETICKETREQUEST']._serialized_start=1495
-  _globals['_CREATETICKETREQUEST']._serialized_end=1657
-  _globals['_CREATETICKETREPLY']._serialized_start=1659
-  _globals['_CREATETICKETREPLY']._serialized_end=1748
-  _globals['_TICKETACTIONREQUEST']._serialized_start=1750
-  _globals['_TICKETACTIONREQUEST']._serialized_end=1821
-  _globals['_GETTICKETREQUEST']._serialized_start=1823
-  _globals['_GETTICKETREQUEST']._serialized_end=1860
-  _globals['_TICKETDETAIL']._serialized_start=1862
-  _globals['_TICKETDETAIL']._serialized_end=1956
-  _globals['_LISTTICKETSREQUEST']._serialized_start=1958
-  _globals['_LISTTICKETSREQUEST']._serialized_end=1995
-  _globals['_LISTTICKETSREPLY']._serialized_start=1997
-  _globals['_LISTTICKETSREPLY']._serialized_end=2053
-  _globals['_TICKETS']._serialized_start=2434
-  _globals['_TICKETS']._serialized_end=3102
+  _globals['_EXECUTIONTASK']._serialized_end=1288
+  _globals['_EXECUTION']._serialized_start=1291
+  _globals['_EXECUTION']._serialized_end=1444
+  _globals['_GETPLANREQUEST']._serialized_start=1446
+  _globals['_GETPLANREQUEST']._serialized_end=1481
+  _globals['_GETPLANREPLY']._serialized_start=1483
+  _globals['_GETPLANREPLY']._serialized_end=1530
+  _globals['_CREATETICKETREQUEST']._serialized_start=1533
+  _globals['_CREATETICKETREQUEST']._serialized_end=1695
+  _globals['_CREATETICKETREPLY']._serialized_start=1697
+  _globals['_CREATETICKETREPLY']._serialized_end=1786
+  _globals['_TICKETACTIONREQUEST']._serialized_start=1788
+  _globals['_TICKETACTIONREQUEST']._serialized_end=1859
+  _globals['_GETTICKETREQUEST']._serialized_start=1861
+  _globals['_GETTICKETREQUEST']._serialized_end=1898
+  _globals['_TICKETDETAIL']._serialized_start=1900
+  _globals['_TICKETDETAIL']._serialized_end=1994
+  _globals['_LISTTICKETSREQUEST']._serialized_start=1996
+  _globals['_LISTTICKETSREQUEST']._serialized_end=2033
+  _globals['_LISTTICKETSREPLY']._serialized_start=2035
+  _globals['_LISTTICKETSREPLY']._serialized_end=2091
+  _globals['_TICKETS']._serialized_start=2472
+  _globals['_TICKETS']._serialized_end=3140
 # @@protoc_insertion_point(module_scope)

@@ -168,20 +168,24 @@ class ThrottleIntent(_message.Message):
     def __init__(self, resource_type: _Optional[str] = ..., resource_name: _Optional[str] = ..., key: _Optional[str] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ..., had_value: _Optional[bool] = ...) -> None: ...
 
 class ExecutionTask(_message.Message):
-    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms")
+    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MOVE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     ENDED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    COVER_BYTES_FIELD_NUMBER: _ClassVar[int]
+    HOLD_MS_FIELD_NUMBER: _ClassVar[int]
     number: int
     move: PartitionMove
     state: TaskState
     detail: str
     started_at_ms: int
     ended_at_ms: int
-    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ...) -> None: ...
+    cover_bytes: int
+    hold_ms: int
+    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ...) -> None: ...
 
 class Execution(_message.Message):
     __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.units import human_bytes, parse_duration_ms
+from guardian.model.units import human_bytes, human_duration, parse_duration_ms
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,11 @@ def test_a_duration_that_is_none_is_refused(text: str) -> None:
 )
 def test_bytes_are_short(count: float, text: str) -> None:
     assert human_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "text"),
+    [(0, "0 s"), (1499, "1 s"), (59_000, "59 s"), (60_000, "1 min"), (5_400_000, "1.5 h"), (3 * 86_400_000, "3 d")],
+)
+def test_a_duration_is_said_in_one_unit(duration_ms: float, text: str) -> None:
+    assert human_duration(duration_ms) == text

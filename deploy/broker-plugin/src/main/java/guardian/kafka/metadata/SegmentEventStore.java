@@ -31,20 +31,60 @@ interface SegmentEventStore extends AutoCloseable {
      */
     CompletableFuture<Map<TopicIdPartition, ClaimResult>> claim(Collection<TopicIdPartition> partitions);
 
+    /** Says that these partitions are deleted; {@link Listener#onDeleted} follows. Fails as {@link #claim}. */
+    CompletableFuture<Void> delete(Collection<TopicIdPartition> partitions);
+
     /**
      * Loads these partitions and follows them, until {@link #unfollow}: the listener gets one
      * {@link Listener#onLoaded} for each, then {@link Listener#onEvents} without gaps; after a gap that can't be closed,
-     * onLoaded again.
+     * onLoaded again. One that is followed already is loaded again.
      */
     void follow(Collection<TopicIdPartition> partitions);
 
     void unfollow(Collection<TopicIdPartition> partitions);
 
+    /** Cheap; from any thread. */
+    Status status();
+
+    /** Ends all; what is pending fails. Nothing is called after it returns. */
     @Override
     void close();
 
-    /** A token, or the error and whether it is worth trying again. */
-    record ClaimResult(long fencingToken, String error, boolean isRetriable) {
+    /**
+     * What the store is busy with and how it gets on, for metrics.
+     *
+     * @param isReachable a member that knows a leader answered within the last seconds, or nothing failed since one did
+     * @param currentAtNanos System.nanoTime() at which the member that is followed last proved to have all that was
+     *     acknowledged anywhere, which it does every few seconds; 0: never yet
+     * @param appended events that were stored
+     * @param refused events that were answered with an error
+     * @param expired events that got no answer in time, or no place
+     * @param pending events that wait for an answer
+     * @param retries requests that were sent again
+     * @param reconnects streams that ended and were opened again
+     * @param loads partitions that were loaded
+     * @param followed partitions that are followed or loaded
+     * @param lastError why an attempt failed last, in one sentence; empty: none did
+     */
+    record Status(
+            boolean isReachable,
+            long currentAtNanos,
+            long appended,
+            long refused,
+            long expired,
+            long pending,
+            long retries,
+            long reconnects,
+            long loads,
+            long followed,
+            String lastError) {}
+
+    /**
+     * A token, or the error and whether it is worth trying again.
+     *
+     * @param nextEventId of the partition when the token was given out: earlier writers' events are all below
+     */
+    record ClaimResult(long fencingToken, long nextEventId, String error, boolean isRetriable) {
         boolean isGranted() {
             return error.isEmpty();
         }

@@ -1,0 +1,50 @@
+package guardian.kafka;
+
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Optional;
+import java.util.function.Predicate;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.replica.ReplicaView;
+
+/** Which of some replicas is nearest to a client: one of its rack, else one of its IDC, else the leader. */
+final class ReplicaChoice {
+    /** The newest log first; of equal ones the lower broker, so that a client is not sent to and fro. */
+    private static final Comparator<ReplicaView> BEST_LAST = Comparator.comparingLong(ReplicaView::logEndOffset)
+            .thenComparing(replica -> replica.endpoint().id(), Comparator.reverseOrder());
+
+    private final String idcSeparator;
+
+    ReplicaChoice(String idcSeparator) {
+        this.idcSeparator = idcSeparator;
+    }
+
+    /** @param clientRack null or empty where the client does not name one: then it is the leader */
+    ReplicaView nearest(String clientRack, Collection<ReplicaView> replicas, ReplicaView leader) {
+        if (clientRack == null || clientRack.isEmpty()) {
+            return leader;
+        }
+        String clientIdc = idc(clientRack);
+        return best(replicas, leader, clientRack::equals)
+                .or(() -> best(replicas, leader, rack -> idc(rack).equals(clientIdc)))
+                .orElse(leader);
+    }
+
+    private static Optional<ReplicaView> best(
+            Collection<ReplicaView> replicas, ReplicaView leader, Predicate<String> isNear) {
+        if (isNear(leader, isNear)) {
+            return Optional.of(leader);
+        }
+        return replicas.stream().filter(replica -> isNear(replica, isNear)).max(BEST_LAST);
+    }
+
+    private static boolean isNear(ReplicaView replica, Predicate<String> isNear) {
+        Node node = replica.endpoint();
+        return node.hasRack() && isNear.test(node.rack());
+    }
+
+    private String idc(String rack) {
+        int end = rack.lastIndexOf(idcSeparator);
+        return end < 0 ? rack : rack.substring(0, end);
+    }
+}
