@@ -78,13 +78,19 @@ final class TieringBench {
             read.load(file);
         }
         read.forEach((key, value) -> settings.put(key.toString(), value));
-        TieringBench bench = new TieringBench(arguments[0], settings, answers);
-        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = commands.readLine(); line != null; line = commands.readLine()) {
-            bench.carryOut(line.split(" "));
+        int code = 0;
+        try {
+            TieringBench bench = new TieringBench(arguments[0], settings, answers);
+            BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+            for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+                bench.carryOut(line.split(" "));
+            }
+            bench.manager.close();
+        } catch (Exception e) {
+            e.printStackTrace();
+            code = 1;
         }
-        bench.manager.close();
-        System.exit(0); // the topic-based manager leaves threads behind
+        System.exit(code); // managers have threads of their own
     }
 
     private void carryOut(String[] command) throws Exception {
@@ -251,7 +257,7 @@ final class TieringBench {
                     brokerId,
                     System.currentTimeMillis(),
                     1 << 20,
-                    Map.of(EPOCH, 0L));
+                    Map.of(EPOCH, offset));
             long began = System.nanoTime();
             manager.addRemoteLogSegmentMetadata(segment)
                     .whenComplete((none, error) -> done(began, error, new Started(segment)));
