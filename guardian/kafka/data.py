@@ -45,6 +45,13 @@ Setting = str | int | float | bool
 _LOGGER = logging.getLogger("confluent_kafka")
 _LOGGER.addHandler(logging.NullHandler())
 
+# A leader that was just elected answers these until its followers have told it how far they are.
+_NEW_LEADER = (
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+)
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -163,14 +170,21 @@ def _offsets(
         raise NotFound(f"topic {min(missing)} does not exist on cluster {cluster.name}: check its name")
     if not partitions:
         return {}
+    deadline = time.monotonic() + timeout_s
     with _admin(cluster, timeout_s) as admin:
-        futures = admin.list_offsets(
-            {_WireTopicPartition(topic, number): spec for topic, number in partitions}, request_timeout=timeout_s
-        )
-        return {
-            TopicPartition(partition.topic, partition.partition): future.result(timeout_s + _GRACE_S).offset
-            for partition, future in futures.items()
-        }
+        while True:
+            futures = admin.list_offsets(
+                {_WireTopicPartition(topic, number): spec for topic, number in partitions}, request_timeout=timeout_s
+            )
+            try:
+                return {
+                    TopicPartition(partition.topic, partition.partition): future.result(timeout_s + _GRACE_S).offset
+                    for partition, future in futures.items()
+                }
+            except KafkaException as error:
+                if error.args[0].code() not in _NEW_LEADER or time.monotonic() > deadline:
+                    raise
+            time.sleep(_POLL_S)
 
 
 def _control(cluster: Cluster, timeout_s: float) -> KafkaControl:
