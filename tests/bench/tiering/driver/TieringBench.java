@@ -157,9 +157,6 @@ final class TieringBench {
 
     // Writes --------------------------------------------------------------------------------------------------------
 
-    /** A finished copy to be announced, or null where a new one is started. */
-    private record Started(RemoteLogSegmentMetadata segment) {}
-
     private void writes(int inFlight, double seconds) throws Exception {
         if (written.isEmpty()) {
             written = topic("written", WRITTEN_PARTITIONS);
@@ -190,7 +187,7 @@ final class TieringBench {
         private final List<TopicIdPartition> partitions;
         private final Semaphore room;
         private final int inFlight;
-        private final ConcurrentLinkedQueue<Started> toFinish = new ConcurrentLinkedQueue<>();
+        private final ConcurrentLinkedQueue<RemoteLogSegmentMetadata> toFinish = new ConcurrentLinkedQueue<>();
         private final ConcurrentLinkedQueue<Long> taken = new ConcurrentLinkedQueue<>();
         private final AtomicReference<Throwable> failure = new AtomicReference<>();
         private final long firstOffset = nextOffset;
@@ -211,9 +208,9 @@ final class TieringBench {
                 if (!room.tryAcquire(READY_LIMIT_S, TimeUnit.SECONDS)) {
                     throw new TimeoutException("no write was answered in " + READY_LIMIT_S + " s");
                 }
-                Started next = toFinish.poll();
+                RemoteLogSegmentMetadata next = toFinish.poll();
                 if (next != null) {
-                    finish(next.segment());
+                    finish(next);
                 } else if (copies < limit) {
                     start();
                 } else if (room.availablePermits() == inFlight - 1 && toFinish.isEmpty()) {
@@ -260,7 +257,7 @@ final class TieringBench {
                     Map.of(EPOCH, offset));
             long began = System.nanoTime();
             manager.addRemoteLogSegmentMetadata(segment)
-                    .whenComplete((none, error) -> done(began, error, new Started(segment)));
+                    .whenComplete((none, error) -> done(began, error, segment));
         }
 
         private void finish(RemoteLogSegmentMetadata segment) throws Exception {
@@ -274,7 +271,7 @@ final class TieringBench {
             manager.updateRemoteLogSegmentMetadata(update).whenComplete((none, error) -> done(began, error, null));
         }
 
-        private void done(long began, Throwable error, Started next) {
+        private void done(long began, Throwable error, RemoteLogSegmentMetadata next) {
             if (error != null) {
                 failure.compareAndSet(null, error);
             } else {
