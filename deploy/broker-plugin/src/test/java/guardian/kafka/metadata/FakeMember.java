@@ -22,6 +22,7 @@ import guardian.v1.TieringGrpc;
 import guardian.v1.TopicIdPartition;
 import io.grpc.Context;
 import io.grpc.Contexts;
+import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.Metadata;
 import io.grpc.Server;
@@ -53,6 +54,7 @@ final class FakeMember {
     final AtomicInteger followStreams = new AtomicInteger();
     final AtomicInteger loads = new AtomicInteger();
     private Server server;
+    private Alive alive;
     /** Takes what comes, answers nothing, tells nothing. */
     volatile boolean isSilent;
     /** Dies when it has carried out the next append, before it answers. */
@@ -69,6 +71,7 @@ final class FakeMember {
     }
 
     void kill() {
+        alive.ends();
         server.shutdownNow();
         follows.clear();
     }
@@ -92,10 +95,12 @@ final class FakeMember {
     }
 
     private Server start(int onPort) throws IOException {
+        alive = new Alive();
         return OkHttpServerBuilder.forPort(new InetSocketAddress("127.0.0.1", onPort), InsecureServerCredentials.create())
                 .directExecutor()
                 .permitKeepAliveTime(1, TimeUnit.SECONDS)
                 .intercept(new SessionHeader())
+                .intercept(alive)
                 .addService(new Raft())
                 .addService(new Sessions())
                 .addService(new Tiering())
@@ -123,6 +128,35 @@ final class FakeMember {
             } catch (IOException e) {
                 throw new IllegalStateException(e);
             }
+        }
+    }
+
+    /** A server that is shut down may still read what its connections hold: a dead process does not. */
+    private static final class Alive implements ServerInterceptor {
+        private volatile boolean isOver;
+
+        void ends() {
+            isOver = true;
+        }
+
+        @Override
+        public <Q, R> ServerCall.Listener<Q> interceptCall(
+                ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
+            return new SimpleForwardingServerCallListener<>(next.startCall(call, headers)) {
+                @Override
+                public void onMessage(Q message) {
+                    if (!isOver) {
+                        super.onMessage(message);
+                    }
+                }
+
+                @Override
+                public void onHalfClose() {
+                    if (!isOver) {
+                        super.onHalfClose();
+                    }
+                }
+            };
         }
     }
 
