@@ -46,20 +46,24 @@ class Cluster(_message.Message):
     def __init__(self, name: _Optional[str] = ..., cluster_id: _Optional[str] = ..., bootstrap: _Optional[str] = ..., security: _Optional[_Union[ClusterSecurity, _Mapping]] = ..., brokers: _Optional[_Iterable[_Union[Broker, _Mapping]]] = ...) -> None: ...
 
 class Broker(_message.Message):
-    __slots__ = ("id", "rack", "idc", "reporter", "label", "state")
+    __slots__ = ("id", "rack", "idc", "reporter", "label", "state", "registered_reporter", "metrics_url")
     ID_FIELD_NUMBER: _ClassVar[int]
     RACK_FIELD_NUMBER: _ClassVar[int]
     IDC_FIELD_NUMBER: _ClassVar[int]
     REPORTER_FIELD_NUMBER: _ClassVar[int]
     LABEL_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    REGISTERED_REPORTER_FIELD_NUMBER: _ClassVar[int]
+    METRICS_URL_FIELD_NUMBER: _ClassVar[int]
     id: int
     rack: str
     idc: str
     reporter: str
     label: str
     state: BrokerState
-    def __init__(self, id: _Optional[int] = ..., rack: _Optional[str] = ..., idc: _Optional[str] = ..., reporter: _Optional[str] = ..., label: _Optional[str] = ..., state: _Optional[_Union[BrokerState, str]] = ...) -> None: ...
+    registered_reporter: str
+    metrics_url: str
+    def __init__(self, id: _Optional[int] = ..., rack: _Optional[str] = ..., idc: _Optional[str] = ..., reporter: _Optional[str] = ..., label: _Optional[str] = ..., state: _Optional[_Union[BrokerState, str]] = ..., registered_reporter: _Optional[str] = ..., metrics_url: _Optional[str] = ...) -> None: ...
 
 class Machine(_message.Message):
     __slots__ = ("host", "idc", "rack", "disk_bytes", "disks", "nic_bytes_per_s", "cores", "cluster", "broker_id", "label")
@@ -334,6 +338,26 @@ class RegisterClusterReply(_message.Message):
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     cluster: Cluster
     def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ...) -> None: ...
+
+class RegisterReporterRequest(_message.Message):
+    __slots__ = ("cluster_id", "broker_id", "reporter", "metrics_url")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    REPORTER_FIELD_NUMBER: _ClassVar[int]
+    METRICS_URL_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: str
+    broker_id: int
+    reporter: str
+    metrics_url: str
+    def __init__(self, cluster_id: _Optional[str] = ..., broker_id: _Optional[int] = ..., reporter: _Optional[str] = ..., metrics_url: _Optional[str] = ...) -> None: ...
+
+class RegisterReporterReply(_message.Message):
+    __slots__ = ("cluster", "reporter")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    REPORTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    reporter: str
+    def __init__(self, cluster: _Optional[str] = ..., reporter: _Optional[str] = ...) -> None: ...
 
 class RemoveClusterRequest(_message.Message):
     __slots__ = ("name",)

@@ -44,6 +44,11 @@ class FederationStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterReply.FromString,
                 _registered_method=True)
+        self.RegisterReporter = channel.unary_unary(
+                '/guardian.v1.Federation/RegisterReporter',
+                request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RegisterReporterRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RegisterReporterReply.FromString,
+                _registered_method=True)
         self.ListClusters = channel.unary_unary(
                 '/guardian.v1.Federation/ListClusters',
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListClustersRequest.SerializeToString,
@@ -85,6 +90,14 @@ class FederationServicer:
 
     def RemoveCluster(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RegisterReporter(self, request, context):
+        """A broker's plugin says where its reporter listens. What an admin has set in Broker.reporter wins over it.
+        NOT_FOUND: the cluster or the broker is not registered (yet): ask again later.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -136,6 +149,11 @@ def add_FederationServicer_to_server(servicer, server):
                     servicer.RemoveCluster,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterReply.SerializeToString,
+            ),
+            'RegisterReporter': grpc.unary_unary_rpc_method_handler(
+                    servicer.RegisterReporter,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RegisterReporterRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RegisterReporterReply.SerializeToString,
             ),
             'ListClusters': grpc.unary_unary_rpc_method_handler(
                     servicer.ListClusters,
@@ -217,6 +235,33 @@ class Federation:
             '/guardian.v1.Federation/RemoveCluster',
             protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RegisterReporter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Federation/RegisterReporter',
+            protos_dot_guardian_dot_v1_dot_federation__pb2.RegisterReporterRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_federation__pb2.RegisterReporterReply.FromString,
             options,
             channel_credentials,
             insecure,

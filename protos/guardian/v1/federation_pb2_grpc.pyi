@@ -39,6 +39,10 @@ class FederationStub:
     INVALID_ARGUMENT: a field is wrong; FAILED_PRECONDITION: the cluster can't be reached or refuses us.
     """
     RemoveCluster: _grpc.UnaryUnaryMultiCallable[_federation_pb2.RemoveClusterRequest, _federation_pb2.RemoveClusterReply]
+    RegisterReporter: _grpc.UnaryUnaryMultiCallable[_federation_pb2.RegisterReporterRequest, _federation_pb2.RegisterReporterReply]
+    """A broker's plugin says where its reporter listens. What an admin has set in Broker.reporter wins over it.
+    NOT_FOUND: the cluster or the broker is not registered (yet): ask again later.
+    """
     ListClusters: _grpc.UnaryUnaryMultiCallable[_federation_pb2.ListClustersRequest, _federation_pb2.ListClustersReply]
     ChangeFederation: _grpc.UnaryUnaryMultiCallable[_federation_pb2.ChangeFederationRequest, _federation_pb2.ChangeFederationReply]
     """Puts and drops entries of the federation's tables: all of them or none. A put of what is stored already, and a
@@ -60,6 +64,10 @@ class FederationAsyncStub(FederationStub):
     INVALID_ARGUMENT: a field is wrong; FAILED_PRECONDITION: the cluster can't be reached or refuses us.
     """
     RemoveCluster: _aio.UnaryUnaryMultiCallable[_federation_pb2.RemoveClusterRequest, _federation_pb2.RemoveClusterReply]  # type: ignore[assignment]
+    RegisterReporter: _aio.UnaryUnaryMultiCallable[_federation_pb2.RegisterReporterRequest, _federation_pb2.RegisterReporterReply]  # type: ignore[assignment]
+    """A broker's plugin says where its reporter listens. What an admin has set in Broker.reporter wins over it.
+    NOT_FOUND: the cluster or the broker is not registered (yet): ask again later.
+    """
     ListClusters: _aio.UnaryUnaryMultiCallable[_federation_pb2.ListClustersRequest, _federation_pb2.ListClustersReply]  # type: ignore[assignment]
     ChangeFederation: _aio.UnaryUnaryMultiCallable[_federation_pb2.ChangeFederationRequest, _federation_pb2.ChangeFederationReply]  # type: ignore[assignment]
     """Puts and drops entries of the federation's tables: all of them or none. A put of what is stored already, and a
@@ -90,6 +98,16 @@ class FederationServicer(metaclass=_abc_1.ABCMeta):
         request: _federation_pb2.RemoveClusterRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_federation_pb2.RemoveClusterReply, _abc.Awaitable[_federation_pb2.RemoveClusterReply]]: ...
+
+    @_abc_1.abstractmethod
+    def RegisterReporter(
+        self,
+        request: _federation_pb2.RegisterReporterRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_federation_pb2.RegisterReporterReply, _abc.Awaitable[_federation_pb2.RegisterReporterReply]]:
+        """A broker's plugin says where its reporter listens. What an admin has set in Broker.reporter wins over it.
+        NOT_FOUND: the cluster or the broker is not registered (yet): ask again later.
+        """
 
     @_abc_1.abstractmethod
     def ListClusters(
