@@ -55,6 +55,7 @@ def _append(command: Any, view: ReadView, proposal: Proposal) -> _Outcome:
 _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
     "put_cluster": clusters.handle_put,
     "drop_cluster": clusters.handle_drop,
+    "register_reporter": clusters.handle_register_reporter,
     "change_federation": federation.handle_change,
     "allocate_ids": ids.handle,
     "put_plan_chunk": plans.handle,

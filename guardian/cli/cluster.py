@@ -88,7 +88,7 @@ def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) 
             broker.label or "-",
             broker.rack or "-",
             broker.idc or "-",
-            broker.reporter or "-",
+            broker.reporter_endpoint or "-",
             cluster.bootstrap,
         )
         for cluster in clusters

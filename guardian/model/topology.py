@@ -12,6 +12,7 @@ from guardian.errors import InvalidInput
 _CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _MAX_BROKER_ID = 2**31 - 1
+_HTTP_URL = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 _ENDPOINT = re.compile(r"[^\s:,/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 
 
@@ -77,8 +78,9 @@ class BrokerState(Enum):
 class Broker:
     """A broker as the federation knows it.
 
-    `idc` is the data centre, a level above Kafka's rack. `reporter` is the host:port of the plugin's gRPC
-    endpoint; empty when its metrics are not collected. Topics with its `label` live here; empty: anybody's.
+    `idc` is the data centre, a level above Kafka's rack. `reporter` is the host:port of the plugin's gRPC endpoint
+    where an admin has given it, `registered_reporter` the one that the plugin itself has registered. Topics with its
+    `label` live here; empty: anybody's. `metrics_url` is the plugin's page for Prometheus.
     """
 
     id: int
@@ -87,12 +89,22 @@ class Broker:
     reporter: str = ""
     label: str = ""
     state: BrokerState = BrokerState.ACTIVE
+    registered_reporter: str = ""
+    metrics_url: str = ""
 
     def __post_init__(self) -> None:
         require_broker_id(self.id)
         require_label(self.label)
-        if self.reporter:
-            require_endpoint("reporter", self.reporter)
+        for name in ("reporter", "registered_reporter"):
+            if getattr(self, name):
+                require_endpoint(name, getattr(self, name))
+        if self.metrics_url and not _HTTP_URL.fullmatch(self.metrics_url):
+            raise InvalidInput(f"metrics_url is {self.metrics_url!r}: use http://host:port/metrics, or https")
+
+    @property
+    def reporter_endpoint(self) -> str:
+        """Where its metrics are collected; empty: nowhere."""
+        return self.reporter or self.registered_reporter
 
 
 @dataclass(frozen=True, slots=True)

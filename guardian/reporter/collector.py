@@ -1,8 +1,8 @@
 """Pulls the metrics of this member's share of the brokers and hands the rows to the lake.
 
-One thread starts the calls, every `interval_s`. A call that waits needs no thread, so a broker that hangs delays
-nobody; answers are turned into rows by a few workers, which also write to the lake. A broker whose last call is not
-done is left out of a round: the deadline of that call will say so.
+One thread starts the calls, each broker's at its own moment of the interval. A call that waits needs no thread, so a
+broker that hangs delays nobody; answers are turned into rows by a few workers, which also write to the lake. A broker
+whose last call is not done is left alone: the deadline of that call will say so.
 """
 
 from __future__ import annotations
@@ -13,22 +13,29 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import grpc
 import structlog
 
 from guardian.errors import GuardianError, InvalidInput
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.assignment import BrokerKey, share
-from guardian.reporter.ingest import Rows, failed_collection, ingest
+from guardian.reporter.assignment import BrokerKey
+from guardian.reporter.counting import CollectionCounters
+from guardian.reporter.ingest import Asked, Rows, failed_collection, ingest
 from guardian.reporter.lake_writer import LakeWriter
-from guardian.reporter.names import NOTHING_KNOWN, MetricNames
+from guardian.reporter.layout import KEPT_METRICS, MetricLayout
+from guardian.reporter.schedule import due_after_failures, next_due
 from protos.guardian.v1 import reporter_pb2, reporter_pb2_grpc
 
 _LOG = structlog.get_logger(__name__)
 _WORKERS = 4
 # The first answer of a large broker brings all its names: megabytes, and the default limit is 4 MiB.
 _MAX_ANSWER_BYTES = 256 * 1024 * 1024
+# An answer is a few hundred kilobytes: what is under way must not become gigabytes when a thousand brokers are late.
+_MAX_CALLS = 128
+_TICK_S = 0.2
+_SHARE_AGE_S = 1.0
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
     ("grpc.initial_reconnect_backoff_ms", 500),
@@ -38,24 +45,46 @@ _CHANNEL_OPTIONS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class CollectorSettings:
+    """`interval_s` between two collections of a broker, `timeout_s` for a call, `keep` as KEPT_METRICS."""
+
+    interval_s: float
+    timeout_s: float
+    keep: tuple[str, ...] = KEPT_METRICS
+
+
 @dataclass(slots=True)
 class _Target:
     """A broker of our share. Only its one running call changes what is known of it."""
 
+    key: BrokerKey
     cluster: Cluster
     broker: Broker
     channel: grpc.Channel
-    names: MetricNames = NOTHING_KNOWN
+    layout: MetricLayout
+    due: float
+    since: float  # when it was last collected, or came into our share
+    failures: int = 0
     busy: bool = False
-    failing: bool = False
     released: bool = False
+
+
+class ActivitySink(Protocol):
+    """Where slices of client activity go. Its methods return at once, raise nothing and may be called by any thread."""
+
+    def position(self, cluster_name: str, broker_id: int) -> tuple[int, int] | None:
+        """The life (ms since the epoch) and number of the last slice that is stored; None: ask for none now."""
+
+    def write(self, cluster_name: str, batch: reporter_pb2.MetricBatch, correction_ms: int) -> None:
+        """Takes the batch's slices; `correction_ms` is to be added to their times."""
 
 
 class Collector:
     """Collects from `start()` to `stop()`.
 
-    `clusters` and `live_members` are asked every round; when one raises a GuardianError, the share stays as it was.
-    `interval_s` is the time between the starts of two rounds, `timeout_s` the deadline of a call.
+    `clusters` gives the federation's, `mine` says which of the brokers given are this member's share. Both are asked
+    again and again; when one raises a GuardianError, the share stays as it was.
     """
 
     def __init__(
@@ -63,18 +92,21 @@ class Collector:
         member_name: str,
         lake: LakeWriter,
         clusters: Callable[[], Sequence[Cluster]],
-        live_members: Callable[[], Sequence[str]],
-        interval_s: float,
-        timeout_s: float,
+        mine: Callable[[Collection[BrokerKey]], Collection[BrokerKey]],
+        settings: CollectorSettings,
+        activity: ActivitySink | None = None,
     ) -> None:
         self._member = member_name
         self._lake = lake
         self._clusters = clusters
-        self._live_members = live_members
-        self._interval_s = interval_s
-        self._timeout_s = timeout_s
+        self._mine = mine
+        self._settings = settings
+        self._activity = activity
+        self._tick_s = min(_TICK_S, settings.interval_s / 2)
+        self._share_due = 0.0  # on the monotonic clock
         self._targets: dict[BrokerKey, _Target] = {}  # of the collector's thread alone
         self._share: tuple[BrokerKey, ...] = ()
+        self.counters = CollectionCounters()
         self._stopping = threading.Event()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="collector-worker")
         self._thread = threading.Thread(target=self._run, name="collector", daemon=True)
@@ -97,45 +129,50 @@ class Collector:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            started = time.monotonic()
-            self._round()
+            self._take_share_when_due()
+            self._call_due(time.time())
             self._submit(self._lake.flush_aged)
-            self._stopping.wait(max(0.0, started + self._interval_s - time.monotonic()))
+            self._stopping.wait(self._tick_s)
         self._keep_only(())
         self._share = ()
 
-    def _round(self) -> None:
+    def _take_share_when_due(self) -> None:
+        if time.monotonic() >= self._share_due:
+            self._take_share()
+            self._share_due = time.monotonic() + min(_SHARE_AGE_S, self._settings.interval_s)
+
+    def _take_share(self) -> None:
         try:
-            self._take_share(self._clusters(), self._live_members())
+            registered = {
+                BrokerKey(cluster.name, broker.id): (cluster, broker)
+                for cluster in self._clusters()
+                for broker in cluster.brokers
+                if broker.reporter_endpoint
+            }
+            mine = sorted(self._mine(registered.keys()))
         except GuardianError as error:
             _LOG.warning("the federation can't be read, the share stays as it is", error=str(error))
-        for target in self._targets.values():
-            if not target.busy:
-                self._call(target)
-
-    def _take_share(self, clusters: Sequence[Cluster], live_members: Sequence[str]) -> None:
-        registered = {
-            BrokerKey(cluster.name, broker.id): (cluster, broker)
-            for cluster in clusters
-            for broker in cluster.brokers
-            if broker.reporter
-        }
-        mine = share(registered, live_members, self._member)
-        self._keep_only([key for key in mine if self._has_endpoint(key, registered[key][1].reporter)])
+            return
+        self._keep_only({key for key in mine if self._has_endpoint(key, registered[key][1].reporter_endpoint)})
         for key in mine:
             cluster, broker = registered[key]
             target = self._targets.get(key)
             if target is None:
-                channel = grpc.insecure_channel(broker.reporter, options=_CHANNEL_OPTIONS)
-                self._targets[key] = _Target(cluster, broker, channel)
-                _LOG.info("collecting", cluster=cluster.name, broker=broker.id, reporter=broker.reporter)
+                self._targets[key] = self._target(key, cluster, broker)
+                _LOG.info("collecting", cluster=cluster.name, broker=broker.id, reporter=broker.reporter_endpoint)
             else:
                 target.cluster, target.broker = cluster, broker
         self._share = tuple(mine)
 
+    def _target(self, key: BrokerKey, cluster: Cluster, broker: Broker) -> _Target:
+        now = time.time()
+        channel = grpc.insecure_channel(broker.reporter_endpoint, options=_CHANNEL_OPTIONS)
+        layout = MetricLayout(kept_prefixes=self._settings.keep)
+        return _Target(key, cluster, broker, channel, layout, next_due(key, now, self._settings.interval_s), now)
+
     def _has_endpoint(self, key: BrokerKey, reporter: str) -> bool:
         target = self._targets.get(key)
-        return target is not None and target.broker.reporter == reporter
+        return target is not None and target.broker.reporter_endpoint == reporter
 
     def _keep_only(self, kept: Collection[BrokerKey]) -> None:
         """Closing a channel cancels its call, which then leaves no row."""
@@ -143,53 +180,91 @@ class Collector:
             target = self._targets.pop(key)
             target.released = True
             target.channel.close()
-            _LOG.info("no longer collecting", cluster=key.cluster, broker=key.broker, reporter=target.broker.reporter)
+            _LOG.info(
+                "no longer collecting", cluster=key.cluster, broker=key.broker, reporter=target.broker.reporter_endpoint
+            )
+
+    def _call_due(self, now: float) -> None:
+        """Those that have waited longest come first."""
+        targets = self._targets.values()
+        free = _MAX_CALLS - sum(target.busy for target in targets)
+        due = [target for target in targets if not target.busy and self._is_due(target, now)]
+        for target in sorted(due, key=lambda target: target.due)[:free]:
+            self._call(target)
+        self.counters.watch((target.since for target in targets), now)
+
+    def _is_due(self, target: _Target, now: float) -> bool:
+        """Also when the clock was set back: nobody waits for longer than an interval."""
+        return target.due <= now or target.due > now + self._settings.interval_s
 
     def _call(self, target: _Target) -> None:
         target.busy = True
-        asked = _Asked(target, target.cluster, target.broker)
+        call = _Call(target, target.cluster, target.broker, time.time())
+        request = target.layout.request()
+        position = self._activity.position(*target.key) if self._activity is not None else None
+        if position is not None:
+            request.with_activity = True
+            request.activity_life_ms, request.activity_after = position
         stub = reporter_pb2_grpc.BrokerReporterStub(target.channel)
-        call = stub.Collect.future(target.names.request(), timeout=self._timeout_s)
-        call.add_done_callback(lambda done: self._hand_over(asked, done))
+        answer = stub.Collect.future(request, timeout=self._settings.timeout_s)
+        answer.add_done_callback(lambda done: self._hand_over(call, time.time(), done))
 
-    def _hand_over(self, asked: _Asked, call: grpc.Future[reporter_pb2.MetricBatch]) -> None:
+    def _hand_over(self, call: _Call, answered_at: float, answer: grpc.Future[reporter_pb2.MetricBatch]) -> None:
         """On gRPC's thread, which serves all channels: the work itself is for a worker."""
         # The workers are gone when the collector has stopped in the meantime: the answer is nobody's.
         with suppress(RuntimeError):
-            self._submit(lambda: self._finish(asked, call))
+            self._submit(lambda: self._finish(call, answered_at, answer))
 
     def _submit(self, work: Callable[[], None]) -> None:
         self._workers.submit(work).add_done_callback(_log_failure)
 
-    def _finish(self, asked: _Asked, call: grpc.Future[reporter_pb2.MetricBatch]) -> None:
+    def _finish(self, call: _Call, answered_at: float, answer: grpc.Future[reporter_pb2.MetricBatch]) -> None:
+        target = call.target
+        # What raises below is a mistake of ours, at which the broker waits for its next moment.
+        target.due = next_due(target.key, answered_at, self._settings.interval_s)
         try:
-            rows = self._rows(asked, call)
-            if not asked.target.released:
-                self._lake.write(asked.cluster.name, rows)
+            rows = self._rows(call, answered_at, answer)
+            if not target.released:
+                self._lake.write(call.cluster.name, rows)
         finally:
-            asked.target.busy = False
+            target.busy = False
 
-    def _rows(self, asked: _Asked, call: grpc.Future[reporter_pb2.MetricBatch]) -> Rows:
-        target = asked.target
+    def _rows(self, call: _Call, answered_at: float, answer: grpc.Future[reporter_pb2.MetricBatch]) -> Rows:
+        target = call.target
+        asked = Asked(call.cluster, call.broker, self._member, _ms(call.sent_at), _ms(answered_at))
         try:
-            batch = call.result()
-            names = target.names.extended_by(batch)
-            rows = ingest(batch, names, asked.cluster, asked.broker)
-        except (grpc.RpcError, grpc.FutureCancelledError, InvalidInput) as error:
-            target.names = NOTHING_KNOWN
-            return self._failed(asked, error)
-        target.names = names
-        if target.failing:
-            target.failing = False
-            _LOG.info("collected again", cluster=asked.cluster.name, broker=asked.broker.id)
+            batch = answer.result()
+            layout = target.layout.extended_by(batch)
+            rows = ingest(batch, layout, asked)
+        except InvalidInput as error:
+            target.layout = target.layout.forgotten()
+            return self._failed(call, asked, str(error))
+        except (grpc.RpcError, grpc.FutureCancelledError) as error:
+            return self._failed(call, asked, _sentence(asked, error, self._settings.timeout_s))
+        target.layout = layout
+        if batch.activity and self._activity is not None and not target.released:
+            self._activity.write(call.cluster.name, batch, asked.correction_ms(batch))
+        self._succeeded(call, answered_at, batch)
         return rows
 
-    def _failed(self, asked: _Asked, error: Exception) -> Rows:
-        sentence = _sentence(asked, error, self._timeout_s)
-        if not asked.target.failing and not asked.target.released:
-            asked.target.failing = True
-            _LOG.warning("a collection failed", cluster=asked.cluster.name, broker=asked.broker.id, error=sentence)
-        return failed_collection(asked.broker, time.time_ns() // 1_000_000, sentence)
+    def _succeeded(self, call: _Call, answered_at: float, batch: reporter_pb2.MetricBatch) -> None:
+        target = call.target
+        if target.failures:
+            _LOG.info("collected again", cluster=call.cluster.name, broker=call.broker.id, failures=target.failures)
+        target.failures, target.since = 0, answered_at
+        self.counters.succeeded(answered_at - call.sent_at, len(batch.values))
+
+    def _failed(self, call: _Call, asked: Asked, sentence: str) -> Rows:
+        target = call.target
+        if not target.failures and not target.released:
+            _LOG.warning("a collection failed", cluster=call.cluster.name, broker=call.broker.id, error=sentence)
+        if not target.released:
+            self.counters.failed()
+        target.failures += 1
+        target.due = due_after_failures(
+            target.key, target.failures, asked.answered_at_ms / 1000, self._settings.interval_s
+        )
+        return failed_collection(asked, sentence)
 
 
 def _log_failure(done: Future[None]) -> None:
@@ -200,18 +275,21 @@ def _log_failure(done: Future[None]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A call, with the registration as it was when the call was made."""
+class _Call:
+    """A call, with the registration as it was when the call was made; `sent_at` in seconds since the epoch."""
 
     target: _Target
     cluster: Cluster
     broker: Broker
+    sent_at: float
 
 
-def _sentence(asked: _Asked, error: Exception, timeout_s: float) -> str:
-    if isinstance(error, InvalidInput):
-        return str(error)
-    title = f"broker {asked.broker.id} of cluster {asked.cluster.name} at {asked.broker.reporter}"
+def _ms(at: float) -> int:
+    return int(at * 1000)
+
+
+def _sentence(asked: Asked, error: Exception, timeout_s: float) -> str:
+    title = f"broker {asked.broker.id} of cluster {asked.cluster.name} at {asked.broker.reporter_endpoint}"
     code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.CANCELLED
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return f"{title} did not answer within {timeout_s:g} s"

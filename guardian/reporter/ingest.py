@@ -8,123 +8,205 @@ it has the directories of all its replicas and the logs of some, as if the other
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from guardian.errors import InvalidInput
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.names import MetricNames, values_by_name
+from guardian.reporter.layout import Floats, MetricLayout, OfBroker, OfPartition, OfTopic, Scattered, scatter
 from protos.guardian.v1 import reporter_pb2
-from spark_analytics.lake.schema import BROKER_SAMPLES, DISK_SAMPLES, LOG_DIR_SAMPLES, PARTITION_SAMPLES, TABLES
+from spark_analytics.lake.schema import (
+    BROKER_SAMPLES,
+    DISK_SAMPLES,
+    LOG_DIR_SAMPLES,
+    METRIC_SAMPLES,
+    NIC_SAMPLES,
+    PARTITION_SAMPLES,
+    TABLES,
+)
 
 Rows = Mapping[str, pa.Table]
 """Table name -> rows in the schema of that table."""
 
-_LOG = "kafka.log:type=Log,name={},topic={},partition={}:Value"
-_REPLICAS = "kafka.cluster:type=Partition,name=ReplicasCount,topic={},partition={}:Value"
-_TOPIC_TOTAL = "kafka.server:type=BrokerTopicMetrics,name={},topic={}:Count"
-_BROKER_TOTAL = "kafka.server:type=BrokerTopicMetrics,name={}:Count"
-_BROKER_STATE = "kafka.server:type=KafkaServer,name=BrokerState:Value"
-_RUNNING = 3  # below it: not running, starting, recovery; above it: two kinds of shutting down
-_BYTES_IN, _BYTES_OUT = "BytesInPerSec", "BytesOutPerSec"
+_Int64s = npt.NDArray[np.int64]
+_RUNNING = 3  # of BrokerState; below it: not running, starting, recovery; above it: two kinds of shutting down
 _INT64_MAX = 2**63 - 1
-_YEAR_9999_MS = 253_370_764_800_000
+# Hosts without a time service drift by seconds a day, those with one stay within milliseconds.
+_TRUSTED_SKEW_MS = 2_000
 
 
-def ingest(batch: reporter_pb2.MetricBatch, names: MetricNames, cluster: Cluster, broker: Broker) -> Rows:
-    """The rows of one collection. `names` are those known after the batch.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a batch answers: whose it should be, who asked, and when by the member's clock (ms since the epoch)."""
+
+    cluster: Cluster
+    broker: Broker
+    member: str
+    sent_at_ms: int
+    answered_at_ms: int
+
+    def skew_ms(self, batch: reporter_pb2.MetricBatch) -> int:
+        """The broker's clock minus the member's, to half of the time that the call took."""
+        return batch.collected_at_ms - (self.sent_at_ms + self.answered_at_ms) // 2
+
+    def correction_ms(self, batch: reporter_pb2.MetricBatch) -> int:
+        """What to add to the broker's times: 0, unless its clock is more than 2 s away from the member's."""
+        skew_ms = self.skew_ms(batch)
+        return -skew_ms if abs(skew_ms) > _TRUSTED_SKEW_MS else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What every row begins with."""
+
+    at_ms: int
+    broker: int
+    broker_started_at_ms: int
+
+
+def ingest(batch: reporter_pb2.MetricBatch, layout: MetricLayout, asked: Asked) -> Rows:
+    """The rows of one collection. `layout` is what is known after the batch.
+
+    `at_ms` is the broker's clock, or the member's when that is more than 2 s away.
 
     Raises InvalidInput when the batch comes from another broker or cluster than expected, from a broker that is still
     starting, or contradicts itself.
     """
-    _require_from(batch, cluster, broker)
-    if not 0 < batch.collected_at_ms < _YEAR_9999_MS:
-        raise InvalidInput(f"collected_at_ms is {batch.collected_at_ms}: set the clock of broker {broker.id}'s host")
-    values = values_by_name(batch, names)
-    state = values.get(_BROKER_STATE, _RUNNING)
+    _require_from(batch, asked.cluster, asked.broker)
+    found = scatter(batch, layout)
+    state = found.broker[OfBroker.STATE]
     if state < _RUNNING:
         raise InvalidInput(
-            f"BrokerState of broker {broker.id} is {state:g}: it is starting, collect again when it is 3"
+            f"BrokerState of broker {asked.broker.id} is {state:g}: it is starting, collect again when it is 3"
         )
+    at_ms = batch.collected_at_ms + asked.correction_ms(batch)
+    moment = _Moment(at_ms, batch.broker_id, batch.broker_started_at_ms)
     return {
-        PARTITION_SAMPLES: _table(PARTITION_SAMPLES, _partition_rows(batch, values)),
-        LOG_DIR_SAMPLES: _table(LOG_DIR_SAMPLES, _log_dir_rows(batch)),
-        DISK_SAMPLES: _table(DISK_SAMPLES, _disk_rows(batch)),
-        BROKER_SAMPLES: _table(BROKER_SAMPLES, [_broker_row(batch, values, broker)]),
+        PARTITION_SAMPLES: _partition_rows(batch, layout, found, moment),
+        LOG_DIR_SAMPLES: _table(LOG_DIR_SAMPLES, _log_dir_rows(batch, moment)),
+        DISK_SAMPLES: _table(DISK_SAMPLES, _disk_rows(batch, moment)),
+        NIC_SAMPLES: _table(NIC_SAMPLES, _nic_rows(batch, moment)),
+        METRIC_SAMPLES: _metric_rows(layout, found, moment),
+        BROKER_SAMPLES: _table(BROKER_SAMPLES, [_broker_row(batch, found, asked, moment)]),
     }
 
 
-def failed_collection(broker: Broker, at_ms: int, error: str) -> Rows:
-    """The row that says that a collection failed, and why. `at_ms` is the collecting member's clock."""
-    row = (at_ms, broker.id, 0, broker.rack, broker.idc, 0, 0, 0, 0, 0, error or "the collection failed")
-    return {BROKER_SAMPLES: _table(BROKER_SAMPLES, [row])}
+def failed_collection(asked: Asked, error: str) -> Rows:
+    """The row that says that a collection failed, and why. Its `at_ms` is the member's clock."""
+    broker = asked.broker
+    known = (asked.answered_at_ms, broker.id, 0, broker.rack, broker.idc, 0, 0, 0, 0, 0)
+    row = (*known, error or "the collection failed", asked.member)
+    unknown = (None,) * (len(TABLES[BROKER_SAMPLES]) - len(row))
+    return {BROKER_SAMPLES: _table(BROKER_SAMPLES, [(*row, *unknown)])}
 
 
 def _require_from(batch: reporter_pb2.MetricBatch, cluster: Cluster, broker: Broker) -> None:
     if cluster.cluster_id and batch.cluster_id != cluster.cluster_id:
         raise InvalidInput(
-            f"cluster_id is {batch.cluster_id!r} at {broker.reporter}: cluster {cluster.name} has "
+            f"cluster_id is {batch.cluster_id!r} at {broker.reporter_endpoint}: cluster {cluster.name} has "
             f"{cluster.cluster_id!r}, correct the reporter of broker {broker.id}"
         )
     if batch.broker_id != broker.id:
         raise InvalidInput(
-            f"broker_id is {batch.broker_id} at {broker.reporter}: that is registered as broker {broker.id} of cluster "
-            f"{cluster.name}, correct its reporter"
+            f"broker_id is {batch.broker_id} at {broker.reporter_endpoint}: that is registered as broker {broker.id} "
+            f"of cluster {cluster.name}, correct its reporter"
         )
 
 
-def _partition_rows(batch: reporter_pb2.MetricBatch, values: Mapping[str, float]) -> list[tuple[Any, ...]]:
-    rows = []
-    for log_dir in batch.host.log_dirs:
+def _partition_rows(
+    batch: reporter_pb2.MetricBatch, layout: MetricLayout, found: Scattered, moment: _Moment
+) -> pa.Table:
+    """One row a replica that has a directory and a log with metrics."""
+    log_dirs, rows = _stored(batch, layout)
+    log = found.partitions[[OfPartition.SIZE, OfPartition.LOG_START_OFFSET, OfPartition.LOG_END_OFFSET]][:, rows]
+    has_log = np.all(_is_whole(log), axis=0)
+    log_dirs, rows, log = log_dirs[has_log], rows[has_log], log[:, has_log]
+    topics = layout.partition_topics[rows]
+    replicas, in_sync, lag = (
+        found.partitions[column, rows]
+        for column in (OfPartition.REPLICAS, OfPartition.IN_SYNC_REPLICAS, OfPartition.FETCH_LAG)
+    )
+    is_leader = np.nan_to_num(replicas) > 0
+    size, start, end = log.astype(np.int64)
+    return pa.Table.from_arrays(
+        [
+            *_repeated(moment, len(rows)),
+            _texts(list(layout.topics), topics),
+            pa.array(layout.partition_numbers[rows]),
+            _texts([log_dir.path for log_dir in batch.host.log_dirs], log_dirs),
+            pa.array(is_leader),
+            pa.array(size),
+            pa.array(start),
+            pa.array(end),
+            *(
+                pa.array(_counts(found.topics[column, topics]))
+                for column in (OfTopic.BYTES_IN, OfTopic.BYTES_OUT, OfTopic.MESSAGES_IN)
+            ),
+            _nullable(replicas, is_leader, pa.int32()),
+            _nullable(in_sync, is_leader, pa.int32()),
+            _nullable(lag, ~is_leader, pa.int64()),
+        ],
+        schema=TABLES[PARTITION_SAMPLES],
+    )
+
+
+def _stored(
+    batch: reporter_pb2.MetricBatch, layout: MetricLayout
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Of each replica that the batch finds on disk and knows metrics of: the log dir's position, the layout's row."""
+    log_dirs: list[int] = []
+    rows: list[int] = []
+    for position, log_dir in enumerate(batch.host.log_dirs):
         for replica in log_dir.replicas:
-            topic, _, number = replica.rpartition("-")
-            if not topic or not number.isdecimal():
-                raise InvalidInput(f"replicas has {replica!r} in {log_dir.path}: use topic-partition")
-            log = [
-                _whole(values, _LOG.format(name, topic, number)) for name in ("Size", "LogStartOffset", "LogEndOffset")
-            ]
-            if None in log:
+            row = layout.partitions.get(replica)
+            if row is None:
+                _require_replica(replica, log_dir.path)
                 continue
-            rows.append(
-                (
-                    batch.collected_at_ms,
-                    batch.broker_id,
-                    batch.broker_started_at_ms,
-                    topic,
-                    int(number),
-                    log_dir.path,
-                    (_whole(values, _REPLICAS.format(topic, number)) or 0) > 0,
-                    *log,
-                    _whole(values, _TOPIC_TOTAL.format(_BYTES_IN, topic)) or 0,
-                    _whole(values, _TOPIC_TOTAL.format(_BYTES_OUT, topic)) or 0,
-                )
-            )
-    return rows
+            log_dirs.append(position)
+            rows.append(row)
+    return np.array(log_dirs, np.int32), np.array(rows, np.int32)
 
 
-def _log_dir_rows(batch: reporter_pb2.MetricBatch) -> list[tuple[Any, ...]]:
+def _require_replica(replica: str, log_dir: str) -> None:
+    topic, _, number = replica.rpartition("-")
+    if not topic or not number.isdecimal():
+        raise InvalidInput(f"replicas has {replica!r} in {log_dir}: use topic-partition")
+
+
+def _metric_rows(layout: MetricLayout, found: Scattered, moment: _Moment) -> pa.Table:
+    at = np.flatnonzero(np.isfinite(found.kept))
+    return pa.Table.from_arrays(
+        [*_repeated(moment, len(at)), _texts(layout.kept, at), pa.array(found.kept[at])],
+        schema=TABLES[METRIC_SAMPLES],
+    )
+
+
+def _log_dir_rows(batch: reporter_pb2.MetricBatch, moment: _Moment) -> list[tuple[Any, ...]]:
     return [
         (
-            batch.collected_at_ms,
-            batch.broker_id,
+            moment.at_ms,
+            moment.broker,
             log_dir.path,
             log_dir.disk,
             log_dir.total_bytes,
             log_dir.usable_bytes,
             log_dir.offline,
+            log_dir.size_bytes,
         )
         for log_dir in batch.host.log_dirs
     ]
 
 
-def _disk_rows(batch: reporter_pb2.MetricBatch) -> list[tuple[Any, ...]]:
+def _disk_rows(batch: reporter_pb2.MetricBatch, moment: _Moment) -> list[tuple[Any, ...]]:
     return [
         (
-            batch.collected_at_ms,
-            batch.broker_id,
+            moment.at_ms,
+            moment.broker,
             disk.name,
             disk.bytes_read,
             disk.bytes_written,
@@ -139,26 +221,84 @@ def _disk_rows(batch: reporter_pb2.MetricBatch) -> list[tuple[Any, ...]]:
     ]
 
 
-def _broker_row(batch: reporter_pb2.MetricBatch, values: Mapping[str, float], broker: Broker) -> tuple[Any, ...]:
+def _nic_rows(batch: reporter_pb2.MetricBatch, moment: _Moment) -> list[tuple[Any, ...]]:
+    return [
+        (
+            moment.at_ms,
+            moment.broker,
+            nic.name,
+            nic.bytes_received,
+            nic.bytes_sent,
+            nic.receive_errors,
+            nic.send_errors,
+            nic.bits_per_s,
+        )
+        for nic in batch.host.nics
+    ]
+
+
+def _broker_row(batch: reporter_pb2.MetricBatch, found: Scattered, asked: Asked, moment: _Moment) -> tuple[Any, ...]:
+    counts = dict(zip(OfBroker, _counts(found.broker).tolist(), strict=True))
+    host = batch.host
     return (
-        batch.collected_at_ms,
-        batch.broker_id,
-        batch.broker_started_at_ms,
-        batch.rack or broker.rack,
-        broker.idc,
-        _whole(values, _BROKER_TOTAL.format(_BYTES_IN)) or 0,
-        _whole(values, _BROKER_TOTAL.format(_BYTES_OUT)) or 0,
+        moment.at_ms,
+        moment.broker,
+        moment.broker_started_at_ms,
+        batch.rack or asked.broker.rack,
+        asked.broker.idc,
+        counts[OfBroker.BYTES_IN],
+        counts[OfBroker.BYTES_OUT],
         len(batch.values),
-        batch.host.memory.available_bytes,
-        batch.host.memory.page_cache_bytes,
+        host.memory.available_bytes,
+        host.memory.page_cache_bytes,
         "",
+        asked.member,
+        asked.skew_ms(batch),
+        counts[OfBroker.MESSAGES_IN],
+        counts[OfBroker.REPLICATION_BYTES_IN],
+        counts[OfBroker.REPLICATION_BYTES_OUT],
+        host.memory.total_bytes,
+        host.memory.dirty_bytes,
+        *_cpu(host),
+        *_pressure(host),
     )
 
 
-def _whole(values: Mapping[str, float], name: str) -> int | None:
-    """A count, an offset or a size; None when the broker has no such number."""
-    value = values.get(name, math.nan)
-    return int(value) if abs(value) <= _INT64_MAX else None
+def _cpu(host: reporter_pb2.HostFacts) -> Sequence[int | None]:
+    if not host.HasField("cpu"):
+        return (None,) * 4
+    cpu = host.cpu
+    return cpu.cores, cpu.user_ms + cpu.system_ms + cpu.steal_ms, cpu.io_wait_ms, cpu.idle_ms
+
+
+def _pressure(host: reporter_pb2.HostFacts) -> Sequence[int | None]:
+    if not host.HasField("pressure"):
+        return (None,) * 3
+    return host.pressure.cpu_some_us, host.pressure.io_some_us, host.pressure.memory_some_us
+
+
+def _is_whole(values: Floats) -> npt.NDArray[np.bool_]:
+    """A count, an offset or a size; not so where the broker has no such number."""
+    return np.abs(values) < _INT64_MAX  # NaN is not
+
+
+def _counts(values: Floats) -> _Int64s:
+    return np.where(_is_whole(values), values, 0).astype(np.int64)
+
+
+def _nullable(values: Floats, where: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+    known = where & (np.abs(values) < np.iinfo(kind.to_pandas_dtype()).max)
+    return pa.array(np.where(known, values, 0).astype(kind.to_pandas_dtype()), mask=~known)
+
+
+def _repeated(moment: _Moment, count: int) -> Iterable[pa.Array]:
+    yield pa.repeat(pa.scalar(moment.at_ms, pa.int64()), count)
+    yield pa.repeat(pa.scalar(moment.broker, pa.int32()), count)
+    yield pa.repeat(pa.scalar(moment.broker_started_at_ms, pa.int64()), count)
+
+
+def _texts(texts: Sequence[str], positions: npt.NDArray[Any]) -> pa.Array:
+    return pa.array(texts, pa.string()).take(pa.array(positions))
 
 
 def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:

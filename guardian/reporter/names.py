@@ -1,4 +1,4 @@
-"""The names of a broker's metrics, as far as this caller knows them.
+"""The names of a broker's metrics, as far as this caller knows them: for people, who ask for few.
 
 A broker numbers its names once and tells a caller only those that it lacks. The caller alone keeps state: it says in
 each call what it holds, and a broker that has started a new dictionary answers with all of it. Values here are frozen:
@@ -31,13 +31,9 @@ class MetricNames:
 
         Raises InvalidInput when its names do not continue these: values could not be told apart any more.
         """
+        require_continuation(batch, self.id, len(self.names))
         if batch.first_name_id == 0:
             return MetricNames(batch.dictionary_id, tuple(batch.names))
-        if batch.dictionary_id != self.id or batch.first_name_id != len(self.names):
-            raise InvalidInput(
-                f"first_name_id is {batch.first_name_id} of dictionary {batch.dictionary_id:#x}: known are "
-                f"{len(self.names)} names of dictionary {self.id:#x}, collect again with known_names=0"
-            )
         return MetricNames(self.id, self.names + tuple(batch.names)) if batch.names else self
 
 
@@ -49,10 +45,24 @@ def values_by_name(batch: reporter_pb2.MetricBatch, names: MetricNames) -> dict[
 
     Raises InvalidInput when `ids` and `values` differ in length.
     """
+    require_a_value_for_each_id(batch)
+    known = names.names
+    count = len(known)
+    return {known[i]: value for i, value in zip(batch.ids, batch.values, strict=True) if i < count}
+
+
+def require_continuation(batch: reporter_pb2.MetricBatch, dictionary_id: int, known: int) -> None:
+    """Raises InvalidInput unless the batch's names begin a dictionary, or continue the `known` names of this one."""
+    if batch.first_name_id and (batch.dictionary_id != dictionary_id or batch.first_name_id != known):
+        raise InvalidInput(
+            f"first_name_id is {batch.first_name_id} of dictionary {batch.dictionary_id:#x}: known are "
+            f"{known} names of dictionary {dictionary_id:#x}, collect again with known_names=0"
+        )
+
+
+def require_a_value_for_each_id(batch: reporter_pb2.MetricBatch) -> None:
+    """Raises InvalidInput when `ids` and `values` differ in length."""
     if len(batch.ids) != len(batch.values):
         raise InvalidInput(
             f"ids has {len(batch.ids)} entries and values has {len(batch.values)}: a batch needs one value for each id"
         )
-    known = names.names
-    count = len(known)
-    return {known[i]: value for i, value in zip(batch.ids, batch.values, strict=True) if i < count}

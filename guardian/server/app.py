@@ -26,7 +26,8 @@ from guardian.executor.driver import Driver
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster
-from guardian.reporter.collector import Collector
+from guardian.reporter.assignment import share
+from guardian.reporter.collector import Collector, CollectorSettings
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.server.admins import ClusterAdmins
 from guardian.server.execution import ReplicatedExecutionStore
@@ -96,9 +97,8 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
         config.name,
         LakeWriter(config.lake, config.name, config.collect.flush_s),
         lambda: _clusters(store),
-        lambda: store.status().live_members,
-        config.collect.interval_s,
-        config.collect.timeout_s,
+        lambda brokers: share(brokers, store.status().live_members, config.name),
+        CollectorSettings(config.collect.interval_s, config.collect.timeout_s),
     )
     collector.start()
     stack.callback(collector.stop)
@@ -136,7 +136,7 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     )
     stack.callback(start_grpc(config.grpc, partial(register, parts)).stop)
     registry = CollectorRegistry()
-    registry.register(MemberMetrics(store, collector.collects, counters))
+    registry.register(MemberMetrics(store, collector.collects, collector.counters, counters))
     http = HttpServer(config.http, registry, lambda: _not_ready(store))
     http.start()
     stack.callback(http.stop)

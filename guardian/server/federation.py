@@ -10,7 +10,7 @@ from dataclasses import replace
 import grpc
 
 from guardian import __version__
-from guardian.errors import InvalidInput
+from guardian.errors import InvalidInput, NotFound
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription
 from guardian.model.topology import Broker, BrokerState, Cluster
@@ -18,6 +18,7 @@ from guardian.server.requests import actor_of, views_for
 from guardian.server.store import ReplicatedStore
 from guardian.wire import metadata
 from guardian.wire.federation import broker_state, cluster_from_proto, cluster_to_proto
+from metastore.views import Views
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import federation_pb2_grpc, records_pb2
 
@@ -63,6 +64,19 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             request.name, session=metadata.session_in(context.invocation_metadata()), actor=actor_of(context)
         )
         return pb.RemoveClusterReply()
+
+    def RegisterReporter(
+        self, request: pb.RegisterReporterRequest, context: grpc.ServicerContext
+    ) -> pb.RegisterReporterReply:
+        """Plugins repeat themselves every few minutes: what is stored already costs no entry of the log."""
+        _, known = _named_by(request, self._store.read_local())
+        said = (request.reporter, request.metrics_url)
+        if known is None or said != (known.registered_reporter, known.metrics_url):
+            # A broker that is not registered yet asks again and again: that is not worth an entry either.
+            _require_registered(request, self._store.read())
+            self._store.propose(records_pb2.Command(register_reporter=request), actor=actor_of(context))
+        cluster, broker = _require_registered(request, self._store.read())
+        return pb.RegisterReporterReply(cluster=cluster.name, reporter=broker.reporter_endpoint)
 
     def ListClusters(self, request: pb.ListClustersRequest, context: grpc.ServicerContext) -> pb.ListClustersReply:
         clusters = views_for(self._store, context).clusters()
@@ -136,6 +150,23 @@ def _decode_token(token: str) -> bytes:
         raise InvalidInput(f"page_token is {token[:100]!r}: use the next_page_token of the page before") from None
 
 
+def _named_by(request: pb.RegisterReporterRequest, views: Views) -> tuple[Cluster | None, Broker | None]:
+    cluster = views.cluster_by_id(request.cluster_id)
+    return cluster, cluster.broker(request.broker_id) if cluster is not None else None
+
+
+def _require_registered(request: pb.RegisterReporterRequest, views: Views) -> tuple[Cluster, Broker]:
+    cluster, broker = _named_by(request, views)
+    if cluster is None:
+        raise NotFound(f"cluster_id is {request.cluster_id!r}, which is not registered: run `guardian cluster add`")
+    if broker is None:
+        raise NotFound(
+            f"broker_id is {request.broker_id}, which is not registered in cluster {cluster.name}: "
+            "run `guardian cluster add` again"
+        )
+    return cluster, broker
+
+
 def confirm(
     asked: Cluster, description: ClusterDescription, idc_of_rack: Mapping[str, str], known: Cluster | None = None
 ) -> Cluster:
@@ -171,6 +202,8 @@ def confirm(
                 rack=node.rack,
                 idc=broker.idc or idc_of_rack.get(node.rack, ""),
                 label=broker.label or before.label,
+                registered_reporter=before.registered_reporter,
+                metrics_url=before.metrics_url,
                 state=before.state if broker.state is BrokerState.ACTIVE else broker.state,
             )
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from guardian.model.ticket import TicketState
+from guardian.reporter.counting import BUCKETS_S, CollectionCounters
 from guardian.server.store import ReplicatedStore
 from guardian.server.totals import PartitionTotals, Totals
 from guardian.tiering.counting import GRANTED, TieringCounters, name_of
@@ -20,15 +21,23 @@ _LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many
 class MemberMetrics:
     """A collector of prometheus_client."""
 
-    def __init__(self, store: ReplicatedStore, collects: Callable[[], list[str]], counters: TieringCounters) -> None:
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        collects: Callable[[], list[str]],
+        collections: CollectionCounters,
+        counters: TieringCounters,
+    ) -> None:
         self._store = store
         self._collects = collects
+        self._collections = collections
         self._counters = counters
         self._totals = PartitionTotals(store.read_local)
 
     def collect(self) -> Iterable[Metric]:
         yield from raft_metrics(self._store.status())
         yield _gauge("guardian_collected_brokers", "Brokers in this member's share.", len(self._collects()))
+        yield from collection_metrics(self._collections)
         views = self._store.read_local()
         yield _gauge("guardian_sessions", "Client sessions that are open.", views.sessions())
         tickets = GaugeMetricFamily("guardian_tickets", "Tickets by state.", labels=["state"])
@@ -56,6 +65,21 @@ def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
     yield _gauge("guardian_raft_refuses_writes", "1 while changes are refused.", float(status.is_refusing_writes))
     yield from _members(status)
     yield from _counters(status)
+
+
+def collection_metrics(counters: CollectionCounters) -> Iterable[Metric]:
+    """What became of the collections of this member. Pure."""
+    collections = CounterMetricFamily("guardian_collections", "Collections of brokers.", labels=["result"])
+    collections.add_metric(["succeeded"], counters.successes)
+    collections.add_metric(["failed"], counters.failures)
+    yield collections
+    yield _count("guardian_collected_values", "Values in the answers of brokers.", counters.values)
+    seconds = HistogramMetricFamily("guardian_collection_seconds", "From a call to its answer, where there was one.")
+    within = [(str(bound), count) for bound, count in zip(BUCKETS_S, counters.within, strict=True)]
+    seconds.add_metric([], [*within, ("+Inf", counters.successes)], sum_value=counters.seconds)
+    yield seconds
+    gap = counters.longest_gap_s
+    yield _gauge("guardian_collection_longest_gap_seconds", "For how long some broker gave nothing.", gap)
 
 
 def tiering_metrics(counters: TieringCounters, totals: Totals, age_s: float) -> Iterable[Metric]:

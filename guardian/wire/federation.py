@@ -28,6 +28,8 @@ def cluster_to_proto(cluster: Cluster) -> pb.Cluster:
                 reporter=broker.reporter,
                 label=broker.label,
                 state=broker.state.name,
+                registered_reporter=broker.registered_reporter,
+                metrics_url=broker.metrics_url,
             )
             for broker in cluster.brokers
         ],
@@ -53,6 +55,8 @@ def _broker_from_proto(message: pb.Broker) -> Broker:
         reporter=message.reporter,
         label=message.label,
         state=broker_state(message.id, message.state),
+        registered_reporter=message.registered_reporter,
+        metrics_url=message.metrics_url,
     )
 
 

@@ -29,6 +29,10 @@ def _cluster_put(command: records_pb2.PutCluster) -> _Description:
     return f"cluster {command.cluster.name}", f"{len(command.cluster.brokers)} brokers", ""
 
 
+def _reporter_registered(command: federation_pb2.RegisterReporterRequest) -> _Description:
+    return f"broker {command.broker_id} of cluster {command.cluster_id}", command.reporter, ""
+
+
 def _cluster_dropped(command: records_pb2.DropCluster) -> _Description:
     return f"cluster {command.name}", "", ""
 
@@ -61,6 +65,7 @@ def _partitions_deleted(command: Any) -> _Description:
 _DESCRIBE: dict[str, Callable[[Any], _Description | None]] = {
     "put_cluster": _cluster_put,
     "drop_cluster": _cluster_dropped,
+    "register_reporter": _reporter_registered,
     "add_ticket": _ticket_added,
     "advance_ticket": _ticket_advanced,
     "change_federation": _federation_changed,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.ticket import TicketState
 from guardian.wire.federation import cluster_from_proto, cluster_to_proto
@@ -27,6 +29,31 @@ def handle_put(
                 f"{cluster.name} with {cluster.cluster_id}: remove {other.name} first"
             )
     value = cluster_to_proto(cluster).SerializeToString(deterministic=True)
+    return [Put(keys.cluster(cluster.name), value)], records_pb2.CommandReply()
+
+
+def handle_register_reporter(
+    command: federation_pb2.RegisterReporterRequest, view: ReadView, _proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Notes what a broker's plugin says of itself; the rest of the broker stays as it is."""
+    found = next((each for each in stored_clusters(view) if each.cluster_id == command.cluster_id), None)
+    if found is None:
+        raise NotFound(f"cluster_id is {command.cluster_id!r}, which is not registered: run `guardian cluster add`")
+    cluster = cluster_from_proto(found)
+    if cluster.broker(command.broker_id) is None:
+        raise NotFound(
+            f"broker_id is {command.broker_id}, which is not registered in cluster {cluster.name}: "
+            "run `guardian cluster add` again"
+        )
+    brokers = tuple(
+        replace(broker, registered_reporter=command.reporter, metrics_url=command.metrics_url)
+        if broker.id == command.broker_id
+        else broker
+        for broker in cluster.brokers
+    )
+    if brokers == cluster.brokers:
+        return [], records_pb2.CommandReply()
+    value = cluster_to_proto(replace(cluster, brokers=brokers)).SerializeToString(deterministic=True)
     return [Put(keys.cluster(cluster.name), value)], records_pb2.CommandReply()
 
 

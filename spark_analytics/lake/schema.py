@@ -1,4 +1,4 @@
-"""The schema of the metrics lake, version 1.
+"""The schema of the metrics lake, version 2.
 
     LAKE/<table>/cluster=<name>/hour=<YYYY-MM-DDTHH, UTC>/<member>-<first ms>-<id>.parquet
 
@@ -8,7 +8,8 @@ A file is written whole under a name that starts with '.', then renamed: readers
 or nothing. Counters are stored as they are, as monotonic totals since `broker_started_at_ms`; a rate is the reader's,
 over the window of its choice, and a restart shows as a new `broker_started_at_ms`.
 
-Columns may be added; none changes its meaning.
+Columns and tables may be added, which raises the version; none changes its meaning. A column that came later than
+version 1 is null in older files, and wherever the broker or its host has no such number.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
 
 PARTITION_SAMPLES = "partition_samples"
 LOG_DIR_SAMPLES = "log_dir_samples"
 DISK_SAMPLES = "disk_samples"
+NIC_SAMPLES = "nic_samples"
+METRIC_SAMPLES = "metric_samples"
 BROKER_SAMPLES = "broker_samples"
 
 _METADATA = {b"guardian.lake.version": str(VERSION).encode()}
@@ -46,6 +49,11 @@ TABLES: dict[str, pa.Schema] = {
             # Totals of the whole topic on this broker, which Kafka counts for the partitions led here.
             pa.field("topic_bytes_in_total", pa.int64(), nullable=False),
             pa.field("topic_bytes_out_total", pa.int64(), nullable=False),
+            # Since version 2.
+            pa.field("topic_messages_in_total", pa.int64()),
+            pa.field("replicas", pa.int32()),  # as the leader sees it; null on followers, as the next
+            pa.field("in_sync_replicas", pa.int32()),
+            pa.field("fetch_lag", pa.int64()),  # messages that a follower is behind; null on leaders
         ],
         metadata=_METADATA,
     ),
@@ -59,6 +67,7 @@ TABLES: dict[str, pa.Schema] = {
             pa.field("total_bytes", pa.int64(), nullable=False),
             pa.field("usable_bytes", pa.int64(), nullable=False),
             pa.field("offline", pa.bool_(), nullable=False),
+            pa.field("size_bytes", pa.int64()),  # of the replicas stored here; since version 2
         ],
         metadata=_METADATA,
     ),
@@ -79,6 +88,31 @@ TABLES: dict[str, pa.Schema] = {
         ],
         metadata=_METADATA,
     ),
+    # One row a network interface of the broker's host: /proc/net/dev. Since version 2.
+    NIC_SAMPLES: pa.schema(
+        [
+            _AT,
+            _BROKER,
+            pa.field("nic", pa.string(), nullable=False),
+            pa.field("bytes_received", pa.int64(), nullable=False),
+            pa.field("bytes_sent", pa.int64(), nullable=False),
+            pa.field("receive_errors", pa.int64(), nullable=False),
+            pa.field("send_errors", pa.int64(), nullable=False),
+            pa.field("bits_per_s", pa.int64(), nullable=False),  # its speed; 0: unknown
+        ],
+        metadata=_METADATA,
+    ),
+    # One row a metric that the member is told to keep under its own name ([collect] keep). Since version 2.
+    METRIC_SAMPLES: pa.schema(
+        [
+            _AT,
+            _BROKER,
+            _STARTED,
+            pa.field("metric", pa.string(), nullable=False),  # "group:type=T,name=N,key=value...:attribute"
+            pa.field("value", pa.float64(), nullable=False),
+        ],
+        metadata=_METADATA,
+    ),
     # One row a collection of a broker, also when it failed: `error` is empty when it did not.
     BROKER_SAMPLES: pa.schema(
         [
@@ -93,6 +127,21 @@ TABLES: dict[str, pa.Schema] = {
             pa.field("memory_available_bytes", pa.int64(), nullable=False),
             pa.field("page_cache_bytes", pa.int64(), nullable=False),
             pa.field("error", pa.string(), nullable=False),
+            # Since version 2; null in the row of a failed collection, but for `member`.
+            pa.field("member", pa.string()),  # of Guardian, who collected
+            pa.field("skew_ms", pa.int64()),  # the broker's clock minus the member's; beyond 2 s `at_ms` is corrected
+            pa.field("messages_in_total", pa.int64()),
+            pa.field("replication_bytes_in_total", pa.int64()),
+            pa.field("replication_bytes_out_total", pa.int64()),
+            pa.field("memory_total_bytes", pa.int64()),
+            pa.field("memory_dirty_bytes", pa.int64()),
+            pa.field("cores", pa.int32()),
+            pa.field("cpu_busy_ms", pa.int64()),  # user, system and stolen time of all cores since the host's start
+            pa.field("cpu_io_wait_ms", pa.int64()),
+            pa.field("cpu_idle_ms", pa.int64()),
+            pa.field("cpu_pressure_us", pa.int64()),  # some task waited, since the host's start; io and memory alike
+            pa.field("io_pressure_us", pa.int64()),
+            pa.field("memory_pressure_us", pa.int64()),
         ],
         metadata=_METADATA,
     ),

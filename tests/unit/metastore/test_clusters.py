@@ -10,8 +10,8 @@ from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import federation_pb2, tickets_pb2
 from protos.guardian.v1 import records_pb2 as pb
-from protos.guardian.v1 import tickets_pb2
 
 Propose = Callable[..., pb.CommandReply]
 LIVE = Cluster("live", "b1:9092,b2:9092", "id-1", brokers=(Broker(1, "r1", "shanghai", "h:9"), Broker(2)))
@@ -88,3 +88,40 @@ def test_a_cluster_with_an_open_ticket_stays(machine: MetastoreStateMachine, pro
     ticket.state = tickets_pb2.FAILED
     store.write([Put(keys.ticket("t1"), ticket.SerializeToString())], 4)
     assert not propose(drop_cluster=pb.DropCluster(name="live")).error
+
+
+def register(**changes: object) -> federation_pb2.RegisterReporterRequest:
+    fields: dict[str, object] = {"cluster_id": "id-1", "broker_id": 2, "reporter": "h:9"} | changes
+    return federation_pb2.RegisterReporterRequest(**fields)  # type: ignore[arg-type]
+
+
+def test_a_plugin_registers_where_it_is_and_what_an_admin_set_wins(
+    machine: MetastoreStateMachine, propose: Propose
+) -> None:
+    propose(put_cluster=put(LIVE))
+    for broker_id in (1, 2):
+        url = "http://h:80/metrics"
+        assert not propose(register_reporter=register(broker_id=broker_id, reporter="new:9", metrics_url=url)).error
+    cluster = machine.read().cluster("live")
+    assert cluster is not None
+    assert [broker.reporter_endpoint for broker in cluster.brokers] == ["h:9", "new:9"]
+    assert [broker.metrics_url for broker in cluster.brokers] == [url, url]
+    assert (cluster.brokers[0].rack, cluster.brokers[0].idc) == ("r1", "shanghai")
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "sentence"),
+    [
+        ({"cluster_id": "id-9"}, pb.NOT_FOUND, "cluster_id is 'id-9', which is not registered"),
+        ({"broker_id": 7}, pb.NOT_FOUND, "broker_id is 7, which is not registered in cluster live"),
+        ({"reporter": "nonsense"}, pb.INVALID, "registered_reporter is 'nonsense': use host:port"),
+        ({"metrics_url": "ftp://x"}, pb.INVALID, "metrics_url is 'ftp://x': use http://host:port/metrics"),
+    ],
+)
+def test_a_registration_that_does_not_fit_changes_nothing(
+    machine: MetastoreStateMachine, propose: Propose, changes: dict[str, object], kind: int, sentence: str
+) -> None:
+    propose(put_cluster=put(LIVE))
+    reply = propose(register_reporter=register(**changes))
+    assert (reply.error_kind, sentence in reply.error) == (kind, True), reply.error
+    assert machine.read().clusters() == (LIVE,)

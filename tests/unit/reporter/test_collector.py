@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -17,7 +17,8 @@ from structlog.testing import capture_logs
 from deploy.local import ports
 from guardian.errors import Unavailable
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.collector import Collector
+from guardian.reporter.assignment import BrokerKey, share
+from guardian.reporter.collector import Collector, CollectorSettings
 from guardian.reporter.ingest import Rows
 from guardian.reporter.lake_writer import LakeWriter
 from protos.guardian.v1 import reporter_pb2 as pb
@@ -33,12 +34,16 @@ class FakeReporter(reporter_pb2_grpc.BrokerReporterServicer):
         self.broker_id = broker_id
         self.dictionary_id = 1
         self.asked: list[tuple[int, int]] = []
+        self.activity_asked: list[tuple[int, int] | None] = []
         self.go_on = threading.Event()
         self.go_on.set()
 
     def Collect(self, request: pb.CollectRequest, _: grpc.ServicerContext) -> pb.MetricBatch:  # noqa: N802
         self.asked.append((request.dictionary_id, request.known_names))
         self.go_on.wait(30)
+        self.activity_asked.append(
+            (request.activity_life_ms, request.activity_after) if request.with_activity else None
+        )
         knows = request.dictionary_id == self.dictionary_id and request.known_names == 1
         return pb.MetricBatch(
             cluster_id="C",
@@ -50,7 +55,25 @@ class FakeReporter(reporter_pb2_grpc.BrokerReporterServicer):
             names=[] if knows else [TOTAL],
             ids=[0],
             values=[self.broker_id * 100.0],
+            activity=[pb.ActivitySlice(number=request.activity_after + 1)] if request.with_activity else [],
         )
+
+
+class Sink:
+    """Takes slices when it is ready, and knows the last."""
+
+    def __init__(self) -> None:
+        self.stored: tuple[int, int] | None = None
+        self.taken: list[tuple[str, int, list[int], int]] = []
+
+    def position(self, cluster_name: str, broker_id: int) -> tuple[int, int] | None:
+        assert (cluster_name, broker_id) == ("live", 1)
+        return self.stored
+
+    def write(self, cluster_name: str, batch: pb.MetricBatch, correction_ms: int) -> None:
+        numbers = [each.number for each in batch.activity]
+        self.taken.append((cluster_name, batch.broker_id, numbers, correction_ms))
+        self.stored = (batch.broker_started_at_ms, numbers[-1])
 
 
 @contextmanager
@@ -72,14 +95,26 @@ def collecting(
     clusters: Callable[[], list[Cluster]],
     members: Callable[[], list[str]] = lambda: ["m1"],
     timeout_s: float = 30.0,
+    activity: Sink | None = None,
 ) -> Iterator[Collector]:
     lake = LakeWriter(str(lake_dir), "m1", max_age_s=0.0)
-    collector = Collector("m1", lake, clusters, members, interval_s=0.05, timeout_s=timeout_s)
+    collector = Collector(
+        "m1",
+        lake,
+        clusters,
+        lambda brokers: share(brokers, members(), "m1"),
+        CollectorSettings(interval_s=0.05, timeout_s=timeout_s),
+        activity,
+    )
     collector.start()
     try:
         yield collector
     finally:
         collector.stop()
+
+
+def all_of(brokers: Collection[BrokerKey]) -> Collection[BrokerKey]:
+    return brokers
 
 
 def cluster_of(*endpoints: str, first_id: int = 1) -> Cluster:
@@ -114,6 +149,18 @@ def test_brokers_are_collected_and_names_asked_for_once(tmp_path: Path) -> None:
     assert {(row["broker"], row["bytes_in_total"], row["error"]) for row in found} == {(1, 100, "")}
 
 
+def test_slices_of_activity_are_asked_for_after_those_stored_and_not_while_there_is_no_room(tmp_path: Path) -> None:
+    reporter, sink = FakeReporter(1), Sink()
+    with serving(reporter) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)], activity=sink):
+        wait_for(lambda: len(reporter.asked) >= 2, "calls without activity")
+        sink.stored = (0, 0)
+        wait_for(lambda: len(sink.taken) >= 3, "slices")
+    assert reporter.activity_asked[0] is None
+    asked = [each for each in reporter.activity_asked if each is not None]
+    assert asked[:3] == [(0, 0), (1, 1), (1, 2)]
+    assert [taken[:3] for taken in sink.taken[:3]] == [("live", 1, [number]) for number in (1, 2, 3)]
+
+
 def test_a_broker_that_hangs_delays_no_other(tmp_path: Path) -> None:
     hanging, quick = [FakeReporter(broker) for broker in range(1, 7)], FakeReporter(7)
     for reporter in hanging:
@@ -126,14 +173,16 @@ def test_a_broker_that_hangs_delays_no_other(tmp_path: Path) -> None:
     assert {row["broker"] for row in rows(tmp_path)} == {7}
 
 
-def test_a_call_past_its_deadline_is_a_row_with_the_error_and_forgets_the_names(tmp_path: Path) -> None:
+def test_a_call_past_its_deadline_is_a_row_with_the_error(tmp_path: Path) -> None:
     reporter = FakeReporter(1)
     with serving(reporter) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)], timeout_s=1.0):
         wait_for(lambda: len(reporter.asked) >= 2, "calls")
         reporter.go_on.clear()
         wait_for(lambda: any(row["error"] for row in rows(tmp_path)), "an error row")
         reporter.go_on.set()
-        wait_for(lambda: (0, 0) in reporter.asked[1:-1] and reporter.asked[-1] == (1, 1), "names asked for again")
+        wait_for(lambda: rows(tmp_path)[-1]["error"] == "", "rows again")
+    # What it knew of the broker's names it still knows: a broker that is slow is not made slower.
+    assert set(reporter.asked[1:]) == {(1, 1)}
     errors = {row["error"] for row in rows(tmp_path) if row["error"]}
     assert errors == {f"broker 1 of cluster live at {endpoint} did not answer within 1 s"}
 
@@ -224,7 +273,7 @@ def test_an_error_that_nobody_foresaw_is_logged_and_the_next_collection_goes_on(
 
     with serving(FakeReporter(1)) as endpoint, capture_logs() as logs:
         lake = BrokenOnce(str(tmp_path), "m1", max_age_s=0.0)
-        collector = Collector("m1", lake, lambda: [cluster_of(endpoint)], lambda: ["m1"], 0.05, 30.0)
+        collector = Collector("m1", lake, lambda: [cluster_of(endpoint)], all_of, CollectorSettings(0.05, 30.0))
         collector.start()
         try:
             wait_for(lambda: rows(tmp_path), "a row")
@@ -236,7 +285,7 @@ def test_an_error_that_nobody_foresaw_is_logged_and_the_next_collection_goes_on(
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_stop_can_be_called_before_start_and_twice(tmp_path: Path, times: int) -> None:
-    collector = Collector("m1", LakeWriter(str(tmp_path), "m1"), list, lambda: ["m1"], 1.0, 1.0)
+    collector = Collector("m1", LakeWriter(str(tmp_path), "m1"), list, all_of, CollectorSettings(1.0, 1.0))
     for _ in range(times):
         collector.stop()
     assert collector.collects() == []

@@ -8,14 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.topology import Broker
-from guardian.reporter.ingest import failed_collection
+from guardian.model.topology import Broker, Cluster
+from guardian.reporter.ingest import Asked, failed_collection
 from guardian.reporter.lake_writer import LakeWriter
 from spark_analytics.lake.schema import BROKER_SAMPLES, LOG_DIR_SAMPLES, TABLES, hour_of
 
 AT_MS = 1_790_000_000_000
 HOUR_MS = 3_600_000
 BROKER = Broker(1, rack="shanghai-a", idc="shanghai")
+CLUSTER = Cluster("live", "127.0.0.1:9092", brokers=(BROKER,))
 
 
 class Clock:
@@ -37,7 +38,7 @@ def errors(lake: Path) -> list[str]:
 
 
 def write(lake: LakeWriter, error: str, at_ms: int = AT_MS, cluster: str = "live") -> None:
-    lake.write(cluster, failed_collection(BROKER, at_ms, error))
+    lake.write(cluster, failed_collection(Asked(CLUSTER, BROKER, "m1", at_ms, at_ms), error))
 
 
 def test_rows_are_in_the_lake_after_their_age_and_not_before(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_a_brokers_row_is_written_after_the_rest_of_its_collection(
         Path(path).touch()
 
     monkeypatch.setattr(pq, "write_table", write_table)
-    lake.write("live", {**failed_collection(BROKER, AT_MS, ""), LOG_DIR_SAMPLES: log_dirs})
+    lake.write("live", {**failed_collection(Asked(CLUSTER, BROKER, "m1", AT_MS, AT_MS), ""), LOG_DIR_SAMPLES: log_dirs})
     lake.flush()
     assert written == []
     fails = False

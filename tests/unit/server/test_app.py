@@ -89,6 +89,7 @@ def test_a_member_with_certificates_serves_and_one_without_them_says_which_is_mi
     issued.private_key_pem.write_to_path(str(tls.key))
     with ExitStack() as stack, GuardianClient([config.grpc]) as client:
         start(replace(config, tls=tls), stack)
+        client.list_clusters()  # returns when there is a leader
         assert client.raft_status().leader_endpoint == config.grpc
 
 

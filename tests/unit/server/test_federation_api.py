@@ -12,6 +12,7 @@ from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.federation import Entry, Exclusion, Tenant, Topic
 from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.wire.entries import entry_to_proto
+from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import federation_pb2_grpc, records_pb2
 from protos.guardian.v1.sessions_pb2 import SessionRef
@@ -160,3 +161,19 @@ def test_registering_again_keeps_labels_and_states_and_what_is_given_replaces_th
     ]
     with pytest.raises(InvalidInput, match="state_of_broker names broker 9 of cluster live: its brokers are 1, 2, 3"):
         client.register_cluster(cluster, states={9: BrokerState.ACTIVE})
+
+
+def test_a_plugin_that_repeats_itself_costs_no_entry_of_the_log(
+    client: GuardianClient, stub: federation_pb2_grpc.FederationStub, member: Member
+) -> None:
+    said = pb.RegisterReporterRequest(cluster_id="id-live", broker_id=1, reporter="h:9")
+    member.store.put_cluster(cluster_to_proto(Cluster("bulk", "b:9092", "id-live", brokers=(Broker(1),))))
+    assert stub.RegisterReporter(said) == pb.RegisterReporterReply(cluster="bulk", reporter="h:9")
+    index = member.store.read_index()
+    assert stub.RegisterReporter(said) == pb.RegisterReporterReply(cluster="bulk", reporter="h:9")
+    for cluster_id in ("id-other", "id-live"):
+        with pytest.raises(grpc.RpcError, match="which is not registered") as refused:
+            stub.RegisterReporter(pb.RegisterReporterRequest(cluster_id=cluster_id, broker_id=2, reporter="h:9"))
+        assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+    assert member.store.read_index() == index
+    assert [record.action for record in client.audit()][:2] == ["register_reporter", "put_cluster"]

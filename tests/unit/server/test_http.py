@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from guardian.errors import InvalidInput
+from guardian.reporter.counting import CollectionCounters
 from guardian.server import http
 from guardian.server.http import HttpServer
 from guardian.server.metrics import MemberMetrics
@@ -26,7 +27,13 @@ class Site:
         self.member = Member()
         self.reason: str | None = None
         registry = CollectorRegistry()
-        registry.register(MemberMetrics(self.member.store, lambda: ["live/1", "live/2"], self.member.counters))
+        collections = CollectionCounters()
+        collections.succeeded(0.02, 100)
+        collections.failed()
+        collections.watch([90.0, 95.0], 100.0)
+        registry.register(
+            MemberMetrics(self.member.store, lambda: ["live/1", "live/2"], collections, self.member.counters)
+        )
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = int(free.getsockname()[1])
@@ -66,6 +73,12 @@ def test_metrics_are_those_of_the_member(site: Site) -> None:
     lines = text.splitlines()
     assert "guardian_raft_is_leader 1.0" in lines
     assert "guardian_collected_brokers 2.0" in lines
+    assert 'guardian_collections_total{result="succeeded"} 1.0' in lines
+    assert 'guardian_collections_total{result="failed"} 1.0' in lines
+    assert "guardian_collected_values_total 100.0" in lines
+    assert 'guardian_collection_seconds_bucket{le="0.01"} 0.0' in lines
+    assert 'guardian_collection_seconds_bucket{le="0.025"} 1.0' in lines
+    assert "guardian_collection_longest_gap_seconds 10.0" in lines
     assert 'guardian_tickets{state="RUNNING"} 0.0' in lines
     assert "guardian_sessions 0.0" in lines
     assert f"guardian_raft_commit_index {float(site.member.machine.applied_index)}" in lines
