@@ -160,8 +160,8 @@ def scatter(batch: reporter_pb2.MetricBatch, layout: MetricLayout) -> Scattered:
     Raises InvalidInput when `ids` and `values` differ in length.
     """
     require_a_value_for_each_id(batch)
-    ids = np.fromiter(batch.ids, np.uint32, len(batch.ids))
-    values = np.fromiter(batch.values, np.float64, len(batch.values))
+    ids = np.array(batch.ids, np.uint32)
+    values = np.array(batch.values, np.float64)
     dense = np.full(layout.known, np.nan)
     named = ids < layout.known
     dense[ids[named]] = values[named]
