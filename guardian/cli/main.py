@@ -8,6 +8,7 @@ import typer
 
 from guardian import __version__
 from guardian.cli import cluster, federation, local, plan, raft, ticket, tiering
+from guardian.cli.durability import durability
 from guardian.cli.server import server
 from guardian.cli.status import status
 from guardian.errors import GuardianError
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(server)
 app.command()(status)
+app.command()(durability)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(federation.machines, name="machine")
 app.add_typer(federation.tenants, name="tenant")

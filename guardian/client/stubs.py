@@ -8,6 +8,7 @@ import grpc
 
 from protos.guardian.v1 import (
     federation_pb2_grpc,
+    insight_pb2_grpc,
     raft_pb2_grpc,
     sessions_pb2_grpc,
     tickets_pb2_grpc,
@@ -49,6 +50,10 @@ class Stubs:
     @cached_property
     def raft(self) -> raft_pb2_grpc.RaftStub:
         return raft_pb2_grpc.RaftStub(self._channel)
+
+    @cached_property
+    def insight(self) -> insight_pb2_grpc.InsightStub:
+        return insight_pb2_grpc.InsightStub(self._channel)
 
     @cached_property
     def sessions(self) -> sessions_pb2_grpc.SessionsStub:

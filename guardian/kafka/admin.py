@@ -85,6 +85,14 @@ class KafkaAdmin(Protocol):
         A topic or broker that does not exist is left out, and so is a broker that does not answer in time.
         """
 
+    def effective_configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> dict[ConfigResource, dict[str, str]]:
+        """These keys' values in force on these resources, defaults and static values included; unknown keys are absent.
+
+        A topic or broker that does not exist is left out, and so is a broker that does not answer in time.
+        """
+
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
         """Sets keys, or deletes them (None), incrementally; refused resources with the reason.
 

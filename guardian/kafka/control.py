@@ -209,24 +209,12 @@ class KafkaControl:
         }
 
     def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
-        brokers = {_broker_id(name) for kind, name in resources if _require_kind(kind) == BROKER}
-        topics = {name for kind, name in resources if kind == TOPIC}
+        return self._describe_configs(resources, None)
 
-        async def ask(session: _Session) -> dict[ConfigResource, dict[str, str]]:
-            found = await session.ask_until_known(
-                topics,
-                lambda names: _describe_configs_request(TOPIC, names),
-                lambda answer: _read_configs(TOPIC, answer),
-            )
-            answers, _ = await session.ask_each(
-                brokers, lambda broker: _describe_configs_request(BROKER, [str(broker)])
-            )
-            configs = {(TOPIC, name): values for name, values in found.items()}
-            for answer in answers.values():
-                configs |= {(BROKER, name): values for name, values in _read_configs(BROKER, answer).items()}
-            return configs
-
-        return self._call(ask)
+    def effective_configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> dict[ConfigResource, dict[str, str]]:
+        return self._describe_configs(resources, frozenset(keys))
 
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
         require_writable(changes)
@@ -251,6 +239,29 @@ class KafkaControl:
     def close(self) -> None:
         self._closed = True
         self._disconnect()
+
+    def _describe_configs(
+        self, resources: Collection[ConfigResource], keys: frozenset[str] | None
+    ) -> dict[ConfigResource, dict[str, str]]:
+        """Values in force of these keys, or (None) all that is set on exactly these resources."""
+        brokers = {_broker_id(name) for kind, name in resources if _require_kind(kind) == BROKER}
+        topics = {name for kind, name in resources if kind == TOPIC}
+
+        async def ask(session: _Session) -> dict[ConfigResource, dict[str, str]]:
+            found = await session.ask_until_known(
+                topics,
+                lambda names: _describe_configs_request(TOPIC, names, keys),
+                lambda answer: _read_configs(TOPIC, answer, keys),
+            )
+            answers, _ = await session.ask_each(
+                brokers, lambda broker: _describe_configs_request(BROKER, [str(broker)], keys)
+            )
+            configs = {(TOPIC, name): values for name, values in found.items()}
+            for answer in answers.values():
+                configs |= {(BROKER, name): values for name, values in _read_configs(BROKER, answer, keys).items()}
+            return configs
+
+        return self._call(ask)
 
     def _alter_reassignments(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, guarded: bool
@@ -714,12 +725,16 @@ def _broker_id(name: str) -> int:
     return int(name)
 
 
-def _describe_configs_request(kind: str, names: Iterable[str]) -> Any:
-    return DescribeConfigsRequest(resources=[(_RESOURCE_TYPES[kind], name, None) for name in names])
+def _describe_configs_request(kind: str, names: Iterable[str], keys: frozenset[str] | None) -> Any:
+    wanted = None if keys is None else sorted(keys)
+    return DescribeConfigsRequest(resources=[(_RESOURCE_TYPES[kind], name, wanted) for name in names])
 
 
-def _read_configs(kind: str, response: Any) -> dict[str, dict[str, str]]:
-    """By resource name. A sensitive value comes without its text, and none of ours is sensitive: left out."""
+def _read_configs(kind: str, response: Any, keys: frozenset[str] | None) -> dict[str, dict[str, str]]:
+    """By resource name: of these keys, or (None) what is set on the resource itself.
+
+    A sensitive value comes without its text, and none of ours is sensitive: left out.
+    """
     configs = {}
     for result in response.results:
         error = kafka_errors.for_code(result.error_code)
@@ -729,7 +744,8 @@ def _read_configs(kind: str, response: Any) -> dict[str, dict[str, str]]:
             configs[result.resource_name] = {
                 config.name: config.value
                 for config in result.configs
-                if config.config_source == _DYNAMIC_SOURCES[kind] and config.value is not None
+                if (config.config_source == _DYNAMIC_SOURCES[kind] if keys is None else config.name in keys)
+                and config.value is not None
             }
     return configs
 

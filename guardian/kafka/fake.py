@@ -96,6 +96,13 @@ class _Broker:
     outdated: BrokerView | None = None  # what it last heard, while it is cut off from the controller
 
 
+# Kafka's own, as far as anybody asks for them.
+_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    TOPIC: {"min.insync.replicas": "1", "unclean.leader.election.enable": "false"},
+    BROKER: {"replica.lag.time.max.ms": "30000", "auto.leader.rebalance.enable": "true"},
+}
+
+
 class FakeKafka:
     """A KafkaAdmin, and the hands of whoever runs the cluster. Safe to use from several threads.
 
@@ -250,6 +257,17 @@ class FakeKafka:
                 for resource in resources
                 if resource in self._configs and self._answers(resource)
             }
+
+    def effective_configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> dict[ConfigResource, dict[str, str]]:
+        explicit = self.describe_configs(resources)
+        return {
+            resource: {
+                key: value for key, value in {**_DEFAULTS[resource[0]], **explicit[resource]}.items() if key in keys
+            }
+            for resource in explicit
+        }
 
     def alter_reassignments(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]

@@ -19,6 +19,7 @@ from guardian.server.admins import connect_by_name
 from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changes
 from guardian.server.federation import FederationServicer
+from guardian.server.insight import InsightServicer
 from guardian.server.raft import RaftServicer
 from guardian.server.sessions import SessionsServicer
 from guardian.server.store import ReplicatedStore
@@ -30,6 +31,8 @@ from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import (
     federation_pb2,
     federation_pb2_grpc,
+    insight_pb2,
+    insight_pb2_grpc,
     raft_pb2,
     raft_pb2_grpc,
     sessions_pb2,
@@ -48,6 +51,7 @@ NAMES = tuple(
         (tiering_pb2.DESCRIPTOR, "Tiering"),
         (sessions_pb2.DESCRIPTOR, "Sessions"),
         (raft_pb2.DESCRIPTOR, "Raft"),
+        (insight_pb2.DESCRIPTOR, "Insight"),
     )
 )
 
@@ -90,6 +94,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
     raft = RaftServicer(parts.replica, parts.client_address, parts.data)
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
+    insight_pb2_grpc.add_InsightServicer_to_server(InsightServicer(store, parts.connect), server)
     healthy = health_aio.HealthServicer()  # the synchronous one holds a thread for each who watches
     # Nobody watches yet, so that each of these ends in one step of the loop, before the first call is served.
     asyncio.gather(*(healthy.set(service, health_pb2.HealthCheckResponse.SERVING) for service in ("", *NAMES)))

@@ -400,6 +400,23 @@ def test_configurations_are_set_read_and_deleted_on_one_resource(bench: Bench) -
     bench.until(lambda: bench.config(broker) == {})
 
 
+def test_the_values_in_force_are_those_set_and_defaults_otherwise(bench: Bench) -> None:
+    topic = (TOPIC, bench.topic((1, 2)))
+    rate = "leader.replication.throttled.rate"
+    keys = {"min.insync.replicas", "replica.lag.time.max.ms", rate, "no.such.key"}
+    assert bench.admin.alter_configs({(BROKER, "1"): {rate: "1000000"}}) == {}
+    bench.until(lambda: bench.config((BROKER, "1")))
+    found = bench.admin.effective_configs([topic, (BROKER, "1"), (BROKER, "99"), (TOPIC, "no-such-topic")], keys)
+    assert found.keys() == {topic, (BROKER, "1")}
+    assert found[topic].keys() == {"min.insync.replicas"}
+    assert int(found[topic]["min.insync.replicas"]) >= 1
+    assert found[BROKER, "1"] | {"min.insync.replicas": "-"} == {
+        "replica.lag.time.max.ms": "30000",
+        rate: "1000000",
+        "min.insync.replicas": "-",
+    }
+
+
 def test_several_keys_of_several_brokers_are_set_in_one_call(bench: Bench) -> None:
     values: dict[str, str | None] = {
         "leader.replication.throttled.rate": "1000001",

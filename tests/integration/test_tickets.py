@@ -29,6 +29,7 @@ from guardian.kafka.control import KafkaControl
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
+from protos.guardian.v1 import insight_pb2
 
 pytestmark = pytest.mark.integration
 
@@ -302,3 +303,19 @@ def _rates(admin: KafkaControl) -> list[str]:
     resources = [(BROKER, str(broker)) for broker in admin.describe_cluster().brokers]
     found = admin.describe_configs([*resources, (TOPIC, "none")])
     return [values[key] for values in found.values() for key in RATE_KEYS if key in values]
+
+
+def test_the_durability_of_real_topics_is_told_and_what_a_loss_would_do(
+    kafka_cluster: KafkaCluster, client: GuardianClient, new_topic: Callable[[], str]
+) -> None:
+    prefix, cluster = new_topic(), kafka_cluster.to_cluster(sasl=False)
+    safe, single = f"{prefix}-safe", f"{prefix}-single"
+    data.create_topics(cluster, {safe: {0: (1, 2, 3), 1: (2, 3, 1)}}, {"min.insync.replicas": "2"})
+    data.create_topics(cluster, {single: {0: (3,)}}, {})
+    report = client.durability(cluster.name, [f"{prefix}-*"])
+    rated = {topic.topic: topic for topic in report.topics}
+    assert (rated[safe].rating, rated[safe].min_isr, rated[safe].survives_brokers) == (insight_pb2.SOUND, 2, 1)
+    assert rated[single].reasons[0].startswith("replication factor 1")
+    effects = {loss.name: (loss.offline, loss.unwritable) for loss in report.losses if loss.scope == "broker"}
+    assert effects == {"1": (0, 0), "2": (0, 0), "3": (1, 0)}
+    assert {loss.scope for loss in report.losses} == {"broker", "rack", "idc"}

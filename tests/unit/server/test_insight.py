@@ -1,0 +1,77 @@
+"""Durability over gRPC and on the command line, with Kafka in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+from guardian.cli.main import app
+from guardian.client import GuardianClient
+from guardian.errors import NotFound
+from guardian.kafka.admin import TOPIC
+from protos.guardian.v1 import insight_pb2 as pb
+from tests.unit.server.member import Member
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    member.kafka.create_topic("orders-eu", {0: (1, 2, 3), 1: (2, 3, 1)})
+    member.kafka.set_config((TOPIC, "orders-eu"), "min.insync.replicas", "2")
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def client(member: Member) -> Iterator[GuardianClient]:
+    with GuardianClient([member.endpoint], timeout_s=30) as client:
+        yield client
+
+
+def run(member: Member, *arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["durability", *arguments, "--endpoints", member.endpoint])
+    return result.exit_code, result.output
+
+
+def test_topics_are_rated_by_what_kafka_says(client: GuardianClient) -> None:
+    report = client.durability("live")
+    assert [(topic.topic, topic.rating, topic.survives_brokers) for topic in report.topics] == [
+        ("t", pb.WEAK, 0),
+        ("orders-eu", pb.DEGRADED if report.topics[1].reasons else pb.SOUND, 1),
+    ]
+    assert {loss.scope for loss in report.losses} >= {"broker"}
+    assert dict(report.topics_by_rating) == {int(topic.rating): 1 for topic in report.topics}
+
+
+def test_patterns_choose_topics_and_a_limit_keeps_the_worst(client: GuardianClient) -> None:
+    assert [topic.topic for topic in client.durability("live", ["orders-*"]).topics] == ["orders-eu"]
+    worst = client.durability("live", max_topics=1)
+    assert ([topic.topic for topic in worst.topics], worst.topics_in_all) == (["t"], 2)
+    with pytest.raises(NotFound, match="topics is nope-\\*: cluster live has none of that name"):
+        client.durability("live", ["nope-*"])
+    with pytest.raises(NotFound, match="cluster is 'dead', which is not registered"):
+        client.durability("dead")
+
+
+def test_a_broker_that_died_is_in_every_answer(member: Member, client: GuardianClient) -> None:
+    member.kafka.kill_broker(2)
+    report = client.durability("live")
+    assert any(remark.startswith("broker 2 not alive") for remark in report.remarks)
+    by_topic = {topic.topic: topic for topic in report.topics}
+    assert by_topic["orders-eu"].rating == pb.DEGRADED
+    assert by_topic["orders-eu"].under_replicated == 2
+    assert {loss.name for loss in report.losses if loss.scope == "broker"} == {"1", "3"}
+
+
+def test_the_table_names_the_worst_first_and_the_exit_code_can_guard_a_pipeline(member: Member) -> None:
+    code, output = run(member, "live", "--limit", "1")
+    assert code == 0
+    assert "cluster live: 2 topics: 1 weak" in output
+    assert "min.insync.replicas is 1" in output
+    assert "1 more topics, rated the same or better: --limit 2 shows all" in output
+    assert "broker 1" in output.split("if this were lost now")[1]
+    assert run(member, "live", "--fail-below", "weak")[0] == 0
+    assert run(member, "live", "--fail-below", "degraded")[0] == 1
+    assert run(member, "live", "--topic", "orders-*", "--fail-below", "degraded", "-o", "json")[0] == 0
