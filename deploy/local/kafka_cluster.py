@@ -335,7 +335,8 @@ class KafkaCluster:
         if not (metadata / CHECKPOINT).exists():
             _write_whole(metadata / CHECKPOINT, bootstrap_checkpoint(self.spec.kafka).read_bytes())
         text = controller_properties(self.spec, node.id, self._controller_ports(), metadata)
-        node.process = self._spawn(node, home, text, None)
+        # An authorizer of the plugin is the controllers' too.
+        node.process = self._spawn(node, home, text, plugin_jar() if self.spec.plugin else None)
 
     def _start_broker(self, node: BrokerNode) -> None:
         kept = node.ports

@@ -17,7 +17,7 @@ from deploy.local.ports import HOST
 from deploy.local.processes import LocalProcess
 from guardian.errors import Unavailable
 
-READY_DEADLINE_S = 60.0
+READY_DEADLINE_S = 120.0
 # A laptop's minutes are short: metrics every two seconds, and in the lake four seconds later at the most.
 COLLECT = {"interval_s": 2.0, "flush_s": 4.0}
 
@@ -97,6 +97,7 @@ def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: 
     sections: dict[str, Mapping[str, object]] = {
         "peers": {other.name: other.raft for other in group if other.name != member.name and not join},
         "collect": COLLECT,
+        "audit": {"url": str(lake.parent / "activity")},
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
     for section, values in sections.items():

@@ -76,7 +76,7 @@ class Aim:
     @property
     def halfway(self) -> tuple[frozenset[int], ...]:
         """Replicas on which a hold may have left it."""
-        return halfway(self.move, self.warm_up)
+        return halfway(self.move, self.warm_up, back=self.back)
 
     def hold(self, observation: ClusterObservation) -> Hold | None:
         """Who must keep the lead now, and where; None when the goal may be gone to."""
@@ -176,10 +176,15 @@ def _in_flight(aim: Aim, reassignment: Reassignment, observation: ClusterObserva
 
 def _must_be_cancelled(aim: Aim, reassignment: Reassignment, heading: list[int]) -> bool:
     """What goes to the other placement, and what hangs: a reassignment over which the original was submitted never
-    ends (Kafka 4.3: it adds and removes the same replica), but a cancel leads back."""
-    hangs = not set(reassignment.adding).isdisjoint(reassignment.removing)
-    is_other = set(heading) in (set(aim.other_brokers), *aim.halfway)
-    return is_other or (hangs and set(heading) == set(aim.brokers))
+    ends (Kafka 4.3: it adds and removes the same replica), but a cancel leads back.
+
+    Two halves of a way may be the same replicas (1, 2 to 3, 4 by way of 1, 3, there and back): what is added tells.
+    """
+    adding = set(reassignment.adding)
+    if not adding.isdisjoint(reassignment.removing):
+        return set(heading) in (set(aim.brokers), set(aim.other_brokers), *aim.halfway)
+    is_halfway_back = set(heading) in aim.halfway and adding and adding <= set(aim.brokers)
+    return set(heading) in (set(aim.other_brokers), *aim.halfway) and not is_halfway_back
 
 
 def _elsewhere(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
@@ -241,7 +246,7 @@ def _start(aim: Aim, brokers: tuple[int, ...], state: PartitionState, observatio
         return _wait(f"waits for {_brokers(dead)}, which {_is_are(dead)} down")
     if state.leader < 0:
         return _wait("waits for a leader to copy from")
-    keepers = () if aim.back else awaits_keeper(aim.move, aim.warm_up, observation)
+    keepers = awaits_keeper(aim.move, aim.warm_up, observation, back=aim.back)
     if keepers:
         return _wait(f"waits for {_brokers(list(keepers))} to be in sync, to lead until the new replica is warm")
     ahead = {
@@ -293,7 +298,7 @@ def _look_at_leader(aim: Aim, state: PartitionState, observation: ClusterObserva
     preferred = aim.brokers[0]
     if state.leader == preferred or (aim.back and preferred not in state.isr):
         return Look(Standing.REACHED)
-    cold = "" if aim.back else why_cold(aim.move, aim.warm_up, observation)
+    cold = why_cold(aim.move, aim.warm_up, observation, back=aim.back)
     return _act(f"makes broker {preferred} the leader{cold}", ElectLeaders((aim.partition,)))
 
 

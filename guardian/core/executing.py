@@ -170,7 +170,9 @@ def _take_back_one(task: ExecutionTask, observation: ClusterObservation, now_ms:
         return task
     if look(_aim(task, now_ms), observation).standing is Standing.REACHED:
         return task
-    return replace(task, state=TaskState.REVERTING)
+    # The way back is as long as the way there: what is held on it gets the whole time again.
+    hold_ms = task.hold_ms and now_ms - task.started_at_ms + task.hold_ms
+    return replace(task, state=TaskState.REVERTING, hold_ms=hold_ms)
 
 
 def _start(

@@ -2,7 +2,7 @@
 
 With `follower.fetch.last.tiered.offset.enable` (KIP-1023) a new replica begins after the last tiered offset, with next
 to nothing on its disks: as the leader it would serve every consumer that lags a little from the remote store. So an old
-replica keeps the lead until the new one holds what is written in the warm-up time, or as much as the leader itself:
+replica keeps the lead until the new one holds what is written in the warm-up time, or nearly as much as the leader:
 
     original   target     meanwhile
     1, 2       3, 2       2, 3        the target, in an order in which a replica that stays comes first
@@ -12,7 +12,7 @@ The replication factor stays as it is, in both. That leaves out partitions of on
 broker as soon as it is in sync. Nothing is remembered: what is so follows from Kafka and from the stored task.
 
 The way back is held too: the first of the original replicas may have gone already when a ticket is cancelled, and then
-comes back as new as any other.
+comes back as new as any other. Where none stays, all of them may have: then who leads now does meanwhile.
 
 A hold ends when the new replica is warm, when no old replica can lead any more, and after a limit: a replica that has
 been in sync for the warm-up time holds all that was written in it, however little that was.
@@ -25,6 +25,9 @@ from dataclasses import dataclass
 
 from guardian.model.cluster_state import ClusterObservation, PartitionState
 from guardian.model.plan import PartitionMove
+
+# Of the leader's size, in percent: a replica in sync is behind by what is on its way, and was looked at a bit earlier.
+_NEARLY_ALL = 95
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,7 @@ def hold(
     state = observation.partitions.get(move.partition)
     if warm_up is None or state is None or not _may_be_held(move) or observation.observed_at_ms >= warm_up.until_ms:
         return None
-    goal, other = move.target_brokers, move.original_brokers
-    if back:
-        goal, other = other, goal
+    goal, other = _goal_and_other(move, back=back)
     if goal[0] in other or state.leader == goal[0]:
         return None
     able = [b for b in _keepers(move, state, back=back) if b in state.isr and b in observation.brokers]
@@ -76,11 +77,16 @@ def hold(
     return Hold(_meanwhile(goal, keeper), keeper, goal[0], local, needed)
 
 
-def awaits_keeper(move: PartitionMove, warm_up: WarmUp | None, observation: ClusterObservation) -> tuple[int, ...]:
+def awaits_keeper(
+    move: PartitionMove, warm_up: WarmUp | None, observation: ClusterObservation, *, back: bool = False
+) -> tuple[int, ...]:
     """The replicas that stay, when the leader would go while all of them are alive but out of sync: then only new
     replicas could lead."""
     state = observation.partitions.get(move.partition)
-    if warm_up is None or state is None or not _may_be_held(move) or state.leader in move.target_brokers:
+    goal, _ = _goal_and_other(move, back=back)
+    if warm_up is None or state is None or not _may_be_held(move) or state.leader in goal:
+        return ()
+    if observation.observed_at_ms >= warm_up.until_ms:
         return ()
     staying = _staying(move)
     if any(broker in state.isr or broker not in observation.brokers for broker in staying):
@@ -88,19 +94,27 @@ def awaits_keeper(move: PartitionMove, warm_up: WarmUp | None, observation: Clus
     return staying
 
 
-def halfway(move: PartitionMove, warm_up: WarmUp | None) -> tuple[frozenset[int], ...]:
-    """The replicas, other than the original's and the target's, on which a hold may have left the partition."""
+def halfway(move: PartitionMove, warm_up: WarmUp | None, *, back: bool = False) -> tuple[frozenset[int], ...]:
+    """The replicas, other than the original's and the target's, on which a hold may have left the partition: on the
+    way back, that of the way there or its own."""
     if warm_up is None or not _may_be_held(move) or _staying(move):
         return ()
-    return tuple(frozenset(_meanwhile(move.target_brokers, keeper)) for keeper in move.original_brokers)
+    there, here = move.target_brokers, move.original_brokers
+    found = [_meanwhile(there, keeper) for keeper in here]
+    if back:
+        found += [_meanwhile(here, keeper) for keeper in there]
+    return tuple(map(frozenset, found))
 
 
-def why_cold(move: PartitionMove, warm_up: WarmUp | None, observation: ClusterObservation) -> str:
+def why_cold(
+    move: PartitionMove, warm_up: WarmUp | None, observation: ClusterObservation, *, back: bool = False
+) -> str:
     """What to say when the lead goes to a new replica that is not warm; empty when it is."""
     state = observation.partitions.get(move.partition)
-    if warm_up is None or state is None or move.target_brokers[0] in move.original_brokers:
+    goal, other = _goal_and_other(move, back=back)
+    if warm_up is None or state is None or goal[0] in other:
         return ""
-    local, needed = _local_and_needed(move, move.target_brokers[0], warm_up, state, observation)
+    local, needed = _local_and_needed(move, goal[0], warm_up, state, observation)
     if local >= needed:
         return ""
     if not _may_be_held(move):
@@ -108,7 +122,7 @@ def why_cold(move: PartitionMove, warm_up: WarmUp | None, observation: ClusterOb
     elif observation.observed_at_ms >= warm_up.until_ms:
         why = "its time is over"
     else:
-        why = "no old replica can lead"
+        why = "no other replica can lead" if back else "no old replica can lead"
     return f", which has less than {_amount(needed)} local: {why}"
 
 
@@ -120,12 +134,19 @@ def _staying(move: PartitionMove) -> tuple[int, ...]:
     return tuple(broker for broker in move.target_brokers if broker in move.original_brokers)
 
 
+def _goal_and_other(move: PartitionMove, *, back: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    there, here = move.target_brokers, move.original_brokers
+    return (here, there) if back else (there, here)
+
+
 def _keepers(move: PartitionMove, state: PartitionState, *, back: bool) -> tuple[int, ...]:
     """Who may lead meanwhile: nobody once a new replica leads, or while one that is to be back first is out of sync."""
     if not back:
         return (_staying(move) or move.original_brokers) if state.leader in move.original_brokers else ()
     first, *others = move.original_brokers
-    return () if first in state.replicas and first not in state.isr else tuple(others)
+    if first in state.replicas and first not in state.isr:
+        return ()
+    return tuple(others) if _staying(move) or state.leader in others else (state.leader,)
 
 
 def _meanwhile(goal: tuple[int, ...], keeper: int) -> tuple[int, ...]:
@@ -140,7 +161,7 @@ def _local_and_needed(
     """What the newcomer has, and what it should have: more than nothing as long as one of both does not tell."""
     sizes = dict(_sizes(move, observation))
     bounds = [warm_up.cover_bytes] if warm_up.cover_bytes else []
-    bounds += [sizes[state.leader]] if state.leader in sizes else []
+    bounds += [sizes[state.leader] * _NEARLY_ALL // 100] if state.leader in sizes else []
     if newcomer in sizes and bounds:
         return sizes[newcomer], min(bounds)
     return 0, max(min(bounds, default=0), 1)

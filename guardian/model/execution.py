@@ -38,7 +38,8 @@ class ExecutionTask:
     """One partition's move. `detail` says in one sentence what it waits for, or why it failed.
 
     Of a tiered topic, a new leader must first hold `cover_bytes` locally (0: as much as the old one), or `hold_ms` must
-    have passed since the start; both were settled when the execution began. `hold_ms` 0: it leads at once.
+    have passed since the start; both were settled when the execution began, and a task that is taken back gets the time
+    once more on top. `hold_ms` 0: it leads at once.
     """
 
     number: int

@@ -14,8 +14,9 @@ from tests.kafka_suites import console
 from tests.kafka_suites.console import Report
 from tests.kafka_suites.guardian import three_members
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
+_DEADLINE_S = 600.0
 _LIFECYCLE = "org.apache.kafka.server.log.remote.metadata.storage.RemoteLogSegmentLifecycleTest"
 _TOPIC_BASED = "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManagerTest"
 _MANAGER = "org.apache.kafka.server.log.remote.storage.RemoteLogMetadataManagerTest"
@@ -32,7 +33,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
 
 def _run(selectors: list[str], settings: dict[str, str], home: Path, but_methods: str = "") -> Report:
     return console.run(
-        selectors, settings, home, 200.0, but_methods=but_methods, class_path=[distribution.plugin_jar()]
+        selectors, settings, home, _DEADLINE_S, but_methods=but_methods, class_path=[distribution.plugin_jar()]
     )
 
 

@@ -51,8 +51,12 @@ class Group:
         processes.kill(process)
 
     def leader(self) -> int:
-        with GuardianClient(self.endpoints) as client:
-            return self.endpoints.index(client.raft_status().leader_endpoint)
+        deadline = time.monotonic() + DEADLINE_S
+        with GuardianClient(self.endpoints, timeout_s=DEADLINE_S) as client:
+            while (endpoint := client.raft_status().leader_endpoint) not in self.endpoints:
+                assert time.monotonic() < deadline, "no member leads"
+                time.sleep(0.1)
+        return self.endpoints.index(endpoint)
 
 
 @pytest.fixture
@@ -188,7 +192,7 @@ def test_what_is_acknowledged_is_stored_once_and_heard_while_leaders_are_killed(
     report = driver.stop()
     assert report.failures == 0, processes.last_lines(driver.process, 40)
     assert report.faults == []
-    with GuardianClient(group.endpoints) as client:
+    with GuardianClient(group.endpoints, timeout_s=DEADLINE_S) as client:
         kept = stored(client, report)
     assert len(kept) == len(set(kept)), "nothing is stored twice"
     assert report.acknowledged == set(kept), "nothing is lost, and nothing else is stored"

@@ -7,18 +7,16 @@ Guardian lists.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from guardian.client import GuardianClient
 from guardian.kafka import data
-from guardian.kafka.control import KafkaControl
 from guardian.model.topology import TopicPartition
 from protos.guardian.v1 import tiering_pb2
-from tests.integration.tiering.harness import Members, Stored, TieredCluster, guardian_plugin, until
+from tests.integration.tiering.harness import DEADLINE_S, Members, Stored, TieredCluster, guardian_plugin, until
 from tests.integration.tiering.records import produce, require_whole
 
 pytestmark = pytest.mark.integration
@@ -37,7 +35,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Members]:
 
 @pytest.fixture(scope="module")
 def client(members: Members) -> Iterator[GuardianClient]:
-    with GuardianClient(members.endpoints) as client:
+    with members.client() as client:
         yield client
 
 
@@ -112,12 +110,15 @@ def test_orphans_of_a_broker_leader_that_was_killed_in_mid_copy_are_swept(
 ) -> None:
     """By the next leader, which needs nothing of the dead one for it."""
     partition = TopicPartition(topic, 0)
+
+    def begun() -> set[bytes]:
+        return {id for id, state in stored.live()[0].items() if state == tiering_pb2.COPY_SEGMENT_STARTED}
+
     with tiered.copying_held(1) as wait_for_a_copy:
         produce(tiered.cluster, topic, range(RECORDS), PARTITIONS)
         wait_for_a_copy()
-        orphans = {id for id, state in stored.live()[0].items() if state == tiering_pb2.COPY_SEGMENT_STARTED}
-        assert orphans, "the copy that waits is not known as begun"
-        assert orphans <= tiered.remote_segments(topic)[0], "the copy that waits has left nothing"
+        until("a copy of the partition waits half done", lambda: begun() & tiered.remote_segments(topic).get(0, set()))
+        orphans = begun()
         tiered.kafka.kill_broker(1)
     try:
         until("another broker leads", lambda: tiered.leader(partition) in (2, 3))
@@ -139,10 +140,9 @@ def test_partitions_are_reassigned_while_they_are_copied(
     stored = Stored(client, tiered, topic, PARTITIONS)
     produce(tiered.cluster, topic, range(RECORDS), PARTITIONS)
     tiered.wait_offloaded(topic)
-    writing = threading.Thread(target=produce, args=(tiered.cluster, topic, range(RECORDS, 2 * RECORDS), PARTITIONS))
-    writing.start()
     targets = {TopicPartition(topic, n): replicas for n, replicas in {0: (3, 2), 1: (1, 3), 2: (2, 1)}.items()}
-    with closing(KafkaControl(tiered.cluster)) as control:
+    with ThreadPoolExecutor(1) as thread, tiered.control() as control:
+        writing = thread.submit(produce, tiered.cluster, topic, range(RECORDS, 2 * RECORDS), PARTITIONS)
         assert control.alter_reassignments(dict(targets)) == {}
         until(
             "the partitions are where they were to go",
@@ -151,9 +151,9 @@ def test_partitions_are_reassigned_while_they_are_copied(
                 and not control.list_reassignments()
             ),
         )
-        control.elect_preferred_leaders(list(targets))
-        until("the new replicas lead", lambda: tiered.leader(TopicPartition(topic, 0)) == 3)
-    writing.join()
+        until("the new replicas lead", lambda: control.elect_preferred_leaders(list(targets)) == {})
+        until("all brokers know it", lambda: tiered.leader(TopicPartition(topic, 0)) == 3)
+        writing.result()
     tiered.wait_offloaded(topic)
     stored.wait_tidy()
     require_whole(tiered.cluster, topic, 2 * RECORDS)
@@ -189,6 +189,6 @@ def test_deleting_a_topic_deletes_all_of_it(tiered: TieredCluster, topic: str, s
     stored.wait_tidy()
     remote = tiered.remote_files(topic)
     assert remote()
-    data.delete_topics(tiered.cluster, [topic])
+    data.delete_topics(tiered.cluster, [topic], DEADLINE_S)
     until("no remote file is left", lambda: not remote())
     until("no segment is listed", lambda: not any(stored.live().values()))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from guardian.client import GuardianClient
 from guardian.kafka import data
-from tests.integration.tiering.harness import Members, Stored, TieredCluster, guardian_plugin, until
+from tests.integration.tiering.harness import DEADLINE_S, Members, Stored, TieredCluster, guardian_plugin, until
 from tests.integration.tiering.records import produce, require_whole
 
 pytestmark = pytest.mark.integration
@@ -18,7 +17,7 @@ RECORDS = 300
 
 def test_a_broker_of_kafka_3_9_keeps_its_tiered_metadata_in_guardian(tmp_path: Path) -> None:
     """One broker, which nobody else could vouch for: so its claims go in their order."""
-    with Members(tmp_path / "guardian") as members, GuardianClient(members.endpoints) as client:
+    with Members(tmp_path / "guardian") as members, members.client() as client:
         plugin = guardian_plugin(members.endpoints, fence="claim-order")
         with TieredCluster(tmp_path, plugin, kafka="3.9", brokers=1) as tiered:
             tiered.create_topic("orders", {0: (1,), 1: (1,)}, min_insync_replicas="1")
@@ -36,7 +35,7 @@ def test_a_broker_of_kafka_3_9_keeps_its_tiered_metadata_in_guardian(tmp_path: P
             require_whole(tiered.cluster, "orders", 2 * RECORDS)
 
             remote = tiered.remote_files("orders")
-            data.delete_topics(tiered.cluster, ["orders"])
+            data.delete_topics(tiered.cluster, ["orders"], DEADLINE_S)
             until("no remote file is left", lambda: not remote())
             until("no segment is listed", lambda: not any(stored.live().values()))
             tiered.require_all_alive()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
+from guardian.model.topology import TopicPartition
 from tests.simulation.world import MB, Crash, World, move
 
 FOREIGN_RATE = ("BROKER", "1"), "leader.replication.throttled.rate", "777000000"
@@ -38,13 +39,16 @@ WARM_UP_S = 6.0
 RATE = 900_000
 
 
-def tiered_world() -> World:
+def tiered_world(throttle: int = MB) -> World:
     """Where a replica stays and leads meanwhile; where none does; where the newcomer is not to lead."""
     world = World(brokers=4, tiered_warm_up_s=WARM_UP_S)
     world.kafka.create_topic("t", {0: [1, 2], 1: [2, 1], 2: [1, 3]}, 9 * MB, write_rate=RATE, tiered=True)
     world.least_led = dict.fromkeys(world.kafka.peek().partitions, round(WARM_UP_S * RATE))
     return world.ticket(
-        move("t-0", "3:/b3/d1", 2, rate=RATE), move("t-1", 3, 4, rate=RATE), move("t-2", 3, 4, rate=RATE), throttle=MB
+        move("t-0", "3:/b3/d1", 2, rate=RATE),
+        move("t-1", 3, 4, rate=RATE),
+        move("t-2", 3, 4, rate=RATE),
+        throttle=throttle,
     )
 
 
@@ -63,6 +67,11 @@ def is_taken_back(world: World) -> None:
         assert task.state in (TaskState.DONE, TaskState.REVERTED)
         assert world.is_at(task.move, where), (task, world.kafka.peek().partitions[task.move.partition])
     world.leaves_nothing()
+
+
+def adding(world: World, name: str) -> tuple[int, ...]:
+    found = [r.adding for partition, r in world.kafka.peek().reassignments.items() if str(partition) == name]
+    return found[0] if found else ()
 
 
 def run_to_the_end(world: World) -> None:
@@ -112,7 +121,7 @@ def test_a_crash_at_any_call_leads_to_the_same_end(after: bool, late: int) -> No
 )
 def test_a_crash_at_any_call_of_a_cancelled_ticket_leads_back(ticks: int, after: bool, late: int) -> None:
     story = cancel_after(ticks)
-    for die_at in range(1, calls_of(story) + 1):
+    for die_at in range(1 + (ticks + late) % 2, calls_of(story) + 1, 2):  # every second call: others in other cases
         world = mixed_world()
         world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
         story(world)
@@ -131,7 +140,8 @@ def test_whatever_crashes_no_cold_replica_ever_leads_a_tiered_partition(
     story = run_to_the_end if cancel_at is None else cancel_after(cancel_at)
     rehearsal = tiered_world()
     story(rehearsal)
-    for die_at in range(1, rehearsal.wire.calls + 1, 3):
+    # Of each case other calls: all of them would take a minute.
+    for die_at in range(1 + (cancel_at or 0) % 5, rehearsal.wire.calls + 1, 5):
         world = tiered_world()
         world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
         story(world)
@@ -139,6 +149,26 @@ def test_whatever_crashes_no_cold_replica_ever_leads_a_tiered_partition(
             is_at_target(world)
         else:
             is_taken_back(world)
+
+
+def test_a_cancel_that_comes_too_late_for_the_last_step_makes_no_cold_replica_the_leader() -> None:
+    """By the time it reaches Kafka none of the original replicas is left; copies are quick, so all come back cold."""
+    world = tiered_world(throttle=100 * MB)
+    world.run_until(lambda: 4 in adding(world, "t-1"))
+    world.kafka.bytes_per_call = 1
+    alter = world.kafka.alter_reassignments
+
+    def late(targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, str]:
+        world.kafka.bytes_per_call = 100 * MB
+        while None in targets.values() and world.kafka.peek().reassignments:
+            world.kafka.advance()
+        return alter(targets)
+
+    world.kafka.alter_reassignments = late  # type: ignore[method-assign]
+    world.cancel()
+    world.run()
+    assert TaskState.REVERTED in {task.state for task in world.execution().tasks}
+    is_taken_back(world)
 
 
 @pytest.mark.parametrize("seed", range(20))

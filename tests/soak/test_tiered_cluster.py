@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from deploy.local.progress import say
-from guardian.client import GuardianClient
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import TopicPartition
 from tests.integration.tiering.harness import Members, Stored, TieredCluster, guardian_plugin, until
@@ -76,7 +75,7 @@ class Troubles:
 def test_every_record_survives_troubles_at_random(tmp_path: Path) -> None:
     with (
         Members(tmp_path / "guardian") as members,
-        GuardianClient(members.endpoints) as client,
+        members.client() as client,
         TieredCluster(tmp_path, guardian_plugin(members.endpoints)) as tiered,
     ):
         client.register_cluster(tiered.cluster)

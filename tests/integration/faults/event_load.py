@@ -105,7 +105,7 @@ class EventLoad:
         """How many events were acknowledged."""
         return sum(self.acknowledged)
 
-    def wait_more(self, events: int, deadline_s: float = 30.0) -> None:
+    def wait_more(self, events: int, deadline_s: float = 90.0) -> None:
         """Returns once so many more are acknowledged. Raises AssertionError with the last refusals."""
         wanted = self.total + events
         deadline = time.monotonic() + deadline_s

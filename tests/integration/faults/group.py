@@ -130,7 +130,7 @@ class Group:
         except grpc.RpcError:
             return None
 
-    def leader(self, among: Sequence[str] | None = None, deadline_s: float = 30.0) -> str:
+    def leader(self, among: Sequence[str] | None = None, deadline_s: float = SERVING_DEADLINE_S) -> str:
         """The one that says it leads, in the highest term, of those asked."""
         leaders: list[tuple[int, str]] = []
 

@@ -22,7 +22,7 @@ from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2
 from tests.integration.faults.group import NAMES, Group
 from tests.integration.faults.network import Network
-from tests.integration.tiering.harness import Stored, TieredCluster, guardian_plugin, until
+from tests.integration.tiering.harness import DEADLINE_S, Stored, TieredCluster, guardian_plugin, until
 from tests.integration.tiering.records import VALUE_BYTES, produce, require_whole
 
 pytestmark = pytest.mark.integration
@@ -71,12 +71,11 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             guardian_plugin(group.endpoints),
             brokers=4,
             hosts=hosts,
-            broker_session_timeout_ms="6000",
             broker_heartbeat_interval_ms="500",
         )
         tiered.kafka.starters = {1: network.command(BROKER, []), 101: network.command(CONTROLLER, [])}
         stack.enter_context(tiered)
-        client = stack.enter_context(GuardianClient(group.endpoints))
+        client = stack.enter_context(GuardianClient(group.endpoints, timeout_s=DEADLINE_S))
         client.register_cluster(tiered.cluster)
         yield Scene(network, tiered, client)
 
@@ -131,6 +130,13 @@ def are_finished(states: dict[bytes, int]) -> bool:
 def roll_by_one_record(scene: Scene, partition: TopicPartition) -> None:
     """To the stale leader, where it is never committed: what was there before becomes a whole segment."""
     stale = replace(scene.tiered.cluster, bootstrap=scene.tiered.kafka.broker(1).listener)
-    producer = data.producer(stale, acks="1", message_timeout_ms=30_000)
-    producer.produce(partition.topic, value=b"lost".ljust(VALUE_BYTES), partition=partition.partition)
-    assert producer.flush(30) == 0
+    failures: list[object] = []
+    producer = data.producer(stale, acks="1", message_timeout_ms=round(DEADLINE_S * 1000))
+    producer.produce(
+        partition.topic,
+        value=b"lost".ljust(VALUE_BYTES),
+        partition=partition.partition,
+        on_delivery=lambda error, _: failures.append(error),
+    )
+    assert producer.flush(DEADLINE_S) == 0
+    assert failures == [None], "the stale leader did not take the record"

@@ -33,7 +33,8 @@ from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
+CONTROL_S = 30.0  # a third of it for one broker, then another one is asked
 # A segment holds some thirty records of tests.integration.tiering.records.
 TOPIC_CONFIG = {
     "remote.storage.enable": "true",
@@ -96,19 +97,23 @@ class TieredCluster:
         """With small segments that leave the local disk once they are copied."""
         own = {name.replace("_", "."): value for name, value in config.items()}
         size = {_SEGMENT_BYTES[self.kafka.spec.kafka]: "32768"}
-        data.create_topics(self.cluster, {topic: dict(replicas)}, {**TOPIC_CONFIG, **size, **own})
+        data.create_topics(self.cluster, {topic: dict(replicas)}, {**TOPIC_CONFIG, **size, **own}, DEADLINE_S)
+
+    def control(self, of: Cluster | None = None) -> closing[KafkaControl]:
+        """As the brokers of `of` see it; `with tiered.control() as control`."""
+        return closing(KafkaControl(of or self.cluster, CONTROL_S))
 
     def leader(self, partition: TopicPartition, of: Cluster | None = None) -> int:
         """As the brokers of `of` say."""
-        with closing(KafkaControl(of or self.cluster)) as control:
+        with self.control(of) as control:
             return control.describe_partitions([partition.topic])[partition].leader
 
     def in_sync(self, partition: TopicPartition, of: Cluster | None = None) -> set[int]:
-        with closing(KafkaControl(of or self.cluster)) as control:
+        with self.control(of) as control:
             return set(control.describe_partitions([partition.topic])[partition].isr)
 
     def topic_id(self, topic: str) -> bytes:
-        with closing(KafkaControl(self.cluster)) as control:
+        with self.control() as control:
             return control.topic_ids([topic])[topic]
 
     def local_segments(self, partition: TopicPartition, broker: int) -> list[int]:
@@ -131,13 +136,14 @@ class TieredCluster:
 
     def wait_offloaded(self, topic: str, deadline_s: float = DEADLINE_S, of: Cluster | None = None) -> None:
         """Returns once each leader has but its active segment on its disk: all before was copied, and deleted."""
-        with closing(KafkaControl(of or self.cluster)) as control:
+        with self.control(of) as control:
             until(f"{topic} is offloaded", lambda: self._is_offloaded(topic, control), deadline_s)
 
     @contextmanager
     def copying_held(self, broker: int) -> Iterator[Callable[[], None]]:
         """While it lasts, the broker's copies wait in their middle. Gives a function that returns once one does."""
         hold, held = self._broker(broker) / "hold", self._broker(broker) / "held"
+        held.unlink(missing_ok=True)  # of a broker that was killed while it held one
         hold.touch()
         try:
             yield lambda: until(f"broker {broker} is in the middle of a copy", held.exists)
@@ -189,16 +195,21 @@ class Members:
     def endpoints(self) -> list[str]:
         return self._federation.endpoints
 
+    def client(self) -> GuardianClient:
+        """A context manager; as patient as a test is."""
+        return GuardianClient(self.endpoints, timeout_s=DEADLINE_S)
+
     def start(self) -> None:
         """Starts those that do not run, and returns when all serve."""
         self._federation = federation.up(members=3, clusters=0, home=self._home)
 
     def kill_leader(self) -> None:
-        with GuardianClient(self.endpoints) as client:
-            name = client.member().leader
-        for member in self._federation.members:
-            if member.name == name and member.process:
-                processes.kill(member.process)
+        members = {member.name: member for member in self._federation.members}
+        with self.client() as client:
+            until("a member leads", lambda: client.member().leader in members)
+            leader = members[client.member().leader]
+        assert leader.process is not None
+        processes.kill(leader.process)
 
     def kill(self) -> None:
         self._send(signal.SIGKILL)
@@ -247,6 +258,12 @@ class Stored:
 
     def wait_tidy(self, deadline_s: float = DEADLINE_S) -> None:
         until(f"metadata and remote storage of {self._topic} agree", self.is_tidy, deadline_s)
+
+    def copied_up_to(self, partition: int) -> int:
+        """The offset after the last one that a finished copy holds; 0: there is none."""
+        segments = self._client.list_live_segments(self._partitions[partition]).segments
+        ends = (one.end_offset + 1 for one in segments if one.state == tiering_pb2.COPY_SEGMENT_FINISHED)
+        return max(ends, default=0)
 
     def finished(self) -> int:
         """How many finished copies there are."""

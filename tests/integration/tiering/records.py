@@ -68,8 +68,8 @@ def read(cluster: Cluster, partition: TopicPartition, start: int, end: int) -> l
 
 def require_whole(cluster: Cluster, topic: str, count: int) -> None:
     """Every partition holds the numbers 0 ... count - 1, once each, in order, from its very first offset on."""
-    ends = data.end_offsets(cluster, [topic])
-    starts = data.start_offsets(cluster, [topic])
+    ends = data.end_offsets(cluster, [topic], _PATIENCE_S)
+    starts = data.start_offsets(cluster, [topic], _PATIENCE_S)
     for partition, end in sorted(ends.items()):
         assert (starts[partition], end) == (0, count), f"{partition} reaches from {starts[partition]} to {end}"
         assert read(cluster, partition, 0, end) == list(range(count)), f"{partition} is not in order"

@@ -19,7 +19,7 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
-from guardian.model.execution import ExecutionTask
+from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -96,13 +96,16 @@ def test_once_it_is_warm_the_order_is_put_right_and_then_the_leader() -> None:
     assert there(seen((3, 2), leader=3, cold={3: 61 * MB})).standing is Standing.REACHED
 
 
-def test_as_much_as_the_leader_has_is_enough() -> None:
+def test_nearly_as_much_as_the_leader_has_is_enough() -> None:
+    """All of it is never seen while records come: the replica gets them a moment after the leader."""
     assert there(seen((2, 3), leader=2, cold={2: 9 * MB, 3: 9 * MB})).effects == asks_for(3, 2)
+    assert there(seen((2, 3), leader=2, cold={2: 10 * MB, 3: 9_500_000})).effects == asks_for(3, 2)
+    assert there(seen((2, 3), leader=2, cold={2: 10 * MB, 3: 9_499_999})).standing is Standing.WAIT
 
 
 def test_without_a_known_write_rate_only_the_leaders_size_tells() -> None:
     unknown = WarmUp(0, WARM_UP.until_ms)
-    assert there(seen((2, 3), 2, cold={3: FULL - 1}), warm_up=unknown).standing is Standing.WAIT
+    assert there(seen((2, 3), 2, cold={3: FULL * 9 // 10}), warm_up=unknown).standing is Standing.WAIT
     assert there(seen((2, 3), 2), warm_up=unknown).effects == asks_for(3, 2)
 
 
@@ -215,6 +218,57 @@ def test_an_original_leader_that_comes_back_cold_waits_for_the_lead_too() -> Non
 
 def test_an_original_leader_that_is_down_does_not_hold_up_the_way_back() -> None:
     assert back(seen((1, 2), leader=2, isr=(2,), alive=(2, 3, 4))).standing is Standing.REACHED
+
+
+def test_where_none_stays_and_the_cancel_came_too_late_the_new_leader_keeps_the_lead_on_the_way_back() -> None:
+    """(3, 4) was reached just before; 1 and 2 would both come back cold."""
+    start = back(seen((3, 4), leader=3), NONE_STAYS)
+    assert (start.effects, start.copies) == (asks_for(3, 1), True)
+    ours = Reassignment((3, 1, 4), (1,), (4,))
+    assert back(seen((3, 1, 4), 3, cold={1: 0}, isr=(3, 4), in_flight=ours), NONE_STAYS) == Look(
+        Standing.WAIT, "copying to broker 1"
+    )
+    found = back(seen((3, 1), leader=3, cold={1: MB}), NONE_STAYS)
+    assert found.detail == "holds the lead at broker 3 until broker 1 has 61 MB local (now 0% of it)"
+    assert back(seen((3, 1), leader=3), NONE_STAYS).effects == asks_for(1, 2)
+    assert back(seen((4, 1), leader=4), NONE_STAYS).effects == asks_for(1, 2)
+
+
+def test_a_reassignment_on_the_way_back_that_hangs_is_cancelled() -> None:
+    hangs = Reassignment((3, 1, 4), (1, 4), (4,))
+    in_flight = seen((3, 1, 4), 3, cold={1: 0}, isr=(3,), in_flight=hangs)
+    assert back(in_flight, NONE_STAYS).effects == (AlterReassignments({T0: None}),)
+
+
+def test_the_way_back_waits_for_the_replica_that_stays_until_its_time_is_over() -> None:
+    found = back(seen((3, 2), leader=3, isr=(3,)))
+    assert found == Look(Standing.WAIT, "waits for broker 2 to be in sync, to lead until the new replica is warm")
+    over = seen((3, 2), leader=3, isr=(3,), now_ms=WARM_UP.until_ms)
+    assert back(over).effects == asks_for(1, 2)
+
+
+def test_it_is_said_when_the_lead_goes_back_to_a_cold_replica() -> None:
+    found = back(seen((1, 2), leader=2, cold={1: MB}, now_ms=WARM_UP.until_ms))
+    assert found.detail == "makes broker 1 the leader, which has less than 61 MB local: its time is over"
+
+
+def test_a_cancel_long_after_the_start_has_the_whole_time_for_its_hold() -> None:
+    task = begin(TICKET, Plan("live", "balance", (STAYS,)), {"t"}, warm_up_s=600.0).tasks[0]
+    running = replace(task, state=TaskState.RUNNING, started_at_ms=7000)
+    late = 7000 + 9_000_000
+    execution = Execution("t-1", (running,))
+    in_flight = Reassignment((3, 2, 1), (3,), (1,))
+    cancelled = step(
+        TicketState.CANCELLING,
+        execution,
+        seen((3, 2, 1), 1, isr=(1, 2), in_flight=in_flight, now_ms=late),
+        ExecutionLimits(),
+        0,
+        late,
+    ).execution
+    for passed, effects in ((1_199_999, ()), (1_200_000, asks_for(1, 2))):
+        cold = seen((2, 1), 2, cold={1: MB}, now_ms=late + passed)
+        assert step(TicketState.CANCELLING, cancelled, cold, ExecutionLimits(), 0, late + passed).effects == effects
 
 
 # The task.
