@@ -13,17 +13,15 @@ import uuid
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import structlog
 
-from guardian.errors import InvalidInput
 from guardian.reporter.ingest import Rows
+from spark_analytics.lake.filesystem import open_lake
 from spark_analytics.lake.schema import BROKER_SAMPLES, directory_of, hour_of
 
 _LOG = structlog.get_logger(__name__)
@@ -44,7 +42,7 @@ class _Buffer:
 
 
 class LakeWriter:
-    """Safe for concurrent callers. `url` is a local path or any URL that pyarrow.fs knows (file, s3, hdfs)."""
+    """Safe for concurrent callers. `url` is a local path or a URL (spark_analytics.lake.filesystem)."""
 
     def __init__(
         self,
@@ -55,7 +53,7 @@ class LakeWriter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Raises InvalidInput when the URL is of no file system that can be used here."""
-        self._fs, self._root = _filesystem(url)
+        self._fs, self._root = open_lake(url)
         self._member = member
         self._max_age_s = max_age_s
         self._max_buffered_rows = max_buffered_rows
@@ -147,14 +145,3 @@ def _by_hour(rows: pa.Table) -> list[tuple[str, pa.Table]]:
     """One batch has one time, but callers need not know that."""
     hours = pc.divide(rows["at_ms"], _HOUR_MS)
     return [(hour_of(hour.as_py() * _HOUR_MS), rows.filter(pc.equal(hours, hour))) for hour in pc.unique(hours)]
-
-
-def _filesystem(url: str) -> tuple[Any, str]:
-    if "://" in url:
-        try:
-            filesystem, root = pafs.FileSystem.from_uri(url)
-        except (OSError, pa.ArrowException) as error:
-            reason = str(error).splitlines()[0]
-            raise InvalidInput(f"lake is {url!r}: use a path, or a URL that works on this host ({reason})") from error
-        return filesystem, root.rstrip("/")
-    return pafs.LocalFileSystem(), str(Path(url).resolve())

@@ -1,0 +1,193 @@
+"""Keeps the lake tidy: hours that are over become one file a table, old ones go, and so does what a crash left.
+
+Files are streamed: a row group's worth of rows is in memory, however long the hour was. What to do is decided in
+guardian.core.lake_keeping.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import structlog
+
+from guardian.core.lake_keeping import HIDDEN, Chores, LakeFile, LakeTimes, chores
+from spark_analytics.lake.filesystem import open_lake
+from spark_analytics.lake.schema import TABLES
+
+_LOG = structlog.get_logger(__name__)
+_REPLACES = b"guardian.lake.replaces"
+_MERGED = "merged-"
+_ROWS_PER_GROUP = 250_000
+_HOUR_MS = 3_600_000
+_LATE_MS = 24 * _HOUR_MS
+
+
+@dataclass(frozen=True, slots=True)
+class _Hour:
+    """One directory: a table's rows of a cluster and an hour."""
+
+    table: str
+    path: str
+    end_ms: int
+
+
+class LakeKeeper:
+    """One at a time is enough, and two do no harm: what both merged is merged again, each collection once."""
+
+    def __init__(
+        self, url: str, times: LakeTimes, now_ms: Callable[[], int], max_hours: int = 50, max_looks: int = 2_000
+    ) -> None:
+        """In one tick, `max_hours` directories are merged or removed, and `max_looks` are listed.
+
+        Raises InvalidInput for a URL of no use here.
+        """
+        self._fs, self._root = open_lake(url)
+        self._times = times
+        self._now_ms = now_ms
+        self._max_hours = max_hours
+        self._max_looks = max_looks
+        self._looks = 0
+        self._walk: Iterator[_Hour] = self._hours()
+        self._tidy: set[str] = set()  # paths of hours that need nothing any more but their removal
+
+    def tick(self) -> list[str]:
+        """Does a bounded part of what is due; says what was done. A directory that fails is tried again next time."""
+        said: list[str] = []
+        self._looks = 0
+        while len(said) < self._max_hours and self._looks < self._max_looks:
+            hour = next(self._walk, None)
+            if hour is None:  # a walk through a large lake takes several ticks
+                self._walk = self._hours()
+                break
+            try:
+                done = self._keep(hour)
+            except (OSError, pa.ArrowException) as error:
+                done = f"lake: {hour.path} can't be tidied: {error}"
+            if done:
+                said.append(done)
+        return said
+
+    def _hours(self) -> Iterator[_Hour]:
+        for table in sorted(TABLES):
+            for cluster in self._children(f"{self._root}/{table}"):
+                for path in self._children(cluster.path):
+                    end_ms = _end_of(path.base_name)
+                    if end_ms is not None:
+                        yield _Hour(table, path.path, end_ms)
+
+    def _children(self, path: str) -> list[Any]:
+        selector = pafs.FileSelector(path, allow_not_found=True)
+        return sorted(self._fs.get_file_info(selector), key=lambda info: info.path)
+
+    def _keep(self, hour: _Hour) -> str:
+        if self._is_expired(hour):
+            self._fs.delete_dir(hour.path)
+            self._tidy.discard(hour.path)
+            return f"lake: {hour.path} is older than what is kept, and removed"
+        if hour.path in self._tidy:
+            return ""
+        self._looks += 1
+        files = {info.base_name: self._file(info) for info in self._children(hour.path)}
+        due = chores(hour.end_ms, files, self._now_ms(), self._times)
+        for name in due.remove:
+            self._fs.delete_file(f"{hour.path}/{name}")
+        if due.merge:
+            self._merge(hour, due.merge)
+            return f"lake: {len(due.merge)} files of {hour.path} are one now"
+        if due == Chores() and self._is_done(hour, files):
+            self._tidy.add(hour.path)
+        return f"lake: {len(due.remove)} files of {hour.path} are removed" if due.remove else ""
+
+    def _is_expired(self, hour: _Hour) -> bool:
+        return chores(hour.end_ms, {}, self._now_ms(), self._times).expired
+
+    def _is_done(self, hour: _Hour, files: Mapping[str, LakeFile]) -> bool:
+        """A day later no member brings a file of it any more: rows wait in memory for hours at the most."""
+        return len(files) <= 1 and hour.end_ms < self._now_ms() - _LATE_MS
+
+    def _file(self, info: Any) -> LakeFile:
+        modified_ms = int((info.mtime_ns or 0) / 1_000_000)
+        if not info.base_name.startswith(_MERGED):
+            return LakeFile(modified_ms)
+        metadata = pq.read_schema(info.path, filesystem=self._fs).metadata or {}
+        return LakeFile(modified_ms, frozenset(json.loads(metadata.get(_REPLACES, b"[]"))))
+
+    def _merge(self, hour: _Hour, names: tuple[str, ...]) -> None:
+        """Written whole under a hidden name, then renamed, as all files of the lake are."""
+        name = f"{_MERGED}{uuid.uuid4().hex[:12]}.parquet"
+        hidden = f"{hour.path}/{HIDDEN}{name}"
+        schema = TABLES[hour.table]
+        metadata = {**(schema.metadata or {}), _REPLACES: json.dumps(sorted(names)).encode()}
+        try:
+            with pq.ParquetWriter(
+                hidden, schema.with_metadata(metadata), filesystem=self._fs, compression="zstd"
+            ) as writer:
+                for rows in _in_groups(self._rows(hour, names, schema)):
+                    writer.write_table(rows, row_group_size=_ROWS_PER_GROUP)
+            self._fs.move(hidden, f"{hour.path}/{name}")
+        except BaseException:
+            self._remove(hidden)
+            raise
+
+    def _rows(self, hour: _Hour, names: tuple[str, ...], schema: pa.Schema) -> Iterator[pa.Table]:
+        """Each collection's rows once: a collection is whole in one file of its table."""
+        seen: npt.NDArray[np.int64] = np.empty(0, np.int64)
+        for name in names:
+            rows = _as_of(pq.read_table(f"{hour.path}/{name}", filesystem=self._fs, partitioning=None), schema)
+            collections = _collections(rows)
+            yield rows.filter(pa.array(~np.isin(collections, seen)))
+            seen = np.union1d(seen, collections)
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._fs.delete_file(path)
+        except OSError as error:
+            _LOG.debug("nothing to remove", path=path, error=str(error))
+
+
+def _collections(rows: pa.Table) -> npt.NDArray[np.int64]:
+    """A number for each row's collection: its broker and, within the hour, its moment."""
+    at_ms: npt.NDArray[np.int64] = rows["at_ms"].to_numpy()
+    broker: npt.NDArray[np.int32] = rows["broker"].to_numpy()
+    return broker.astype(np.int64) * _HOUR_MS + at_ms % _HOUR_MS
+
+
+def _as_of(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows of an older version of the schema lack columns: those are null."""
+    columns = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type) for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _in_groups(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows, in tables that are worth a row group."""
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        waiting.append(table)
+        rows += table.num_rows
+        if rows >= _ROWS_PER_GROUP:
+            yield pa.concat_tables(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _end_of(directory: str) -> int | None:
+    """In ms since the epoch, of hour=2026-11-21T14; None for what is no hour."""
+    try:
+        start = datetime.strptime(directory, "hour=%Y-%m-%dT%H").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(start.timestamp() * 1000) + _HOUR_MS

@@ -1,0 +1,65 @@
+"""The lake at a URL: S3 as it is spoken by moto; written, tidied and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import boto3
+import pyarrow.dataset as ds
+import pytest
+from moto.server import ThreadedMotoServer
+
+from guardian.core.lake_keeping import LakeTimes
+from guardian.model.topology import Broker, Cluster
+from guardian.reporter.ingest import Asked, failed_collection
+from guardian.reporter.lake_keeper import LakeKeeper
+from guardian.reporter.lake_writer import LakeWriter
+from spark_analytics.lake.filesystem import open_lake
+from spark_analytics.lake.schema import BROKER_SAMPLES
+
+pytestmark = pytest.mark.integration
+
+HOUR_MS = 3_600_000
+START_MS = 1_790_000_000_000 // HOUR_MS * HOUR_MS
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    for name, value in (("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_REGION", "us-east-1")):
+        monkeypatch.setenv(name, value)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1").create_bucket(Bucket="lake")
+        yield f"s3://lake/guardian?endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+    finally:
+        server.stop()
+
+
+def test_a_lake_on_s3_is_written_tidied_and_read_back(s3: str) -> None:
+    writer = LakeWriter(s3, "g1")
+    cluster = Cluster("live", "h:9092", brokers=(Broker(1),))
+    for moment in (1, 2, 3):
+        asked = Asked(cluster, Broker(1), "g1", START_MS + moment, START_MS + moment)
+        writer.write("live", failed_collection(asked, "no answer"))
+        writer.flush()
+    filesystem, root = open_lake(s3)
+
+    def moments() -> list[int]:
+        table = ds.dataset(
+            f"{root}/{BROKER_SAMPLES}", filesystem=filesystem, format="parquet", partitioning="hive"
+        ).to_table()
+        assert set(table["cluster"].to_pylist()) == {"live"}
+        return sorted(at_ms - START_MS for at_ms in table["at_ms"].to_pylist())
+
+    assert moments() == [1, 2, 3]
+    now_ms = [START_MS + 2 * HOUR_MS]
+    keeper = LakeKeeper(s3, LakeTimes(retention_ms=10**15, grace_ms=-(10**15)), lambda: now_ms[0])
+    assert "3 files of" in keeper.tick()[0]
+    assert moments() == [1, 1, 2, 2, 3, 3]
+    assert "3 files of" in keeper.tick()[0]
+    assert moments() == [1, 2, 3]
+    forgetful = LakeKeeper(s3, LakeTimes(retention_ms=1), lambda: now_ms[0])
+    assert "removed" in forgetful.tick()[0]
+    assert forgetful.tick() == []
