@@ -158,10 +158,7 @@ def list_segments(
     else:
         _print_segments(shown, _now_ms())
     if len(shown) < len(rows):
-        after, segment = shown[-1]
-        number = after.partition.partition
-        more = f"More: guardian tiering segments {topic} {number} --from-offset {segment.end_offset + 1}, or --limit"
-        warn_of_the_rest(len(shown), len(rows), "segment", more)
+        warn_of_the_rest(len(shown), len(rows), "segment", "All: the same with --limit 0")
 
 
 app.command("orphans")(tiering_orphans.orphans_command)

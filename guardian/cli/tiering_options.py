@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,23 @@ TieredClusterOption = Annotated[
 ]
 OlderThanOption = Annotated[
     str, typer.Option("--older-than", help="A copy or deletion that takes longer than this, such as 1h, is suspect.")
+]
+REMOTE = typer.Option(
+    "--remote",
+    help="Where the cluster's segments lie: hdfs://host:port/dir (rsm.config.hdfs.uri), or file:///dir of "
+    "Kafka's LocalTieredStorage.",
+)
+ClasspathOption = Annotated[
+    str,
+    typer.Option(
+        "--classpath",
+        envvar="GUARDIAN_HDFS_CLASSPATH",
+        help="For hdfs://: the plugin's jar, Hadoop's client jars and configuration folder, with colons between.",
+    ),
+]
+BrokerConfigOption = Annotated[
+    Path | None,
+    typer.Option("--broker-config", help="For hdfs://: a server.properties, for its rsm.config.* (as of Kerberos)."),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, help="How many rows at most; 0: all.")]
 

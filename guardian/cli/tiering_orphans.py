@@ -1,18 +1,24 @@
-"""`guardian tiering orphans`: copies that nobody will finish, deletions that are due, and what was swept so far."""
+"""`guardian tiering orphans`: copies that nobody will finish, what deleted topics left, and what was swept so far."""
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.cli.tiering_catalogue import TieredTopic, live_segments, read_catalogue
+from guardian.cli.tiering_gone import GoneTopic, by_topic, find_gone, print_gone
 from guardian.cli.tiering_options import (
+    REMOTE,
+    BrokerConfigOption,
+    ClasspathOption,
     LimitOption,
-    OlderThanOption,
     TieredClusterOption,
     counted,
     partition_json,
@@ -20,10 +26,15 @@ from guardian.cli.tiering_options import (
     sized,
     warn_of_the_rest,
 )
+from guardian.cli.tiering_seen import Seen
+from guardian.cli.tiering_sweep import as_json, carry_out, find, print_found, print_swept, swept_json
 from guardian.client import GuardianClient
+from guardian.core.reclaiming import gone_partitions
 from guardian.core.sweeping import Orphan, orphans
+from guardian.errors import GuardianError, InvalidInput
 from guardian.model.tiering import LiveSegment, uuid_text
 from guardian.model.units import human_bytes, human_duration, parse_duration_ms
+from guardian.remote_storage.stores import RemoteStore, open_store
 
 _HOW = """\
 How sweeping works: a broker that becomes the leader claims the partition. Its plugin marks the copies that others left
@@ -35,7 +46,7 @@ When it doesn't happen within minutes:
   GuardianRemoteLogMetadataManager and RemoteLogManager). `guardian raft status` must show that writes are taken.
 - A suspect was begun by the broker that leads now: it may still copy, or hang. Restart that broker, or let another one
   lead (kafka-leader-election): whoever leads then sweeps it.
-- Files that no metadata knows are not swept: `guardian tiering verify` finds them."""
+- Files that no metadata knows are swept by `guardian tiering orphans --sweep`; `guardian tiering verify` finds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +70,121 @@ class _TopicReport:
 
 def orphans_command(
     cluster: TieredClusterOption = "",
-    older_than: OlderThanOption = "1h",
+    older_than: Annotated[
+        str,
+        typer.Option(
+            "--older-than",
+            help="A copy that takes longer than this, such as 1h, is suspect; --sweep deletes nothing that is younger.",
+        ),
+    ] = "1h",
+    remote: Annotated[str, REMOTE] = "",
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Show what a sweep of --remote would delete; with --yes, delete it.")
+    ] = False,
+    many: Annotated[
+        bool, typer.Option("--many", help="With --sweep: also when more segments are unknown than broken copies leave.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --sweep: delete, and don't only show.")] = False,
+    classpath: ClasspathOption = "",
+    broker_config: BrokerConfigOption = None,
     limit: LimitOption = 100,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show copies that will never be finished, deletions that are due, and what was swept so far.
+    """Show copies that will never be finished, deletions that are due, what deleted topics left, what was swept so far.
 
-    An orphan is certain when another broker has claimed the partition after the copy was begun: the fence lets nobody
-    finish it. It is suspect when its copy takes longer than --older-than.
+    An orphan is certain when another broker has claimed the partition after
+    the copy was begun: the fence lets nobody finish it. It is suspect when its
+    copy takes longer than --older-than. Leaders sweep orphans by themselves.
 
-    Example: guardian tiering orphans --older-than 30m
+    With --sweep: what nobody else sweeps, of one cluster and its store.
+    Segments and files of topics that the cluster no longer has, and files that
+    no live segment knows, all older than --older-than. Brokers are asked which
+    topics exist; when too few answer, nothing is done. Nothing is changed
+    without --yes. Never sweep after Guardian was restored from a snapshot:
+    what was copied since is unknown to it.
+
+    Example: guardian tiering orphans --sweep --remote hdfs://nn:8020/guardian --cluster live
     """
     older_than_ms = parse_duration_ms("--older-than", older_than)
+    if remote and not sweep:
+        raise InvalidInput(f"--remote is {remote!r}, without --sweep: give both, which changes nothing without --yes")
+    if yes and not sweep:
+        raise InvalidInput("--yes is given without --sweep: there is nothing to agree to")
+    if sweep and not remote:
+        raise InvalidInput("--remote is missing: --sweep needs the store whose files it deletes, such as hdfs://nn/dir")
+    if sweep:
+        store = open_store(remote, classpath, broker_config)
+        with connect(endpoints) as client:
+            _sweep(client, cluster, store, older_than, yes, many, limit, output)
+        return
     now_ms = time.time_ns() // 1_000_000
     with connect(endpoints) as client:
-        found = [_report(client, topic, now_ms, older_than_ms) for topic in read_catalogue(client, cluster).topics]
+        topics = read_catalogue(client, cluster).topics
+        found = [_report(client, topic, now_ms, older_than_ms) for topic in topics]
+        gone, not_asked = _look_for_gone(client, topics)
     if output is Output.JSON:
-        print_json(_as_json(found))
+        print_json(_as_json(found, gone, not_asked))
         return
     _print_orphans(found, now_ms, older_than, limit)
     _print_topics([report for report in found if not report.is_empty], now_ms)
+    _print_gone(gone, not_asked)
     print(_HOW)
     if any(report.orphans or report.deletions for report in found):
         print(_IF_NOT)
+
+
+def _sweep(
+    client: GuardianClient,
+    cluster: str,
+    store: RemoteStore,
+    older_than: str,
+    yes: bool,
+    many: bool,
+    limit: int,
+    output: Output,
+) -> None:
+    """Exit code 1 when not all could be swept."""
+    seen = Seen(client, cluster)
+    found = find(client, seen, store, parse_duration_ms("--older-than", older_than))
+    if output is Output.TABLE:
+        print_found(found, seen, store, older_than, limit)
+    if found.has_many_strays and yes and not many:
+        raise InvalidInput(
+            f"{found.stray_segments} segments have files that no metadata knows, beside {found.finished} that are "
+            "known: was Guardian restored? Then they are what is left of newer data. If it was not, add --many"
+        )
+    swept = carry_out(client, store, found) if yes else None
+    if output is Output.JSON:
+        print_json({**as_json(found, seen), "swept": swept_json(swept, seen) if swept is not None else None})
+    elif swept is not None:
+        print_swept(swept, seen)
+    elif not found.is_empty:
+        print()
+        print("Nothing was changed: add --yes to delete these.")
+    if swept is not None and not swept.is_complete:
+        raise typer.Exit(1)
+
+
+def _look_for_gone(
+    client: GuardianClient, topics: Iterable[TieredTopic]
+) -> tuple[tuple[GoneTopic, ...], dict[str, str]]:
+    """What is left of topics that their clusters no longer have; and by cluster, why it could not be asked."""
+    gone: list[GoneTopic] = []
+    not_asked: dict[str, str] = {}
+    existing = [topic for topic in topics if topic.existing]
+    for (cluster_id, cluster), found in itertools.groupby(existing, key=lambda one: (one.cluster_id, one.cluster)):
+        ours = {topic.topic_id: topic for topic in found}
+        try:
+            missing = find_gone(client, cluster_id, ours)
+        except GuardianError as error:
+            not_asked[cluster] = str(error)
+            continue
+        summaries = [one for topic_id in missing for one in ours[topic_id].existing]
+        metadata = {summary.partition: segments for summary, segments in live_segments(client, summaries)}
+        names = {topic_id: ours[topic_id].name for topic_id in missing}
+        gone += by_topic(gone_partitions(summaries, metadata, missing), cluster, names.__getitem__)
+    return tuple(gone), not_asked
 
 
 def _report(client: GuardianClient, topic: TieredTopic, now_ms: int, older_than_ms: int) -> _TopicReport:
@@ -163,6 +265,19 @@ def _print_topics(found: Sequence[_TopicReport], now_ms: int) -> None:
     print()
 
 
+def _print_gone(gone: Sequence[GoneTopic], not_asked: Mapping[str, str]) -> None:
+    if gone:
+        segments = [segment for topic in gone for segment in topic.segments]
+        print(f"Left of deleted topics: {sized(segments, 'live segment')}")
+        print_gone(gone)
+        print("Next: guardian tiering orphans --sweep --remote URL --cluster CLUSTER")
+        print()
+    for cluster, why in not_asked.items():
+        print(f"Deleted topics of cluster {cluster} were not looked for: {why}.")
+    if not_asked:
+        print()
+
+
 def _cells(segments: Sequence[LiveSegment]) -> tuple[str, str]:
     return str(len(segments)), human_bytes(sum(segment.size_bytes for segment in segments))
 
@@ -171,8 +286,10 @@ def _oldest(segments: Sequence[LiveSegment], now_ms: int) -> str:
     return human_duration(now_ms - min(segment.at_ms for segment in segments)) if segments else "-"
 
 
-def _as_json(found: Sequence[_TopicReport]) -> dict[str, Any]:
+def _as_json(found: Sequence[_TopicReport], gone: Sequence[GoneTopic], not_asked: Mapping[str, str]) -> dict[str, Any]:
     return {
+        "deleted_topics": [topic.as_json() for topic in gone],
+        "not_asked": [{"cluster": cluster, "why": why} for cluster, why in not_asked.items()],
         "orphans": [
             {
                 **partition_json(report.topic.cluster, report.topic.name, orphan.partition),

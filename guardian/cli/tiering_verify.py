@@ -12,8 +12,10 @@ import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
 from guardian.cli.render import human_time, print_json, print_table
-from guardian.cli.tiering_catalogue import Catalogue, live_segments, read_catalogue
 from guardian.cli.tiering_options import (
+    REMOTE,
+    BrokerConfigOption,
+    ClasspathOption,
     LimitOption,
     OlderThanOption,
     counted,
@@ -22,10 +24,10 @@ from guardian.cli.tiering_options import (
     sized,
     warn_of_the_rest,
 )
-from guardian.client import GuardianClient
-from guardian.core.comparing import Comparison, Fault, Metadata, Scope, StrayReason, Strays, Waiting, compare
-from guardian.errors import InvalidInput, NotFound
-from guardian.model.tiering import FileKind, StoredFile, TopicIdPartition, uuid_text
+from guardian.cli.tiering_seen import Seen, print_strays, strays_json
+from guardian.core.comparing import Comparison, Fault, Strays, Waiting, compare
+from guardian.errors import InvalidInput
+from guardian.model.tiering import StoredFile, uuid_text
 from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.remote_storage.stores import RemoteStore, open_store
 
@@ -33,14 +35,7 @@ _CLOCK_MARGIN_MS = 60_000  # between this machine's clock and the store's
 
 
 def verify(
-    remote: Annotated[
-        str,
-        typer.Option(
-            "--remote",
-            help="Where the cluster's segments lie: hdfs://host:port/dir (rsm.config.hdfs.uri), or file:///dir of "
-            "Kafka's LocalTieredStorage.",
-        ),
-    ],
+    remote: Annotated[str, REMOTE],
     cluster: Annotated[
         str,
         typer.Option(
@@ -51,20 +46,8 @@ def verify(
         ),
     ] = "",
     older_than: OlderThanOption = "1h",
-    classpath: Annotated[
-        str,
-        typer.Option(
-            "--classpath",
-            envvar="GUARDIAN_HDFS_CLASSPATH",
-            help="For hdfs://: the plugin's jar, Hadoop's client jars and configuration folder, with colons between.",
-        ),
-    ] = "",
-    broker_config: Annotated[
-        Path | None,
-        typer.Option(
-            "--broker-config", help="For hdfs://: a server.properties, for its rsm.config.* (as of Kerberos)."
-        ),
-    ] = None,
+    classpath: ClasspathOption = "",
+    broker_config: BrokerConfigOption = None,
     strays_file: Annotated[
         Path | None, typer.Option("--strays", help="Write each stray file here, one JSON object a line.")
     ] = None,
@@ -74,16 +57,18 @@ def verify(
 ) -> None:
     """Compare the metadata with the files in the remote store; exit code 1 when something differs. Changes nothing.
 
-    Finished segments must be there with all their files, in their size; every file must be some segment's. Copies and
-    deletions under way count only when they are older than --older-than. The metadata is read before and after the
-    files are listed, so what brokers do meanwhile is no difference.
+    Finished segments must be there with all their files, in their size;
+    every file must be some segment's. Copies and deletions under way count
+    only when they are older than --older-than. The metadata is read before
+    and after the files are listed, so what brokers do meanwhile is no
+    difference.
 
     Example: guardian tiering verify --remote hdfs://nn:8020/guardian --cluster live
     """
     older_than_ms = parse_duration_ms("--older-than", older_than)
     store = open_store(remote, classpath, broker_config)
     with connect(endpoints) as client:
-        seen = _Seen(client, cluster)
+        seen = Seen(client, cluster)
         compared = _compare(seen, store, older_than_ms)
     if strays_file is not None:
         _write_strays(strays_file, compared.strays)
@@ -95,85 +80,21 @@ def verify(
         raise typer.Exit(1)
 
 
-class _Seen:
-    """The metadata of one cluster, read as often as it is needed."""
-
-    def __init__(self, client: GuardianClient, cluster: str) -> None:
-        self._client = client
-        self.since_ms = _now_ms()
-        self._all = read_catalogue(client)
-        self.cluster_id, self.cluster = self._chosen(cluster)
-        self.metadata = self._read(self._all)
-
-    def again(self, doubtful: set[tuple[bytes, int]]) -> Metadata:
-        """The metadata as it is now, where it matters: of these partitions, by topic id and number."""
-        self._all = read_catalogue(self._client)
-        sure = {partition: held for partition, held in self.metadata.items() if partition[1:] not in doubtful}
-        return {**sure, **self._read(self._all, doubtful)}
-
-    def scope(self, parts: frozenset[FileKind], young_since_ms: int) -> Scope:
-        """As of the last time that the metadata was read."""
-        ours = [one for topic in self._all.topics if topic.cluster_id == self.cluster_id for one in topic.partitions]
-        return Scope(
-            self.cluster_id,
-            parts,
-            partitions=frozenset(one.partition for one in ours if not one.is_deleted),
-            deleted=frozenset(one.partition for one in ours if one.is_deleted),
-            elsewhere=frozenset(topic.topic_id for topic in self._all.topics if topic.cluster_id != self.cluster_id),
-            young_since_ms=young_since_ms,
-        )
-
-    def name(self, topic_id: bytes, fallback: str = "") -> str:
-        found = next((topic.name for topic in self._all.topics if topic.topic_id == topic_id), "")
-        return found or fallback or uuid_text(topic_id)
-
-    def _chosen(self, cluster: str) -> tuple[str, str]:
-        """The cluster's id, and what people call it."""
-        known = self._all.clusters()
-        if cluster:
-            read = {name: id_ for id_, name in known.items()}
-            id_ = read.get(cluster, cluster)
-            if id_ not in known:
-                read_catalogue(self._client, cluster)  # says what is near, when nobody has heard of it
-                raise NotFound(f"cluster {cluster} has no tiered-storage metadata: its brokers never wrote any")
-            return id_, known[id_]
-        if len(known) == 1:
-            return next(iter(known.items()))
-        if not known:
-            raise NotFound("no cluster has tiered-storage metadata: no broker ever wrote any")
-        names = ", ".join(sorted(known.values()))
-        raise InvalidInput(
-            f"--cluster is missing, and several have tiered-storage metadata: say whose store it is, of {names}"
-        )
-
-    def _read(self, found: Catalogue, only: set[tuple[bytes, int]] | None = None) -> Metadata:
-        wanted = [
-            one
-            for topic in found.topics
-            if topic.cluster_id == self.cluster_id
-            for one in topic.existing
-            if only is None or one.partition[1:] in only
-        ]
-        read: dict[TopicIdPartition, Any] = {}
-        for summary, segments in live_segments(self._client, wanted):
-            read[summary.partition] = segments
-        return read
-
-
-def _compare(seen: _Seen, store: RemoteStore, older_than_ms: int) -> Comparison:
+def _compare(seen: Seen, store: RemoteStore, older_than_ms: int) -> Comparison:
     young_since_ms = seen.since_ms - _CLOCK_MARGIN_MS
     before = seen.metadata
     files = list(store.files())
     compared = compare(before, files, before, seen.scope(store.parts, young_since_ms), _now_ms(), older_than_ms)
     doubtful = {fault.partition[1:] for fault in compared.faults}
     doubtful |= {(strays.topic_id, strays.partition) for strays in compared.strays}
+    doubtful |= {one.partition[1:] for one in (*compared.copies, *compared.deletions) if one.is_old}
     if not doubtful:
         return compared
     after = seen.again(doubtful)
     return compare(before, files, after, seen.scope(store.parts, young_since_ms), _now_ms(), older_than_ms)
 
 
-def _print(compared: Comparison, seen: _Seen, store: RemoteStore, older_than: str, limit: int) -> None:
+def _print(compared: Comparison, seen: Seen, store: RemoteStore, older_than: str, limit: int) -> None:
     print(
         f"Cluster {seen.cluster}: {counted(compared.finished, 'finished segment')} "
         f"({human_bytes(compared.finished_bytes)}) compared with {counted(compared.files, 'file')} "
@@ -202,7 +123,7 @@ def _print_waiting(what: str, waiting: Sequence[Waiting], older_than: str) -> No
     print(f"{what}: {sized([one.segment for one in waiting], 'segment')}{and_old}")
 
 
-def _print_faults(faults: Sequence[Fault], seen: _Seen, limit: int) -> None:
+def _print_faults(faults: Sequence[Fault], seen: Seen, limit: int) -> None:
     if not faults:
         return
     print()
@@ -238,37 +159,15 @@ def _what_is_wrong(fault: Fault) -> str:
     return "; ".join(said)
 
 
-def _print_strays(strays: Sequence[Strays], seen: _Seen, limit: int) -> None:
+def _print_strays(strays: Sequence[Strays], seen: Seen, limit: int) -> None:
     if not strays:
         return
     print()
     files = sum(len(one.files) for one in strays)
     size = human_bytes(sum(one.size_bytes for one in strays))
     print(f"STRAYS: {counted(files, 'file')} ({size}) that belong to nothing")
-    shown = strays[:limit] if limit else strays
-    print_table(
-        ("PARTITION", "FILES", "SIZE", "NEWEST", "WHY", "SUCH AS"),
-        [
-            (
-                _place(one, seen),
-                str(len(one.files)),
-                human_bytes(one.size_bytes),
-                human_time(one.newest_ms),
-                one.reason.value,
-                one.files[0].path,
-            )
-            for one in shown
-        ],
-        right=("FILES", "SIZE"),
-    )
-    warn_of_the_rest(len(shown), len(strays), "place", "More: --limit, or -o json")
-    print("Kafka never deletes these. --strays FILE lists each; compare again before you delete them yourself.")
-
-
-def _place(strays: Strays, seen: _Seen) -> str:
-    if strays.reason is StrayReason.NOT_OURS:
-        return "-"
-    return f"{seen.name(strays.topic_id, strays.topic)}-{strays.partition}"
+    print_strays(strays, seen, limit)
+    print("Kafka never deletes these: see `guardian tiering orphans --sweep`. --strays FILE lists each.")
 
 
 def _write_strays(path: Path, strays: Iterable[Strays]) -> None:
@@ -285,7 +184,7 @@ def _file_json(file: StoredFile) -> dict[str, Any]:
     return {"path": file.path, "bytes": file.size_bytes, "modified_ms": file.modified_ms}
 
 
-def _as_json(compared: Comparison, seen: _Seen, store: RemoteStore) -> dict[str, Any]:
+def _as_json(compared: Comparison, seen: Seen, store: RemoteStore) -> dict[str, Any]:
     def waiting(ones: Sequence[Waiting]) -> list[dict[str, Any]]:
         return [
             {
@@ -316,19 +215,7 @@ def _as_json(compared: Comparison, seen: _Seen, store: RemoteStore) -> dict[str,
             }
             for fault in compared.faults
         ],
-        "strays": [
-            {
-                "topic": seen.name(one.topic_id, one.topic) if one.topic_id else None,
-                "topic_id": uuid_text(one.topic_id) or None,
-                "partition": one.partition if one.topic_id else None,
-                "reason": one.reason.name,
-                "files": len(one.files),
-                "bytes": one.size_bytes,
-                "newest_ms": one.newest_ms,
-                "example": one.files[0].path,
-            }
-            for one in compared.strays
-        ],
+        "strays": [strays_json(one, seen) for one in compared.strays],
         "copying": waiting(compared.copies),
         "deleting": waiting(compared.deletions),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from guardian.errors import InvalidInput
@@ -25,7 +25,7 @@ _KINDS = {kind.value: kind for kind in (*PARTS, FileKind.TRANSACTION_INDEX)}
 
 
 def files(root: Path) -> Iterator[StoredFile]:
-    """Every file below the root. One that vanishes meanwhile is left out. Raises InvalidInput."""
+    """Every file below the root. What vanishes meanwhile is left out. Raises InvalidInput."""
     below = root / _ROOT
     try:
         yield from _files(below if below.is_dir() else root)
@@ -33,11 +33,26 @@ def files(root: Path) -> Iterator[StoredFile]:
         raise InvalidInput(f"{error.filename or root} can't be listed: {error.strerror}") from None
 
 
+def delete(root: Path, stored: Iterable[StoredFile]) -> Iterator[StoredFile]:
+    """Deletes files of a listing and gives those that were still there. Raises InvalidInput."""
+    for file in stored:
+        path = Path(file.path)
+        if ".." in path.parts or not path.is_relative_to(root):
+            raise InvalidInput(f"{file.path} is to be deleted: use files below {root}")
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise InvalidInput(f"{file.path} can't be deleted: {error.strerror}") from None
+        yield file
+
+
 def _files(directory: Path) -> Iterator[StoredFile]:
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                yield from _files(directory / entry.name)
+                yield from _files_of_folder(directory / entry.name)
                 continue
             try:
                 status = entry.stat(follow_symlinks=False)
@@ -45,6 +60,13 @@ def _files(directory: Path) -> Iterator[StoredFile]:
                 continue
             topic, segment, kind = _meaning(directory.name, entry.name)
             yield StoredFile(entry.path, status.st_size, status.st_mtime_ns // 1_000_000, segment, kind, topic)
+
+
+def _files_of_folder(folder: Path) -> Iterator[StoredFile]:
+    try:
+        yield from _files(folder)
+    except FileNotFoundError:
+        return
 
 
 def _meaning(directory: str, name: str) -> tuple[str, SegmentName | None, FileKind | None]:

@@ -1,8 +1,8 @@
-"""Which store a URL names, what it holds of every finished segment, and how its files are listed."""
+"""Which store a URL names, what it holds of every finished segment, and how its files are listed and deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,11 +15,13 @@ from guardian.remote_storage import hdfs, local
 @dataclass(frozen=True, slots=True)
 class RemoteStore:
     """`parts` are there of every finished segment. `files` lists once, lazily, and raises InvalidInput when the store
-    can't be listed to its end: a listing with holes would name what is missing wrongly."""
+    can't be listed to its end: a listing with holes would name what is missing wrongly. `delete` takes files of a
+    listing and gives, as it goes, those that were still there; InvalidInput says that the rest may be there still."""
 
     url: str
     parts: frozenset[FileKind]
     files: Callable[[], Iterator[StoredFile]]
+    delete: Callable[[Iterable[StoredFile]], Iterator[StoredFile]]
 
 
 def open_store(url: str, classpath: str = "", broker_config: Path | None = None) -> RemoteStore:
@@ -27,10 +29,10 @@ def open_store(url: str, classpath: str = "", broker_config: Path | None = None)
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
         root = Path(unquote(parts.path))
-        return RemoteStore(url, local.PARTS, lambda: local.files(root))
+        return RemoteStore(url, local.PARTS, lambda: local.files(root), lambda files: local.delete(root, files))
     if parts.scheme in hdfs.SCHEMES:
         tool = hdfs.Tool(url, classpath, broker_config)
-        return RemoteStore(url, hdfs.PARTS, tool.files)
+        return RemoteStore(url, hdfs.PARTS, tool.files, tool.delete)
     raise InvalidInput(
         f"--remote is {url!r}: use hdfs://host:port/dir for the plugin's HDFS storage, or file:///dir for Kafka's "
         "LocalTieredStorage"

@@ -116,7 +116,8 @@ class LakeKeeper:
         return len(files) <= 1 and hour.end_ms < self._now_ms() - _LATE_MS
 
     def _file(self, info: Any) -> LakeFile:
-        modified_ms = int((info.mtime_ns or 0) / 1_000_000)
+        # Where the file system does not say when, a file is never old enough to go.
+        modified_ms = self._now_ms() if info.mtime_ns is None else info.mtime_ns // 1_000_000
         if not info.base_name.startswith(_MERGED):
             return LakeFile(modified_ms)
         metadata = pq.read_schema(info.path, filesystem=self._fs).metadata or {}

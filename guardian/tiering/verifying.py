@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from guardian.core.recognizing import require_registered
 from guardian.errors import ClusterUnavailable, InvalidInput, NotFound
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import BrokerView, Leadership, PartitionOfId
@@ -119,11 +120,7 @@ class _Connection:
 
     def _ask(self, inquiry: Inquiry) -> Inquiry:
         cluster, description = self.cluster, self._admin.describe_cluster()
-        if description.cluster_id != cluster.cluster_id:
-            raise ClusterUnavailable(
-                f"cluster {cluster.name} is registered with cluster.id {cluster.cluster_id}, but {cluster.bootstrap} "
-                f"answers with {description.cluster_id}: register it again with `guardian cluster add`"
-            )
+        require_registered(cluster, description)
         known = {broker.id for broker in cluster.brokers} | description.brokers.keys()
         require_enough(cluster.name, len(known - {inquiry.claimant}))
         asked = inquiry.whom_to_ask(description.brokers.keys())
@@ -194,6 +191,7 @@ class LeaderFinder:
     async def _connection(self, cluster_id: str, timeout_s: float) -> _Connection:
         cluster = await asyncio.to_thread(self._cluster, cluster_id, timeout_s)
         if cluster is None:
+            await _end(self._connections.pop(cluster_id, None))
             raise NotFound(
                 f"mode is VERIFIED, but no cluster with cluster.id {cluster_id} is registered, so nobody can be asked "
                 "who leads: register it with `guardian cluster add`, or use CLAIM_ORDER "
@@ -203,9 +201,7 @@ class LeaderFinder:
         if known is not None and known.cluster == cluster:
             return known
         connection = self._connections[cluster_id] = _Connection(cluster, self._connect(cluster))
-        if known is not None:
-            known.retire()
-            await asyncio.to_thread(known.close)
+        await _end(known)
         return connection
 
     def close(self) -> None:
@@ -213,6 +209,13 @@ class LeaderFinder:
         connections, self._connections = self._connections, {}
         for connection in connections.values():
             connection.close()
+
+
+async def _end(known: _Connection | None) -> None:
+    """Nobody else finds it any longer."""
+    if known is not None:
+        known.retire()
+        await asyncio.to_thread(known.close)
 
 
 def _log_refusals(cluster: Cluster, inquiry: Inquiry) -> None:

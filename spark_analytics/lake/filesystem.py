@@ -1,9 +1,8 @@
-"""The file system that a lake's URL names, by way of pyarrow. No Spark.
+"""The file system that a lake's URL names, by way of pyarrow. No Spark, no JVM.
 
 /var/lib/guardian/lake, file:///...     this host
 s3://bucket/prefix?region=...           S3 and what speaks it; ?endpoint_override=host:port&scheme=http for others
-hdfs://namenode:8020/path               HDFS, where Hadoop's own libhdfs and class path are installed
-webhdfs://user@namenode:9870/path       HDFS over HTTP: needs nothing installed
+hdfs://namenode:8020/path               HDFS; hdfs://nameservice/path and Kerberos as $HADOOP_CONF_DIR says
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pyarrow.fs as pafs
 
 from guardian.errors import InvalidInput
 
-WEB_HDFS = "webhdfs"
+HDFS = "hdfs"
 
 
 def open_lake(url: str) -> tuple[Any, str]:
@@ -27,26 +26,35 @@ def open_lake(url: str) -> tuple[Any, str]:
     """
     if "://" not in url:
         return pafs.LocalFileSystem(), str(Path(url).resolve())
-    if urlsplit(url).scheme == WEB_HDFS:
-        return _web_hdfs(url)
     try:
+        if urlsplit(url).scheme == HDFS:
+            return _hdfs(url)
         filesystem, root = pafs.FileSystem.from_uri(url)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, RuntimeError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
-        fix = f"; {WEB_HDFS}:// needs nothing installed" if urlsplit(url).scheme == "hdfs" else ""
-        raise InvalidInput(f"lake is {url!r}: use a path, or a URL that works on this host ({reason}){fix}") from error
+        raise InvalidInput(f"lake is {url!r}: use a path, or a URL that works on this host ({reason})") from error
     return filesystem, root.rstrip("/")
 
 
-def _web_hdfs(url: str) -> tuple[Any, str]:
-    from fsspec.implementations.webhdfs import WebHDFS  # noqa: PLC0415  only who has such a lake loads it
+def _hdfs(url: str) -> tuple[Any, str]:
+    from hdfs_native.fsspec import HdfsFileSystem  # noqa: PLC0415  only who has such a lake loads it
+
+    class TimedHdfs(HdfsFileSystem):
+        """Tells the time of modification under the name by which pyarrow asks for it."""
+
+        def info(self, path: str, **options: Any) -> dict[str, Any]:
+            return _with_time(super().info(path, **options))
+
+        def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
+            found: list[Any] = super().ls(path, detail, **options)
+            return [_with_time(each) for each in found] if detail else found
 
     parts = urlsplit(url)
-    try:
-        port = parts.port
-    except ValueError:
-        port = None
-    if not parts.hostname or port is None or not parts.path.strip("/"):
-        raise InvalidInput(f"lake is {url!r}: use webhdfs://user@namenode:9870/path")
-    filesystem = WebHDFS(parts.hostname, port=port, user=parts.username)
+    if not parts.hostname or not parts.path.strip("/"):
+        raise ValueError("such as hdfs://namenode:8020/path")
+    filesystem = TimedHdfs(parts.hostname, parts.port)
     return pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), parts.path.rstrip("/")
+
+
+def _with_time(info: dict[str, Any]) -> dict[str, Any]:
+    return {**info, "mtime": info["modification_time"] / 1000}

@@ -1,14 +1,16 @@
-"""The lake at a URL: S3 as it is spoken by moto; written, tidied and read back."""
+"""The lake at a URL: on S3, as moto speaks it, and on a real HDFS; written, tidied and read back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import boto3
 import pyarrow.dataset as ds
 import pytest
 from moto.server import ThreadedMotoServer
 
+from deploy.local.hdfs import MiniHdfs
 from guardian.core.lake_keeping import LakeTimes
 from guardian.model.topology import Broker, Cluster
 from guardian.reporter.ingest import Asked, failed_collection
@@ -37,14 +39,22 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         server.stop()
 
 
-def test_a_lake_on_s3_is_written_tidied_and_read_back(s3: str) -> None:
-    writer = LakeWriter(s3, "g1")
+@pytest.fixture
+def hdfs(tmp_path: Path) -> Iterator[str]:
+    with MiniHdfs(tmp_path) as hdfs:
+        yield f"{hdfs.uri}/guardian/lake"
+
+
+@pytest.mark.parametrize("service", ["s3", "hdfs"])
+def test_a_lake_at_a_url_is_written_tidied_and_read_back(service: str, request: pytest.FixtureRequest) -> None:
+    url: str = request.getfixturevalue(service)
+    writer = LakeWriter(url, "g1")
     cluster = Cluster("live", "h:9092", brokers=(Broker(1),))
     for moment in (1, 2, 3):
         asked = Asked(cluster, Broker(1), "g1", START_MS + moment, START_MS + moment)
         writer.write("live", failed_collection(asked, "no answer"))
         writer.flush()
-    filesystem, root = open_lake(s3)
+    filesystem, root = open_lake(url)
 
     def moments() -> list[int]:
         table = ds.dataset(
@@ -55,11 +65,11 @@ def test_a_lake_on_s3_is_written_tidied_and_read_back(s3: str) -> None:
 
     assert moments() == [1, 2, 3]
     now_ms = [START_MS + 2 * HOUR_MS]
-    keeper = LakeKeeper(s3, LakeTimes(retention_ms=10**15, grace_ms=-(10**15)), lambda: now_ms[0])
+    keeper = LakeKeeper(url, LakeTimes(retention_ms=10**15, grace_ms=-(10**15)), lambda: now_ms[0])
     assert "3 files of" in keeper.tick()[0]
     assert moments() == [1, 1, 2, 2, 3, 3]
     assert "3 files of" in keeper.tick()[0]
     assert moments() == [1, 2, 3]
-    forgetful = LakeKeeper(s3, LakeTimes(retention_ms=1), lambda: now_ms[0])
+    forgetful = LakeKeeper(url, LakeTimes(retention_ms=1), lambda: now_ms[0])
     assert "removed" in forgetful.tick()[0]
     assert forgetful.tick() == []

@@ -1,25 +1,33 @@
-"""Three brokers, segments in a real HDFS, metadata in Guardian: all is read back in order, and each segment once."""
+"""Three brokers, segments in a real HDFS, metadata in Guardian: all is read back in order, and each segment once. What
+a topic leaves that is deleted while its leader is away is named, and swept."""
 
 from __future__ import annotations
 
+import getpass
+import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 
-from deploy.local.hdfs import MiniHdfs, storage_class_path
+from deploy.local.hdfs import MiniHdfs, storage_class_path, tool_class_path
 from deploy.local.tiered_storage import hdfs_storage
 from guardian.client import GuardianClient
 from guardian.kafka import data
 from guardian.reporter.names import NOTHING_KNOWN, values_by_name
 from protos.guardian.v1 import reporter_pb2, reporter_pb2_grpc
-from tests.integration.tiering.harness import Members, Stored, TieredCluster, guardian_plugin, until
+from tests.integration.tiering.harness import DEADLINE_S, Members, Stored, TieredCluster, guardian_plugin, until
 from tests.integration.tiering.records import produce, require_whole
 
 pytestmark = pytest.mark.integration
 
 RECORDS = 300
 PARTITIONS = 3
+LOST_BROKER = 3
+CANT_BE_ASKED = 2
 
 
 def counted(tiered: TieredCluster, name: str) -> float:
@@ -34,20 +42,42 @@ def counted(tiered: TieredCluster, name: str) -> float:
     return total
 
 
-def test_records_offloaded_to_hdfs_are_read_back_in_order_and_each_segment_once(tmp_path: Path) -> None:
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_records_offloaded_to_hdfs_are_read_back_in_order_and_what_deleted_topics_leave_is_swept(
+    tmp_path: Path, guardian: Cli
+) -> None:
     with (
         Members(tmp_path / "guardian") as members,
-        GuardianClient(members.endpoints) as client,
+        GuardianClient(members.endpoints, timeout_s=DEADLINE_S) as client,
         MiniHdfs(tmp_path / "hdfs") as hdfs,
     ):
-        settings = {"hdfs.uri": f"{hdfs.uri}/guardian", "cache.dir": str(tmp_path / "cache")}
-        storage = hdfs_storage(storage_class_path(), settings)
+        url = f"{hdfs.uri}/guardian"
+        storage = hdfs_storage(storage_class_path(), {"hdfs.uri": url, "cache.dir": str(tmp_path / "cache")})
+
+        def tiering(*words: str) -> dict[str, Any]:
+            """Again while too few brokers answer in time."""
+            results = []
+
+            def is_answered() -> bool:
+                results.append(guardian(members, "tiering", *words, "-o", "json"))
+                return results[-1].returncode != CANT_BE_ASKED
+
+            until(f"the cluster can be asked for {words[0]}", is_answered)
+            assert results[-1].returncode == 0, results[-1].stdout + results[-1].stderr
+            return dict(json.loads(results[-1].stdout))
+
         with TieredCluster(tmp_path, guardian_plugin(members.endpoints), storage) as tiered:
             client.register_cluster(tiered.cluster)
             tiered.create_topic("orders", {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2)})
+            tiered.create_topic("leaked", {0: (LOST_BROKER,)}, min_insync_replicas="1")
             stored = Stored(client, tiered, "orders", PARTITIONS)
+            leaked = Stored(client, tiered, "leaked", 1)
             produce(tiered.cluster, "orders", range(RECORDS), PARTITIONS)
-            tiered.wait_offloaded("orders")
+            produce(tiered.cluster, "leaked", range(RECORDS // 3), 1)
+            for topic in ("orders", "leaked"):
+                tiered.wait_offloaded(topic)
             segments = stored.finished()
             assert segments >= 5 * PARTITIONS
 
@@ -58,6 +88,33 @@ def test_records_offloaded_to_hdfs_are_read_back_in_order_and_each_segment_once(
                 require_whole(tiered.cluster, "orders", RECORDS)
             assert counted(tiered, "HdfsReads") == 2 * segments, "a segment that is cached was read again"
 
-            data.delete_topics(tiered.cluster, ["orders"])
+            in_hdfs = ("--remote", url, "--cluster", tiered.cluster.name, "--classpath", tool_class_path())
+            found = tiering("verify", *in_hdfs)
+            assert (found["finished_segments"], found["differs"]) == (segments + leaked.finished(), False)
+
+            data.delete_topics(tiered.cluster, ["orders"], DEADLINE_S)
             until("no segment is listed", lambda: not any(stored.live().values()))
             tiered.require_all_alive()
+
+            left = leaked.finished()
+            tiered.kafka.kill_broker(LOST_BROKER)
+            data.delete_topics(tiered.cluster, ["leaked"], DEADLINE_S)
+            require_swept(tiering, in_hdfs, left)
+            assert all(one.deleted for one in client.list_partitions(tiered.kafka.cluster_id))
+            [audited] = [one for one in client.audit() if one.action == "delete_partitions"]
+            assert (audited.actor, audited.detail) == (getpass.getuser(), f"{PARTITIONS + 1} partitions")
+
+
+def require_swept(tiering: Callable[..., dict[str, Any]], in_hdfs: tuple[str, ...], segments: int) -> None:
+    """The deleted topics' empty partitions, and so many segments that nobody has deleted, are named, then gone."""
+    expected = {("orders", 0), ("leaked", segments)}
+    until(
+        "what deleted topics have left is named",
+        lambda: {(one["topic"], one["live_segments"]) for one in tiering("orphans")["deleted_topics"]} == expected,
+    )
+    found = tiering("orphans", "--sweep", "--yes", "--older-than", "1s", *in_hdfs)
+    swept = found["swept"]
+    assert (swept["segments"], swept["partitions"], swept["refused"]) == (segments, PARTITIONS + 1, [])
+    assert (swept["files"], swept["reclaimed_bytes"]) == (2 * segments, found["bytes"])
+    after = tiering("verify", *in_hdfs)
+    assert (after["files"], after["differs"]) == (0, False)

@@ -33,6 +33,7 @@ LIVE, OTHER = "kafka-cluster-live", "kafka-cluster-other"
 ORDERS, CLICKS, FOREIGN = (letter * 16 for letter in (b"O", b"C", b"F"))
 HOUR = 3_600_000
 SIZE = 1000
+DEADLINE_S = 240.0
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -161,14 +162,9 @@ def test_a_partition_is_told_as_it_is_stored(cli: Cli) -> None:
 def test_segments_are_listed_in_parts(cli: Cli) -> None:
     result = cli("segments", "orders", "--limit", "3")
     assert [line.split()[1] for line in said(result).splitlines()[1:]] == ["0", "100", "200"]
-    more = result.stderr.partition("More: guardian tiering ")[2].partition(",")[0]
-    assert [line.split()[1] for line in said(cli(*more.split())).splitlines()[1:]] == [
-        "400",
-        "500",
-        "600",
-        "700",
-        "800",
-    ]
+    assert result.stderr == "3 of 8 segments shown. All: the same with --limit 0\n"
+    rest = said(cli("segments", "orders", "--limit", "0", "--from-offset", "400"))
+    assert [line.split()[1] for line in rest.splitlines()[1:]] == ["400", "500", "600", "700", "800"]
     finished = json.loads(said(cli("segments", "orders", "--state", "deleting", "-o", "json")))
     assert [one["state"] for one in finished] == ["DELETE_SEGMENT_STARTED"]
 
@@ -178,6 +174,7 @@ def test_orphans_are_told_apart_and_what_was_swept_is_counted(cli: Cli) -> None:
     assert printed.splitlines()[0] == "Orphans: 1 certain (1.0 kB), 1 suspect (1.0 kB)"
     assert "500  599" in next(line for line in printed.splitlines() if "certain: broker 2 has claimed" in line)
     assert "600  699" in next(line for line in printed.splitlines() if "suspect: under way for 2 h" in line)
+    assert f"Deleted topics of cluster {OTHER} were not looked for: cluster {OTHER} is not registered" in printed
     orders = next(one for one in json.loads(said(cli("orphans", "-o", "json")))["topics"] if one["topic"] == "orders")
     assert (orders["orphans"], orders["deletions_due"], orders["swept_segments"], orders["swept_bytes"]) == (
         2,
@@ -195,6 +192,7 @@ def test_orphans_are_told_apart_and_what_was_swept_is_counted(cli: Cli) -> None:
         (("topics", "--cluster", "kafka-cluster-lives"), "did you mean kafka-cluster-live, kafka-cluster-other?"),
         (("verify", "--remote", "file:///tmp"), "--cluster is missing, and several have tiered-storage metadata"),
         (("verify", "--remote", "file:///nowhere", "--cluster", LIVE), "/nowhere can't be listed: No such file"),
+        (("orphans", "--sweep", "--yes"), "--remote is missing: --sweep needs the store whose files it deletes"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(cli: Cli, arguments: tuple[str, ...], sentence: str) -> None:
@@ -270,8 +268,18 @@ def test_a_store_of_kafkas_own_class_agrees_until_something_is_taken_away_or_lef
     assert [one["old"] for one in json.loads(patient)["copying"]] == [True, False, False]
 
 
+def test_a_sweep_of_a_cluster_that_can_not_be_asked_changes_nothing(cli: Cli, store: Path) -> None:
+    sweep = ("orphans", "--sweep", "--yes", "--remote", f"file://{store}", "--cluster", LIVE)
+    before = said(cli("segments", "orders", "-o", "json")), sorted(store.rglob("*"))
+    refused = cli(*sweep)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"cluster {LIVE} is not registered, so nobody can be asked which of its topics exist" in refused.stderr
+    assert (said(cli("segments", "orders", "-o", "json")), sorted(store.rglob("*"))) == before
+
+
 def test_verify_is_right_while_brokers_copy_and_delete(cli: Cli, brokers: Brokers, store: Path) -> None:
-    """Whatever moment verify looks at, a segment's files are there when it is finished, and gone after it."""
+    """Whatever moment verify looks at, a segment's files are there when it is finished, and gone after it. It looks
+    until it has looked so often while they were about it."""
     verify = ("verify", "--remote", f"file://{store}", "--cluster", LIVE, "--older-than", "3h", "-o", "json")
     template = {suffix: file_of(store, 21, suffix) for suffix in ("log", "index", "timeindex", "snapshot")}
     template["leader_epoch_checkpoint"] = file_of(store, 21, "leader_epoch_checkpoint")
@@ -298,11 +306,14 @@ def test_verify_is_right_while_brokers_copy_and_delete(cli: Cli, brokers: Broker
     writer = threading.Thread(target=copy_and_delete)
     writer.start()
     try:
-        for _ in range(5):
+        looks, deadline = 0, time.monotonic() + DEADLINE_S
+        while looks < 5:
             before = len(copied)
             found = json.loads(said(cli(*verify)))
             assert (found["unreadable"], found["strays"]) == ([], [])
-            assert len(copied) > before, "nothing happened meanwhile"
+            looks += len(copied) > before
+            assert writer.is_alive(), "the brokers have ended"
+            assert time.monotonic() < deadline, f"only {looks} looks were while brokers copied"
     finally:
         is_over.set()
         writer.join()

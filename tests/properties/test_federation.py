@@ -85,7 +85,7 @@ def require_sound(group: Group) -> None:
     assert len(group.store.scan(Table.REFERENCE.prefix)) == references
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(steps)
 def test_a_set_is_carried_out_whole_or_not_at_all_and_the_federation_holds_together(
     log: list[list[fed.FederationChange] | str],
@@ -109,7 +109,7 @@ def test_a_set_is_carried_out_whole_or_not_at_all_and_the_federation_holds_toget
         require_sound(group)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(requests, max_size=10))
 def test_the_same_puts_again_change_nothing(log: list[list[fed.FederationChange]]) -> None:
     group = Group()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from guardian.cli import tiering, tiering_orphans, tiering_verify
+from guardian.cli import tiering, tiering_gone, tiering_orphans, tiering_verify
 from guardian.cli.main import app
-from guardian.errors import GuardianError, InvalidInput, NotFound
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, NotFound
+from guardian.model.cluster_state import BrokerNode, BrokerView, ClusterDescription, Leadership
 from guardian.model.tiering import uuid_text
 from guardian.model.topology import Cluster
 from protos.guardian.v1 import federation_pb2
@@ -24,6 +25,30 @@ from protos.guardian.v1 import tiering_pb2 as pb
 ORDERS, CLICKS, NAMELESS, FOREIGN = (letter * 16 for letter in (b"O", b"C", b"N", b"F"))
 MINUTE, HOUR = 60_000, 3_600_000
 LIVE = "Kafka-cluster-id-live"
+
+
+class Kafka:
+    """Stands in for a cluster's brokers: those in `answering` say which topics exist."""
+
+    def __init__(self) -> None:
+        self.cluster_id = LIVE
+        self.topics = {ORDERS, CLICKS, NAMELESS}
+        self.brokers: tuple[int, ...] = (1, 2, 3)
+        self.answering: tuple[int, ...] = (1, 2, 3)
+        self.is_closed = False
+
+    def describe_cluster(self) -> ClusterDescription:
+        if not self.answering:
+            raise ClusterUnavailable("cluster live can't be reached at h:9092: Connection refused")
+        nodes = {number: BrokerNode(number, "h", 9092) for number in self.brokers}
+        return ClusterDescription(self.cluster_id, nodes)
+
+    def seen_by(self, brokers: Collection[int], topic_ids: Collection[bytes]) -> dict[int, BrokerView]:
+        leaders = {(topic, 0): Leadership(1, 0) for topic in topic_ids if topic in self.topics}
+        return {one: BrokerView(frozenset(self.brokers), leaders) for one in brokers if one in self.answering}
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 class Guardian:
@@ -36,6 +61,9 @@ class Guardian:
         self.directory: list[federation_pb2.FederationEntry] = []
         self.reads = 0
         self.on_read: Callable[[], None] = lambda: None
+        self.kafka = Kafka()
+        self.refuses: set[int] = set()  # partitions that somebody has claimed meanwhile
+        self.told: list[tuple[int, int, int, str]] = []  # partition, fencing token, segment's number, state
 
     def __enter__(self) -> Guardian:
         return self
@@ -56,6 +84,27 @@ class Guardian:
         if self.summaries[key].deleted:
             raise NotFound("the partition is deleted")
         return SimpleNamespace(segments=self.segments[key])
+
+    def append_segment_events(self, parts: Sequence[pb.PartitionEvents]) -> tuple[pb.PartitionAppendResult, ...]:
+        [part] = parts
+        name = part.partition
+        if name.partition in self.refuses:
+            return (pb.PartitionAppendResult(error="another writer has claimed the partition"),)
+        for event in part.events:
+            assert event.broker_id == -1
+            number = int.from_bytes(event.segment_id, "big")
+            state = pb.RemoteLogSegmentState.Name(event.state)
+            self.told.append((name.partition, part.fencing_token, number, state))
+            held = self.segments[name.cluster_id, name.topic_id, name.partition]
+            if event.state == pb.DELETE_SEGMENT_FINISHED:
+                held[:] = [one for one in held if one.segment_id != event.segment_id]
+        return (pb.PartitionAppendResult(),)
+
+    def delete_partitions(self, partitions: Sequence[pb.TopicIdPartition]) -> None:
+        for one in partitions:
+            key = (one.cluster_id, one.topic_id, one.partition)
+            assert not self.segments[key], "a segment was forgotten before its end was told"
+            self.summaries[key].deleted = True
 
     def federation(self, table: int) -> Iterator[federation_pb2.FederationEntry]:
         assert table == federation_pb2.TOPICS
@@ -133,6 +182,7 @@ Cli = Callable[..., Result]
 def cli(guardian: Guardian, monkeypatch: pytest.MonkeyPatch) -> Cli:
     for module in (tiering, tiering_orphans, tiering_verify):
         monkeypatch.setattr(module, "connect", lambda _endpoints: guardian)
+    monkeypatch.setattr(tiering_gone, "connect_kafka", lambda _cluster: guardian.kafka)
 
     def run(*arguments: str) -> Result:
         result = CliRunner().invoke(app, ["tiering", *arguments])
@@ -319,12 +369,10 @@ def test_segments_are_chosen_by_offset_and_state(cli: Cli) -> None:
     assert found[0]["start_offset"] == 300
 
 
-def test_a_part_says_that_it_is_one_and_how_to_go_on(cli: Cli) -> None:
+def test_a_part_says_that_it_is_one_and_how_to_see_all(cli: Cli) -> None:
     result = cli("segments", "orders", "--limit", "2")
     assert len(rows(result)) == 3
-    assert result.stderr == (
-        "2 of 7 segments shown. More: guardian tiering segments orders 0 --from-offset 200, or --limit\n"
-    )
+    assert result.stderr == ("2 of 7 segments shown. All: the same with --limit 0\n")
     assert cli("segments", "orders", "--limit", "0").stderr == ""
 
 
@@ -384,14 +432,16 @@ class Store:
     def folder(self, topic: str, topic_id: bytes, partition: int = 0) -> Path:
         return self._root / f"{topic}-{partition}-{uuid_text(topic_id)}"
 
-    def put(self, topic: str, topic_id: bytes, number: int, first: int, size: int = 1_000_000) -> list[Path]:
+    def put(
+        self, topic: str, topic_id: bytes, number: int, first: int, size: int = 1_000_000, *, ago: int = 5 * MINUTE
+    ) -> list[Path]:
         folder = self.folder(topic, topic_id)
         folder.mkdir(exist_ok=True)
         paths = [folder / f"{first:020d}-{uuid_text(number.to_bytes(16, 'big'))}.{part}" for part in PARTS]
         for path in paths:
             with path.open("wb") as file:
                 file.truncate(size if path.suffix == ".log" else 10)
-            os.utime(path, (time.time() - 300,) * 2)
+            os.utime(path, (time.time() - ago / 1000,) * 2)
         return paths
 
 
@@ -453,6 +503,21 @@ def test_a_copy_or_deletion_that_is_too_old_makes_the_difference(cli: Cli, store
     assert (result.exit_code, "OLDER THAN 3m: 1 segment (1.0 MB), see" in result.stdout) == (1, True)
 
 
+def test_an_old_copy_that_was_finished_while_the_store_was_listed_is_no_difference(
+    cli: Cli, store: Store, guardian: Guardian
+) -> None:
+    guardian.segment(ORDERS, 8, 800, pb.COPY_SEGMENT_STARTED, ago=2 * HOUR)
+    store.put("orders", ORDERS, 8, 800)
+
+    def later() -> None:
+        if guardian.reads == 2:
+            guardian.segments[LIVE, ORDERS, 0][-1].state = pb.COPY_SEGMENT_FINISHED
+
+    guardian.on_read = later
+    result = cli("verify", "--remote", store.url)
+    assert (result.exit_code, guardian.reads) == (0, 2), result.stdout
+
+
 def test_what_changes_while_the_store_is_listed_is_read_again(cli: Cli, store: Store, guardian: Guardian) -> None:
     """Segment 1 is deleted and segment 8 copied between the two readings; partition 1 is made."""
     store.put("orders", ORDERS, 8, 800)
@@ -510,3 +575,222 @@ def test_files_of_another_cluster_in_the_same_store_are_left_out(cli: Cli, store
 def test_a_file_for_strays_that_can_not_be_written_is_said(cli: Cli, store: Store) -> None:
     with pytest.raises(InvalidInput, match=r"--strays /nowhere/x can't be written: No such file"):
         cli("verify", "--remote", store.url, "--strays", "/nowhere/x")
+
+
+# what deleted topics left, and sweeps
+
+
+def test_a_topic_that_the_cluster_no_longer_has_is_named_with_what_it_left(cli: Cli, guardian: Guardian) -> None:
+    guardian.kafka.topics.remove(ORDERS)
+    said = cli("orphans").stdout
+    assert "Left of deleted topics: 7 live segments (7.0 MB)" in said
+    row = next(
+        line.split() for line in said.splitlines() if line.startswith("live") and " orders " in line and ":" in line
+    )
+    assert row[:7] == words("live orders 2 7 7.0 MB -")
+    assert "Next: guardian tiering orphans --sweep --remote URL" in said
+    found = json.loads(cli("orphans", "-o", "json").stdout)
+    [topic] = found["deleted_topics"]
+    assert (topic["topic"], topic["partitions"], topic["live_segments"], topic["live_bytes"]) == (
+        "orders",
+        2,
+        7,
+        7_000_000,
+    )
+    assert guardian.kafka.is_closed
+
+
+def test_while_all_topics_exist_none_is_named(cli: Cli) -> None:
+    said = cli("orphans").stdout
+    assert "eleted topic" not in said.partition("How sweeping works")[0]
+    found = json.loads(cli("orphans", "-o", "json").stdout)
+    assert (found["deleted_topics"], found["not_asked"]) == ([], [])
+
+
+def test_orphans_are_shown_although_a_cluster_can_not_be_asked(cli: Cli, guardian: Guardian) -> None:
+    guardian.kafka.answering = ()
+    guardian.partition(FOREIGN, topic="theirs", cluster="other")
+    said = cli("orphans").stdout
+    assert said.startswith("Orphans: 1 certain")
+    assert "Deleted topics of cluster live were not looked for: cluster live can't be reached at h:9092" in said
+    assert "Deleted topics of cluster other were not looked for: cluster other is not registered" in said
+    assert {one["cluster"] for one in json.loads(cli("orphans", "-o", "json").stdout)["not_asked"]} == {"live", "other"}
+
+
+@pytest.fixture
+def leftover(store: Store, guardian: Guardian) -> dict[str, list[Path]]:
+    """Topic orders is deleted, and its files are still there; of clicks there is a stray, and one that is young; of a
+    topic that nobody knows, something."""
+    guardian.kafka.topics.remove(ORDERS)
+    for one in guardian.segments[LIVE, ORDERS, 0]:
+        one.event_timestamp_ms = guardian.now_ms - 2 * HOUR
+    for number in (0, 1):
+        guardian.summaries[LIVE, ORDERS, number].claim.claimed_at_ms = guardian.now_ms - 2 * HOUR
+    guardian.segment(CLICKS, 20, 0)
+    return {
+        "gone": [
+            path
+            for number, first in ((1, 0), (2, 100), (3, 300), (7, 700))
+            for path in store.put("orders", ORDERS, number, first, ago=2 * HOUR)
+        ],
+        "living": store.put("clicks", CLICKS, 20, 0, ago=2 * HOUR),
+        "stray": store.put("clicks", CLICKS, 21, 100, ago=2 * HOUR),
+        "young": store.put("clicks", CLICKS, 22, 200, ago=MINUTE),
+        "unheard": store.put("unheard", FOREIGN, 50, 0, ago=2 * HOUR),
+    }
+
+
+def there(paths: Iterable[Path]) -> set[bool]:
+    return {path.exists() for path in paths}
+
+
+def test_a_sweep_without_consent_says_what_it_would_do_and_does_nothing(
+    cli: Cli, guardian: Guardian, store: Store, leftover: dict[str, list[Path]]
+) -> None:
+    said = cli("orphans", "--sweep", "--remote", store.url).stdout
+    assert said.splitlines()[0] == (
+        f"Left over of cluster live in {store.url}: 25 files (5.0 MB), and 5 live segments and 2 partitions of deleted "
+        "topics"
+    )
+    assert "Files that no live segment knows:" in said
+    assert "Left alone, not older than 1h: 5 files (1.0 MB), 0 partitions" in said
+    assert "Never swept; find out whose they are:" in said
+    assert said.splitlines()[-1] == "Nothing was changed: add --yes to delete these."
+    assert (guardian.told, there(path for paths in leftover.values() for path in paths)) == ([], {True})
+    found = json.loads(cli("orphans", "--sweep", "--remote", store.url, "-o", "json").stdout)
+    assert (found["files"], found["bytes"], found["young_files"], found["swept"]) == (25, 5_000_200, 5, None)
+    assert [one["reason"] for one in found["never_swept"]] == ["UNKNOWN_TOPIC"]
+
+
+def test_a_sweep_ends_the_segments_around_the_deletion_of_their_files_and_forgets_the_partitions(
+    cli: Cli, guardian: Guardian, store: Store, leftover: dict[str, list[Path]]
+) -> None:
+    result = cli("orphans", "--sweep", "--yes", "--remote", store.url)
+    assert result.exit_code == 0, result.output
+    assert "Reclaimed 5.0 MB: 25 files deleted, 5 segments ended, 2 partitions of deleted topics forgotten" in (
+        result.stdout
+    )
+    assert there([*leftover["gone"], *leftover["stray"]]) == {False}
+    assert there([*leftover["living"], *leftover["young"], *leftover["unheard"]]) == {True}
+    numbers = [1, 2, 3, 6, 7]
+    assert guardian.told == [
+        *((0, 8, number, "DELETE_SEGMENT_STARTED") for number in numbers),
+        *((0, 8, number, "DELETE_SEGMENT_FINISHED") for number in numbers),
+    ]
+    deleted = {key[1:] for key, one in guardian.summaries.items() if one.deleted}
+    assert deleted == {(ORDERS, 0), (ORDERS, 1)}
+    again = json.loads(cli("orphans", "--sweep", "--yes", "--remote", store.url, "-o", "json").stdout)
+    assert (again["files"], again["deleted_topics"], again["swept"]["reclaimed_bytes"]) == (0, [], 0)
+
+
+def test_a_copy_that_began_while_the_files_were_listed_keeps_them(
+    cli: Cli, guardian: Guardian, store: Store, leftover: dict[str, list[Path]]
+) -> None:
+    def later() -> None:
+        if guardian.reads == 2:
+            guardian.segment(CLICKS, 21, 100, pb.COPY_SEGMENT_STARTED)
+
+    guardian.on_read = later
+    assert cli("orphans", "--sweep", "--yes", "--remote", store.url).exit_code == 0
+    assert (there(leftover["stray"]), there(leftover["gone"])) == ({True}, {False})
+
+
+def test_a_partition_that_was_claimed_meanwhile_keeps_all_it_has(
+    cli: Cli, guardian: Guardian, store: Store, leftover: dict[str, list[Path]]
+) -> None:
+    guardian.refuses = {0}
+    result = cli("orphans", "--sweep", "--yes", "--remote", store.url)
+    assert result.exit_code == 1
+    assert "Not swept: orders-0: another writer has claimed the partition" in result.stdout
+    assert (there(leftover["gone"]), there(leftover["stray"])) == ({True}, {False})
+    assert not guardian.summaries[LIVE, ORDERS, 0].deleted
+
+
+def test_a_store_that_fails_in_the_middle_leaves_what_the_next_sweep_goes_on_with(
+    cli: Cli, guardian: Guardian, store: Store, leftover: dict[str, list[Path]]
+) -> None:
+    blocked = leftover["gone"][10]
+    real_unlink = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path == blocked:
+            raise PermissionError(13, "Permission denied", str(path))
+        real_unlink(path, missing_ok)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", unlink)
+        result = cli("orphans", "--sweep", "--yes", "--remote", store.url)
+    assert result.exit_code == 1
+    assert f"Not finished: {blocked} can't be deleted: Permission denied; sweep again" in result.stdout
+    assert {state for *_, state in guardian.told} == {"DELETE_SEGMENT_STARTED"}
+    assert not any(one.deleted for one in guardian.summaries.values())
+    assert cli("orphans", "--sweep", "--yes", "--remote", store.url).exit_code == 0
+    assert there(leftover["gone"]) == {False}
+
+
+def test_many_segments_that_nobody_knows_are_only_swept_when_it_is_meant(
+    cli: Cli, guardian: Guardian, store: Store, leftover: dict[str, list[Path]]
+) -> None:
+    """So it looks after Guardian was restored from an older snapshot."""
+    paths = [path for number in range(100, 111) for path in store.put("clicks", CLICKS, number, number, ago=2 * HOUR)]
+    sweep = ("orphans", "--sweep", "--remote", store.url)
+    assert "MANY: 12 segments, beside 4 that are known; was Guardian restored?" in cli(*sweep).stdout
+    with pytest.raises(InvalidInput, match=r"12 segments have files that no metadata knows, beside 4 .*: was Guardian"):
+        cli(*sweep, "--yes")
+    assert (guardian.told, there(paths)) == ([], {True})
+    assert cli(*sweep, "--yes", "--many").exit_code == 0
+    assert there(paths) == {False}
+
+
+@pytest.mark.parametrize(
+    ("answering", "kind", "message"),
+    [
+        ((), ClusterUnavailable, "can't be reached"),
+        ((1,), ClusterUnavailable, "1 of 3 brokers of cluster live said which topics exist, and brokers 2, 3 did not"),
+        ((1, 2), ClusterUnavailable, "brokers 3 did not"),
+    ],
+)
+def test_a_cluster_that_can_not_be_asked_makes_a_sweep_refuse(
+    cli: Cli,
+    guardian: Guardian,
+    store: Store,
+    leftover: dict[str, list[Path]],
+    answering: tuple[int, ...],
+    kind: type[GuardianError],
+    message: str,
+) -> None:
+    guardian.kafka.answering = answering
+    with pytest.raises(kind, match=message):
+        cli("orphans", "--sweep", "--yes", "--remote", store.url)
+    assert (guardian.told, there(path for paths in leftover.values() for path in paths)) == ([], {True})
+
+
+def test_another_cluster_under_the_registered_address_makes_a_sweep_refuse(
+    cli: Cli, guardian: Guardian, store: Store, leftover: dict[str, list[Path]]
+) -> None:
+    guardian.kafka.cluster_id = "someone-else"
+    with pytest.raises(ClusterUnavailable, match="answers with someone-else: register it again"):
+        cli("orphans", "--sweep", "--yes", "--remote", store.url)
+    assert there(leftover["gone"]) == {True}
+
+
+def test_a_store_without_any_of_the_clusters_files_makes_a_sweep_refuse(
+    cli: Cli, guardian: Guardian, leftover: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInput, match="where no file of the 4 finished segments of cluster live lies"):
+        cli("orphans", "--sweep", "--yes", "--remote", f"file://{tmp_path}/empty")
+    assert guardian.told == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--sweep",), "--remote is missing: --sweep needs the store"),
+        (("--yes",), "--yes is given without --sweep"),
+        (("--remote", "file:///x"), "--remote is 'file:///x', without --sweep"),
+    ],
+)
+def test_options_of_a_sweep_come_together(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        cli("orphans", *arguments)

@@ -40,7 +40,7 @@ class Java:
         text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
         (self._directory / "out").write_text(text)
         (self._directory / "err").write_text(stderr)
-        script = f'echo "$@" > {self._directory}/arguments; cat {self._directory}/out; cat {self._directory}/err >&2'
+        script = f'cd {self._directory}; echo "$@" > arguments; cat > in; cat out; cat err >&2'
         java = self._directory / "java"
         java.write_text(f"#!/bin/sh\n{script}\nexit {exit_code}\n")
         java.chmod(0o755)
@@ -48,6 +48,10 @@ class Java:
     @property
     def arguments(self) -> str:
         return (self._directory / "arguments").read_text().strip()
+
+    @property
+    def stdin(self) -> str:
+        return (self._directory / "in").read_text()
 
 
 @pytest.fixture
@@ -73,7 +77,7 @@ def test_the_brokers_own_settings_are_passed_on(java: Java) -> None:
 
 @pytest.mark.parametrize("kind", ["log", "indexes", "partial"])
 def test_every_kind_of_the_layout_is_known(kind: str) -> None:
-    found = hdfs.parse(json.dumps({**FILE, "kind": kind}))
+    found = hdfs.parse(json.dumps({**FILE, "kind": kind}), hdfs.stored_file)
     assert isinstance(found, StoredFile)
     assert found.kind is FileKind(kind)
 
@@ -116,7 +120,7 @@ def test_a_jar_that_is_missing_is_named(java: Java) -> None:
 )
 def test_a_line_that_is_none_of_a_listing_is_named(java: Java, line: str) -> None:
     java.says(line, END)
-    with pytest.raises(InvalidInput, match=r"HdfsTool printed .*, which is no line of a listing"):
+    with pytest.raises(InvalidInput, match=r"HdfsTool printed .*, which is no line of its output"):
         list(open_store(URL, "plugin.jar").files())
 
 
@@ -137,3 +141,33 @@ def test_what_it_needs_is_said_before_anything_is_run(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(InvalidInput, match="java can't be run: No such file or directory; install a JDK 17"):
         list(open_store(URL, "plugin.jar").files())
+
+
+LISTED = [StoredFile(f"/guardian/{name}", 5, 7) for name in ("a", "b \u00e9", "c")]
+
+
+def test_files_of_a_listing_are_deleted_by_the_tool_and_those_that_were_there_are_told(java: Java) -> None:
+    outcomes = [{"path": file.path, "deleted": file is not LISTED[1]} for file in LISTED]
+    java.says(*outcomes, {"end": True, "files": 3})
+    store = open_store(URL, "plugin.jar", Path("/etc/kafka/server.properties"))
+    assert list(store.delete(LISTED)) == [LISTED[0], LISTED[2]]
+    assert "--config /etc/kafka/server.properties delete hdfs" in java.arguments
+    assert [json.loads(line) for line in java.stdin.splitlines()] == [{"path": file.path} for file in LISTED]
+
+
+def test_a_deletion_that_is_cut_off_tells_what_is_gone_and_that_the_rest_may_be_there(java: Java) -> None:
+    java.says({"path": LISTED[0].path, "deleted": True}, stderr="HDFS failed: connection reset\n", exit_code=1)
+    deleted = open_store(URL, "plugin.jar").delete(LISTED)
+    assert next(deleted) == LISTED[0]
+    with pytest.raises(InvalidInput, match=f"{URL} can't be swept: HDFS failed: connection reset"):
+        next(deleted)
+
+
+def test_nothing_to_delete_needs_no_tool() -> None:
+    assert list(open_store(URL, "plugin.jar").delete([])) == []
+
+
+def test_an_outcome_of_a_file_that_was_not_named_is_no_line_of_its_output(java: Java) -> None:
+    java.says({"path": "/guardian/other", "deleted": True}, {"end": True, "files": 1})
+    with pytest.raises(InvalidInput, match="which is no line of its output"):
+        list(open_store(URL, "plugin.jar").delete(LISTED))

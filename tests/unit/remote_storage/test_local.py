@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.tiering import FileKind, SegmentName, uuid_bytes
+from guardian.model.tiering import FileKind, SegmentName, StoredFile, uuid_bytes
 from guardian.remote_storage import local
 from guardian.remote_storage.stores import open_store
 
@@ -71,6 +72,22 @@ def test_folders_that_are_left_empty_are_nothing(tmp_path: Path) -> None:
     assert list(local.files(tmp_path)) == []
 
 
+def test_a_folder_that_vanishes_while_the_store_is_listed_is_left_out(root: Path) -> None:
+    """Kafka deletes a partition's folder with its topic."""
+    other = root / "kafka-tiered-storage" / f"other-0-{TOPIC_ID}"
+    other.mkdir()
+    (other / "a").write_text("")
+    found = []
+    for file in local.files(root):
+        found.append(file.path)
+        if len(found) == 1:
+            doomed = (
+                other if Path(file.path).parent != other else root / "kafka-tiered-storage" / f"my.topic-1-3-{TOPIC_ID}"
+            )
+            shutil.rmtree(doomed)
+    assert len({Path(path).parent for path in found}) == 1
+
+
 def test_a_folder_that_can_not_be_listed_is_an_error_and_not_an_empty_store(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"/nowhere can't be listed: No such file or directory"):
         list(open_store("file:///nowhere").files())
@@ -99,3 +116,27 @@ def test_a_path_may_have_blanks(tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     (tmp_path / "a b" / "x").write_text("")
     assert [file.size_bytes for file in open_store(f"file://{tmp_path}/a%20b").files()] == [0]
+
+
+def test_files_of_a_listing_are_deleted_and_those_that_were_there_are_told(root: Path) -> None:
+    store = open_store(f"file://{root}")
+    listed = sorted(store.files(), key=lambda file: file.path)
+    Path(listed[0].path).unlink()
+    assert list(store.delete(listed[:3])) == listed[1:3]
+    assert sorted(store.files(), key=lambda file: file.path) == listed[3:]
+
+
+@pytest.mark.parametrize("path", ["/elsewhere/a.log", "{root}/../a.log", "{root}x/a.log", "a.log"])
+def test_what_lies_outside_the_root_is_not_deleted(root: Path, path: str) -> None:
+    outside = StoredFile(path.format(root=root), 1, 0)
+    with pytest.raises(InvalidInput, match=r"is to be deleted: use files below"):
+        list(open_store(f"file://{root}").delete([outside]))
+
+
+def test_a_file_that_can_not_be_deleted_is_named_and_those_before_it_are_told(root: Path) -> None:
+    folder = root / "kafka-tiered-storage" / f"my.topic-1-3-{TOPIC_ID}"
+    first = next(iter(local.files(root)))
+    deleted = open_store(f"file://{root}").delete([first, StoredFile(str(folder), 0, 0)])
+    assert next(deleted) == first
+    with pytest.raises(InvalidInput, match=f"{folder} can't be deleted: "):
+        next(deleted)

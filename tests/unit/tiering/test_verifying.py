@@ -201,6 +201,14 @@ def test_a_cluster_that_is_not_registered_is_told_how_to_be(bench: Bench) -> Non
         asyncio.run(bench.epochs(1))
 
 
+def test_the_connection_to_a_cluster_that_is_removed_ends(bench: Bench) -> None:
+    assert asyncio.run(bench.epochs(1, timeout_s=LONG_S)) == [0]
+    bench.registered = None
+    with pytest.raises(NotFound):
+        asyncio.run(bench.epochs(1))
+    assert (bench.kafka.opened, bench.kafka.closed) == (1, 1)
+
+
 def test_another_cluster_at_the_registered_address_is_not_believed(bench: Bench) -> None:
     bench.kafka.cluster_id = "another"
     with pytest.raises(ClusterUnavailable, match=r"registered with cluster\.id fake, but h:9092 answers with another"):
