@@ -59,7 +59,8 @@ unit: setup
 	@mkdir -p build/pytest
 	$(BIN)/pytest -q -m "not integration and not soak" --basetemp=build/pytest/unit
 
-check: lint types contracts unit  ## lint, types, import contracts, unit tests: under two minutes
+check: setup  ## lint, types, import contracts, unit tests: under two minutes
+	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
 
 # Named before the tests begin, not after half an hour of them.
 fault-tools:

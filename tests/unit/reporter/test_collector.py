@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from structlog.testing import capture_logs
 
 from deploy.local import ports
 from guardian.errors import Unavailable
+from guardian.model.collection import BrokerKey
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.assignment import BrokerKey, share
 from guardian.reporter.collector import Collector, CollectorSettings
 from guardian.reporter.ingest import Rows
 from guardian.reporter.lake_writer import LakeWriter
@@ -76,6 +77,10 @@ class Sink:
         self.stored = (batch.broker_started_at_ms, numbers[-1])
 
 
+def all_of(brokers: Collection[BrokerKey]) -> Collection[BrokerKey]:
+    return brokers
+
+
 @contextmanager
 def serving(reporter: FakeReporter, address: str = "127.0.0.1:0") -> Iterator[str]:
     server = grpc.server(ThreadPoolExecutor(2))
@@ -93,7 +98,7 @@ def serving(reporter: FakeReporter, address: str = "127.0.0.1:0") -> Iterator[st
 def collecting(
     lake_dir: Path,
     clusters: Callable[[], list[Cluster]],
-    members: Callable[[], list[str]] = lambda: ["m1"],
+    mine: Callable[[Collection[BrokerKey]], Collection[BrokerKey]] = all_of,
     timeout_s: float = 30.0,
     activity: Sink | None = None,
 ) -> Iterator[Collector]:
@@ -102,7 +107,7 @@ def collecting(
         "m1",
         lake,
         clusters,
-        lambda brokers: share(brokers, members(), "m1"),
+        mine,
         CollectorSettings(interval_s=0.05, timeout_s=timeout_s),
         activity,
     )
@@ -111,10 +116,6 @@ def collecting(
         yield collector
     finally:
         collector.stop()
-
-
-def all_of(brokers: Collection[BrokerKey]) -> Collection[BrokerKey]:
-    return brokers
 
 
 def cluster_of(*endpoints: str, first_id: int = 1) -> Cluster:
@@ -200,6 +201,63 @@ def test_a_broker_that_dies_is_an_error_row_and_its_return_is_rows_again(tmp_pat
     assert rows(tmp_path)[-1]["bytes_in_total"] == 100
 
 
+@contextmanager
+def babbling() -> Iterator[str]:
+    """Something that listens where a reporter should, and answers every connection with noise."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def babble() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    connection.sendall(bytes(range(256)) * 64)
+
+    talker = threading.Thread(target=babble, daemon=True)
+    talker.start()
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        talker.join()
+
+
+def test_noise_instead_of_an_answer_is_an_error_row_and_disturbs_no_other_broker(tmp_path: Path) -> None:
+    reporter = FakeReporter(2)
+    with (
+        babbling() as noise,
+        serving(reporter) as endpoint,
+        collecting(tmp_path, lambda: [cluster_of(noise, endpoint)], timeout_s=2.0),
+    ):
+        wait_for(lambda: any(row["broker"] == 1 for row in rows(tmp_path)), "an error row")
+        seen = len(reporter.asked)
+        wait_for(lambda: len(reporter.asked) > seen + 2, "calls of the other")
+    found = rows(tmp_path)
+    assert all(row["error"].startswith(f"broker 1 of cluster live at {noise}") for row in found if row["broker"] == 1)
+    assert {row["error"] for row in found if row["broker"] == 2} == {""}
+
+
+class Contradicting(FakeReporter):
+    """Its answers are well-formed, and make no sense."""
+
+    def Collect(self, request: pb.CollectRequest, context: grpc.ServicerContext) -> pb.MetricBatch:  # noqa: N802
+        batch = super().Collect(request, context)
+        batch.ids.append(7)
+        return batch
+
+
+def test_an_answer_that_contradicts_itself_is_an_error_row_and_names_are_asked_for_anew(tmp_path: Path) -> None:
+    reporter = Contradicting(1)
+    with serving(reporter) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)]):
+        wait_for(lambda: len(reporter.asked) >= 3, "calls")
+        wait_for(lambda: rows(tmp_path), "a row")
+    assert {row["error"] for row in rows(tmp_path)} == {
+        "ids has 2 entries and values has 1: a batch needs one value for each id"
+    }
+    assert set(reporter.asked) == {(0, 0)}
+
+
 def test_a_broker_with_another_id_is_refused_with_a_clear_error(tmp_path: Path) -> None:
     with serving(FakeReporter(2)) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)]):
         wait_for(lambda: rows(tmp_path), "a row")
@@ -208,16 +266,21 @@ def test_a_broker_with_another_id_is_refused_with_a_clear_error(tmp_path: Path) 
     }
 
 
-def test_a_member_takes_over_the_share_of_one_that_left(tmp_path: Path) -> None:
-    members = ["m1", "m2"]
-    cluster = cluster_of(*["127.0.0.1:1"] * 20)
-    with collecting(tmp_path, lambda: [cluster], lambda: list(members)) as collector:
-        wait_for(collector.collects, "a share")
-        before = collector.collects()
-        assert 0 < len(before) < 20
-        members.remove("m2")
-        wait_for(lambda: len(collector.collects()) == 20, "the whole")
-        assert set(before) < set(collector.collects())
+def test_what_is_ours_is_collected_and_what_is_no_longer_is_let_go_of(tmp_path: Path) -> None:
+    first, second = FakeReporter(1), FakeReporter(2)
+    ours = {BrokerKey("live", 1)}
+    with serving(first) as one, serving(second) as two:
+        cluster = cluster_of(one, two)
+        with collecting(tmp_path, lambda: [cluster], lambda brokers: ours & set(brokers)) as collector:
+            wait_for(lambda: first.asked, "a call")
+            assert (collector.collects(), second.asked) == (["live/1"], [])
+            ours.add(BrokerKey("live", 2))
+            wait_for(lambda: second.asked, "a call of the other")
+            ours.discard(BrokerKey("live", 1))
+            wait_for(lambda: collector.collects() == ["live/2"], "one broker less")
+            seen = len(first.asked)
+            wait_for(lambda: len(second.asked) > 20, "more calls of the other")
+            assert len(first.asked) <= seen + 1  # one may have been under way
 
 
 def test_brokers_without_a_reporter_are_left_alone_and_released_ones_leave_no_error(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardian.reporter.assignment import BrokerKey
+from guardian.model.collection import BrokerKey
 from guardian.reporter.schedule import due_after_failures, next_due
 
 KEYS = st.builds(BrokerKey, st.sampled_from(["a", "b"]), st.integers(0, 1000))
