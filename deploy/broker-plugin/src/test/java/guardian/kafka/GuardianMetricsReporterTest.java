@@ -10,6 +10,10 @@ import io.grpc.ManagedChannel;
 import io.grpc.okhttp.OkHttpChannelBuilder;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -34,7 +38,7 @@ class GuardianMetricsReporterTest {
         configs.put("node.id", "7");
         configs.put("broker.rack", "suzhou-a");
         configs.put("log.dirs", dir + "," + dir.resolve("missing"));
-        configs.put(ReporterSettings.LISTENER, listener);
+        configs.put("guardian.reporter.listener", listener);
         return configs;
     }
 
@@ -88,7 +92,7 @@ class GuardianMetricsReporterTest {
     void itStaysOffWithoutAListener() {
         Map<String, Object> configs = configs("");
         assertOff(configs);
-        configs.remove(ReporterSettings.LISTENER);
+        configs.remove("guardian.reporter.listener");
         assertOff(configs);
     }
 
@@ -113,9 +117,60 @@ class GuardianMetricsReporterTest {
         for (String listener : List.of("9092", "host:", "host:x", ":1", "127.0.0.1:70000", "no.such.host.invalid:1")) {
             assertOff(configs(listener));
         }
-        Map<String, Object> noCalls = configs("127.0.0.1:0");
-        noCalls.put(ReporterSettings.MAX_CALLS, "0");
-        assertOff(noCalls);
+        Map.of(
+                        "guardian.reporter.max.calls", "0",
+                        "guardian.reporter.max.connections", "many",
+                        "guardian.reporter.http.listener", "9405",
+                        "guardian.endpoints", "g1",
+                        "guardian.endpoints.ssl", "yes",
+                        "guardian.reporter.ssl.key.file", "/no/such.key")
+                .forEach((setting, value) -> {
+                    Map<String, Object> bad = configs("127.0.0.1:0");
+                    bad.put(setting, value);
+                    assertOff(bad);
+                });
+    }
+
+    @Test
+    void withoutItsCertificatesItServesNothingRatherThanInPlainText() {
+        Map<String, Object> configs = configs("127.0.0.1:0");
+        configs.put("guardian.reporter.http.listener", "127.0.0.1:0");
+        for (String file : List.of("certificate", "key", "ca")) {
+            configs.put("guardian.reporter.ssl." + file + ".file", dir.resolve("missing.pem").toString());
+        }
+        assertOff(configs);
+    }
+
+    @Test
+    void scrapesShowTheSameMetrics() throws Exception {
+        Map<String, Object> configs = configs("");
+        configs.put("guardian.reporter.http.listener", "127.0.0.1:0");
+        configs.put("guardian.reporter.http.deny", "jvm_");
+        try (GuardianMetricsReporter reporter = started(configs);
+                Metrics metrics = new Metrics(new MetricConfig(), new ArrayList<>(), Time.SYSTEM)) {
+            assertEquals(-1, reporter.port());
+            metrics.addReporter(reporter);
+            metrics.addMetric(metrics.metricName("answer", "guardian-test"), (config, now) -> 42);
+            URI metricsUrl = URI.create("http://127.0.0.1:" + reporter.httpPort() + "/metrics");
+            String text = HttpClient.newHttpClient()
+                    .send(HttpRequest.newBuilder(metricsUrl).build(), BodyHandlers.ofString())
+                    .body();
+            assertTrue(text.contains("kafka_server_guardian_test_answer 42\n"), text);
+            assertTrue(text.contains("broker_id=\"7\""), text);
+            assertTrue(text.contains("process_cpu_seconds_total ") && !text.contains("jvm_"), text);
+        }
+    }
+
+    @Test
+    void aScrapePortInUseLeavesTheRestOn() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Map<String, Object> configs = configs("127.0.0.1:0");
+            configs.put("guardian.reporter.http.listener", "127.0.0.1:" + taken.getLocalPort());
+            try (GuardianMetricsReporter reporter = started(configs)) {
+                assertEquals(-1, reporter.httpPort());
+                assertTrue(reporter.port() > 0);
+            }
+        }
     }
 
     @Test
@@ -128,6 +183,7 @@ class GuardianMetricsReporterTest {
     private static void assertOff(Map<String, ?> configs) {
         try (GuardianMetricsReporter reporter = started(configs)) {
             assertEquals(-1, reporter.port(), "settings: " + configs);
+            assertEquals(-1, reporter.httpPort(), "settings: " + configs);
         }
     }
 

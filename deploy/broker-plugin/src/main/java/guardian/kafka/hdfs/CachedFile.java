@@ -4,6 +4,7 @@ import java.io.BufferedOutputStream;
 import java.io.Closeable;
 import java.io.DataOutputStream;
 import java.io.EOFException;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -100,7 +101,13 @@ final class CachedFile {
         }
     }
 
-    /** Reads a range of the data; every block is checked before a byte of it is given away. */
+    /**
+     * Reads a range of the data; every block is checked before a byte of it is given away.
+     *
+     * <p>Whatever the disk does, it fails with CorruptFileException. A local file that can't be opened is no sign that the
+     * remote one is gone: for a transaction index Kafka would take that as "there are no aborted transactions", and keep it
+     * so. And a bad sector must not be met again by every further read.
+     */
     static final class Reader extends InputStream {
         private final RandomAccessFile file;
         private final Path path;
@@ -109,12 +116,16 @@ final class CachedFile {
         private final byte[] block = new byte[BLOCK_BYTES];
         private long position;
         private int blockInBuffer = -1;
+        private volatile boolean isClosed;
 
         /** Opens it to be read from one position to before another, or to its end, and checks the first block at once. */
         Reader(Path path, long from, long to) throws IOException {
+            this(path, opened(path), from, to);
+        }
+
+        Reader(Path path, RandomAccessFile file, long from, long to) throws IOException {
             this.path = path;
-            // Not a FileChannel: an interrupt would close it.
-            this.file = new RandomAccessFile(path.toFile(), "r");
+            this.file = file;
             try {
                 this.dataBytes = readTrailer();
                 this.end = Math.min(to, dataBytes);
@@ -125,6 +136,15 @@ final class CachedFile {
             } catch (IOException | RuntimeException e) {
                 file.close();
                 throw e;
+            }
+        }
+
+        /** Not a FileChannel: an interrupt would close it. */
+        private static RandomAccessFile opened(Path path) throws CorruptFileException {
+            try {
+                return new RandomAccessFile(path.toFile(), "r");
+            } catch (FileNotFoundException e) { // for want of file descriptors, too
+                throw new CorruptFileException("a cached file can't be opened: " + e.getMessage());
             }
         }
 
@@ -168,6 +188,7 @@ final class CachedFile {
 
         @Override
         public void close() throws IOException {
+            isClosed = true;
             file.close();
         }
 
@@ -191,7 +212,7 @@ final class CachedFile {
         }
 
         private long readTrailer() throws IOException {
-            long length = file.length();
+            long length = length();
             if (length >= TRAILER_BYTES) {
                 byte[] bytes = new byte[TRAILER_BYTES];
                 read(length - TRAILER_BYTES, bytes, TRAILER_BYTES);
@@ -210,7 +231,21 @@ final class CachedFile {
                 file.readFully(target, 0, length);
             } catch (EOFException e) {
                 throw new CorruptFileException(path + " has become shorter since it was opened");
+            } catch (IOException e) {
+                throw unreadable(e);
             }
+        }
+
+        private long length() throws IOException {
+            try {
+                return file.length();
+            } catch (IOException e) {
+                throw unreadable(e);
+            }
+        }
+
+        private IOException unreadable(IOException cause) {
+            return isClosed ? cause : new CorruptFileException(path + " can't be read: " + cause.getMessage());
         }
     }
 }

@@ -46,6 +46,7 @@ public final class HdfsSegmentStore implements Closeable {
      */
     public static HdfsSegmentStore open(Map<String, ?> configs, MetricsRegistry registry) {
         HdfsSettings settings = HdfsSettings.read(configs);
+        HdfsSettings.unknown(configs).forEach(name -> LOG.warn("{} is no setting of the HDFS storage: it is ignored", name));
         StorageMetrics metrics = new StorageMetrics(registry);
         RemoteFiles files = new TimeLimitedFiles(new HdfsFiles(settings), new TimeLimit(settings.readTimeout()));
         try {

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -36,6 +37,9 @@ record HdfsSettings(
     static final String READ_TIMEOUT_MS = PREFIX + "read.timeout.ms";
     static final String DOWNLOAD_THREADS = PREFIX + "download.threads";
 
+    private static final Set<String> KNOWN = Set.of(
+            URI_ROOT, CONFIG_DIR, PRINCIPAL, KEYTAB, CACHE_DIR, CACHE_MAX_BYTES, READ_TIMEOUT_MS, DOWNLOAD_THREADS);
+    private static final List<String> OWN_PREFIXES = List.of("hdfs.", "cache.", "read.", "download.");
     private static final List<String> HADOOP_PREFIXES = List.of("hadoop.", "dfs.", "fs.", "ipc.");
     private static final String DEFAULT_CACHE_MAX_BYTES = Long.toString(10L << 30);
     private static final String DEFAULT_READ_TIMEOUT_MS = "30000";
@@ -56,6 +60,16 @@ record HdfsSettings(
         }
         Path ownCacheDir = Path.of(cacheDir).toAbsolutePath().resolve("broker-" + text(configs, PREFIX + "broker.id", "0"));
         return read(configs, ownCacheDir);
+    }
+
+    /** Names that look like a setting of this plugin and are none, as the operator wrote them. */
+    static List<String> unknown(Map<String, ?> configs) {
+        return configs.keySet().stream()
+                .filter(name -> OWN_PREFIXES.stream().anyMatch(name::startsWith))
+                .map(PREFIX::concat)
+                .filter(name -> !KNOWN.contains(name))
+                .sorted()
+                .toList();
     }
 
     /** Reads the settings of a tool, which has no cache. */

@@ -105,7 +105,7 @@ final class SegmentCache implements Closeable {
             InputStream stream = read(entry.get(), from, to);
             metrics.cacheHits.inc();
             return Optional.of(stream);
-        } catch (CorruptFileException | FileNotFoundException e) {
+        } catch (CorruptFileException e) {
             return Optional.empty();
         }
     }
@@ -113,7 +113,7 @@ final class SegmentCache implements Closeable {
     /**
      * Opens a range of a file, downloaded before where necessary.
      *
-     * @throws NoRoomException when the local disk can't take it
+     * @throws NoRoomException when the local disk can't take it, or does not give it back
      * @throws CorruptFileException when the remote file is not what was written
      * @throws FileNotFoundException when there is no such remote file
      */
@@ -123,7 +123,12 @@ final class SegmentCache implements Closeable {
             return cached.get();
         }
         metrics.cacheMisses.inc();
-        return read(downloaded(source), from, to);
+        CacheSpace.Entry entry = downloaded(source);
+        try {
+            return read(entry, from, to);
+        } catch (CorruptFileException e) {
+            throw localFailure(source, e);
+        }
     }
 
     /** Forgets a file that is gone in the remote storage; a download of it that is under way comes to nothing. */
@@ -319,7 +324,7 @@ final class SegmentCache implements Closeable {
             return new PinnedStream(new CachedFile.Reader(dir.resolve(entry.name()), from, to), entry, this);
         } catch (IOException | RuntimeException e) {
             release(entry);
-            if (e instanceof CorruptFileException || e instanceof FileNotFoundException) {
+            if (e instanceof CorruptFileException) {
                 discard(entry, e.getMessage());
             }
             throw e;

@@ -1,5 +1,6 @@
 package guardian.kafka.hdfs;
 
+import java.util.Locale;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -61,6 +62,6 @@ record SegmentPath(String topic, String topicId, int partition, long startOffset
     }
 
     private String base() {
-        return String.format("%s/%020d-%s", partitionFolder(), startOffset, segmentId);
+        return String.format(Locale.ROOT, "%s/%020d-%s", partitionFolder(), startOffset, segmentId);
     }
 }

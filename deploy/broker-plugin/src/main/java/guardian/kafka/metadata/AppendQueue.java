@@ -1,5 +1,6 @@
 package guardian.kafka.metadata;
 
+import com.google.protobuf.ByteString;
 import guardian.kafka.metadata.PartitionNames.Key;
 import guardian.v1.AppendErrorKind;
 import guardian.v1.PartitionAppendResult;
@@ -8,8 +9,10 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Predicate;
 
 /**
@@ -21,23 +24,28 @@ import java.util.function.Predicate;
  *                 └── a part of several events was refused: one at a time ◀──────┘
  * </pre>
  *
- * <p>A partition is in one request at a time. So its events keep their order whatever happens to requests on their way,
- * requests need no order among themselves, and what queues meanwhile makes the next request larger.
+ * <p>A segment is in one request at a time. So its events keep their order whatever happens to requests on their way, and
+ * requests need no order among themselves: one may overtake another that has events of the same partition.
+ *
+ * <p>A request goes out when it has as many events as are under way, or nothing is. So a lone event goes at once, and under
+ * load two large requests follow each other, which is cheaper for Guardian than many small ones.
  */
 final class AppendQueue {
     private final PartitionNames names;
     private final int maxEvents;
     private final int maxBytes;
     private final Map<Key, Line> lines = new HashMap<>();
-    private final Deque<Line> ready = new ArrayDeque<>();
+    private final Deque<Line> ready = new ArrayDeque<>(); // lines whose first event may be sent
+    private int waiting; // events
+    private int sent;
 
-    /** One partition's events in their order. */
+    /** One partition's events in their order, and the segments that are in requests now. */
     static final class Line {
         private final Key key;
         private final TopicIdPartition name;
         private final Deque<PendingAppend> waiting = new ArrayDeque<>();
-        private int oneByOne; // of those that wait: the first so many were refused together
-        private boolean isReadyOrSent;
+        private final Set<ByteString> sent = new HashSet<>();
+        private boolean isReady;
 
         private Line(Key key, TopicIdPartition name) {
             this.key = key;
@@ -48,9 +56,17 @@ final class AppendQueue {
             return name;
         }
 
-        private PendingAppend take() {
-            oneByOne = Math.max(0, oneByOne - 1);
-            return waiting.poll();
+        private boolean maySend() {
+            return !waiting.isEmpty() && !sent.contains(waiting.peek().event.getSegmentId());
+        }
+
+        private boolean staysReady() {
+            isReady = maySend();
+            return isReady;
+        }
+
+        private boolean isIdle() {
+            return waiting.isEmpty() && sent.isEmpty();
         }
     }
 
@@ -87,6 +103,7 @@ final class AppendQueue {
         Key key = Key.of(pending.partition);
         Line line = lines.computeIfAbsent(key, added -> new Line(added, names.name(pending.partition)));
         line.waiting.add(pending);
+        waiting++;
         makeReady(line);
     }
 
@@ -94,13 +111,20 @@ final class AppendQueue {
         return ready.isEmpty();
     }
 
-    /** What has queued, up to the limits; null when all that waits waits for its partition. */
+    /** What has queued, up to the limits; null when that is too little yet, or waits for its segments. */
     AppendRequest next() {
+        if (waiting < Math.min(sent, maxEvents)) {
+            return null;
+        }
         AppendRequest request = new AppendRequest();
         Room room = new Room(maxEvents, maxBytes);
+        List<Line> taken = new ArrayList<>();
         while (!ready.isEmpty() && take(ready.peek(), room, request)) {
-            ready.poll();
+            Line line = ready.poll();
+            line.isReady = false;
+            taken.add(line);
         }
+        taken.forEach(this::makeReady);
         return request.parts().isEmpty() ? null : request;
     }
 
@@ -131,53 +155,50 @@ final class AppendQueue {
         release(request);
     }
 
-    /** Its partitions may be in another request. */
+    /** Its segments may be in another request. */
     void release(AppendRequest request) {
         for (AppendRequest.Part part : request.parts()) {
-            part.line().isReadyOrSent = false;
+            part.events().forEach(pending -> part.line().sent.remove(pending.event.getSegmentId()));
+            sent -= part.events().size();
         }
-        for (AppendRequest.Part part : request.parts()) {
-            makeReady(part.line());
-        }
+        request.parts().forEach(part -> makeReady(part.line()));
     }
 
-    /** Forgets those that wait and are due; a line's first ones are so first. */
+    /** Forgets those that wait and are due. */
     void expire(Predicate<PendingAppend> isDue, StoreUnavailableException why) {
         for (Line line : List.copyOf(lines.values())) {
-            while (!line.waiting.isEmpty() && isDue.test(line.waiting.peek())) {
-                line.take().expire(why);
+            if (line.waiting.removeIf(pending -> isDue.test(pending) && forget(pending, why))) {
+                makeReady(line);
             }
-            if (line.waiting.isEmpty() && line.isReadyOrSent) {
-                line.isReadyOrSent = !ready.remove(line);
-            }
-            forgetIfIdle(line);
         }
+        ready.removeIf(line -> !line.staysReady());
+    }
+
+    private boolean forget(PendingAppend pending, StoreUnavailableException why) {
+        pending.expire(why);
+        waiting--;
+        return true;
     }
 
     private void makeReady(Line line) {
-        if (!line.waiting.isEmpty() && !line.isReadyOrSent) {
-            line.isReadyOrSent = true;
+        if (line.maySend() && !line.isReady) {
+            line.isReady = true;
             ready.add(line);
-        }
-        forgetIfIdle(line);
-    }
-
-    private void forgetIfIdle(Line line) {
-        if (line.waiting.isEmpty() && !line.isReadyOrSent) {
+        } else if (line.isIdle()) {
             lines.remove(line.key, line);
         }
     }
 
     /** Moves as much of a line into the request as there is room for; false when that is nothing. */
-    private static boolean take(Line line, Room room, AppendRequest request) {
+    private boolean take(Line line, Room room, AppendRequest request) {
         long token = line.waiting.peek().token;
+        List<PendingAppend> taken = new ArrayList<>();
         List<PendingAppend> together = new ArrayList<>();
-        boolean isAnyTaken = false;
-        while (!line.waiting.isEmpty() && line.waiting.peek().token == token && room.takes(line.waiting.peek())) {
-            boolean isAlone = line.oneByOne > 0;
-            together.add(line.take());
-            isAnyTaken = true;
-            if (isAlone) {
+        while (line.maySend() && line.waiting.peek().token == token && room.takes(line.waiting.peek())) {
+            PendingAppend pending = line.waiting.poll();
+            taken.add(pending);
+            together.add(pending);
+            if (pending.isAlone) {
                 request.add(line, together);
                 together = new ArrayList<>();
             }
@@ -185,10 +206,13 @@ final class AppendQueue {
         if (!together.isEmpty()) {
             request.add(line, together);
         }
-        return isAnyTaken;
+        taken.forEach(pending -> line.sent.add(pending.event.getSegmentId()));
+        waiting -= taken.size();
+        sent += taken.size();
+        return !taken.isEmpty();
     }
 
-    private static void answer(AppendRequest.Part part, PartitionAppendResult result) {
+    private void answer(AppendRequest.Part part, PartitionAppendResult result) {
         List<PendingAppend> events = part.events();
         if (result.getError().isEmpty()) {
             events.forEach(pending -> pending.stored(result.getNextEventId()));
@@ -200,11 +224,13 @@ final class AppendQueue {
     }
 
     /** A part is refused as a whole for one event: which it was turns out when each is a part of its own. */
-    private static void takeBack(Line line, List<PendingAppend> events) {
+    private void takeBack(Line line, List<PendingAppend> events) {
         for (int i = events.size() - 1; i >= 0; i--) {
-            if (!events.get(i).isSettled()) {
-                line.waiting.addFirst(events.get(i));
-                line.oneByOne++;
+            PendingAppend pending = events.get(i);
+            if (!pending.isSettled()) {
+                pending.isAlone = true;
+                line.waiting.addFirst(pending);
+                waiting++;
             }
         }
     }

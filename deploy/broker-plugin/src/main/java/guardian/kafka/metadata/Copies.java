@@ -73,12 +73,13 @@ final class Copies {
         orphans.remove(segment);
     }
 
-    boolean hasOrphans() {
-        return !orphans.isEmpty();
+    boolean isEmpty() {
+        return started.isEmpty() && orphans.isEmpty();
     }
 
-    /** The segment is deleted; returns the orphan that it was. */
+    /** The segment is deleted, whoever started it; returns the orphan that it was. */
     Optional<Orphan> gone(Uuid segment) {
+        started.remove(segment);
         return Optional.ofNullable(orphans.remove(segment));
     }
 

@@ -19,11 +19,11 @@ import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentState;
  * @param waiting by the same
  * @param highestOffset of copies that were ever finished; NONE if none was
  */
-record EpochIndex(int epoch, SegmentTree findable, SegmentTree waiting, long highestOffset) {
+record EpochIndex(int epoch, SortedSegments findable, SortedSegments waiting, long highestOffset) {
     static final long NONE = Long.MIN_VALUE;
 
     static EpochIndex empty(int epoch, long highestOffset) {
-        return new EpochIndex(epoch, SegmentTree.EMPTY, SegmentTree.EMPTY, highestOffset);
+        return new EpochIndex(epoch, SortedSegments.EMPTY, SortedSegments.EMPTY, highestOffset);
     }
 
     /** The finished copy that has this offset in this epoch; null if there is none. */
@@ -70,8 +70,8 @@ record EpochIndex(int epoch, SegmentTree findable, SegmentTree waiting, long hig
         if (before != null && covers(before, segment)) {
             return new EpochIndex(epoch, findable, waiting.with(start, segment), highest);
         }
-        SegmentTree found = findable;
-        SegmentTree others = waiting;
+        SortedSegments found = findable;
+        SortedSegments others = waiting;
         for (byte[] next = found.ceiling(start); next != null && covers(segment, next); next = found.ceiling(start)) {
             found = found.without(start(next), next);
             others = others.with(start(next), next);

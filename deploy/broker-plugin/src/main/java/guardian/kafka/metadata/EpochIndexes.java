@@ -12,8 +12,8 @@ import java.util.function.Consumer;
  */
 final class EpochIndexes {
     private static final int PARTITION_HEAP_BYTES = 200;
-    private static final int EPOCH_HEAP_BYTES = 100;
-    private static final int ENTRY_HEAP_BYTES = 13; // a key and a reference in a node that is nearly full
+    private static final int EPOCH_HEAP_BYTES = 130;
+    private static final int ENTRY_HEAP_BYTES = 13; // a key and a reference in arrays that are nearly full
     private static final int TABLE_HEAP_BYTES = 8; // a reference in a table that is half full
 
     private final int[] epochs; // in ascending order; beside the indexes, so that a search touches one array

@@ -179,7 +179,7 @@ final class GrpcSegmentEventStore implements SegmentEventStore {
     /** The future fails when the store is closed before its call could begin. */
     private <T> CompletableFuture<T> onLoop(Supplier<CompletableFuture<T>> call) {
         CompletableFuture<T> done = new CompletableFuture<>();
-        loop.execute(() -> call.get().whenComplete((result, failure) -> {
+        loop.execute(() -> called(call).whenComplete((result, failure) -> {
             if (failure == null) {
                 done.complete(result);
             } else {
@@ -190,6 +190,15 @@ final class GrpcSegmentEventStore implements SegmentEventStore {
             done.completeExceptionally(closed());
         }
         return done;
+    }
+
+    /** A call that can't even be begun has failed: whoever waits for it must hear so. */
+    private static <T> CompletableFuture<T> called(Supplier<CompletableFuture<T>> call) {
+        try {
+            return call.get();
+        } catch (RuntimeException e) {
+            return CompletableFuture.failedFuture(e);
+        }
     }
 
     private void tick() {

@@ -16,7 +16,8 @@ import org.apache.kafka.server.log.remote.storage.RemoteResourceNotFoundExceptio
 import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
 
 /**
- * What this broker knows of one partition: its role, its cache, its token, and the writes that wait to be seen.
+ * What this broker may do with one partition: its role, its token, and its copies. What it has heard of the segments is
+ * in {@link CacheFeed}.
  *
  * <pre>
  *   NONE ──► FOLLOWER ◄──► LEADER ──► FENCED        back to LEADER or FOLLOWER: only when Kafka says so
@@ -39,11 +40,8 @@ final class ManagedPartition {
     record Permit(Leadership leadership, long token) {}
 
     private final TopicIdPartition id;
-    private final UnseenWrites unseen = new UnseenWrites();
+    private final CacheFeed feed;
     private final Copies copies = new Copies();
-    private PartitionCache cache;
-    private boolean isLoaded;
-    private long nextEventId;
     private Role role = Role.NONE;
     private Leadership leadership;
     private FencedWriterException fencedBy;
@@ -56,7 +54,7 @@ final class ManagedPartition {
 
     ManagedPartition(TopicIdPartition id) {
         this.id = id;
-        this.cache = new PartitionCache(id);
+        this.feed = new CacheFeed(id);
     }
 
     TopicIdPartition id() {
@@ -237,17 +235,14 @@ final class ManagedPartition {
     private void become(Role next) {
         role = next;
         visibleRole = next;
-        readable = isLoaded && next != Role.NONE && !isDeleted ? cache : null;
+        readable = next != Role.NONE && !isDeleted ? feed.loadedCache() : null;
         notifyAll();
     }
 
     private List<CompletableFuture<Void>> dropCache() {
-        cache = new PartitionCache(id);
-        isLoaded = false;
-        nextEventId = 0;
         readable = null;
         notifyAll();
-        return unseen.clear();
+        return feed.drop();
     }
 
     // Writes --------------------------------------------------------------------------------------------------------
@@ -313,14 +308,14 @@ final class ManagedPartition {
         } else if (!leadership.hasToken()) {
             return "its fencing token: " + leadership.claimError();
         }
-        return "events up to " + leadership.currentFrom() + ", has those up to " + nextEventId;
+        return "events up to " + leadership.currentFrom() + ", has those up to " + feed.nextEventId();
     }
 
     private boolean isWritable() {
         return readable != null
                 && role == Role.LEADER
                 && leadership.hasToken()
-                && nextEventId >= leadership.currentFrom();
+                && feed.hasAllBefore(leadership.currentFrom());
     }
 
     private RemoteStorageException notLeading() {
@@ -392,14 +387,13 @@ final class ManagedPartition {
      */
     synchronized boolean isSeen(
             long nextEventId, SegmentEvent event, CompletableFuture<Void> write, long deadlineNanos) {
-        if (role == Role.NONE || isDeleted || isClosed || (isLoaded && this.nextEventId >= nextEventId)) {
+        if (role == Role.NONE || isDeleted || isClosed || feed.hasAllBefore(nextEventId)) {
             return true;
-        } else if (isLoaded && role == Role.LEADER && UnseenWrites.mayBeEarly(event)) {
-            unseen.putEarly(nextEventId, event);
-            cache.apply(event);
+        } else if (role == Role.LEADER && feed.loadedCache() != null && UnseenWrites.mayBeEarly(event)) {
+            feed.applyEarly(nextEventId, event);
             return true;
         }
-        unseen.await(nextEventId, write, deadlineNanos);
+        feed.await(nextEventId, write, deadlineNanos);
         return false;
     }
 
@@ -414,16 +408,13 @@ final class ManagedPartition {
         if (role == Role.NONE || isDeleted) {
             return List.of();
         }
-        cache.load(live, goneHighestOffsets);
-        unseen.earlyFrom(next).forEach(cache::apply);
-        if (copies.hasOrphans()) {
+        List<CompletableFuture<Void>> seen = feed.load(live, goneHighestOffsets, next);
+        if (!copies.isEmpty()) {
             swept.addAll(copies.goneExcept(
                     live.stream().map(each -> SegmentEvents.uuid(each.getSegmentId())).collect(Collectors.toSet())));
         }
-        isLoaded = true;
-        nextEventId = next;
         become(role);
-        return unseen.seen(next);
+        return seen;
     }
 
     /**
@@ -434,28 +425,29 @@ final class ManagedPartition {
      */
     synchronized List<CompletableFuture<Void>> apply(
             long firstEventId, List<SegmentEvent> events, List<Copies.Orphan> swept) {
-        if (!isLoaded || firstEventId + events.size() <= nextEventId) {
+        if (feed.loadedCache() == null || feed.hasAllBefore(firstEventId + events.size())) {
             return List.of();
         }
-        for (SegmentEvent event : events) {
-            if (!unseen.takeEarly(event)) {
-                cache.apply(event);
-            }
-            if (event.getState() == guardian.v1.RemoteLogSegmentState.DELETE_SEGMENT_FINISHED && copies.hasOrphans()) {
-                copies.gone(SegmentEvents.uuid(event.getSegmentId())).ifPresent(swept::add);
-            }
+        if (!copies.isEmpty()) {
+            events.forEach(event -> gone(event).ifPresent(swept::add));
         }
         boolean wasWritable = isWritable();
-        nextEventId = firstEventId + events.size();
+        List<CompletableFuture<Void>> seen = feed.apply(firstEventId, events);
         if (!wasWritable && isWritable()) {
             notifyAll();
         }
-        return unseen.seen(nextEventId);
+        return seen;
+    }
+
+    private Optional<Copies.Orphan> gone(SegmentEvent event) {
+        return event.getState() == guardian.v1.RemoteLogSegmentState.DELETE_SEGMENT_FINISHED
+                ? copies.gone(SegmentEvents.uuid(event.getSegmentId()))
+                : Optional.empty();
     }
 
     /** Writes that are stored but were not seen in time. */
     synchronized List<CompletableFuture<Void>> takeOverdue(long nowNanos) {
-        return unseen.takeOverdue(nowNanos);
+        return feed.takeOverdue(nowNanos);
     }
 
     // Deletion of the partition ---------------------------------------------------------------------------------------

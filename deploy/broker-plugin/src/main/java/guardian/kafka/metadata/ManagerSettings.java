@@ -59,7 +59,7 @@ record ManagerSettings(
                 source.number("broker.id", null, 0, Integer.MAX_VALUE),
                 source.fence(),
                 source.milliseconds(WAIT_MS, 5_000, 0),
-                source.milliseconds(WRITE_TIMEOUT_MS, 30_000, 1),
+                source.milliseconds(WRITE_TIMEOUT_MS, 30_000, 100),
                 source.number(PENDING_EVENTS, "100000", 1, 10_000_000),
                 retryMin,
                 retryMax,
@@ -80,9 +80,9 @@ record ManagerSettings(
             List<String> endpoints =
                     Arrays.stream(text.split(",")).map(String::strip).filter(each -> !each.isEmpty()).toList();
             for (String endpoint : endpoints) {
-                if (!endpoint.matches("(\\[[^\\[\\]]+]|[^:\\[\\]]+):[1-9]\\d{0,4}")
-                        || Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1)) > 65535) {
-                    throw new ConfigException(ENDPOINTS + " has '" + endpoint + "': use host:port");
+                if (!Endpoints.isUsable(endpoint)) {
+                    throw new ConfigException(ENDPOINTS + " has '" + endpoint
+                            + "': use host:port, the host's name of letters, digits, dots and hyphens");
                 }
             }
             return endpoints;

@@ -47,17 +47,21 @@ final class Members {
         return List.copyOf(standings.keySet());
     }
 
-    /** What a member said of the group; {@code leader} is empty when it knows none. */
+    /**
+     * What a member said of the group; {@code leader} is empty when it knows none. A name that no channel can be made to is
+     * passed over: members know each other by names of their own, and pass changes on.
+     */
     void learn(Collection<String> endpoints, String leader) {
         Set<String> known = new LinkedHashSet<>(given);
-        known.addAll(endpoints);
-        if (!leader.isEmpty()) {
+        endpoints.stream().filter(Endpoints::isUsable).forEach(known::add);
+        boolean isLeaderUsable = Endpoints.isUsable(leader);
+        if (isLeaderUsable) {
             known.add(leader);
         }
         Map<String, Standing> kept = new LinkedHashMap<>();
         known.forEach(endpoint -> kept.put(endpoint, standings.getOrDefault(endpoint, GOOD)));
         standings = kept;
-        this.leader = leader;
+        this.leader = isLeaderUsable ? leader : "";
     }
 
     /** Asked last for a while, twice as long each time. */

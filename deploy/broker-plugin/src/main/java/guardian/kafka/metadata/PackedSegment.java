@@ -7,7 +7,6 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentId;
@@ -113,7 +112,7 @@ final class PackedSegment {
                 size(segment),
                 customMetadata(segment),
                 state(segment),
-                epochs(segment),
+                new PackedEpochs(segment),
                 isTxnIndexEmpty(segment));
     }
 
@@ -192,20 +191,9 @@ final class PackedSegment {
         return position;
     }
 
-    private static long epochStart(byte[] segment, int position) {
+    /** Where the epoch at this position starts in the segment. */
+    static long epochStart(byte[] segment, int position) {
         return (long) LONG.get(segment, EPOCHS + position * EPOCH_BYTES + Integer.BYTES);
-    }
-
-    private static Map<Integer, Long> epochs(byte[] segment) {
-        int count = epochCount(segment);
-        if (count == 1) {
-            return Map.of(epoch(segment, 0), epochStart(segment, 0));
-        }
-        Map<Integer, Long> epochs = new TreeMap<>();
-        for (int position = 0; position < count; position++) {
-            epochs.put(epoch(segment, position), epochStart(segment, position));
-        }
-        return epochs;
     }
 
     private static Optional<CustomMetadata> customMetadata(byte[] segment) {

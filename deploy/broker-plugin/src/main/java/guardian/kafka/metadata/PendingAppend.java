@@ -12,6 +12,7 @@ final class PendingAppend {
     final long deadlineNanos;
     final CompletableFuture<Long> done = new CompletableFuture<>();
     private final Counters counters;
+    boolean isAlone; // a part of its own in its request: it was refused together with others
     private boolean isSettled;
 
     PendingAppend(TopicIdPartition partition, SegmentEvent event, long token, long deadlineNanos, Counters counters) {

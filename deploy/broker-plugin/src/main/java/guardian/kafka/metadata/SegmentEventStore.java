@@ -15,7 +15,7 @@ import org.apache.kafka.common.TopicIdPartition;
  */
 interface SegmentEventStore extends AutoCloseable {
     /**
-     * Appends one event. Many may be under way; those of one partition keep their order.
+     * Appends one event. Many may be under way; those of one segment keep their order.
      *
      * @return the partition's next event id once the event is stored: its own id is below that. Fails with
      *     {@link FencedWriterException} (another writer has claimed the partition), {@link RefusedEventException}

@@ -56,10 +56,18 @@ final class SegmentWriter {
         }
         ManagedPartition.Permit ofCopy = partition.finishing(segment, permit);
         return append(partition, SegmentEvents.of(update), ofCopy)
-                .thenRun(() -> giveUp(partition, ofCopy, partition.finished(segment)));
+                .thenRun(() -> giveUp(partition, ofCopy, partition.finished(segment))
+                        .whenComplete((done, failure) -> {
+                            if (failure != null) {
+                                partition.sweepAgain(ofCopy.leadership());
+                            }
+                        }));
     }
 
-    /** Marks copies for deletion that nobody will finish. The future fails when one of them could not be marked. */
+    /**
+     * Marks copies for deletion that nobody will finish. The future fails when one of them could not be marked: then the
+     * next sweep may find it again, and does unless the mark was stored after all.
+     */
     CompletableFuture<Void> giveUp(
             ManagedPartition partition, ManagedPartition.Permit permit, List<Copies.Orphan> orphans) {
         return CompletableFuture.allOf(orphans.stream()
@@ -68,7 +76,7 @@ final class SegmentWriter {
                         counters.orphanFound(orphan.bytes());
                         LOG.info("{}: the copy of segment {} ({} bytes) was started and never finished: it will be deleted",
                                 partition.id(), orphan.segment(), orphan.bytes());
-                    } else if (isCertainlyNotStored(failure)) {
+                    } else {
                         partition.notAnOrphan(orphan.segment());
                     }
                 }))

@@ -2,10 +2,13 @@ package guardian.kafka.hdfs;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -120,5 +123,44 @@ class CachedFileTest {
         byte[] bytes = Files.readAllBytes(file);
         bytes[position] ^= 1;
         Files.write(file, bytes);
+    }
+
+    @Test
+    void aFileThatCanNotBeOpenedIsDamagedAndNotMissing() {
+        assertThrows(CorruptFileException.class, () -> read(dir.resolve("gone"), 0, 1));
+    }
+
+    /** A disk with one bad sector. */
+    private static RandomAccessFile failingAt(Path file, long position) throws IOException {
+        return new RandomAccessFile(file.toFile(), "r") {
+            @Override
+            public int read(byte[] target, int offset, int length) throws IOException {
+                if (getFilePointer() <= position && position < getFilePointer() + length) {
+                    throw new IOException("Input/output error");
+                }
+                return super.read(target, offset, length);
+            }
+        };
+    }
+
+    @Test
+    void aDiskThatFailsIsDamageToWhoeverMeetsIt() throws IOException {
+        Path file = written(Segments.bytes(2 * BLOCK, 1));
+        try (InputStream in = new CachedFile.Reader(file, failingAt(file, BLOCK + 5), 0, Long.MAX_VALUE)) {
+            assertEquals(BLOCK, in.readNBytes(BLOCK).length);
+            CorruptFileException e = assertThrows(CorruptFileException.class, in::read);
+            assertTrue(e.getMessage().endsWith("can't be read: Input/output error"), e.getMessage());
+        }
+        RandomAccessFile failing = failingAt(file, Files.size(file) - 1);
+        assertThrows(CorruptFileException.class, () -> new CachedFile.Reader(file, failing, 0, 1));
+    }
+
+    @Test
+    void whoReadsAfterClosingHasFoundNoDamage() throws IOException {
+        InputStream in = new CachedFile.Reader(written(Segments.bytes(2 * BLOCK, 1)), 0, Long.MAX_VALUE);
+        in.close();
+        in.skipNBytes(BLOCK);
+        IOException e = assertThrows(IOException.class, in::read);
+        assertFalse(e instanceof CorruptFileException, e.toString());
     }
 }

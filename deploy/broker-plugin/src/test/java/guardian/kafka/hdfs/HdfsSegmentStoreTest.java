@@ -131,6 +131,17 @@ class HdfsSegmentStoreTest {
     }
 
     @Test
+    void aLocalDiskThatLosesWhatItTookFailsNoRead() throws Exception {
+        store.copy(metadata, data);
+        String name = metadata.remoteLogSegmentId().id().toString();
+        Files.createSymbolicLink(cacheDir.resolve(name + ".indexes.tmp"), Path.of("/dev/null"));
+        assertTrue(index(IndexType.TRANSACTION).length > 0);
+        Files.createSymbolicLink(cacheDir.resolve(name + ".log.tmp"), Path.of("/dev/null"));
+        assertArrayEquals(LOG, segment(0, Long.MAX_VALUE));
+        assertEquals(2, metrics.directReads.count());
+    }
+
+    @Test
     void theRightThingIsNotFound() throws Exception {
         assertThrows(RemoteResourceNotFoundException.class, () -> segment(0, 1));
         assertThrows(RemoteResourceNotFoundException.class, () -> index(IndexType.OFFSET));

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
@@ -61,6 +62,14 @@ class HdfsSettingsTest {
         assertRefused("rsm.config.hdfs.config.dir is '" + dir + "': use a folder", "hdfs.config.dir", dir.toString());
         assertRefused("rsm.config.hdfs.kerberos.keytab is '': use a keytab", "hdfs.kerberos.principal", "kafka/a@B");
         assertRefused("rsm.config.hdfs.kerberos.principal is not set", "hdfs.kerberos.keytab", dir.toString());
+    }
+
+    @Test
+    void aNameThatMeansNothingIsTold() {
+        assertEquals(List.of(), HdfsSettings.unknown(configs("cache.max.bytes", "1", "dfs.replication", "2", "x.y", "1")));
+        assertEquals(
+                List.of("rsm.config.cache.max.byte", "rsm.config.hdfs.url"),
+                HdfsSettings.unknown(configs("hdfs.url", "hdfs://a/b", "cache.max.byte", "1")));
     }
 
     @Test

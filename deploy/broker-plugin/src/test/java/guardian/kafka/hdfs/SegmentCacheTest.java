@@ -210,6 +210,15 @@ class SegmentCacheTest {
     }
 
     @Test
+    void aDiskThatDoesNotGiveBackWhatItTookIsNoRoomAndTheNextReadTriesAgain() throws Exception {
+        SegmentCache cache = cache(ON_DISK);
+        Files.createSymbolicLink(dir.resolve("a.tmp"), Path.of("/dev/null"));
+        assertThrows(SegmentCache.NoRoomException.class, () -> cache.open(source("a"), 0, 1));
+        assertEquals(List.of(), filesOnDisk());
+        assertReads(cache, "a");
+    }
+
+    @Test
     void aFailedDownloadFailsAllWhoWaitAndTheNextOneBeginsAgain() throws Exception {
         SegmentCache cache = cache(ON_DISK);
         remote.hook = call -> {

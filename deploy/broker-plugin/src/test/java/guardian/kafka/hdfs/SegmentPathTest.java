@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
@@ -16,6 +17,18 @@ class SegmentPathTest {
         String base = "orders-eu--bCdEfGhIjKlMnOpQrStU_/12/00000000000000001234-VwXyZ0123456789-_abcde";
         assertEquals(base + ".log", SEGMENT.log());
         assertEquals(base + ".indexes", SEGMENT.indexes());
+    }
+
+    @Test
+    void itsDigitsAreTheSameWhereverTheBrokerRuns() {
+        String log = SEGMENT.log();
+        Locale before = Locale.getDefault();
+        try {
+            Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+            assertEquals(log, SEGMENT.log());
+        } finally {
+            Locale.setDefault(before);
+        }
     }
 
     @Test

@@ -109,6 +109,7 @@ final class FakeGuardian {
         private boolean holdsClaims;
         private boolean holdsAppends;
         private boolean isUnreachable;
+        private int deletionsToFail;
         private boolean isClosed;
         private ClaimResult claimAnswer;
         private int claims;
@@ -150,6 +151,15 @@ final class FakeGuardian {
 
         void setUnreachable(boolean isUnreachable) {
             this.isUnreachable = isUnreachable;
+        }
+
+        /** So many announcements of deletions, from now on, get no answer. */
+        synchronized void failDeletions(int count) {
+            deletionsToFail = count;
+        }
+
+        private synchronized boolean isFailing(SegmentEvent event) {
+            return event.getState() == RemoteLogSegmentState.DELETE_SEGMENT_STARTED && deletionsToFail-- > 0;
         }
 
         /** Claims are answered with this; null: as the rules say. */
@@ -194,7 +204,7 @@ final class FakeGuardian {
             CompletableFuture<Long> answer = new CompletableFuture<>();
             run(holdsAppends, heldAppends, () -> {
                 try {
-                    if (isUnreachable) {
+                    if (isUnreachable || isFailing(event)) {
                         throw new StoreUnavailableException("no member answers");
                     }
                     answer.complete(FakeGuardian.this.append(partition, event, fencingToken));

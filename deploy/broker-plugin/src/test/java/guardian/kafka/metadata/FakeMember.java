@@ -32,9 +32,11 @@ import io.grpc.ServerInterceptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.okhttp.OkHttpServerBuilder;
+import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,10 +44,16 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** One member of the fake group: its own endpoint, the group's store. */
+/**
+ * One member of the fake group: its own endpoint, the group's store.
+ *
+ * <p>All that it does for a client it does under the group's lock, on threads that hold no lock of a connection: a test
+ * that stores something holds the group's lock when it writes to the connections of those who follow.
+ */
 final class FakeMember {
     static final int WINDOW = 64;
     private static final Context.Key<SessionRef> SESSION = Context.key("session");
+    private static final Duration BIND_LIMIT = Duration.ofSeconds(30);
 
     private final FakeGroup group;
     private final int port;
@@ -70,14 +78,29 @@ final class FakeMember {
         return "127.0.0.1:" + port;
     }
 
+    /** Once it returns, nothing more is carried out or told. */
     void kill() {
-        alive.ends();
+        synchronized (group) {
+            alive.isOver = true;
+            follows.clear();
+        }
         server.shutdownNow();
-        follows.clear();
     }
 
-    void restart() throws IOException {
-        server = start(port);
+    /** The port may be taken for a moment: by the old socket, or by a client's attempt to connect that got its number. */
+    void restart() throws Exception {
+        long deadline = System.nanoTime() + BIND_LIMIT.toNanos();
+        while (true) {
+            try {
+                server = start(port);
+                return;
+            } catch (IOException taken) {
+                if (System.nanoTime() - deadline > 0) {
+                    throw taken;
+                }
+                Thread.sleep(10);
+            }
+        }
     }
 
     /** Pages of news to all who follow the partition here. */
@@ -97,7 +120,6 @@ final class FakeMember {
     private Server start(int onPort) throws IOException {
         alive = new Alive();
         return OkHttpServerBuilder.forPort(new InetSocketAddress("127.0.0.1", onPort), InsecureServerCredentials.create())
-                .directExecutor()
                 .permitKeepAliveTime(1, TimeUnit.SECONDS)
                 .intercept(new SessionHeader())
                 .intercept(alive)
@@ -132,31 +154,37 @@ final class FakeMember {
     }
 
     /** A server that is shut down may still read what its connections hold: a dead process does not. */
-    private static final class Alive implements ServerInterceptor {
-        private volatile boolean isOver;
-
-        void ends() {
-            isOver = true;
-        }
+    private final class Alive implements ServerInterceptor {
+        private boolean isOver; // guarded by the group's lock
 
         @Override
         public <Q, R> ServerCall.Listener<Q> interceptCall(
                 ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
-            return new SimpleForwardingServerCallListener<>(next.startCall(call, headers)) {
+            synchronized (group) {
+                return isOver ? new ServerCall.Listener<>() {} : whileAlive(next.startCall(call, headers));
+            }
+        }
+
+        private <Q> ServerCall.Listener<Q> whileAlive(ServerCall.Listener<Q> served) {
+            return new SimpleForwardingServerCallListener<>(served) {
                 @Override
                 public void onMessage(Q message) {
-                    if (!isOver) {
-                        super.onMessage(message);
-                    }
+                    unlessOver(() -> super.onMessage(message));
                 }
 
                 @Override
                 public void onHalfClose() {
-                    if (!isOver) {
-                        super.onHalfClose();
-                    }
+                    unlessOver(super::onHalfClose);
                 }
             };
+        }
+
+        private void unlessOver(Runnable step) {
+            synchronized (group) {
+                if (!isOver) {
+                    step.run();
+                }
+            }
         }
     }
 
@@ -275,6 +303,8 @@ final class FakeMember {
 
         Follow(StreamObserver<FollowSegmentEventsReply> out) {
             this.out = out;
+            ServerCallStreamObserver<?> call = (ServerCallStreamObserver<?>) out;
+            call.setOnCancelHandler(() -> { }); // telling one who has gone is no error
         }
 
         void change(FollowSegmentEventsRequest request) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import guardian.v1.SegmentEvent;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -51,6 +52,20 @@ class ManagedPartitionTest {
         RemoteStorageException refused =
                 assertThrows(RemoteStorageException.class, () -> partition.finishing(SEGMENT, second));
         assertTrue(refused.getMessage().contains(SEGMENT.toString()), refused.getMessage());
+    }
+
+    @Test
+    void aCopyOfALostLeadershipIsForgottenOnceItsSegmentIsDeletedByWhoeverLeadsNow() throws Exception {
+        ManagedPartition.Permit first = lead(1);
+        load();
+        start(first);
+        partition.followOnly();
+        SegmentEvent deleted = SegmentEvent.newBuilder()
+                .setSegmentId(SegmentEvents.bytes(SEGMENT))
+                .setState(guardian.v1.RemoteLogSegmentState.DELETE_SEGMENT_FINISHED)
+                .build();
+        partition.apply(0, List.of(deleted), new ArrayList<>());
+        assertThrows(RemoteStorageException.class, () -> partition.finishing(SEGMENT, first));
     }
 
     @Test

@@ -66,4 +66,12 @@ class MembersTest {
         members.learn(List.of("e:1"), "");
         assertEquals(List.of("a:1", "b:1", "c:1", "e:1"), members.endpoints());
     }
+
+    @Test
+    void namesThatNoChannelCanBeMadeToArePassedOver() {
+        members.learn(List.of("d_1:1", "d:1", ""), "d_1:1");
+        assertEquals(List.of("a:1", "b:1", "c:1", "d:1"), members.endpoints());
+        assertFalse(members.isLeaderElsewhere("a:1", NOW));
+        assertTrue(members.endpoints().contains(members.forChange(NOW)));
+    }
 }

@@ -591,6 +591,32 @@ class MetadataManagerTest {
     }
 
     @Test
+    void anOrphanThatCouldNotBeMarkedIsMarkedLater() throws Exception {
+        shared.appendByAnother(ORDERS, event(segment(0, 99), guardian.v1.RemoteLogSegmentState.COPY_SEGMENT_STARTED));
+        Broker leader = broker(1);
+        leader.store.failDeletions(1);
+        leader.lead(ORDERS);
+        eventually(() -> leader.metric("WritesFailed").equals(1L));
+        leader.copy(segment(100, 199));
+        eventually(() -> leader.metric("OrphansFound").equals(1L));
+        assertTrue(storedStates().contains(guardian.v1.RemoteLogSegmentState.DELETE_SEGMENT_STARTED));
+    }
+
+    @Test
+    void aCopyThatWasMadeAgainButCouldNotBeMarkedIsMarkedLater() throws Exception {
+        Broker leader = broker(1);
+        leader.lead(ORDERS);
+        RemoteLogSegmentMetadata again = segment(0, 99);
+        leader.add(segment(0, 99)).get();
+        leader.add(again).get();
+        leader.store.failDeletions(1);
+        leader.finish(again).get();
+        eventually(() -> leader.metric("WritesFailed").equals(1L));
+        leader.copy(segment(100, 199));
+        eventually(() -> leader.metric("OrphansFound").equals(1L));
+    }
+
+    @Test
     void whatWasSweptDuringAGapCountsToo() throws Exception {
         RemoteLogSegmentMetadata orphan = segment(0, 99);
         shared.appendByAnother(ORDERS, event(orphan, guardian.v1.RemoteLogSegmentState.COPY_SEGMENT_STARTED));

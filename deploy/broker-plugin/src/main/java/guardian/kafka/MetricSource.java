@@ -1,6 +1,0 @@
-package guardian.kafka;
-
-/** A registry of metrics. A metric that fails to answer is left out, whatever it throws. */
-interface MetricSource {
-    void collect(ValueSink sink);
-}

@@ -1,0 +1,78 @@
+package guardian.kafka.reporter;
+
+import guardian.v1.ActivitySlice;
+import guardian.v1.CollectRequest;
+import guardian.v1.HostFacts;
+import guardian.v1.MetricBatch;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * Walks all metrics and answers one batch.
+ *
+ * <p>Clients come and go, and with them metrics that bear their names. A dictionary that only grows would be a leak, so
+ * it starts anew when most of its names belong to metrics that are gone.
+ */
+final class BatchCollector {
+    private static final int NAMES_ALWAYS_KEPT = 10_000;
+    private static final int NAMES_PER_LIVE_NAME = 4;
+
+    private final List<MetricSource> sources;
+    private final Supplier<HostFacts> host;
+    private final Supplier<MetricBatch.Builder> identified;
+    private final Function<CollectRequest, List<ActivitySlice>> activity;
+    private final int namesAlwaysKept;
+    private NameDictionary dictionary = new NameDictionary();
+    private int liveNames;
+
+    /** @param activity the slices that a request asks for */
+    BatchCollector(
+            List<MetricSource> sources,
+            Supplier<HostFacts> host,
+            Supplier<MetricBatch.Builder> identified,
+            Function<CollectRequest, List<ActivitySlice>> activity) {
+        this(sources, host, identified, activity, NAMES_ALWAYS_KEPT);
+    }
+
+    BatchCollector(
+            List<MetricSource> sources,
+            Supplier<HostFacts> host,
+            Supplier<MetricBatch.Builder> identified,
+            Function<CollectRequest, List<ActivitySlice>> activity,
+            int namesAlwaysKept) {
+        this.sources = sources;
+        this.host = host;
+        this.identified = identified;
+        this.activity = activity;
+        this.namesAlwaysKept = namesAlwaysKept;
+    }
+
+    /** @throws ValueSink.Expired when {@code expired} turns true before the walk ends */
+    MetricBatch collect(CollectRequest request, BooleanSupplier expired) {
+        NameDictionary names = dictionary();
+        MetricBatch.Builder batch = identified.get().setCollectedAtMs(System.currentTimeMillis());
+        ValueSink sink = new ValueSink(batch, names, request.getNamePrefixesList(), expired);
+        sources.forEach(source -> source.collect(sink));
+        rememberLive(sink.namesSeen());
+        NameDictionary.Missing missing = names.missing(request.getDictionaryId(), request.getKnownNames());
+        return batch.setDictionaryId(names.id())
+                .setFirstNameId(missing.first())
+                .addAllNames(missing.names())
+                .setHost(host.get())
+                .addAllActivity(activity.apply(request))
+                .build();
+    }
+
+    private synchronized NameDictionary dictionary() {
+        if (dictionary.size() > Math.max(namesAlwaysKept, NAMES_PER_LIVE_NAME * liveNames)) {
+            dictionary = new NameDictionary();
+        }
+        return dictionary;
+    }
+
+    private synchronized void rememberLive(int names) {
+        liveNames = names;
+    }
+}
