@@ -6,6 +6,7 @@ grpc  = "127.0.0.1:9750"           # brokers, admins, the CLI
 http  = "127.0.0.1:9751"           # /healthz, /readyz, /metrics
 raft  = "127.0.0.1:9752"           # the other members
 lake  = "/var/lib/guardian/lake"   # a path, or a URL that all members reach
+links = "/etc/guardian/links.toml" # the lines between IDCs (guardian/model/links.py), the same for all; default: none
 advertise = "127.0.0.1:9750"       # where clients reach `grpc`; default: the same
 join  = false                      # true: wait to be added to a group that runs (`guardian raft add`)
 allow_plaintext = false            # true: listen on other addresses than loopback without TLS
@@ -25,11 +26,20 @@ reserve_mb = 512                   # with less free where `data` is, changes are
 session_idle_s       = 3600.0      # a client's session that is not used for so long is forgotten
 sessions             = 100000      # beyond it the least recently used are forgotten
 audit_days           = 90.0        # older audit records are removed
+lake_days            = 30.0        # older hours of the metrics lake are removed
 events_per_partition = 20000      # older segment events are removed; live segments stay
 
 [collect]
 interval_s = 60.0                  # between two collections of a broker
 flush_s    = 60.0                  # the age at which rows are written to the lake
+delay_s    = 30.0                  # for so long a member that is gone keeps its brokers: a restart moves nothing
+
+[audit]                            # client activity: who did what on the brokers (guardian/activity/README.md)
+url = "/var/lib/guardian/activity" # a path, or clickhouse://user@host:8123/database; default: `data`/activity of a
+                                   # group of one, else none is kept; all members of a group give the same; "": none
+password_file = "/etc/guardian/clickhouse.password"   # of a ClickHouse server's user
+retention_days = 30                # older activity is removed
+memory_mb = 700                    # that the embedded ClickHouse of a path may use
 
 [execute]
 tick_s = 1.0                       # between two looks at what runs
@@ -46,6 +56,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from guardian.activity.address import parse_url
 from guardian.errors import InvalidInput
 from guardian.model.topology import require_endpoint
 
@@ -58,11 +69,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # it becomes part of fil
 
 @dataclass(frozen=True, slots=True)
 class CollectConfig:
-    """Seconds between two collections of a broker, until a call is given up, and until rows are written."""
+    """Seconds between two collections of a broker, until a call is given up, until rows are written, and until the
+    brokers of a member that is gone go to others."""
 
     interval_s: float = 60.0
     timeout_s: float = 10.0
     flush_s: float = 60.0
+    delay_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,16 @@ class ExecuteConfig:
 
     tick_s: float = 1.0
     tiered_warm_up_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class AuditConfig:
+    """Where client activity is kept, and for how long; `url` None: where the default says, "": nowhere."""
+
+    url: str | None = None
+    password_file: Path | None = None
+    retention_days: int = 30
+    memory_mb: int = 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +120,14 @@ class LimitsConfig:
     session_idle_s: float = 3600.0
     sessions: int = 100_000
     audit_days: float = 90.0
+    lake_days: float = 30.0
     events_per_partition: int = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     """One member. `peers` maps the other members' names to their Raft endpoints; `advertise` is where clients reach
-    this one's gRPC (empty: at `grpc`)."""
+    this one's gRPC (empty: at `grpc`); `links` is the file of the lines between IDCs."""
 
     name: str
     data: Path
@@ -120,6 +144,15 @@ class ServerConfig:
     tls: TlsConfig | None = None
     disk: DiskConfig = field(default_factory=DiskConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    audit: AuditConfig = field(default_factory=AuditConfig)
+    links: Path | None = None
+
+    @property
+    def audit_url(self) -> str:
+        """Where client activity is kept; empty: nowhere."""
+        if self.audit.url is not None:
+            return self.audit.url
+        return "" if self.peers or self.join else str(self.data / "activity")
 
     @property
     def client_address(self) -> str:
@@ -132,7 +165,8 @@ class ServerConfig:
         if self.name in self.peers:
             raise InvalidInput(f"peers names this member itself, {self.name!r}: list only the others")
         self._check_endpoints()
-        self._check_lake()
+        self._check_shared("lake", self.lake)
+        self._check_audit()
         for setting, value in (
             ("collect.interval_s", self.collect.interval_s),
             ("collect.timeout_s", self.collect.timeout_s),
@@ -142,11 +176,15 @@ class ServerConfig:
             if not 0 < value <= _DAY_S:
                 raise InvalidInput(f"{setting} is {value}: use seconds, more than 0 and at most {_DAY_S}")
         for setting, number, lowest, highest in (
+            ("collect.delay_s", self.collect.delay_s, 1, 3600),
             ("execute.tiered_warm_up_s", self.execute.tiered_warm_up_s, 0, _DAY_S),
             ("disk.reserve_mb", self.disk.reserve_mb, 0, 1 << 30),
+            ("audit.retention_days", self.audit.retention_days, 1, 3650),
+            ("audit.memory_mb", self.audit.memory_mb, 300, 1 << 20),
             ("limits.session_idle_s", self.limits.session_idle_s, 60, 365 * _DAY_S),
             ("limits.sessions", self.limits.sessions, 100, 100_000),
             ("limits.audit_days", self.limits.audit_days, 1, 36_500),
+            ("limits.lake_days", self.limits.lake_days, 1, 36_500),
             ("limits.events_per_partition", self.limits.events_per_partition, 1000, 1_000_000_000),
         ):
             if not lowest <= number <= highest:
@@ -173,18 +211,27 @@ class ServerConfig:
                 "join is true, but [peers] is given: the group tells a member that joins, leave [peers] out"
             )
 
-    def _check_lake(self) -> None:
-        if urlsplit(self.lake).scheme:
+    def _check_audit(self) -> None:
+        address = parse_url(self.audit_url)
+        if isinstance(address, Path):
+            if self.audit.password_file is not None:
+                raise InvalidInput("audit.password_file is given, but audit.url is no clickhouse:// URL: leave it out")
+            if self.audit_url:
+                self._check_shared("audit.url", self.audit_url)
+
+    def _check_shared(self, setting: str, place: str) -> None:
+        """Of all members: one that is on another host can't reach a path of this one."""
+        if urlsplit(place).scheme:
             return
         distant = [peer for peer, endpoint in self.peers.items() if not is_loopback(endpoint)]
         if distant:
             raise InvalidInput(
-                f"lake is the local path {self.lake!r}, which the member {distant[0]} on another host can't reach: "
+                f"{setting} is the local path {place!r}, which the member {distant[0]} on another host can't reach: "
                 "use a URL that all members share"
             )
         if self.join and not is_loopback(self.raft):
             raise InvalidInput(
-                f"lake is the local path {self.lake!r}, which the group on other hosts can't reach: "
+                f"{setting} is the local path {place!r}, which the group on other hosts can't reach: "
                 "use the URL that its members share"
             )
 
@@ -241,7 +288,7 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         raft=_text(table, "raft"),
         lake=_text(table, "lake"),
         peers={name: _text(peers, name, "peers.") for name in peers},
-        collect=CollectConfig(**_numbers(table, "collect", {"interval_s", "timeout_s", "flush_s"})),
+        collect=CollectConfig(**_numbers(table, "collect", {"interval_s", "timeout_s", "flush_s", "delay_s"})),
         execute=ExecuteConfig(**_numbers(table, "execute", {"tick_s", "tiered_warm_up_s"})),
         advertise=_text(table, "advertise") if "advertise" in table else "",
         join=_switch(table, "join"),
@@ -249,6 +296,8 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         tls=_tls(table),
         disk=DiskConfig(**_whole_numbers(table, "disk", {"reserve_mb"})),
         limits=_limits(table),
+        audit=_audit(table),
+        links=Path(_text(table, "links")) if "links" in table else None,
     )
 
 
@@ -259,6 +308,20 @@ def _tls(table: Mapping[str, object]) -> TlsConfig | None:
     names = [setting.name for setting in fields(TlsConfig)]
     _refuse_unknown("tls.", section, set(names))
     return TlsConfig(*(Path(_text(section, name, "tls.")) for name in names))
+
+
+def _audit(table: Mapping[str, object]) -> AuditConfig:
+    section = _section(table, "audit")
+    _refuse_unknown("audit.", section, {setting.name for setting in fields(AuditConfig)})
+    url = section.get("url")
+    if "url" in section and not isinstance(url, str):
+        raise InvalidInput(f"audit.url is {url!r}: give a string")
+    numbers = {name: section[name] for name in ("retention_days", "memory_mb") if name in section}
+    return AuditConfig(
+        url=str(url) if "url" in section else None,
+        password_file=Path(_text(section, "password_file", "audit.")) if "password_file" in section else None,
+        **_whole_numbers({"audit": numbers}, "audit", set(numbers)),
+    )
 
 
 def _limits(table: Mapping[str, object]) -> LimitsConfig:

@@ -57,6 +57,7 @@ class Table(IntEnum):
     HIGHEST_ID = 28
     EXECUTION_TASK = 29
     GONE_OFFSETS = 30
+    COLLECTION = 31  # who collects which broker: one record
 
     @property
     def prefix(self) -> bytes:
@@ -78,6 +79,10 @@ def applied_index() -> bytes:
 
 def cluster(name: str) -> bytes:
     return Table.CLUSTER.prefix + _text(name)
+
+
+def collection() -> bytes:
+    return Table.COLLECTION.prefix
 
 
 def plan(plan_hash: str) -> bytes:

@@ -7,6 +7,7 @@ Any thread may use it, beside the thread that applies commands. Segments have vi
 from __future__ import annotations
 
 from guardian.errors import InvalidInput
+from guardian.model.collection import CollectionAssignment
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
@@ -16,7 +17,7 @@ from guardian.wire.plans import plan_from_proto
 from guardian.wire.tickets import ticket_from_proto
 from metastore import keys
 from metastore.store import Snapshot
-from metastore.tables import audit, clusters, federation, ids, plans, sessions, tickets
+from metastore.tables import audit, clusters, collection, federation, ids, plans, sessions, tickets
 from metastore.tables.proposal import Proposal
 from metastore.tables.sessions import Session
 from protos.guardian.v1 import federation_pb2, tickets_pb2
@@ -50,6 +51,10 @@ class Views:
         """The registered cluster with this cluster.id of Kafka's."""
         stored = clusters.stored_clusters(self._snapshot)
         return next((cluster_from_proto(each) for each in stored if each.cluster_id == cluster_id), None)
+
+    def collection(self) -> CollectionAssignment:
+        """Who collects which broker."""
+        return collection.stored_assignment(self._snapshot)
 
     def ticket(self, ticket_id: str) -> Ticket | None:
         return tickets.stored_ticket(self._snapshot, ticket_id)

@@ -27,7 +27,7 @@ tenants = typer.Typer(help="Tenants, and the broker labels that their topics may
 topics = typer.Typer(help="The topic directory: whose a topic is, and what is expected of it.", no_args_is_help=True)
 idc_policies = typer.Typer(help="How many replicas live in which data centre.", no_args_is_help=True)
 exclusions = typer.Typer(help="Brokers that get no new replicas.", no_args_is_help=True)
-audit = typer.Typer(help="Who changed what.", no_args_is_help=True)
+audit = typer.Typer(help="Who changed what in Guardian, and who did what on the clusters.", no_args_is_help=True)
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check the change, store nothing.")]
 ExpectOption = Annotated[

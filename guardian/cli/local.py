@@ -1,15 +1,16 @@
-"""`guardian local`: real Kafka clusters, their traffic and a group of members on this machine.
+"""`guardian local`: real Kafka clusters, their traffic and a group of members on this machine, or simulated brokers.
 
 What it runs on comes with the extra `local`, so it is imported when a command runs, not when the CLI starts.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from guardian.cli.options import Output, OutputOption
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
 from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
 
@@ -67,14 +68,42 @@ def wipe() -> None:
     print(f"ended {_federation().wipe()} processes and deleted the data")
 
 
+@app.command("fleet")
+def fleet(
+    brokers: Annotated[int, typer.Option(help="Simulated brokers in all.")] = 1000,
+    partitions: Annotated[int, typer.Option(help="Replicas on each of them, about.")] = 1000,
+    clusters: Annotated[
+        int | None, typer.Option(help="Clusters: sim-1, sim-2, ...", show_default="one for every 100 brokers")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Another one makes another fleet; the same one the same.")] = 1,
+    base_port: Annotated[int, typer.Option(help="The port of all reporters; the next one speaks Kafka.")] = 9464,
+    speed: Annotated[float, typer.Option(help="Simulated days in a day: how fast load rises and falls.")] = 1.0,
+    no_register: Annotated[bool, typer.Option("--no-register", help="Serve only; Guardian is told nothing.")] = False,
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Simulate a fleet of brokers in one process, and register its clusters with Guardian.
+
+    They answer as brokers with the plugin do: all metrics, their hosts, who reads and writes. Load has days and nights,
+    some topics are hot for a while, some disks are slow or dead. It runs until Ctrl-C; started again, it goes on.
+
+    Example: guardian local fleet --brokers 100 --partitions 500 --speed 24
+    """
+    run = _local("fleet.run")
+    spec = run.FleetSpec(brokers, partitions, clusters or -(-brokers // 100) or 1, seed, base_port, speed)
+    run.run(spec, None if no_register else lambda: connect(endpoints))
+
+
 def _federation() -> Any:
+    return _local("federation")
+
+
+def _local(module: str) -> Any:
     try:
-        from deploy.local import federation
+        return import_module(f"deploy.local.{module}")
     except ModuleNotFoundError as error:
         raise InvalidInput(
             f"`guardian local` needs {error.name}, which is not installed: pip install 'kafka-guardian[local]'"
         ) from None
-    return federation
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -8,7 +8,11 @@ import typer
 
 from guardian import __version__
 from guardian.cli import cluster, federation, local, plan, raft, ticket, tiering
+from guardian.cli.audit import audit
+from guardian.cli.collection import collection
+from guardian.cli.disks import disk_readers, disks
 from guardian.cli.durability import durability
+from guardian.cli.links import links
 from guardian.cli.server import server
 from guardian.cli.status import status
 from guardian.errors import GuardianError
@@ -21,14 +25,18 @@ app = typer.Typer(
 )
 app.command()(server)
 app.command()(status)
+app.command()(collection)
 app.command()(durability)
+app.command()(disks)
+app.command()(disk_readers)
+app.command()(links)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(federation.machines, name="machine")
 app.add_typer(federation.tenants, name="tenant")
 app.add_typer(federation.topics, name="topic")
 app.add_typer(federation.idc_policies, name="idc-policy")
 app.add_typer(federation.exclusions, name="exclusion")
-app.add_typer(federation.audit, name="audit")
+app.add_typer(audit, name="audit")
 app.add_typer(raft.app, name="raft")
 app.add_typer(tiering.app, name="tiering")
 app.add_typer(plan.app, name="plan")

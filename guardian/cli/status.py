@@ -41,5 +41,5 @@ def _row(endpoint: str, member: Member | None) -> tuple[str, ...]:
         str(member.term),
         str(member.applied_index),
         ",".join(member.live_members),
-        ", ".join(member.collects) or "-",
+        f"{len(member.collects)} brokers" if len(member.collects) != 1 else member.collects[0],
     )

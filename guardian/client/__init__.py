@@ -5,7 +5,7 @@ members in turn; both go on elsewhere when a member dies, hangs or has no leader
 `guardian.errors`: Unavailable says that nothing was changed, OutcomeUnknown that something may have been.
 
     calls.py          one call through all of this; members.py, sessions.py, errors.py: its decisions; stubs.py: gRPC
-    federation.py, tickets.py, tiering.py, raft.py, insight.py    what can be called
+    federation.py, tickets.py, tiering.py, raft.py, insight.py, activity.py    what can be called
     append_stream.py  a pipeline of segment events
 """
 
@@ -19,6 +19,7 @@ from types import TracebackType
 
 import grpc
 
+from guardian.client.activity import ActivityCalls
 from guardian.client.append_stream import SegmentEventStream
 from guardian.client.calls import Calls, Staleness
 from guardian.client.errors import from_rpc
@@ -35,7 +36,7 @@ from protos.guardian.v1 import federation_pb2
 __all__ = ["MAX_MESSAGE_BYTES", "GuardianClient", "SavedSnapshot", "SegmentEventStream", "Staleness"]
 
 
-class GuardianClient(FederationCalls, TicketCalls, TieringCalls, RaftCalls, InsightCalls):
+class GuardianClient(FederationCalls, TicketCalls, TieringCalls, RaftCalls, InsightCalls, ActivityCalls):
     """A context manager; thread-safe. `endpoints` are host:port of members; `timeout_s` bounds each call, retries
     included; `actor` is named in the audit where a call does not name somebody itself."""
 

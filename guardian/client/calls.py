@@ -95,11 +95,13 @@ class Calls:
         for stubs in channels.values():
             stubs.close()
 
-    def read(self, rpc: Rpc[_Request, _Reply], request: _Request) -> _Reply:
+    def read(self, rpc: Rpc[_Request, _Reply], request: _Request, patience: float = QUICK) -> _Reply:
         """Asks any member. Raises Unavailable when none answers in time."""
-        return self.read_somewhere(rpc, request)[1]
+        return self.read_somewhere(rpc, request, patience)[1]
 
-    def read_somewhere(self, rpc: Rpc[_Request, _Reply], request: _Request) -> tuple[str, _Reply]:
+    def read_somewhere(
+        self, rpc: Rpc[_Request, _Reply], request: _Request, patience: float = QUICK
+    ) -> tuple[str, _Reply]:
         """The same, with the endpoint that answered."""
         staleness, headers = self._staleness()
 
@@ -108,7 +110,7 @@ class Calls:
             staleness.note(call)
             return stubs.endpoint, reply
 
-        return self._until_answered(attempt, self._for_read, QUICK, self.attempts(is_change=False))
+        return self._until_answered(attempt, self._for_read, patience, self.attempts(is_change=False))
 
     def read_stream(self, rpc: StreamRpc[_Request, _Reply], request: _Request) -> list[_Reply]:
         """All pages of an answer, from one member."""

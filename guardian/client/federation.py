@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from guardian.client.calls import SLOW, Calls
+from guardian.model.collection import CollectionAssignment
 from guardian.model.topology import BrokerState, Cluster
+from guardian.wire.collection import assignment_from_proto
 from guardian.wire.federation import broker_state_to_proto, cluster_from_proto, cluster_to_proto
 from protos.guardian.v1 import federation_pb2
 
@@ -70,6 +72,11 @@ class FederationCalls:
             if not page.next_page_token:
                 return
             request.page_token = page.next_page_token
+
+    def collection(self) -> CollectionAssignment:
+        """Which member collects which broker."""
+        request = federation_pb2.GetCollectionRequest()
+        return assignment_from_proto(self._calls.read(lambda stubs: stubs.federation.GetCollection, request))
 
     def audit(self, from_ms: int = 0, until_ms: int = 0, actor: str = "") -> Iterator[federation_pb2.AuditRecord]:
         """Who changed what, newest first. Times are ms since the epoch; `until_ms` is exclusive, 0: now."""

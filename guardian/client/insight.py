@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guardian.client.calls import Calls
+from guardian.client.calls import SLOW, Calls
 from protos.guardian.v1 import insight_pb2
 
 
@@ -20,3 +20,30 @@ class InsightCalls:
         """
         request = insight_pb2.GetDurabilityRequest(cluster=cluster, topics=topics, max_topics=max_topics)
         return self._calls.read(lambda stubs: stubs.insight.GetDurability, request)
+
+    def disk_health(
+        self, cluster: str, from_ms: int = 0, to_ms: int = 0, max_disks: int = 0
+    ) -> insight_pb2.DiskHealthReport:
+        """Which disks are slower than their peers. Raises NotFound, or InvalidInput when it is too much to read."""
+        request = insight_pb2.GetDiskHealthRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms, max_disks=max_disks)
+        return self._calls.read(lambda stubs: stubs.insight.GetDiskHealth, request, SLOW)
+
+    def disk_readers(
+        self, cluster: str, from_ms: int = 0, to_ms: int = 0, max_readers: int = 0
+    ) -> insight_pb2.DiskReadersReport:
+        """Which consumer groups read from disk. Raises NotFound, ClusterUnavailable, or InvalidInput when it is too
+        much to read."""
+        request = insight_pb2.GetDiskReadersRequest(
+            cluster=cluster, from_ms=from_ms, to_ms=to_ms, max_readers=max_readers
+        )
+        return self._calls.read(lambda stubs: stubs.insight.GetDiskReaders, request, SLOW)
+
+    def link_use(
+        self, from_ms: int = 0, to_ms: int = 0, clusters: Sequence[str] = (), max_crossers: int = 0
+    ) -> insight_pb2.LinkUseReport:
+        """What crosses the lines between IDCs; no clusters: all. Raises NotFound, or InvalidInput when it is too much
+        to read, or the members' links file is wrong."""
+        request = insight_pb2.GetLinkUseRequest(
+            clusters=clusters, from_ms=from_ms, to_ms=to_ms, max_crossers=max_crossers
+        )
+        return self._calls.read(lambda stubs: stubs.insight.GetLinkUse, request, SLOW)

@@ -7,6 +7,7 @@ from functools import cached_property
 import grpc
 
 from protos.guardian.v1 import (
+    activity_pb2_grpc,
     federation_pb2_grpc,
     insight_pb2_grpc,
     raft_pb2_grpc,
@@ -58,6 +59,10 @@ class Stubs:
     @cached_property
     def sessions(self) -> sessions_pb2_grpc.SessionsStub:
         return sessions_pb2_grpc.SessionsStub(self._channel)
+
+    @cached_property
+    def activity(self) -> activity_pb2_grpc.ActivityStub:
+        return activity_pb2_grpc.ActivityStub(self._channel)
 
     def close(self) -> None:
         self._channel.close()

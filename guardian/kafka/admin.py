@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import BrokerView, ClusterDescription, LogDir, PartitionState, Reassignment
 from guardian.model.topology import TopicPartition
 
@@ -97,6 +98,15 @@ class KafkaAdmin(Protocol):
         """Sets keys, or deletes them (None), incrementally; refused resources with the reason.
 
         Raises InvalidInput for a key outside WRITABLE_CONFIGS.
+        """
+
+    def describe_acls(self) -> tuple[AclBinding, ...]:
+        """Every access rule, sorted. Raises InvalidInput when the cluster has no authorizer, so that all is allowed."""
+
+    def committed_offsets(self) -> dict[str, dict[TopicPartition, int]]:
+        """By consumer group that has members now, what it has committed.
+
+        Groups of a coordinator that does not answer in time are left out.
         """
 
     def close(self) -> None:

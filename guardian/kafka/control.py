@@ -20,6 +20,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from enum import IntEnum
 from typing import Any, TypeVar
 
 import kafka.errors as kafka_errors
@@ -28,21 +29,29 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.admin import (
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ACLResourceType,
     AlterPartitionReassignmentsRequest,
     AlterReplicaLogDirsRequest,
+    DescribeAclsRequest,
     DescribeClusterRequest,
     DescribeConfigsRequest,
     DescribeLogDirsRequest,
     ElectionType,
     ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
+    ListGroupsRequest,
     ListPartitionReassignmentsRequest,
 )
+from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.credentials import read_password, require_ca_file
+from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
     BrokerNode,
     BrokerView,
@@ -68,6 +77,10 @@ _NO_ERROR = 0
 _UNKNOWN_TOPICS = (3, 17, 100)  # unknown by name, an invalid name, unknown by id
 _ELECTION_NOT_NEEDED = 84
 _NO_REASSIGNMENT_IN_PROGRESS = 85
+
+_GROUPS_AT_ONCE = 8  # the first version of OffsetFetchRequest that takes several groups; from 10 on topics have ids
+_WITHOUT_MEMBERS = ("Empty", "Dead")
+_CONSUMERS = ("", "consumer")  # kinds of group protocols; the first where offsets are committed without members
 
 _RESOURCE_TYPES = {TOPIC: 2, BROKER: 4}
 _DYNAMIC_SOURCES = {TOPIC: 1, BROKER: 2}  # set on that very resource; 3 is the cluster-wide default of brokers
@@ -236,6 +249,33 @@ class KafkaControl:
 
         return self._call(ask)
 
+    def describe_acls(self) -> tuple[AclBinding, ...]:
+        async def ask(session: _Session) -> Any:
+            try:
+                return await session.ask_any(_describe_acls_request)
+            except kafka_errors.SecurityDisabledError as error:
+                raise _NoAuthorizer from error
+
+        try:
+            return tuple(sorted(_read_acls(self._call(ask))))
+        except _NoAuthorizer:
+            raise no_authorizer(self._cluster.name) from None
+
+    def committed_offsets(self) -> dict[str, dict[TopicPartition, int]]:
+        async def ask(session: _Session) -> dict[str, dict[TopicPartition, int]]:
+            cluster = await session.ask_any(DescribeClusterRequest)
+            # Each broker lists the groups that it coordinates.
+            lists, _ = await session.ask_each(
+                [broker.broker_id for broker in cluster.brokers], lambda _: ListGroupsRequest()
+            )
+            groups = {broker: _active_groups(answer) for broker, answer in lists.items()}
+            answers, _ = await session.ask_each(
+                [broker for broker, names in groups.items() if names], lambda broker: _offsets_request(groups[broker])
+            )
+            return {group: offsets for answer in answers.values() for group, offsets in _read_offsets(answer)}
+
+        return self._call(ask)
+
     def close(self) -> None:
         self._closed = True
         self._disconnect()
@@ -336,6 +376,10 @@ class KafkaControl:
 
 class _GuardMissing(Exception):
     """The brokers are older than the guard against changes of the replication factor (KIP-860)."""
+
+
+class _NoAuthorizer(Exception):
+    """The brokers have no access rules."""
 
 
 class _Wire:
@@ -522,6 +566,12 @@ def require_writable(changes: Mapping[ConfigResource, Mapping[str, str | None]])
                 )
 
 
+def no_authorizer(cluster: str) -> InvalidInput:
+    return InvalidInput(
+        f"cluster {cluster} has no authorizer, so there are no ACLs: set authorizer.class.name on its nodes"
+    )
+
+
 def replication_factor_changes(
     targets: Mapping[TopicPartition, tuple[int, ...] | None],
     partitions: Mapping[TopicPartition, PartitionState],
@@ -633,6 +683,70 @@ def _reason(error_code: int, message: str | None = None) -> str:
     if error.message == kafka_errors.UnknownError.message:
         return f"error {error_code}: {message or error.description}"
     return f"{error.message}: {message or error.description}"
+
+
+def _describe_acls_request() -> Any:
+    return DescribeAclsRequest(
+        resource_type_filter=ACLResourceType.ANY,
+        resource_name_filter=None,
+        pattern_type_filter=ACLResourcePatternType.ANY,
+        principal_filter=None,
+        host_filter=None,
+        operation=ACLOperation.ANY,
+        permission_type=ACLPermissionType.ANY,
+    )
+
+
+def _read_acls(response: Any) -> Iterator[AclBinding]:
+    for resource in response.resources:
+        for acl in resource.acls:
+            yield AclBinding(
+                _name(ACLResourceType, resource.resource_type),
+                _name(ACLResourcePatternType, resource.pattern_type),
+                resource.resource_name,
+                acl.principal,
+                acl.host,
+                _name(ACLOperation, acl.operation),
+                _name(ACLPermissionType, acl.permission_type),
+            )
+
+
+def _active_groups(response: Any) -> list[str]:
+    """The consumer groups that have members."""
+    return [
+        group.group_id
+        for group in response.groups
+        if group.protocol_type in _CONSUMERS and group.group_state not in _WITHOUT_MEMBERS
+    ]
+
+
+def _offsets_request(groups: Iterable[str]) -> Any:
+    return OffsetFetchRequest(
+        groups=[OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups],
+        require_stable=False,
+        min_version=_GROUPS_AT_ONCE,
+        max_version=9,
+    )
+
+
+def _read_offsets(response: Any) -> Iterator[tuple[str, dict[TopicPartition, int]]]:
+    """A group that has moved to another coordinator, or may not be described, is left out."""
+    for group in response.groups:
+        if group.error_code == _NO_ERROR:
+            yield (
+                group.group_id,
+                {
+                    TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+                    for topic in group.topics
+                    for partition in topic.partitions
+                    if partition.error_code == _NO_ERROR and partition.committed_offset >= 0
+                },
+            )
+
+
+def _name(kind: type[IntEnum], value: int) -> str:
+    """Of a newer Kafka there may be values that this client does not know."""
+    return next((member.name for member in kind if member == value), f"UNKNOWN_{value}")
 
 
 def _replicas(replicas: tuple[int, ...] | None) -> list[int] | None:

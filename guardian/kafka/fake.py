@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
+from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
     BrokerNode,
     BrokerView,
@@ -125,6 +126,8 @@ class FakeKafka:
         self._configs: dict[ConfigResource, dict[str, str]] = {(BROKER, str(broker)): {} for broker in racks}
         self._topic_ids: dict[str, bytes] = {}
         self._topics_made = 0
+        self._acls: tuple[AclBinding, ...] | None = None
+        self._offsets: dict[str, dict[TopicPartition, int]] = {}
         self._lock = threading.RLock()
 
     # Those who run the cluster.
@@ -192,6 +195,19 @@ class FakeKafka:
                 self._configs[resource].pop(key, None)
             else:
                 self._configs[resource][key] = value
+
+    def set_acls(self, *acls: AclBinding) -> None:
+        """From now on the cluster has an authorizer, with these rules."""
+        with self._lock:
+            self._acls = acls
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """A member of the group commits, and stays; no offsets: the last member leaves."""
+        with self._lock:
+            if offsets:
+                self._offsets.setdefault(group, {}).update(offsets)
+            else:
+                self._offsets.pop(group, None)
 
     def advance(self) -> None:
         """Lets `MS_PER_READ` pass."""
@@ -317,6 +333,16 @@ class FakeKafka:
                 for key, value in values.items():
                     self.set_config(resource, key, value)
             return refused
+
+    def describe_acls(self) -> tuple[AclBinding, ...]:
+        with self._read():
+            if self._acls is None:
+                raise InvalidInput(f"cluster {self.cluster_id} has no authorizer, so there are no ACLs")
+            return tuple(sorted(self._acls))
+
+    def committed_offsets(self) -> dict[str, dict[TopicPartition, int]]:
+        with self._read():
+            return {group: dict(offsets) for group, offsets in self._offsets.items()}
 
     def close(self) -> None:
         """Nothing to end: the cluster outlives its clients."""

@@ -19,8 +19,8 @@ import grpc
 import structlog
 
 from guardian.errors import GuardianError, InvalidInput
+from guardian.model.collection import BrokerKey
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.assignment import BrokerKey
 from guardian.reporter.counting import CollectionCounters
 from guardian.reporter.ingest import Asked, Rows, failed_collection, ingest
 from guardian.reporter.lake_writer import LakeWriter

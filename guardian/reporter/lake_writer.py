@@ -12,7 +12,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -41,6 +41,19 @@ class _Buffer:
     tables: deque[pa.Table] = field(default_factory=deque)
 
 
+@dataclass(frozen=True, slots=True)
+class LakeStatus:
+    """Since the start, but for `waiting_rows`, which is now. Times are seconds since the epoch, 0 for never."""
+
+    waiting_rows: int = 0
+    written_rows: int = 0
+    written_files: int = 0
+    dropped_rows: int = 0
+    failed_files: int = 0
+    last_written_at: float = 0.0
+    last_failed_at: float = 0.0
+
+
 class LakeWriter:
     """Safe for concurrent callers. `url` is a local path or a URL (spark_analytics.lake.filesystem)."""
 
@@ -60,6 +73,11 @@ class LakeWriter:
         self._clock = clock
         self._lock = threading.Lock()
         self._buffers: dict[_FileKey, _Buffer] = {}
+        self._status = LakeStatus()
+
+    def status(self) -> LakeStatus:
+        with self._lock:
+            return replace(self._status, waiting_rows=self._waiting_rows())
 
     def write(self, cluster: str, rows: Rows) -> None:
         """Takes the rows; they are in the lake after `max_age_s`, or after `flush()`."""
@@ -101,6 +119,7 @@ class LakeWriter:
             except (OSError, pa.ArrowException) as error:
                 _LOG.error("rows can't be written to the lake", table=key.table, cluster=key.cluster, error=str(error))
                 self._take_back(key, buffer)
+                self._count_failure()
                 failed.add(key.cluster)
 
     def _take_back(self, key: _FileKey, buffer: _Buffer) -> None:
@@ -120,6 +139,23 @@ class LakeWriter:
         except BaseException:
             self._remove(hidden)
             raise
+        self._count_file(rows.num_rows)
+
+    def _count_file(self, rows: int) -> None:
+        with self._lock:
+            self._status = replace(
+                self._status,
+                written_rows=self._status.written_rows + rows,
+                written_files=self._status.written_files + 1,
+                last_written_at=time.time(),
+            )
+
+    def _count_failure(self) -> None:
+        with self._lock:
+            self._status = replace(self._status, failed_files=self._status.failed_files + 1, last_failed_at=time.time())
+
+    def _waiting_rows(self) -> int:
+        return sum(table.num_rows for buffer in self._buffers.values() for table in buffer.tables)
 
     def _remove(self, path: str) -> None:
         try:
@@ -129,7 +165,7 @@ class LakeWriter:
 
     def _drop_excess(self) -> None:
         """A lake that stays away must not fill the member's memory: the oldest rows go first."""
-        rows = sum(table.num_rows for buffer in self._buffers.values() for table in buffer.tables)
+        rows = self._waiting_rows()
         dropped = 0
         for key in sorted(self._buffers, key=lambda key: key.hour):
             tables = self._buffers[key].tables
@@ -138,6 +174,7 @@ class LakeWriter:
             if not tables:
                 del self._buffers[key]
         if dropped:
+            self._status = replace(self._status, dropped_rows=self._status.dropped_rows + dropped)
             _LOG.error("rows are dropped, the lake takes none", rows=dropped, kept=rows - dropped)
 
 

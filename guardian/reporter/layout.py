@@ -9,9 +9,10 @@ Layouts are frozen: a call that fails leaves what was known untouched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from sys import intern
 from types import MappingProxyType
 from typing import Any
@@ -99,6 +100,8 @@ KEPT_METRICS = (
     "kafka.log:type=LogManager,name=",
     "kafka.controller:type=KafkaController,name=",
 )
+# Remembered for all brokers: a large one has some ten thousand names without a topic.
+_NAMES_OF_BROKERS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +179,11 @@ def scatter(batch: reporter_pb2.MetricBatch, layout: MetricLayout) -> Scattered:
 
 
 class _Draft:
-    """The layout that is to be: new names are read one by one, arrays are made once."""
+    """The layout that is to be: new names are read one by one, arrays are made once.
+
+    Of a large broker's twenty thousand names most are of no use here, and the useful ones come several to a partition:
+    both are seen before anything is taken apart.
+    """
 
     def __init__(self, base: MetricLayout) -> None:
         self._base = base
@@ -186,14 +193,28 @@ class _Draft:
         self._partition_numbers: list[int] = []
         self._kept: list[str] = []
         self._kept_ids: list[int] = []
+        # Places: of the name with this id, the group, column and row.
+        self._ids: list[int] = []
+        self._groups: list[int] = []
+        self._columns: list[int] = []
+        self._rows: list[int] = []
+        self._row_of_tail: dict[str, int] = {}
 
-    def read(self, dictionary_id: int, names: Iterable[str]) -> MetricLayout:
+    def read(self, dictionary_id: int, names: Sequence[str]) -> MetricLayout:
         base = self._base
-        places = [self._place(base.known + i, name) for i, name in enumerate(names)]
-        groups, columns, rows = zip(*places, strict=True) if places else ((), (), ())
+        for name_id, name in enumerate(names, base.known):
+            head, _, tail = name.partition(",topic=")
+            if tail:
+                self._place_of_topic(name_id, head, tail)
+            else:
+                self._place_of_broker(name_id, name)
+        places = np.zeros((3, len(names)), np.int32)
+        at = np.fromiter(self._ids, np.int64) - base.known
+        for place, found in zip(places, (self._groups, self._columns, self._rows), strict=True):
+            place[at] = np.fromiter(found, np.int32)
         return MetricLayout(
             id=dictionary_id,
-            known=base.known + len(places),
+            known=base.known + len(names),
             kept_prefixes=base.kept_prefixes,
             partitions=MappingProxyType(self._partitions),
             topics=MappingProxyType(self._topics),
@@ -201,42 +222,50 @@ class _Draft:
             partition_numbers=_joined(base.partition_numbers, self._partition_numbers),
             kept=base.kept + tuple(self._kept),
             kept_ids=_joined(base.kept_ids, self._kept_ids),
-            _groups=_joined(base._groups, groups),
-            _columns=_joined(base._columns, columns),
-            _rows=_joined(base._rows, rows),
+            _groups=_joined(base._groups, places[0]),
+            _columns=_joined(base._columns, places[1]),
+            _rows=_joined(base._rows, places[2]),
         )
 
-    def _place(self, name_id: int, name: str) -> tuple[int, int, int]:
-        head, _, tail = name.partition(",topic=")
-        if tail:
-            return self._place_of_topic(head, tail)
-        if name.startswith(self._base.kept_prefixes):
-            self._kept.append(name)
-            self._kept_ids.append(name_id)
-        column = _BROKER_NAMES.get(name)
-        return (_Group.NONE, 0, 0) if column is None else (_Group.BROKER, column, 0)
+    def _place(self, name_id: int, group: _Group, column: int, row: int) -> None:
+        self._ids.append(name_id)
+        self._groups.append(group)
+        self._columns.append(column)
+        self._rows.append(row)
 
-    def _place_of_topic(self, head: str, tail: str) -> tuple[int, int, int]:
-        topic, _, rest = tail.partition(",partition=")
-        if not rest:
-            column = _TOPIC_HEADS.get(head)
-            topic, _, attribute = tail.partition(":")
-            if column is not None and attribute == "Count":
-                return _Group.TOPIC, column, self._topic(topic)
-            return _Group.NONE, 0, 0
+    def _place_of_broker(self, name_id: int, name: str) -> None:
+        column, is_kept = _of_broker(name, self._base.kept_prefixes)
+        if is_kept:
+            self._kept.append(intern(name))
+            self._kept_ids.append(name_id)
+        if column is not None:
+            self._place(name_id, _Group.BROKER, column, 0)
+
+    def _place_of_topic(self, name_id: int, head: str, tail: str) -> None:
         of_partition = _PARTITION_HEADS.get(head)
         if of_partition is None and head.startswith(_FETCH_LAG_HEAD):
             of_partition = OfPartition.FETCH_LAG
-        number, _, attribute = rest.partition(":")
-        # A copy under way to another log dir has one more tag, is-future: it is not the replica.
-        if of_partition is None or attribute != "Value" or not number.isdecimal():
-            return _Group.NONE, 0, 0
-        return _Group.PARTITION, of_partition, self._partition(topic, number)
+        if of_partition is not None:
+            row = self._row_of_tail.get(tail)
+            if row is None:
+                row = self._row_of_tail[tail] = self._partition(tail)
+            if row >= 0:
+                self._place(name_id, _Group.PARTITION, of_partition, row)
+            return
+        of_topic = _TOPIC_HEADS.get(head)
+        if of_topic is not None and tail.endswith(":Count") and ",partition=" not in tail:
+            self._place(name_id, _Group.TOPIC, of_topic, self._topic(tail.partition(":")[0]))
 
     def _topic(self, topic: str) -> int:
         return self._topics.setdefault(intern(topic), len(self._topics))
 
-    def _partition(self, topic: str, number: str) -> int:
+    def _partition(self, tail: str) -> int:
+        """The row of "topic,partition=number:Value"; negative for anything else."""
+        topic, _, rest = tail.partition(",partition=")
+        number, _, attribute = rest.partition(":")
+        # A copy under way to another log dir has one more tag, is-future: it is not the replica.
+        if attribute != "Value" or not number.isdecimal():
+            return -1
         # Interned: the replicas of a partition are on several brokers.
         key = intern(f"{topic}-{number}")
         row = self._partitions.get(key)
@@ -245,6 +274,12 @@ class _Draft:
             self._partition_topics.append(self._topic(topic))
             self._partition_numbers.append(int(number))
         return row
+
+
+@lru_cache(maxsize=_NAMES_OF_BROKERS)
+def _of_broker(name: str, kept_prefixes: tuple[str, ...]) -> tuple[OfBroker | None, bool]:
+    """The column of a metric of the broker itself, and whether it is kept by name: all brokers have the same."""
+    return _BROKER_NAMES.get(name), name.startswith(kept_prefixes)
 
 
 def _joined(before: npt.NDArray[Any], added: Iterable[int]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from hashlib import blake2b
 
-from guardian.reporter.assignment import BrokerKey
+from guardian.model.collection import BrokerKey
 
 _FIRST_RETRY_S = 1.0
 

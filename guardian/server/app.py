@@ -15,30 +15,40 @@ import threading
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 import structlog
 from prometheus_client import CollectorRegistry
 
+from guardian.activity.opening import open_store
+from guardian.activity.store import ActivityStore
 from guardian.config import ServerConfig
+from guardian.core.lake_keeping import LakeTimes
 from guardian.core.ticketing import ApprovalPolicy
 from guardian.errors import GuardianError, InvalidInput, Unavailable
 from guardian.executor.driver import Driver
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
+from guardian.model.links import load_links
 from guardian.model.topology import Cluster
-from guardian.reporter.assignment import share
 from guardian.reporter.collector import Collector, CollectorSettings
+from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.reporter.lake_writer import LakeWriter
+from guardian.reporter.membership import CollectorMembership
 from guardian.server.admins import ClusterAdmins
+from guardian.server.collection import CollectionAssigner, ReplicatedCollectionGroup
+from guardian.server.counting import CallCounters, LoopCounters
+from guardian.server.discovery import BrokerTargets
 from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.grpc_server import start_grpc
 from guardian.server.housekeeping import Housekeeper
 from guardian.server.http import HttpServer
 from guardian.server.loop import LeaderLoop
-from guardian.server.metrics import MemberMetrics
+from guardian.server.metrics import Measured, MemberMetrics
 from guardian.server.raft import SCRATCH
 from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore, now_ms
+from guardian.server.tenancy import TopicTenants
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.verifying import LeaderFinder
 from metastore.rocksdb import RocksDbStore
@@ -53,6 +63,9 @@ _log = structlog.get_logger(__name__)
 _RPC_KAFKA_TIMEOUT_S = 6.0
 _CLAIM_KAFKA_TIMEOUT_S = 3.0
 _HOUSEKEEPING_S = 10.0
+_ASSIGNING_S = 1.0
+_LAKE_KEEPING_S = 60.0
+_DAY_MS = 86_400_000
 
 
 def serve(config: ServerConfig) -> None:
@@ -72,6 +85,8 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
 
     Raises InvalidInput when a port or folder is taken or can't be used, or when what is stored is damaged.
     """
+    if config.links is not None:
+        load_links(config.links)  # a mistake is told now; the file is read again at each question
     _lock(config.data, stack)
     try:
         state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
@@ -93,13 +108,19 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     shutil.rmtree(config.data / SCRATCH, ignore_errors=True)  # of a snapshot that a crash cut off
     store = ReplicatedStore(replica, state_machine, now_ms)
 
+    activity = _activity(config, stack)
+    lake = LakeWriter(config.lake, config.name, config.collect.flush_s)
+    membership = CollectorMembership(ReplicatedCollectionGroup(store), config.name, uuid4().hex, config.collect.delay_s)
     collector = Collector(
         config.name,
-        LakeWriter(config.lake, config.name, config.collect.flush_s),
+        lake,
         lambda: _clusters(store),
-        lambda brokers: share(brokers, store.status().live_members, config.name),
+        membership.mine,
         CollectorSettings(config.collect.interval_s, config.collect.timeout_s),
+        activity,
     )
+    membership.start()
+    stack.callback(membership.stop)
     collector.start()
     stack.callback(collector.stop)
 
@@ -110,8 +131,17 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     )
     stack.callback(driver.close)
     housekeeper = Housekeeper(store, config.limits, now_ms)
-    for tick, interval_s in ((driver.tick, config.execute.tick_s), (housekeeper.tick, _HOUSEKEEPING_S)):
-        loop = LeaderLoop(store.is_leader, tick, interval_s)
+    keeper = LakeKeeper(config.lake, LakeTimes(retention_ms=int(config.limits.lake_days * _DAY_MS)), now_ms)
+    assigner = CollectionAssigner(store, config.collect.delay_s, now_ms)
+    loops: dict[str, LoopCounters] = {}
+    for name, tick, interval_s in (
+        ("executor", driver.tick, config.execute.tick_s),
+        ("housekeeping", housekeeper.tick, _HOUSEKEEPING_S),
+        ("assignment", assigner.tick, _ASSIGNING_S),
+        ("lake", keeper.tick, _LAKE_KEEPING_S),
+    ):
+        loops[name] = LoopCounters()
+        loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name])
         loop.start()
         stack.callback(loop.stop)
 
@@ -133,13 +163,38 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
         config.limits.session_idle_s,
         finder,
         counters,
+        activity,
+        config.links,
     )
-    stack.callback(start_grpc(config.grpc, partial(register, parts)).stop)
-    registry = CollectorRegistry()
-    registry.register(MemberMetrics(store, collector.collects, collector.counters, counters))
-    http = HttpServer(config.http, registry, lambda: _not_ready(store))
+    calls = CallCounters()
+    stack.callback(start_grpc(config.grpc, partial(register, parts), counters=calls).stop)
+    measured = Measured(
+        store,
+        collector.collects,
+        collector.counters,
+        lake.status,
+        activity.status if activity is not None else None,
+        counters,
+        calls,
+        loops,
+    )
+    pages = {"/metrics": CollectorRegistry(), "/metrics/tenants": CollectorRegistry()}
+    pages["/metrics"].register(MemberMetrics(measured))
+    pages["/metrics/tenants"].register(TopicTenants(store.read_local))
+    http = HttpServer(config.http, pages, lambda: _not_ready(store), BrokerTargets(store).json)
     http.start()
     stack.callback(http.stop)
+
+
+def _activity(config: ServerConfig, stack: ExitStack) -> ActivityStore | None:
+    if not config.audit_url:
+        _log.info("no client activity is kept: give audit.url, the same for all members", member=config.name)
+        return None
+    audit = config.audit
+    activity = open_store(config.audit_url, audit.retention_days, audit.memory_mb, audit.password_file)
+    activity.start()
+    stack.callback(activity.close)
+    return activity
 
 
 def _connect(cluster: Cluster) -> KafkaAdmin:

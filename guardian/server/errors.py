@@ -10,17 +10,20 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
 
 from guardian.errors import GuardianError, Overloaded, Unavailable
+from guardian.server.counting import CallCounters, CallUnderWay, Method
 from guardian.wire import metadata
 from guardian.wire.status import sentence_of, status_of
 from metastore.store import StoreError
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+_Counted: TypeAlias = Callable[[Any], CallUnderWay]
 _RETRY_CALL_MS = 100
 _ANSWERED = (GuardianError, StoreError)
 
@@ -40,10 +43,12 @@ class AsyncErrorInterceptor(grpc.aio.ServerInterceptor):
     For asynchronous methods and for those that run in the server's threads. An asynchronous unary call ends after
     `unary_timeout_s` at the latest, whether or not the client gave a deadline, and with `concurrent_calls` asynchronous
     ones under way more are answered Overloaded. One that runs in a thread is not begun when its client waits no longer.
+    Each call is counted in `counters` with the code that answers it.
     """
 
-    def __init__(self, unary_timeout_s: float, concurrent_calls: int) -> None:
+    def __init__(self, unary_timeout_s: float, concurrent_calls: int, counters: CallCounters) -> None:
         self._unary_timeout_s = unary_timeout_s
+        self._counters = counters
         self._calls = _Calls(concurrent_calls)
 
     async def intercept_service(
@@ -57,8 +62,10 @@ class AsyncErrorInterceptor(grpc.aio.ServerInterceptor):
         for kind, make in _KINDS.items():
             method = getattr(handler, kind)
             if method is not None:
-                timeout_s = self._unary_timeout_s if kind == "unary_unary" else None
-                guarded = _guarded(method, timeout_s, self._calls)
+                is_unary = kind == "unary_unary"
+                counted = partial(self._counters.one, Method.of(handler_call_details.method), is_unary)
+                timeout_s = self._unary_timeout_s if is_unary else None
+                guarded = _guarded(method, timeout_s, self._calls, counted)
                 return make(guarded, handler.request_deserializer, handler.response_serializer)
         return handler
 
@@ -90,72 +97,83 @@ class _Calls:
             self._under_way -= 1
 
 
-def _guarded(method: Callable[..., Any], timeout_s: float | None, calls: _Calls) -> Callable[..., Any]:
+def _guarded(
+    method: Callable[..., Any], timeout_s: float | None, calls: _Calls, counted: _Counted
+) -> Callable[..., Any]:
     """The same kind of function: gRPC looks at it to know how to call it."""
     if inspect.isasyncgenfunction(method):
-        return _guarded_stream(method, calls)
+        return _guarded_stream(method, calls, counted)
     if inspect.iscoroutinefunction(method):
-        return _guarded_coroutine(method, timeout_s, calls)
+        return _guarded_coroutine(method, timeout_s, calls, counted)
     if inspect.isgeneratorfunction(method):
-        return _guarded_sync_stream(method)
-    return _guarded_sync(method)
+        return _guarded_sync_stream(method, counted)
+    return _guarded_sync(method, counted)
 
 
 def _guarded_coroutine(
-    method: Callable[..., Awaitable[Any]], timeout_s: float | None, calls: _Calls
+    method: Callable[..., Awaitable[Any]], timeout_s: float | None, calls: _Calls, counted: _Counted
 ) -> Callable[..., Any]:
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         limit = asyncio.timeout(timeout_s)
-        try:
-            with calls.one():
-                async with limit:
-                    return await method(request, context)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, f"the call took longer than {timeout_s} s: retry")
-        except _ANSWERED as error:
-            await context.abort(status_of(error), sentence_of(error), trailers_of(error))
+        with counted(context) as call:
+            try:
+                with calls.one():
+                    async with limit:
+                        return await method(request, context)
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                call.code = grpc.StatusCode.DEADLINE_EXCEEDED
+                await context.abort(call.code, f"the call took longer than {timeout_s} s: retry")
+            except _ANSWERED as error:
+                call.code = status_of(error)
+                await context.abort(call.code, sentence_of(error), trailers_of(error))
 
     return guarded
 
 
-def _guarded_stream(method: Callable[..., AsyncIterator[Any]], calls: _Calls) -> Callable[..., Any]:
+def _guarded_stream(method: Callable[..., AsyncIterator[Any]], calls: _Calls, counted: _Counted) -> Callable[..., Any]:
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
-        try:
-            with calls.one():
-                async for reply in method(request, context):
-                    yield reply
-        except _ANSWERED as error:
-            await context.abort(status_of(error), sentence_of(error), trailers_of(error))
+        with counted(context) as call:
+            try:
+                with calls.one():
+                    async for reply in method(request, context):
+                        yield reply
+            except _ANSWERED as error:
+                call.code = status_of(error)
+                await context.abort(call.code, sentence_of(error), trailers_of(error))
 
     return guarded
 
 
-def _guarded_sync(method: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded_sync(method: Callable[..., Any], counted: _Counted) -> Callable[..., Any]:
     def guarded(request: Any, context: grpc.ServicerContext) -> Any:
-        try:
-            _require_time(context)
-            return method(request, context)
-        except _ANSWERED as error:
-            context.set_trailing_metadata(trailers_of(error))
-            context.abort(status_of(error), sentence_of(error))
+        with counted(context) as call:
+            try:
+                _require_time(context)
+                return method(request, context)
+            except _ANSWERED as error:
+                call.code = status_of(error)
+                context.set_trailing_metadata(trailers_of(error))
+                context.abort(call.code, sentence_of(error))
 
     return guarded
 
 
-def _guarded_sync_stream(method: Callable[..., Iterator[Any]]) -> Callable[..., Any]:
+def _guarded_sync_stream(method: Callable[..., Iterator[Any]], counted: _Counted) -> Callable[..., Any]:
     """Ends with the status instead of aborting: gRPC's loop may still be writing what the thread has yielded, and two
     operations at once on one call fail, so that the client would wait for ever."""
 
     def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        try:
-            _require_time(context)
-            yield from method(request, context)
-        except _ANSWERED as error:
-            context.set_trailing_metadata(trailers_of(error))
-            context.set_code(status_of(error))
-            context.set_details(sentence_of(error))
+        with counted(context) as call:
+            try:
+                _require_time(context)
+                yield from method(request, context)
+            except _ANSWERED as error:
+                call.code = status_of(error)
+                context.set_trailing_metadata(trailers_of(error))
+                context.set_code(call.code)
+                context.set_details(sentence_of(error))
 
     return guarded
 

@@ -17,10 +17,12 @@ from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.server.requests import actor_of, views_for
 from guardian.server.store import ReplicatedStore
 from guardian.wire import metadata
+from guardian.wire.collection import assignment_to_proto
 from guardian.wire.federation import broker_state, cluster_from_proto, cluster_to_proto
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import federation_pb2_grpc, records_pb2
+from protos.guardian.v1.collection_pb2 import CollectionAssignment
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 500
@@ -119,6 +121,9 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             _page_size(request.page_size),
         )
         return pb.ListAuditReply(records=records, next_page_token=_encode_token(last))
+
+    def GetCollection(self, request: pb.GetCollectionRequest, context: grpc.ServicerContext) -> CollectionAssignment:
+        return assignment_to_proto(views_for(self._store, context).collection())
 
     def GetMember(self, request: pb.GetMemberRequest, context: grpc.ServicerContext) -> pb.Member:
         status = self._store.status()

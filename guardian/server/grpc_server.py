@@ -21,6 +21,7 @@ import grpc
 import grpc.aio
 
 from guardian.errors import InvalidInput
+from guardian.server.counting import CallCounters
 from guardian.server.errors import AsyncErrorInterceptor
 
 _START_S = 30.0
@@ -69,15 +70,18 @@ def start_grpc(
     *,
     credentials: grpc.ServerCredentials | None = None,
     limits: GrpcLimits | None = None,
+    counters: CallCounters | None = None,
 ) -> GrpcServer:
-    """Serves on `endpoint` (host:port; port 0: a free one) what `register` adds to the server.
+    """Serves on `endpoint` (host:port; port 0: a free one) what `register` adds to the server; counts the calls.
 
     `register` runs on the server's event loop. Raises InvalidInput when the endpoint can't be listened on, and what
     `register` raises.
     """
     started: Future[GrpcServer] = Future()
     thread = threading.Thread(
-        target=lambda: asyncio.run(_serve(endpoint, register, credentials, limits or GrpcLimits(), started)),
+        target=lambda: asyncio.run(
+            _serve(endpoint, register, credentials, limits or GrpcLimits(), counters or CallCounters(), started)
+        ),
         name="grpc",
         daemon=True,
     )
@@ -90,11 +94,12 @@ async def _serve(
     register: Callable[[grpc.aio.Server], None],
     credentials: grpc.ServerCredentials | None,
     limits: GrpcLimits,
+    counters: CallCounters,
     started: Future[GrpcServer],
 ) -> None:
     pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="rpc")
     try:
-        server, port = await _start(endpoint, register, credentials, limits, pool)
+        server, port = await _start(endpoint, register, credentials, limits, counters, pool)
         stopping = asyncio.Event()
         started.set_result(GrpcServer(port, asyncio.get_running_loop(), threading.current_thread(), stopping))
         await stopping.wait()
@@ -112,11 +117,12 @@ async def _start(
     register: Callable[[grpc.aio.Server], None],
     credentials: grpc.ServerCredentials | None,
     limits: GrpcLimits,
+    counters: CallCounters,
     pool: ThreadPoolExecutor,
 ) -> tuple[grpc.aio.Server, int]:
     server = grpc.aio.server(
         migration_thread_pool=pool,
-        interceptors=[AsyncErrorInterceptor(limits.unary_timeout_s, limits.concurrent_calls)],
+        interceptors=[AsyncErrorInterceptor(limits.unary_timeout_s, limits.concurrent_calls, counters)],
         options=_options(limits),
         maximum_concurrent_rpcs=2 * limits.concurrent_calls,
     )

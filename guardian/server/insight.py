@@ -1,26 +1,42 @@
-"""The Insight service: asks Kafka, and says what it means. Changes nothing."""
+"""The Insight service: asks Kafka and the lake, and says what it means. Changes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import grpc
 
+from guardian.activity.store import ActivityStore
+from guardian.core.disk_reads import disk_reads
+from guardian.core.disks import judge
 from guardian.core.durability import audit
 from guardian.errors import NotFound
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription, PartitionState
 from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
 from guardian.model.topology import Cluster, TopicPartition
+from guardian.server import lake_facts
+from guardian.server.link_use import LinkUseReader
 from guardian.server.requests import views_for
 from guardian.server.store import ReplicatedStore
+from guardian.wire.disks import disk_reads_to_proto, disks_to_proto
 from guardian.wire.durability import durability_to_proto
+from metastore.views import Views
 from protos.guardian.v1 import insight_pb2 as pb
 from protos.guardian.v1 import insight_pb2_grpc
+from spark_analytics.lake.samples import LakeReader
+from spark_analytics.lake.window import Window
 
 MAX_TOPICS = 10_000
+MAX_DISKS = 50_000
+MAX_READERS = 10_000
+MAX_CROSSERS = 1000
+_CROSSERS = 10
+_HOUR_MS = 3_600_000
+_READERS_MS = 600_000  # what a page cache holds is a matter of minutes
 
 _MIN_ISR = "min.insync.replicas"
 _UNCLEAN = "unclean.leader.election.enable"
@@ -29,16 +45,27 @@ _REBALANCE = "auto.leader.rebalance.enable"
 
 
 class InsightServicer(insight_pb2_grpc.InsightServicer):
-    """`connect` opens an admin connection, which is closed after the call."""
+    """`connect` opens an admin connection, which is closed after the call. `activity` is None where no client activity
+    is kept, `links_file` where nothing is said of the lines between IDCs."""
 
-    def __init__(self, store: ReplicatedStore, connect: Callable[[Cluster], KafkaAdmin]) -> None:
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        connect: Callable[[Cluster], KafkaAdmin],
+        lake_url: str,
+        now_ms: Callable[[], int],
+        activity: ActivityStore | None = None,
+        links_file: Path | None = None,
+    ) -> None:
         self._store = store
         self._connect = connect
+        self._lake_url = lake_url
+        self._now_ms = now_ms
+        self._activity = activity
+        self._links_file = links_file
 
     def GetDurability(self, request: pb.GetDurabilityRequest, context: grpc.ServicerContext) -> pb.DurabilityReport:
-        cluster = views_for(self._store, context).cluster(request.cluster)
-        if cluster is None:
-            raise NotFound(f"cluster is {request.cluster!r}, which is not registered: see `guardian cluster list`")
+        cluster = self._cluster(request.cluster, context)
         with closing(self._connect(cluster)) as admin:
             topics = _topics(admin, request.topics)
             hosting = {
@@ -50,6 +77,52 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         return durability_to_proto(
             cluster.name, audit(topics, brokers), min(request.max_topics or MAX_TOPICS, MAX_TOPICS)
         )
+
+    def GetDiskHealth(self, request: pb.GetDiskHealthRequest, context: grpc.ServicerContext) -> pb.DiskHealthReport:
+        cluster = self._cluster(request.cluster, context)
+        window = self._window(request.from_ms, request.to_ms, _HOUR_MS)
+        found = judge(lake_facts.disk_series(LakeReader(self._lake_url), cluster.name, window))
+        most = min(request.max_disks or MAX_DISKS, MAX_DISKS)
+        return disks_to_proto(cluster.name, (window.from_ms, window.to_ms), found, most)
+
+    def GetDiskReaders(self, request: pb.GetDiskReadersRequest, context: grpc.ServicerContext) -> pb.DiskReadersReport:
+        cluster = self._cluster(request.cluster, context)
+        window = self._window(request.from_ms, request.to_ms, _READERS_MS)
+        with closing(self._connect(cluster)) as admin:
+            committed = admin.committed_offsets()
+        lake = LakeReader(self._lake_url)
+        hosts = lake_facts.hosts(lake, cluster.name, window)
+        read = {partition.topic for offsets in committed.values() for partition in offsets}
+        leaders, topics = lake_facts.leaders_and_topics(lake, cluster.name, window, read)
+        found = disk_reads(committed, leaders, topics, hosts)
+        most = min(request.max_readers or MAX_READERS, MAX_READERS)
+        return disk_reads_to_proto(cluster.name, (window.from_ms, window.to_ms), found, len(committed), most)
+
+    def GetLinkUse(self, request: pb.GetLinkUseRequest, context: grpc.ServicerContext) -> pb.LinkUseReport:
+        views = views_for(self._store, context)
+        clusters = (
+            [_registered(views, name) for name in sorted(set(request.clusters))]
+            if request.clusters
+            else sorted(views.clusters(), key=lambda cluster: cluster.name)
+        )
+        window = self._window(request.from_ms, request.to_ms, _HOUR_MS)
+        reader = LinkUseReader(LakeReader(self._lake_url), self._activity, self._links_file)
+        return reader.report(clusters, window, min(request.max_crossers or _CROSSERS, MAX_CROSSERS))
+
+    def _cluster(self, name: str, context: grpc.ServicerContext) -> Cluster:
+        return _registered(views_for(self._store, context), name)
+
+    def _window(self, from_ms: int, to_ms: int, usual_ms: int) -> Window:
+        """The last of the usual time, unless the request says otherwise."""
+        end_ms = to_ms or self._now_ms() + 1
+        return Window(from_ms or max(0, end_ms - usual_ms), end_ms)
+
+
+def _registered(views: Views, name: str) -> Cluster:
+    cluster = views.cluster(name)
+    if cluster is None:
+        raise NotFound(f"cluster is {name!r}, which is not registered: see `guardian cluster list`")
+    return cluster
 
 
 def _brokers(admin: KafkaAdmin, cluster: Cluster, hosting: Iterable[int]) -> dict[int, BrokerPlace]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import structlog
 
 from guardian.errors import GuardianError
+from guardian.server.counting import LoopCounters
 
 _log = structlog.get_logger(__name__)
 
@@ -22,10 +23,17 @@ _log = structlog.get_logger(__name__)
 class LeaderLoop:
     """Calls `tick` every `interval_s` seconds while `is_leader` says so, in a thread of its own."""
 
-    def __init__(self, is_leader: Callable[[], bool], tick: Callable[[], list[str]], interval_s: float) -> None:
+    def __init__(
+        self,
+        is_leader: Callable[[], bool],
+        tick: Callable[[], list[str]],
+        interval_s: float,
+        counters: LoopCounters | None = None,
+    ) -> None:
         self._is_leader = is_leader
         self._tick = tick
         self._interval_s = interval_s
+        self._counters = counters or LoopCounters()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leader-loop", daemon=True)
 
@@ -43,7 +51,8 @@ class LeaderLoop:
             if not self._is_leader():
                 continue
             try:
-                sentences = self._tick()
+                with self._counters.tick():
+                    sentences = self._tick()
             except GuardianError as error:
                 sentences = [str(error)]
             except Exception as error:  # noqa: BLE001  see above

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
 
+from guardian.activity.store import StoreStatus
+from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
 from guardian.reporter.counting import BUCKETS_S, CollectionCounters
+from guardian.reporter.lake_writer import LakeStatus
+from guardian.server.counting import CallCounters, LoopCounters
 from guardian.server.store import ReplicatedStore
-from guardian.server.totals import PartitionTotals, Totals
+from guardian.server.totals import Moves, MoveTotals, PartitionTotals, Totals
 from guardian.tiering.counting import GRANTED, TieringCounters, name_of
 from protos.guardian.v1 import tiering_pb2
 from raft.protocol import ReplicaStatus
@@ -18,26 +29,37 @@ _REFUSED = "refused_"  # of a replica's counters: a frame or a connection that w
 _LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many now, not since the start
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Who of a member's parts is asked. `loops` are the leader's, by name; `activity` is None where none is kept."""
+
+    store: ReplicatedStore
+    collects: Callable[[], list[str]]
+    collections: CollectionCounters
+    lake: Callable[[], LakeStatus]
+    activity: Callable[[], StoreStatus] | None
+    tiering: TieringCounters
+    calls: CallCounters
+    loops: Mapping[str, LoopCounters]
+
+
 class MemberMetrics:
     """A collector of prometheus_client."""
 
-    def __init__(
-        self,
-        store: ReplicatedStore,
-        collects: Callable[[], list[str]],
-        collections: CollectionCounters,
-        counters: TieringCounters,
-    ) -> None:
-        self._store = store
-        self._collects = collects
-        self._collections = collections
-        self._counters = counters
-        self._totals = PartitionTotals(store.read_local)
+    def __init__(self, measured: Measured) -> None:
+        self._measured = measured
+        self._store = measured.store
+        self._totals = PartitionTotals(self._store.read_local)
+        self._moves = MoveTotals(self._store.read_local)
 
     def collect(self) -> Iterable[Metric]:
+        measured = self._measured
         yield from raft_metrics(self._store.status())
-        yield _gauge("guardian_collected_brokers", "Brokers in this member's share.", len(self._collects()))
-        yield from collection_metrics(self._collections)
+        yield _gauge("guardian_collected_brokers", "Brokers in this member's share.", len(measured.collects()))
+        yield from collection_metrics(measured.collections)
+        yield from lake_metrics(measured.lake())
+        if measured.activity is not None:
+            yield from activity_metrics(measured.activity())
         views = self._store.read_local()
         yield _gauge("guardian_sessions", "Client sessions that are open.", views.sessions())
         tickets = GaugeMetricFamily("guardian_tickets", "Tickets by state.", labels=["state"])
@@ -45,7 +67,10 @@ class MemberMetrics:
         for state in TicketState:
             tickets.add_metric([state.name], states.count(state))
         yield tickets
-        yield from tiering_metrics(self._counters, *self._totals.read())
+        yield from move_metrics(self._moves.read()[0])
+        yield from tiering_metrics(measured.tiering, *self._totals.read())
+        yield from call_metrics(measured.calls)
+        yield from loop_metrics(measured.loops)
 
 
 def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
@@ -80,6 +105,75 @@ def collection_metrics(counters: CollectionCounters) -> Iterable[Metric]:
     yield seconds
     gap = counters.longest_gap_s
     yield _gauge("guardian_collection_longest_gap_seconds", "For how long some broker gave nothing.", gap)
+
+
+def lake_metrics(status: LakeStatus) -> Iterable[Metric]:
+    """What this member has written to the lake. Pure."""
+    yield _count("guardian_lake_written_rows", "Rows that are in the lake.", status.written_rows)
+    yield _count("guardian_lake_written_files", "Files that are in the lake.", status.written_files)
+    yield _count("guardian_lake_failed_files", "Files that could not be written; their rows wait.", status.failed_files)
+    yield _count("guardian_lake_dropped_rows", "Rows lost: too many waited for the lake.", status.dropped_rows)
+    yield _gauge("guardian_lake_waiting_rows", "Rows that are not written yet.", status.waiting_rows)
+    if status.last_written_at:
+        at = status.last_written_at
+        yield _gauge("guardian_lake_last_write_timestamp_seconds", "When a file was written last.", at)
+    if status.last_failed_at:
+        at = status.last_failed_at
+        yield _gauge("guardian_lake_last_failure_timestamp_seconds", "When a file could not be written last.", at)
+
+
+def activity_metrics(status: StoreStatus) -> Iterable[Metric]:
+    """What became of client activity. Pure."""
+    yield _gauge("guardian_activity_ready", "1 while the activity store answers.", float(status.is_ready))
+    yield _gauge("guardian_activity_waiting_rows", "Rows that are not stored yet.", status.waiting_rows)
+    yield _count("guardian_activity_stored_rows", "Rows stored.", status.stored_rows)
+    yield _count("guardian_activity_failed_inserts", "Times that the store took nothing.", status.failed_inserts)
+    slices = CounterMetricFamily("guardian_activity_slices", "Slices of client activity.", labels=["result"])
+    slices.add_metric(["stored"], status.stored_slices)
+    slices.add_metric(["repeated"], status.repeated_slices)
+    slices.add_metric(["dropped"], status.dropped_slices)
+    slices.add_metric(["refused"], status.refused_slices)
+    yield slices
+
+
+def move_metrics(moves: Moves) -> Iterable[Metric]:
+    """What the executor is at, as every member knows it. Pure."""
+    partitions = GaugeMetricFamily("guardian_moves", "Partitions of running tickets by their state.", labels=["state"])
+    for state in TaskState:
+        partitions.add_metric([state.name], moves.partitions.get(state, 0))
+    yield partitions
+    help_text = "What the pending and running ones copy, all in all."
+    yield _gauge("guardian_moves_unfinished_bytes", help_text, moves.unfinished_bytes)
+
+
+def call_metrics(calls: CallCounters) -> Iterable[Metric]:
+    """Calls that clients made to this member. Pure but for reading the counters."""
+    ended = CounterMetricFamily("guardian_grpc_calls", "gRPC calls that ended.", labels=["service", "method", "code"])
+    for (method, code), count in sorted(calls.ended().items()):
+        ended.add_metric([*method, code], count)
+    yield ended
+    under_way = GaugeMetricFamily("guardian_grpc_calls_under_way", "gRPC calls now.", labels=["service", "method"])
+    for method, count in sorted(calls.under_way().items()):
+        under_way.add_metric([*method], count)
+    yield under_way
+    seconds = HistogramMetricFamily(
+        "guardian_grpc_call_seconds", "How long calls took, but for streams.", labels=["service", "method"]
+    )
+    for method, latency in sorted(calls.latencies().items()):
+        within = [*((str(bound), count) for bound, count in latency.cumulative()), ("+Inf", latency.calls)]
+        seconds.add_metric([*method], within, sum_value=latency.seconds)
+    yield seconds
+
+
+def loop_metrics(loops: Mapping[str, LoopCounters]) -> Iterable[Metric]:
+    """What this member did as the leader. Pure."""
+    ticks = SummaryMetricFamily("guardian_leader_tick_seconds", "Ticks of the leader's loops.", labels=["loop"])
+    failed = CounterMetricFamily("guardian_leader_failed_ticks", "Of these, those that failed.", labels=["loop"])
+    for name, loop in sorted(loops.items()):
+        ticks.add_metric([name], loop.ticks, loop.seconds)
+        failed.add_metric([name], loop.failures)
+    yield ticks
+    yield failed
 
 
 def tiering_metrics(counters: TieringCounters, totals: Totals, age_s: float) -> Iterable[Metric]:

@@ -12,9 +12,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
+from guardian.activity.store import ActivityStore
 from guardian.core.ticketing import ApprovalPolicy
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.topology import Cluster
+from guardian.server.activity import ActivityServicer
 from guardian.server.admins import connect_by_name
 from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changes
@@ -29,6 +31,8 @@ from guardian.tiering.ports import LeaderEpochs
 from guardian.tiering.servicer import TieringServicer, add_tiering
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import (
+    activity_pb2,
+    activity_pb2_grpc,
     federation_pb2,
     federation_pb2_grpc,
     insight_pb2,
@@ -52,6 +56,7 @@ NAMES = tuple(
         (sessions_pb2.DESCRIPTOR, "Sessions"),
         (raft_pb2.DESCRIPTOR, "Raft"),
         (insight_pb2.DESCRIPTOR, "Insight"),
+        (activity_pb2.DESCRIPTOR, "Activity"),
     )
 )
 
@@ -60,7 +65,8 @@ NAMES = tuple(
 class Parts:
     """What the services are made of. `connect` opens an admin connection, which its caller closes; `collects` tells the
     brokers that this member collects from; `client_address` is where clients reach it; `data` is its folder; `counters`
-    are what its metrics tell of tiering."""
+    are what its metrics tell of tiering; `activity` is None where no client activity is kept, `links_file` where
+    nothing is said of the lines between IDCs."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
@@ -75,6 +81,8 @@ class Parts:
     session_idle_s: float
     leader_epochs: LeaderEpochs
     counters: TieringCounters
+    activity: ActivityStore | None = None
+    links_file: Path | None = None
 
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:
@@ -94,7 +102,10 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
     raft = RaftServicer(parts.replica, parts.client_address, parts.data)
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
-    insight_pb2_grpc.add_InsightServicer_to_server(InsightServicer(store, parts.connect), server)
+    insight = InsightServicer(store, parts.connect, parts.lake_url, parts.now_ms, parts.activity, parts.links_file)
+    insight_pb2_grpc.add_InsightServicer_to_server(insight, server)
+    activity = ActivityServicer(store, parts.activity, parts.connect, parts.now_ms)
+    activity_pb2_grpc.add_ActivityServicer_to_server(activity, server)
     healthy = health_aio.HealthServicer()  # the synchronous one holds a thread for each who watches
     # Nobody watches yet, so that each of these ends in one step of the loop, before the first call is served.
     asyncio.gather(*(healthy.set(service, health_pb2.HealthCheckResponse.SERVING) for service in ("", *NAMES)))

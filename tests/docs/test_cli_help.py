@@ -45,6 +45,7 @@ def test_every_group_is_covered() -> None:
 def test_the_base_install_is_enough_for_the_cli() -> None:
     """pyproject's extras: pyspark, rocksdict, kafka-python and their like must not be imported by a thin client."""
     heavy = ["pyspark", "numpy", "pandas", "pyarrow", "rocksdict", "pysyncobj", "kafka", "confluent_kafka", "psutil"]
+    heavy += ["chdb", "clickhouse_connect"]
     program = (
         "import sys\n"
         f"for name in {heavy!r}: sys.modules[name] = None\n"

@@ -1,3 +1,4 @@
+from protos.guardian.v1 import collection_pb2 as _collection_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -378,6 +379,10 @@ class ListClustersReply(_message.Message):
     CLUSTERS_FIELD_NUMBER: _ClassVar[int]
     clusters: _containers.RepeatedCompositeFieldContainer[Cluster]
     def __init__(self, clusters: _Optional[_Iterable[_Union[Cluster, _Mapping]]] = ...) -> None: ...
+
+class GetCollectionRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class GetMemberRequest(_message.Message):
     __slots__ = ()

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from protos.guardian.v1 import collection_pb2 as protos_dot_guardian_dot_v1_dot_collection__pb2
 from protos.guardian.v1 import federation_pb2 as protos_dot_guardian_dot_v1_dot_federation__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -69,6 +70,11 @@ class FederationStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.FromString,
                 _registered_method=True)
+        self.GetCollection = channel.unary_unary(
+                '/guardian.v1.Federation/GetCollection',
+                request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.GetCollectionRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_collection__pb2.CollectionAssignment.FromString,
+                _registered_method=True)
         self.GetMember = channel.unary_unary(
                 '/guardian.v1.Federation/GetMember',
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.GetMemberRequest.SerializeToString,
@@ -130,6 +136,13 @@ class FederationServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetCollection(self, request, context):
+        """Who collects which broker.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetMember(self, request, context):
         """This member's view of the group and of its own duties.
         """
@@ -174,6 +187,11 @@ def add_FederationServicer_to_server(servicer, server):
                     servicer.ListAudit,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.SerializeToString,
+            ),
+            'GetCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCollection,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.GetCollectionRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_collection__pb2.CollectionAssignment.SerializeToString,
             ),
             'GetMember': grpc.unary_unary_rpc_method_handler(
                     servicer.GetMember,
@@ -370,6 +388,33 @@ class Federation:
             '/guardian.v1.Federation/ListAudit',
             protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Federation/GetCollection',
+            protos_dot_guardian_dot_v1_dot_federation__pb2.GetCollectionRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_collection__pb2.CollectionAssignment.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,6 +7,7 @@ Evolution rules: see reporter.proto.
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from protos.guardian.v1 import collection_pb2 as _collection_pb2
 from protos.guardian.v1 import federation_pb2 as _federation_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -52,6 +53,8 @@ class FederationStub:
     """A page of one table, by key."""
     ListAudit: _grpc.UnaryUnaryMultiCallable[_federation_pb2.ListAuditRequest, _federation_pb2.ListAuditReply]
     """Who changed what, newest first."""
+    GetCollection: _grpc.UnaryUnaryMultiCallable[_federation_pb2.GetCollectionRequest, _collection_pb2.CollectionAssignment]
+    """Who collects which broker."""
     GetMember: _grpc.UnaryUnaryMultiCallable[_federation_pb2.GetMemberRequest, _federation_pb2.Member]
     """This member's view of the group and of its own duties."""
 
@@ -77,6 +80,8 @@ class FederationAsyncStub(FederationStub):
     """A page of one table, by key."""
     ListAudit: _aio.UnaryUnaryMultiCallable[_federation_pb2.ListAuditRequest, _federation_pb2.ListAuditReply]  # type: ignore[assignment]
     """Who changed what, newest first."""
+    GetCollection: _aio.UnaryUnaryMultiCallable[_federation_pb2.GetCollectionRequest, _collection_pb2.CollectionAssignment]  # type: ignore[assignment]
+    """Who collects which broker."""
     GetMember: _aio.UnaryUnaryMultiCallable[_federation_pb2.GetMemberRequest, _federation_pb2.Member]  # type: ignore[assignment]
     """This member's view of the group and of its own duties."""
 
@@ -141,6 +146,14 @@ class FederationServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_federation_pb2.ListAuditReply, _abc.Awaitable[_federation_pb2.ListAuditReply]]:
         """Who changed what, newest first."""
+
+    @_abc_1.abstractmethod
+    def GetCollection(
+        self,
+        request: _federation_pb2.GetCollectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_collection_pb2.CollectionAssignment, _abc.Awaitable[_collection_pb2.CollectionAssignment]]:
+        """Who collects which broker."""
 
     @_abc_1.abstractmethod
     def GetMember(

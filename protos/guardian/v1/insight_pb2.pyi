@@ -15,12 +15,40 @@ class DurabilityRating(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WEAK: _ClassVar[DurabilityRating]
     DEGRADED: _ClassVar[DurabilityRating]
     SOUND: _ClassVar[DurabilityRating]
+
+class DiskVerdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DISK_VERDICT_UNSPECIFIED: _ClassVar[DiskVerdict]
+    DISK_SLOW: _ClassVar[DiskVerdict]
+    DISK_SUSPECT: _ClassVar[DiskVerdict]
+    DISK_BUSY: _ClassVar[DiskVerdict]
+    DISK_SOUND: _ClassVar[DiskVerdict]
+    DISK_IDLE: _ClassVar[DiskVerdict]
+    DISK_UNKNOWN: _ClassVar[DiskVerdict]
+
+class Crossing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CROSSING_UNSPECIFIED: _ClassVar[Crossing]
+    PRODUCE: _ClassVar[Crossing]
+    CONSUME: _ClassVar[Crossing]
+    REPLICATE: _ClassVar[Crossing]
 DURABILITY_RATING_UNSPECIFIED: DurabilityRating
 OFFLINE: DurabilityRating
 AT_RISK: DurabilityRating
 WEAK: DurabilityRating
 DEGRADED: DurabilityRating
 SOUND: DurabilityRating
+DISK_VERDICT_UNSPECIFIED: DiskVerdict
+DISK_SLOW: DiskVerdict
+DISK_SUSPECT: DiskVerdict
+DISK_BUSY: DiskVerdict
+DISK_SOUND: DiskVerdict
+DISK_IDLE: DiskVerdict
+DISK_UNKNOWN: DiskVerdict
+CROSSING_UNSPECIFIED: Crossing
+PRODUCE: Crossing
+CONSUME: Crossing
+REPLICATE: Crossing
 
 class GetDurabilityRequest(_message.Message):
     __slots__ = ("cluster", "topics", "max_topics")
@@ -100,3 +128,236 @@ class DurabilityReport(_message.Message):
     topics_by_rating: _containers.ScalarMap[int, int]
     topics_in_all: int
     def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[_Union[TopicDurability, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossEffect, _Mapping]]] = ..., remarks: _Optional[_Iterable[str]] = ..., topics_by_rating: _Optional[_Mapping[int, int]] = ..., topics_in_all: _Optional[int] = ...) -> None: ...
+
+class GetDiskHealthRequest(_message.Message):
+    __slots__ = ("cluster", "from_ms", "to_ms", "max_disks")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    TO_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_DISKS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    from_ms: int
+    to_ms: int
+    max_disks: int
+    def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., max_disks: _Optional[int] = ...) -> None: ...
+
+class DiskHealth(_message.Message):
+    __slots__ = ("broker", "disk", "log_dirs", "verdict", "await_ms", "peers_await_ms", "siblings_await_ms", "busy", "peers_busy", "ios_per_s", "peers_ios_per_s", "bytes_per_s", "peers_bytes_per_s", "odd_intervals", "judged_intervals", "since_ms", "peers", "why")
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    DISK_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIRS_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    AWAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    PEERS_AWAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    SIBLINGS_AWAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    BUSY_FIELD_NUMBER: _ClassVar[int]
+    PEERS_BUSY_FIELD_NUMBER: _ClassVar[int]
+    IOS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    PEERS_IOS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    PEERS_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    ODD_INTERVALS_FIELD_NUMBER: _ClassVar[int]
+    JUDGED_INTERVALS_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    broker: int
+    disk: str
+    log_dirs: _containers.RepeatedScalarFieldContainer[str]
+    verdict: DiskVerdict
+    await_ms: float
+    peers_await_ms: float
+    siblings_await_ms: float
+    busy: float
+    peers_busy: float
+    ios_per_s: float
+    peers_ios_per_s: float
+    bytes_per_s: float
+    peers_bytes_per_s: float
+    odd_intervals: int
+    judged_intervals: int
+    since_ms: int
+    peers: int
+    why: str
+    def __init__(self, broker: _Optional[int] = ..., disk: _Optional[str] = ..., log_dirs: _Optional[_Iterable[str]] = ..., verdict: _Optional[_Union[DiskVerdict, str]] = ..., await_ms: _Optional[float] = ..., peers_await_ms: _Optional[float] = ..., siblings_await_ms: _Optional[float] = ..., busy: _Optional[float] = ..., peers_busy: _Optional[float] = ..., ios_per_s: _Optional[float] = ..., peers_ios_per_s: _Optional[float] = ..., bytes_per_s: _Optional[float] = ..., peers_bytes_per_s: _Optional[float] = ..., odd_intervals: _Optional[int] = ..., judged_intervals: _Optional[int] = ..., since_ms: _Optional[int] = ..., peers: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
+
+class DiskHealthReport(_message.Message):
+    __slots__ = ("cluster", "from_ms", "to_ms", "disks", "remarks", "disks_by_verdict", "samples")
+    class DisksByVerdictEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: int
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    TO_MS_FIELD_NUMBER: _ClassVar[int]
+    DISKS_FIELD_NUMBER: _ClassVar[int]
+    REMARKS_FIELD_NUMBER: _ClassVar[int]
+    DISKS_BY_VERDICT_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    from_ms: int
+    to_ms: int
+    disks: _containers.RepeatedCompositeFieldContainer[DiskHealth]
+    remarks: _containers.RepeatedScalarFieldContainer[str]
+    disks_by_verdict: _containers.ScalarMap[int, int]
+    samples: int
+    def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., disks: _Optional[_Iterable[_Union[DiskHealth, _Mapping]]] = ..., remarks: _Optional[_Iterable[str]] = ..., disks_by_verdict: _Optional[_Mapping[int, int]] = ..., samples: _Optional[int] = ...) -> None: ...
+
+class GetDiskReadersRequest(_message.Message):
+    __slots__ = ("cluster", "from_ms", "to_ms", "max_readers")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    TO_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_READERS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    from_ms: int
+    to_ms: int
+    max_readers: int
+    def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., max_readers: _Optional[int] = ...) -> None: ...
+
+class DiskReader(_message.Message):
+    __slots__ = ("group", "topic", "partition", "broker", "log_dir", "disk", "committed_offset", "log_end_offset", "behind_s", "bytes_per_s")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIR_FIELD_NUMBER: _ClassVar[int]
+    DISK_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LOG_END_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_S_FIELD_NUMBER: _ClassVar[int]
+    BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    topic: str
+    partition: int
+    broker: int
+    log_dir: str
+    disk: str
+    committed_offset: int
+    log_end_offset: int
+    behind_s: float
+    bytes_per_s: float
+    def __init__(self, group: _Optional[str] = ..., topic: _Optional[str] = ..., partition: _Optional[int] = ..., broker: _Optional[int] = ..., log_dir: _Optional[str] = ..., disk: _Optional[str] = ..., committed_offset: _Optional[int] = ..., log_end_offset: _Optional[int] = ..., behind_s: _Optional[float] = ..., bytes_per_s: _Optional[float] = ...) -> None: ...
+
+class PageCache(_message.Message):
+    __slots__ = ("broker", "memory_available_bytes", "disk_bytes_per_s", "seconds")
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_AVAILABLE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DISK_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    broker: int
+    memory_available_bytes: int
+    disk_bytes_per_s: float
+    seconds: float
+    def __init__(self, broker: _Optional[int] = ..., memory_available_bytes: _Optional[int] = ..., disk_bytes_per_s: _Optional[float] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class DiskReadersReport(_message.Message):
+    __slots__ = ("cluster", "from_ms", "to_ms", "readers", "caches", "readers_in_all", "groups", "samples", "remarks")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    TO_MS_FIELD_NUMBER: _ClassVar[int]
+    READERS_FIELD_NUMBER: _ClassVar[int]
+    CACHES_FIELD_NUMBER: _ClassVar[int]
+    READERS_IN_ALL_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    REMARKS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    from_ms: int
+    to_ms: int
+    readers: _containers.RepeatedCompositeFieldContainer[DiskReader]
+    caches: _containers.RepeatedCompositeFieldContainer[PageCache]
+    readers_in_all: int
+    groups: int
+    samples: int
+    remarks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., readers: _Optional[_Iterable[_Union[DiskReader, _Mapping]]] = ..., caches: _Optional[_Iterable[_Union[PageCache, _Mapping]]] = ..., readers_in_all: _Optional[int] = ..., groups: _Optional[int] = ..., samples: _Optional[int] = ..., remarks: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class GetLinkUseRequest(_message.Message):
+    __slots__ = ("clusters", "from_ms", "to_ms", "max_crossers")
+    CLUSTERS_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    TO_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_CROSSERS_FIELD_NUMBER: _ClassVar[int]
+    clusters: _containers.RepeatedScalarFieldContainer[str]
+    from_ms: int
+    to_ms: int
+    max_crossers: int
+    def __init__(self, clusters: _Optional[_Iterable[str]] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., max_crossers: _Optional[int] = ...) -> None: ...
+
+class LinkUse(_message.Message):
+    __slots__ = ("from_idc", "to_idc", "bytes", "produced_bytes", "consumed_bytes", "replicated_bytes", "estimated_bytes", "minute_bytes", "capacity_bits_per_s", "peak_at_ms", "peak_bits_per_s", "cost", "priced", "crossers", "peak_crossers")
+    FROM_IDC_FIELD_NUMBER: _ClassVar[int]
+    TO_IDC_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    PRODUCED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CONSUMED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REPLICATED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MINUTE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    PEAK_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    PEAK_BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    PRICED_FIELD_NUMBER: _ClassVar[int]
+    CROSSERS_FIELD_NUMBER: _ClassVar[int]
+    PEAK_CROSSERS_FIELD_NUMBER: _ClassVar[int]
+    from_idc: str
+    to_idc: str
+    bytes: int
+    produced_bytes: int
+    consumed_bytes: int
+    replicated_bytes: int
+    estimated_bytes: int
+    minute_bytes: _containers.RepeatedScalarFieldContainer[int]
+    capacity_bits_per_s: float
+    peak_at_ms: int
+    peak_bits_per_s: float
+    cost: float
+    priced: bool
+    crossers: _containers.RepeatedCompositeFieldContainer[LinkCrosser]
+    peak_crossers: _containers.RepeatedCompositeFieldContainer[LinkCrosser]
+    def __init__(self, from_idc: _Optional[str] = ..., to_idc: _Optional[str] = ..., bytes: _Optional[int] = ..., produced_bytes: _Optional[int] = ..., consumed_bytes: _Optional[int] = ..., replicated_bytes: _Optional[int] = ..., estimated_bytes: _Optional[int] = ..., minute_bytes: _Optional[_Iterable[int]] = ..., capacity_bits_per_s: _Optional[float] = ..., peak_at_ms: _Optional[int] = ..., peak_bits_per_s: _Optional[float] = ..., cost: _Optional[float] = ..., priced: _Optional[bool] = ..., crossers: _Optional[_Iterable[_Union[LinkCrosser, _Mapping]]] = ..., peak_crossers: _Optional[_Iterable[_Union[LinkCrosser, _Mapping]]] = ...) -> None: ...
+
+class LinkCrosser(_message.Message):
+    __slots__ = ("crossing", "cluster", "topic", "principal", "client_id", "address", "bytes", "estimated")
+    CROSSING_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATED_FIELD_NUMBER: _ClassVar[int]
+    crossing: Crossing
+    cluster: str
+    topic: str
+    principal: str
+    client_id: str
+    address: str
+    bytes: int
+    estimated: bool
+    def __init__(self, crossing: _Optional[_Union[Crossing, str]] = ..., cluster: _Optional[str] = ..., topic: _Optional[str] = ..., principal: _Optional[str] = ..., client_id: _Optional[str] = ..., address: _Optional[str] = ..., bytes: _Optional[int] = ..., estimated: _Optional[bool] = ...) -> None: ...
+
+class LinkUseReport(_message.Message):
+    __slots__ = ("from_ms", "to_ms", "links", "findings", "remarks", "currency", "unplaced_bytes", "samples")
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    TO_MS_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    REMARKS_FIELD_NUMBER: _ClassVar[int]
+    CURRENCY_FIELD_NUMBER: _ClassVar[int]
+    UNPLACED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    from_ms: int
+    to_ms: int
+    links: _containers.RepeatedCompositeFieldContainer[LinkUse]
+    findings: _containers.RepeatedScalarFieldContainer[str]
+    remarks: _containers.RepeatedScalarFieldContainer[str]
+    currency: str
+    unplaced_bytes: int
+    samples: int
+    def __init__(self, from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkUse, _Mapping]]] = ..., findings: _Optional[_Iterable[str]] = ..., remarks: _Optional[_Iterable[str]] = ..., currency: _Optional[str] = ..., unplaced_bytes: _Optional[int] = ..., samples: _Optional[int] = ...) -> None: ...

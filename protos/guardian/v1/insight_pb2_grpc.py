@@ -39,6 +39,21 @@ class InsightStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.FromString,
                 _registered_method=True)
+        self.GetDiskHealth = channel.unary_unary(
+                '/guardian.v1.Insight/GetDiskHealth',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskHealthRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DiskHealthReport.FromString,
+                _registered_method=True)
+        self.GetDiskReaders = channel.unary_unary(
+                '/guardian.v1.Insight/GetDiskReaders',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskReadersRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DiskReadersReport.FromString,
+                _registered_method=True)
+        self.GetLinkUse = channel.unary_unary(
+                '/guardian.v1.Insight/GetLinkUse',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinkUseRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.LinkUseReport.FromString,
+                _registered_method=True)
 
 
 class InsightServicer:
@@ -52,6 +67,30 @@ class InsightServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetDiskHealth(self, request, context):
+        """The rest reads the lake. INVALID_ARGUMENT: the time asked for has more samples than a member reads for one call.
+
+        Which disks are slower than their peers. NOT_FOUND: no such cluster.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDiskReaders(self, request, context):
+        """Which consumer groups read what the page cache has no more. Asks Kafka for their offsets.
+        NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetLinkUse(self, request, context):
+        """What crosses the lines between IDCs, in all clusters.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_InsightServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -59,6 +98,21 @@ def add_InsightServicer_to_server(servicer, server):
                     servicer.GetDurability,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.SerializeToString,
+            ),
+            'GetDiskHealth': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDiskHealth,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskHealthRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DiskHealthReport.SerializeToString,
+            ),
+            'GetDiskReaders': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDiskReaders,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskReadersRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DiskReadersReport.SerializeToString,
+            ),
+            'GetLinkUse': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLinkUse,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinkUseRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.LinkUseReport.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -88,6 +142,87 @@ class Insight:
             '/guardian.v1.Insight/GetDurability',
             protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDiskHealth(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/GetDiskHealth',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskHealthRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.DiskHealthReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDiskReaders(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/GetDiskReaders',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskReadersRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.DiskReadersReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLinkUse(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/GetLinkUse',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinkUseRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.LinkUseReport.FromString,
             options,
             channel_credentials,
             insecure,

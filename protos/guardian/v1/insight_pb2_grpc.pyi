@@ -37,6 +37,17 @@ class InsightStub:
     """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
     NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
     """
+    GetDiskHealth: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetDiskHealthRequest, _insight_pb2.DiskHealthReport]
+    """The rest reads the lake. INVALID_ARGUMENT: the time asked for has more samples than a member reads for one call.
+
+    Which disks are slower than their peers. NOT_FOUND: no such cluster.
+    """
+    GetDiskReaders: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetDiskReadersRequest, _insight_pb2.DiskReadersReport]
+    """Which consumer groups read what the page cache has no more. Asks Kafka for their offsets.
+    NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+    """
+    GetLinkUse: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetLinkUseRequest, _insight_pb2.LinkUseReport]
+    """What crosses the lines between IDCs, in all clusters."""
 
 @_typing.type_check_only
 class InsightAsyncStub(InsightStub):
@@ -45,6 +56,17 @@ class InsightAsyncStub(InsightStub):
     """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
     NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
     """
+    GetDiskHealth: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetDiskHealthRequest, _insight_pb2.DiskHealthReport]  # type: ignore[assignment]
+    """The rest reads the lake. INVALID_ARGUMENT: the time asked for has more samples than a member reads for one call.
+
+    Which disks are slower than their peers. NOT_FOUND: no such cluster.
+    """
+    GetDiskReaders: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetDiskReadersRequest, _insight_pb2.DiskReadersReport]  # type: ignore[assignment]
+    """Which consumer groups read what the page cache has no more. Asks Kafka for their offsets.
+    NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+    """
+    GetLinkUse: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetLinkUseRequest, _insight_pb2.LinkUseReport]  # type: ignore[assignment]
+    """What crosses the lines between IDCs, in all clusters."""
 
 class InsightServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -56,5 +78,34 @@ class InsightServicer(metaclass=_abc_1.ABCMeta):
         """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
         NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
         """
+
+    @_abc_1.abstractmethod
+    def GetDiskHealth(
+        self,
+        request: _insight_pb2.GetDiskHealthRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.DiskHealthReport, _abc.Awaitable[_insight_pb2.DiskHealthReport]]:
+        """The rest reads the lake. INVALID_ARGUMENT: the time asked for has more samples than a member reads for one call.
+
+        Which disks are slower than their peers. NOT_FOUND: no such cluster.
+        """
+
+    @_abc_1.abstractmethod
+    def GetDiskReaders(
+        self,
+        request: _insight_pb2.GetDiskReadersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.DiskReadersReport, _abc.Awaitable[_insight_pb2.DiskReadersReport]]:
+        """Which consumer groups read what the page cache has no more. Asks Kafka for their offsets.
+        NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+        """
+
+    @_abc_1.abstractmethod
+    def GetLinkUse(
+        self,
+        request: _insight_pb2.GetLinkUseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.LinkUseReport, _abc.Awaitable[_insight_pb2.LinkUseReport]]:
+        """What crosses the lines between IDCs, in all clusters."""
 
 def add_InsightServicer_to_server(servicer: InsightServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

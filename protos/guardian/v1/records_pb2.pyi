@@ -1,3 +1,4 @@
+from protos.guardian.v1 import collection_pb2 as _collection_pb2
 from protos.guardian.v1 import federation_pb2 as _federation_pb2
 from protos.guardian.v1 import tickets_pb2 as _tickets_pb2
 from protos.guardian.v1 import sessions_pb2 as _sessions_pb2
@@ -27,7 +28,7 @@ SESSION_EXPIRED: ErrorKind
 BUSY: ErrorKind
 
 class Command(_message.Message):
-    __slots__ = ("proposed_at_ms", "session", "actor", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "append_segment_events", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter")
+    __slots__ = ("proposed_at_ms", "session", "actor", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "append_segment_events", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection")
     PROPOSED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +48,9 @@ class Command(_message.Message):
     SWEEP_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     TRIM_AUDIT_FIELD_NUMBER: _ClassVar[int]
     REGISTER_REPORTER_FIELD_NUMBER: _ClassVar[int]
+    JOIN_COLLECTION_FIELD_NUMBER: _ClassVar[int]
+    ACK_COLLECTION_FIELD_NUMBER: _ClassVar[int]
+    PUT_COLLECTION_FIELD_NUMBER: _ClassVar[int]
     proposed_at_ms: int
     session: _sessions_pb2.SessionRef
     actor: str
@@ -66,7 +70,10 @@ class Command(_message.Message):
     sweep_partitions: SweepPartitions
     trim_audit: TrimAudit
     register_reporter: _federation_pb2.RegisterReporterRequest
-    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[_sessions_pb2.SessionRef, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ...) -> None: ...
+    join_collection: JoinCollection
+    ack_collection: AckCollection
+    put_collection: PutCollection
+    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[_sessions_pb2.SessionRef, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ...) -> None: ...
 
 class CommandReply(_message.Message):
     __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "swept")
@@ -135,6 +142,30 @@ class TrimAudit(_message.Message):
     before_ms: int
     max_records: int
     def __init__(self, before_ms: _Optional[int] = ..., max_records: _Optional[int] = ...) -> None: ...
+
+class JoinCollection(_message.Message):
+    __slots__ = ("member", "incarnation")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    member: str
+    incarnation: str
+    def __init__(self, member: _Optional[str] = ..., incarnation: _Optional[str] = ...) -> None: ...
+
+class AckCollection(_message.Message):
+    __slots__ = ("member", "incarnation", "generation")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    member: str
+    incarnation: str
+    generation: int
+    def __init__(self, member: _Optional[str] = ..., incarnation: _Optional[str] = ..., generation: _Optional[int] = ...) -> None: ...
+
+class PutCollection(_message.Message):
+    __slots__ = ("assignment",)
+    ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    assignment: _collection_pb2.CollectionAssignment
+    def __init__(self, assignment: _Optional[_Union[_collection_pb2.CollectionAssignment, _Mapping]] = ...) -> None: ...
 
 class PutCluster(_message.Message):
     __slots__ = ("cluster",)

@@ -303,7 +303,7 @@ def test_an_overload_that_lasts_is_said_so_with_its_hint(member: Member, monkeyp
 def test_a_stale_read_needs_no_leader_and_says_how_old_it_is(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     member.replica.has_leader = False
     monkeypatch.setattr(member.replica, "staleness_s", lambda: 1.5)
-    with GuardianClient([member.endpoint], timeout_s=0.5) as client:
+    with GuardianClient([member.endpoint], timeout_s=2.0) as client:
         with client.allow_stale(2.0) as staleness:
             assert client.list_clusters()[0].name == "live"
         assert staleness.worst_s == 1.5
@@ -320,7 +320,7 @@ def test_a_stale_read_of_many_pages_needs_no_leader_either(member: Member, monke
     monkeypatch.setattr("guardian.server.async_store.AsyncStore._read_index", no_leader)
     monkeypatch.setattr(member.replica, "staleness_s", lambda: 1.5)
     partition = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16)
-    with GuardianClient([member.endpoint], timeout_s=0.5) as client:
+    with GuardianClient([member.endpoint], timeout_s=2.0) as client:
         with client.allow_stale(2.0) as staleness:
             assert client.list_live_segments(partition) == ([], 0, {})
         assert staleness.worst_s == 1.5

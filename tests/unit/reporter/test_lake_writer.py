@@ -168,6 +168,13 @@ def test_rows_that_can_not_be_written_are_kept_up_to_a_bound(tmp_path: Path) -> 
     for number in range(4):
         write(lake, f"row {number}", AT_MS + number)
         lake.flush()
+    status = lake.status()
+    assert (status.waiting_rows, status.dropped_rows, status.written_rows) == (2, 2, 0)
+    assert status.failed_files == 4
+    assert status.last_failed_at > status.last_written_at == 0
     root.unlink()
     lake.flush()
     assert errors(root) == ["row 2", "row 3"]
+    status = lake.status()
+    assert (status.waiting_rows, status.written_rows, status.written_files) == (0, 2, 1)
+    assert status.last_written_at > 0

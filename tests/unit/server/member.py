@@ -7,10 +7,13 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+from guardian.activity.store import ActivityStore
 from guardian.core.ticketing import ApprovalPolicy
+from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import Cluster, TopicPartition
+from guardian.server.counting import CallCounters
 from guardian.server.grpc_server import GrpcLimits, start_grpc
 from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore
@@ -63,7 +66,14 @@ class Member:
     Members that are given the same machine share one state, as members of a group do.
     """
 
-    def __init__(self, machine: MetastoreStateMachine | None = None, author_may_approve: bool = True) -> None:
+    def __init__(
+        self,
+        machine: MetastoreStateMachine | None = None,
+        author_may_approve: bool = True,
+        lake: str = "/lake",
+        activity: ActivityStore | None = None,
+        links_file: Path | None = None,
+    ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
         self.now_ms = 1000
@@ -76,6 +86,7 @@ class Member:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.endpoint = f"127.0.0.1:{free.getsockname()[1]}"
         self.counters = TieringCounters()
+        self.calls = CallCounters()
         self._finder = LeaderFinder(self._cluster_by_id, self._connect)
         parts = Parts(
             self.replica,
@@ -85,14 +96,17 @@ class Member:
             lambda: ["live/2", "live/1"],
             ApprovalPolicy(author_may_approve),
             lambda: self.now_ms,
-            "/lake",
+            lake,
             self.endpoint,
             Path(tempfile.gettempdir()),
             3600.0,
             self._finder,
             self.counters,
+            activity,
+            links_file,
         )
-        self._server = start_grpc(self.endpoint, partial(register, parts), limits=GrpcLimits(threads=8, grace_s=0.0))
+        limits = GrpcLimits(threads=8, grace_s=0.0)
+        self._server = start_grpc(self.endpoint, partial(register, parts), limits=limits, counters=self.calls)
 
     def stop(self) -> None:
         self._server.stop()
@@ -101,7 +115,7 @@ class Member:
     def _cluster_by_id(self, cluster_id: str, timeout_s: float) -> Cluster | None:
         return self.store.read(timeout_s).cluster_by_id(cluster_id)
 
-    def _connect(self, _cluster: Cluster) -> FakeKafka:
+    def _connect(self, _cluster: Cluster) -> KafkaAdmin:
         self.kafka.opened += 1
         return self.kafka
 

@@ -6,15 +6,27 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from guardian.activity.store import StoreStatus
+from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
+from guardian.model.federation import Tenant, Topic
 from guardian.reporter.counting import CollectionCounters
+from guardian.reporter.lake_writer import LakeStatus
 from guardian.server import http
+from guardian.server.counting import LoopCounters
+from guardian.server.discovery import BrokerTargets
 from guardian.server.http import HttpServer
-from guardian.server.metrics import MemberMetrics
+from guardian.server.metrics import Measured, MemberMetrics
+from guardian.server.store import ReplicatedStore
+from guardian.server.tenancy import TopicTenants
+from guardian.wire.entries import entry_to_proto
+from metastore.store import StoreError
+from protos.guardian.v1 import federation_pb2 as pb
 from tests.unit.server.member import Member
 
 DEADLINE_S = 30
@@ -31,13 +43,26 @@ class Site:
         collections.succeeded(0.02, 100)
         collections.failed()
         collections.watch([90.0, 95.0], 100.0)
-        registry.register(
-            MemberMetrics(self.member.store, lambda: ["live/1", "live/2"], collections, self.member.counters)
+        measured = Measured(
+            self.member.store,
+            lambda: ["live/1", "live/2"],
+            collections,
+            lambda: LakeStatus(waiting_rows=3, written_rows=7),
+            StoreStatus,
+            self.member.counters,
+            self.member.calls,
+            {"executor": LoopCounters()},
         )
+        registry.register(MemberMetrics(measured))
+        tenants = CollectorRegistry()
+        tenants.register(TopicTenants(self.member.store.read_local))
+        pages = {"/metrics": registry, "/metrics/tenants": tenants}
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = int(free.getsockname()[1])
-        self.server = HttpServer(f"127.0.0.1:{self.port}", registry, lambda: self.reason)
+        self.server = HttpServer(
+            f"127.0.0.1:{self.port}", pages, lambda: self.reason, BrokerTargets(self.member.store).json
+        )
         self.server.start()
 
     def get(self, path: str) -> tuple[int, str]:
@@ -81,7 +106,40 @@ def test_metrics_are_those_of_the_member(site: Site) -> None:
     assert "guardian_collection_longest_gap_seconds 10.0" in lines
     assert 'guardian_tickets{state="RUNNING"} 0.0' in lines
     assert "guardian_sessions 0.0" in lines
+    assert "guardian_lake_written_rows_total 7.0" in lines
+    assert "guardian_activity_ready 0.0" in lines
+    assert 'guardian_leader_failed_ticks_total{loop="executor"} 0.0' in lines
+    assert 'guardian_moves{state="PENDING"} 0.0' in lines
     assert f"guardian_raft_commit_index {float(site.member.machine.applied_index)}" in lines
+
+
+def test_the_brokers_pages_are_found_or_the_reason_why_not(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert site.get("/sd/prometheus") == (200, "[]")
+    status = replace(site.member.replica.status(), staleness_s=None)
+    monkeypatch.setattr(site.member.replica, "status", lambda: status)
+    assert site.get("/sd/prometheus") == (503, "this member does not know the brokers of now: ask another one\n")
+
+
+def test_topics_with_a_tenant_are_told_on_a_page_of_their_own(site: Site) -> None:
+    entries = [Tenant("pay"), *(Topic("live", f"t{i}", tenant="pay" if i % 2 else "") for i in range(3))]
+    with GuardianClient([site.member.endpoint]) as client:
+        client.change_federation([pb.FederationChange(put=entry_to_proto(entry)) for entry in entries])
+    status, text = site.get("/metrics/tenants")
+    assert status == 200
+    assert [line for line in text.splitlines() if not line.startswith("#")] == [
+        'guardian_topic_tenant{cluster="live",tenant="pay",topic="t1"} 1.0'
+    ]
+    assert "guardian_topic_tenant" not in site.get("/metrics")[1]
+
+
+def test_a_store_that_can_not_be_read_is_an_error_and_no_empty_page(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise StoreError("the store is closed")
+
+    monkeypatch.setattr(ReplicatedStore, "read_local", fails)
+    assert site.get("/metrics") == (503, "the store is closed\n")
 
 
 def test_a_client_that_says_nothing_is_hung_up_on(site: Site) -> None:
@@ -91,4 +149,4 @@ def test_a_client_that_says_nothing_is_hung_up_on(site: Site) -> None:
 
 def test_a_port_that_is_taken_is_said_so(site: Site) -> None:
     with pytest.raises(InvalidInput, match=rf"http is '127.0.0.1:{site.port}', which can't be listened on: Address al"):
-        HttpServer(f"127.0.0.1:{site.port}", CollectorRegistry(), lambda: None)
+        HttpServer(f"127.0.0.1:{site.port}", {}, lambda: None, bytes)

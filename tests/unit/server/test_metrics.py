@@ -1,14 +1,27 @@
-"""What Prometheus is told of a member's Raft state."""
+"""What Prometheus is told of a member: its Raft state, and what its parts have counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import grpc
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 
-from guardian.server.metrics import raft_metrics, tiering_metrics
-from guardian.server.totals import Totals
+from guardian.activity.store import StoreStatus
+from guardian.model.execution import TaskState
+from guardian.reporter.lake_writer import LakeStatus
+from guardian.server.counting import CallCounters, LoopCounters, Method
+from guardian.server.metrics import (
+    activity_metrics,
+    call_metrics,
+    lake_metrics,
+    loop_metrics,
+    move_metrics,
+    raft_metrics,
+    tiering_metrics,
+)
+from guardian.server.totals import Moves, Totals
 from guardian.tiering.counting import TieringCounters
 from protos.guardian.v1 import tiering_pb2 as pb
 from raft.configuration import Role
@@ -111,3 +124,82 @@ def test_an_unknown_staleness_is_not_told_as_zero() -> None:
     status = ReplicaStatus("g2", None, 1, 0, ("g2",))
     assert not [line for line in lines(status) if line.startswith("guardian_raft_staleness_seconds ")]
     assert "guardian_raft_has_leader 0.0" in lines(status)
+
+
+def samples(metrics: Callable[[], Iterable[Metric]]) -> set[str]:
+    return {line for line in text(metrics) if not line.startswith("#")}
+
+
+def test_what_the_lake_took_and_what_it_did_not_is_measured() -> None:
+    status = LakeStatus(30, 500, 4, 9, 2, 1700000000.0, 1700000001.5)
+    assert samples(lambda: lake_metrics(status)) == {
+        "guardian_lake_waiting_rows 30.0",
+        "guardian_lake_written_rows_total 500.0",
+        "guardian_lake_written_files_total 4.0",
+        "guardian_lake_dropped_rows_total 9.0",
+        "guardian_lake_failed_files_total 2.0",
+        "guardian_lake_last_write_timestamp_seconds 1.7e+09",
+        "guardian_lake_last_failure_timestamp_seconds 1.7000000015e+09",
+    }
+
+
+def test_a_write_that_never_was_is_not_told_as_one_of_1970() -> None:
+    assert not [line for line in samples(lambda: lake_metrics(LakeStatus())) if "timestamp" in line]
+
+
+def test_what_became_of_client_activity_is_measured() -> None:
+    status = StoreStatus(True, 1, 2, 3, 4, 5, 6, 7)
+    assert samples(lambda: activity_metrics(status)) == {
+        "guardian_activity_ready 1.0",
+        "guardian_activity_waiting_rows 1.0",
+        "guardian_activity_stored_rows_total 2.0",
+        'guardian_activity_slices_total{result="stored"} 3.0',
+        'guardian_activity_slices_total{result="repeated"} 4.0',
+        'guardian_activity_slices_total{result="dropped"} 5.0',
+        'guardian_activity_slices_total{result="refused"} 6.0',
+        "guardian_activity_failed_inserts_total 7.0",
+    }
+
+
+def test_moves_are_measured_by_state() -> None:
+    measured = samples(lambda: move_metrics(Moves({TaskState.RUNNING: 2}, 300)))
+    assert 'guardian_moves{state="RUNNING"} 2.0' in measured
+    assert 'guardian_moves{state="FAILED"} 0.0' in measured
+    assert "guardian_moves_unfinished_bytes 300.0" in measured
+
+
+def test_calls_are_measured_by_method_and_code() -> None:
+    now = [0.0]
+    calls = CallCounters(lambda: now[0])
+    get, watch = Method.of("/guardian.v1.Tickets/GetTicket"), Method.of("/guardian.v1.Tickets/WatchTicket")
+    with calls.one(get, is_unary=True, context=None):
+        now[0] = 0.02
+    with calls.one(get, is_unary=True, context=None) as call:
+        now[0] = 100.0
+        call.code = grpc.StatusCode.NOT_FOUND
+    with calls.one(watch, is_unary=False, context=None):
+        measured = samples(lambda: call_metrics(calls))
+    at = 'service="guardian.v1.Tickets"'
+    labels = f'method="GetTicket",{at}'
+    assert f'guardian_grpc_calls_total{{code="OK",{labels}}} 1.0' in measured
+    assert f'guardian_grpc_calls_total{{code="NOT_FOUND",{labels}}} 1.0' in measured
+    assert f"guardian_grpc_calls_under_way{{{labels}}} 0.0" in measured
+    assert f'guardian_grpc_calls_under_way{{method="WatchTicket",{at}}} 1.0' in measured
+    assert f'guardian_grpc_call_seconds_bucket{{le="0.01",{labels}}} 0.0' in measured
+    assert f'guardian_grpc_call_seconds_bucket{{le="0.025",{labels}}} 1.0' in measured
+    assert f'guardian_grpc_call_seconds_bucket{{le="60.0",{labels}}} 1.0' in measured
+    assert f'guardian_grpc_call_seconds_bucket{{le="+Inf",{labels}}} 2.0' in measured
+    assert f"guardian_grpc_call_seconds_sum{{{labels}}} 100.0" in measured
+    assert not [line for line in measured if "seconds" in line and "WatchTicket" in line]
+
+
+def test_the_leaders_loops_are_measured_by_name() -> None:
+    loops = {"executor": LoopCounters(5, 1, 2.5), "lake": LoopCounters()}
+    assert samples(lambda: loop_metrics(loops)) == {
+        'guardian_leader_tick_seconds_count{loop="executor"} 5.0',
+        'guardian_leader_tick_seconds_sum{loop="executor"} 2.5',
+        'guardian_leader_tick_seconds_count{loop="lake"} 0.0',
+        'guardian_leader_tick_seconds_sum{loop="lake"} 0.0',
+        'guardian_leader_failed_ticks_total{loop="executor"} 1.0',
+        'guardian_leader_failed_ticks_total{loop="lake"} 0.0',
+    }

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
+from typing import cast
 
-from guardian.server.totals import PartitionTotals, Totals
+from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.plan import PartitionMove, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import TopicPartition
+from guardian.server.totals import Moves, PartitionTotals, Totals, count_moves
 from metastore import segment_keys as sk
 from metastore.keys import PartitionId
 from metastore.memory import MemoryStore
@@ -73,3 +79,16 @@ def test_who_asks_while_another_thread_counts_gets_the_last_count() -> None:
     counting.join(DEADLINE_S)
     assert store.totals.read() == (Totals(1, 1), 0.0)
     assert store.counts == 2
+
+
+def test_moves_of_the_tickets_that_run_are_counted_with_the_bytes_that_they_still_copy() -> None:
+    old, new = (ReplicaPlacement(1),), (ReplicaPlacement(2),)
+    states = (TaskState.PENDING, TaskState.RUNNING, TaskState.DONE, TaskState.REVERTING)
+    tasks = tuple(
+        ExecutionTask(i, PartitionMove(TopicPartition("t", i), old, new, size_bytes=10), state)
+        for i, state in enumerate(states)
+    )
+    executions = {"a": Execution("a", tasks), "not begun": None}
+    tickets = [Ticket(name, "live", "balance", TicketState.RUNNING, "ann", "hash", 1, 1, 1) for name in executions]
+    views = SimpleNamespace(driven_tickets=lambda: tickets, execution=executions.get)
+    assert count_moves(cast(Views, views)) == Moves(dict.fromkeys(states, 1), 20)

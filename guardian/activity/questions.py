@@ -1,0 +1,190 @@
+"""The questions that people ask of client activity, as statements and parameters. Pure.
+
+A span is [from_ms, to_ms); a slice counts when it touches the span. Spans longer than `EXACT_MS` are answered from sums
+by hour where that suffices, and then reach outwards to whole hours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from guardian.activity.database import Question
+from guardian.activity.rows import TOPIC
+from guardian.errors import InvalidInput
+
+HOUR_MS = 3_600_000
+EXACT_MS = 6 * HOUR_MS
+MAX_ROWS = 10_000
+_LATEST_MS = 4_102_444_800_000  # the year 2100; ClickHouse's DateTime ends soon after
+
+# Primary key first: whole hours, one more before the span, for a slice may be an hour long.
+_HOURS = (
+    "hour >= toStartOfHour(fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')) - INTERVAL 1 HOUR"
+    " AND hour < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')"
+)
+_EXACT = (
+    f"{_HOURS} AND from_time < fromUnixTimestamp64Milli({{to_ms:Int64}}, 'UTC')"
+    " AND to_time > fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')"
+)
+_BY_HOUR = (
+    "hour >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') AND hour < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')"
+)
+_SUMS = (
+    "sum(allowed) AS sum_allowed, sum(denied) AS sum_denied, sum(bytes_produced) AS sum_produced,"
+    " sum(bytes_fetched) AS sum_fetched, max(bytes_shared) AS any_shared"
+)
+_FIRST_LAST = "min(from_time) AS first_time, max(from_time) AS last_time"
+_BUSIEST = "ORDER BY sum_allowed + sum_denied DESC"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Milliseconds since the epoch; `to_ms` is exclusive."""
+
+    from_ms: int
+    to_ms: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.from_ms < self.to_ms <= _LATEST_MS:
+            raise InvalidInput(
+                f"the time asked for is {self.from_ms} to {self.to_ms}: give a beginning before its end, in ms since "
+                "the epoch, up to the year 2100"
+            )
+
+    def whole_hours(self) -> Span:
+        return Span(self.from_ms // HOUR_MS * HOUR_MS, -(-self.to_ms // HOUR_MS) * HOUR_MS)
+
+    @property
+    def is_long(self) -> bool:
+        return self.to_ms - self.from_ms > EXACT_MS
+
+
+def topic_users(cluster: str, topic: str, span: Span, limit: int) -> Question:
+    """Who used a topic."""
+    return Question(
+        f"SELECT principal, client_id, address, operation, {_SUMS}, {_FIRST_LAST}, uniqExact(broker) AS brokers"
+        f" FROM activity WHERE cluster = {{cluster:String}} AND {_EXACT}"
+        f" AND resource_type = '{TOPIC}' AND resource = {{topic:String}}"
+        f" GROUP BY principal, client_id, address, operation"
+        f" {_BUSIEST}, principal, client_id, address, operation LIMIT {{limit:UInt32}}",
+        {**_common(cluster, span, limit), "topic": topic},
+    )
+
+
+def broker_activity(cluster: str, broker: int, span: Span, limit: int) -> Question:
+    """What a broker did, and for whom; from the sums by hour when the span is long."""
+    hours = _BY_HOUR if span.is_long else _EXACT
+    return Question(
+        f"SELECT principal, resource_type, resource, operation, {_SUMS}, {_FIRST_LAST}"
+        f" FROM activity WHERE cluster = {{cluster:String}} AND {hours} AND resource_type != ''"
+        f" AND broker = {{broker:Int32}} GROUP BY principal, resource_type, resource, operation"
+        f" {_BUSIEST}, principal, resource_type, resource, operation LIMIT {{limit:UInt32}}",
+        {**_common(cluster, span, limit), "broker": broker},
+    )
+
+
+def principal_activity(cluster: str, principal: str, span: Span, limit: int) -> Question:
+    """What a principal did, with which clients, from how many addresses and on how many brokers."""
+    return Question(
+        f"SELECT resource_type, resource, operation, client_id, {_SUMS}, {_FIRST_LAST},"
+        f" uniqExact(broker) AS brokers, uniqExact(address) AS addresses"
+        f" FROM activity WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type != ''"
+        f" AND principal = {{principal:String}} GROUP BY resource_type, resource, operation, client_id"
+        f" {_BUSIEST}, resource_type, resource, operation, client_id LIMIT {{limit:UInt32}}",
+        {**_common(cluster, span, limit), "principal": principal},
+    )
+
+
+def coverage(cluster: str, span: Span) -> Question:
+    """What the answer of any question rests on: the slices that are there, and what they say is missing."""
+    return Question(
+        "SELECT count() AS slices, uniqExact(broker) AS brokers, sum(dropped) AS sum_dropped, sum(lost) AS sum_lost,"
+        f" {_FIRST_LAST} FROM activity"
+        f" WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type = '' AND resource = ''",
+        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
+    )
+
+
+def first_slice(cluster: str) -> Question:
+    """The hour of the cluster's first slice that is kept; no row: there is none."""
+    return Question(
+        "SELECT toDateTime64(hour, 3, 'UTC') AS first_time FROM activity"
+        " WHERE cluster = {cluster:String} AND resource_type = '' ORDER BY cluster, hour LIMIT 1",
+        {"cluster": cluster},
+    )
+
+
+def topic_last_uses(cluster: str, span: Span) -> Question:
+    """For each topic that was used, when it was last read and written with success. For whole hours."""
+    return Question(
+        "SELECT resource, maxIf(last_use, operation = 'READ') AS last_read,"
+        " maxIf(last_use, operation = 'WRITE') AS last_write FROM"
+        " (SELECT resource, operation, maxIf(from_time, allowed > 0) AS last_use FROM activity"
+        f" WHERE cluster = {{cluster:String}} AND {_BY_HOUR} AND resource_type = '{TOPIC}' AND resource != ''"
+        " GROUP BY resource, operation) GROUP BY resource",
+        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
+    )
+
+
+def topic_sums(cluster: str, span: Span) -> Question:
+    """Bytes and requests by topic, for whole hours; the empty topic has the bytes that belong to none."""
+    return Question(
+        "SELECT resource, sum(bytes_produced) AS sum_produced, sum(bytes_fetched) AS sum_fetched,"
+        " sumIf(sum_allowed, operation = 'WRITE') AS writes, sumIf(sum_allowed, operation = 'READ') AS reads,"
+        " max(any_shared) AS is_shared FROM (SELECT resource, operation, sum(allowed) AS sum_allowed,"
+        " sum(bytes_produced) AS bytes_produced, sum(bytes_fetched) AS bytes_fetched, max(bytes_shared) AS any_shared"
+        f" FROM activity WHERE cluster = {{cluster:String}} AND {_BY_HOUR} AND resource_type = '{TOPIC}'"
+        " GROUP BY resource, operation) GROUP BY resource",
+        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
+    )
+
+
+def uses(cluster: str, span: Span) -> Question:
+    """Who was allowed what on which resource, for whole hours."""
+    return Question(
+        "SELECT principal, resource_type, resource, operation, sum(allowed) AS sum_allowed,"
+        " maxIf(from_time, allowed > 0) AS last_time"
+        f" FROM activity WHERE cluster = {{cluster:String}} AND {_BY_HOUR} AND resource_type != ''"
+        " AND principal != '' GROUP BY principal, resource_type, resource, operation HAVING sum_allowed > 0",
+        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
+    )
+
+
+def uses_from(cluster: str, address: str, span: Span) -> Question:
+    """The same from one address; reads rows, not sums."""
+    return Question(
+        "SELECT principal, resource_type, resource, operation, sum(allowed) AS sum_allowed,"
+        " maxIf(from_time, allowed > 0) AS last_time"
+        f" FROM activity WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type != ''"
+        " AND address = {address:String}"
+        " GROUP BY principal, resource_type, resource, operation HAVING sum_allowed > 0",
+        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms, "address": address},
+    )
+
+
+def stored_slices(cluster: str, from_ms: int, to_ms: int) -> Question:
+    """By broker and life, the last slice that is stored, near the hours of this time: a slice that is read again may
+    have got other times, when its broker's clock was judged anew."""
+    return Question(
+        "SELECT broker, life, max(slice) AS last_slice FROM activity WHERE cluster = {cluster:String}"
+        " AND hour >= toStartOfHour(fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')) - INTERVAL 1 HOUR"
+        " AND hour <= fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC') + INTERVAL 1 HOUR"
+        " AND resource_type = '' AND resource = '' GROUP BY broker, life",
+        {"cluster": cluster, "from_ms": from_ms, "to_ms": to_ms},
+    )
+
+
+def positions(since_ms: int) -> Question:
+    """For each broker, its newest life and the last slice of that."""
+    return Question(
+        "SELECT cluster, broker, max((life, slice)) AS newest, newest.1 AS life_ms, newest.2 AS number FROM activity"
+        " WHERE resource_type = '' AND resource = '' AND hour >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')"
+        " GROUP BY cluster, broker",
+        {"since_ms": since_ms},
+    )
+
+
+def _common(cluster: str, span: Span, limit: int) -> dict[str, str | int]:
+    if not 1 <= limit <= MAX_ROWS:
+        raise InvalidInput(f"limit is {limit}: use 1 to {MAX_ROWS}")
+    return {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms, "limit": limit + 1}

@@ -1,0 +1,363 @@
+"""`guardian audit topic|broker|principal|idle-topics|tenant-costs|acls`: who did what on the clusters.
+
+Added to the group of `guardian audit changes`. Each answer says on stderr what it rests on, when that is not all.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guardian.cli.federation import audit
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.errors import InvalidInput
+from guardian.model.prices import PriceList, load_prices
+from guardian.model.units import human_bytes, parse_duration_ms
+from protos.guardian.v1 import activity_pb2 as pb
+
+__all__ = ["audit"]
+
+_HOUR_MS = 3_600_000
+_CLUSTER_HELP = "The cluster's name."
+
+ClusterArgument = Annotated[str, typer.Argument(help=_CLUSTER_HELP)]
+SinceOption = Annotated[str, typer.Option("--since", help="How far back, such as 10m or 24h.", show_default="1h")]
+FromOption = Annotated[str, typer.Option("--from", help="The beginning, as 2026-11-21T03:00 or 03:00 (today), local.")]
+ToOption = Annotated[str, typer.Option("--to", help="The end; else now.")]
+LongSinceOption = Annotated[str, typer.Option("--since", help="How far back, such as 7d.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many rows at most.")]
+
+_VERDICTS = {pb.ACL_USED: "used", pb.ACL_UNUSED: "UNUSED", pb.ACL_TOO_WIDE: "TOO WIDE"}
+
+
+@audit.command("topic")
+def topic(
+    cluster: ClusterArgument,
+    name: Annotated[str, typer.Argument(help="The topic.")],
+    since: SinceOption = "",
+    start: FromOption = "",
+    end: ToOption = "",
+    limit: LimitOption = 50,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show who used a topic: principal, client and address, the busiest first.
+
+    Example: guardian audit topic live orders --from 03:00 --to 03:10
+    """
+    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    with connect(endpoints) as client:
+        reply = client.topic_activity(cluster, name, from_ms, to_ms, limit)
+    if output is Output.JSON:
+        print_json(as_dict(reply))
+        return
+    columns = ("PRINCIPAL", "CLIENT", "ADDRESS", "OPERATION", *_COUNTS, "BROKERS", *_WHEN)
+    rows = [
+        (
+            _or_dash(row.principal),
+            _or_dash(row.client_id),
+            _or_dash(row.address),
+            row.operation,
+            *_counts(row),
+            str(row.brokers),
+            *_when(row),
+        )
+        for row in reply.rows
+    ]
+    print_table(columns, rows, right=(*_COUNTS, "BROKERS"))
+    _explain(reply.rows, reply.truncated, reply.coverage)
+
+
+@audit.command("broker")
+def broker(
+    cluster: ClusterArgument,
+    broker_id: Annotated[int, typer.Argument(min=0, help="The broker's id.")],
+    since: SinceOption = "",
+    start: FromOption = "",
+    end: ToOption = "",
+    limit: LimitOption = 50,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show what a broker did, and for whom. More than six hours are answered in whole hours.
+
+    Example: guardian audit broker live 7 --since 10m
+    """
+    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    with connect(endpoints) as client:
+        reply = client.broker_activity(cluster, broker_id, from_ms, to_ms, limit)
+    if output is Output.JSON:
+        print_json(as_dict(reply))
+        return
+    columns = ("PRINCIPAL", "RESOURCE", "OPERATION", *_COUNTS, *_WHEN)
+    rows = [(_or_dash(row.principal), _resource(row), row.operation, *_counts(row), *_when(row)) for row in reply.rows]
+    print_table(columns, rows, right=_COUNTS)
+    _explain(reply.rows, reply.truncated, reply.coverage)
+
+
+@audit.command("principal")
+def principal(
+    cluster: ClusterArgument,
+    name: Annotated[str, typer.Argument(help="As Kafka has it, such as User:alice; alice means the same.")],
+    since: SinceOption = "",
+    start: FromOption = "",
+    end: ToOption = "",
+    limit: LimitOption = 50,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show what a principal did: which resources, with which client, how often.
+
+    Example: guardian audit principal live User:alice --since 24h
+    """
+    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    with connect(endpoints) as client:
+        reply = client.principal_activity(cluster, name if ":" in name else f"User:{name}", from_ms, to_ms, limit)
+    if output is Output.JSON:
+        print_json(as_dict(reply))
+        return
+    columns = ("RESOURCE", "OPERATION", "CLIENT", *_COUNTS, "BROKERS", "ADDRESSES", *_WHEN)
+    rows = [
+        (
+            _resource(row),
+            row.operation,
+            _or_dash(row.client_id),
+            *_counts(row),
+            str(row.brokers),
+            str(row.addresses),
+            *_when(row),
+        )
+        for row in reply.rows
+    ]
+    print_table(columns, rows, right=(*_COUNTS, "BROKERS", "ADDRESSES"))
+    _explain(reply.rows, reply.truncated, reply.coverage)
+
+
+@audit.command("idle-topics")
+def idle_topics(
+    cluster: ClusterArgument,
+    since: LongSinceOption = "7d",
+    internal: Annotated[bool, typer.Option("--internal", help="Also topics whose name begins with __.")] = False,
+    limit: LimitOption = 1000,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the topics that nobody read, or nobody wrote, for so long.
+
+    Example: guardian audit idle-topics live --since 14d
+    """
+    since_ms = _now_ms() - parse_duration_ms("--since", since)
+    with connect(endpoints) as client:
+        reply = client.idle_topics(cluster, since_ms, with_internal=internal, limit=limit)
+    if output is Output.JSON:
+        print_json(as_dict(reply))
+        return
+    rows = [
+        (
+            idle.name,
+            "nobody" if idle.without_readers else "yes",
+            "nobody" if idle.without_writers else "yes",
+            human_time(idle.last_read_ms),
+            human_time(idle.last_write_ms),
+            _or_dash(idle.tenant),
+            _or_dash(idle.owner),
+        )
+        for idle in reply.topics
+    ]
+    print_table(("TOPIC", "READ BY", "WRITTEN BY", "LAST READ", "LAST WRITTEN", "TENANT", "OWNER"), rows)
+    _explain_truncation(len(reply.topics), reply.truncated)
+    _explain_coverage(reply.coverage)
+
+
+@audit.command("tenant-costs")
+def tenant_costs(
+    cluster: ClusterArgument,
+    prices: Annotated[
+        Path | None, typer.Option("--prices", help="A price list in TOML: see guardian/activity/README.md.")
+    ] = None,
+    since: SinceOption = "",
+    start: FromOption = "",
+    end: ToOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show what tenants moved, and what that costs by a price list; in whole hours.
+
+    Example: guardian audit tenant-costs live --from 2026-11-01 --to 2026-12-01 --prices prices.toml
+    """
+    price_list = load_prices(prices) if prices else None
+    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    with connect(endpoints) as client:
+        reply = client.tenant_usage(cluster, from_ms, to_ms)
+    if output is Output.JSON:
+        found = as_dict(reply)
+        for entry, usage in zip(found["tenants"], reply.tenants, strict=True):  # type: ignore[call-overload]
+            entry["cost"] = _cost(price_list, usage)
+        print_json(found)
+        return
+    columns = ["TENANT", "TOPICS", "PRODUCED", "FETCHED", "WRITES", "READS", "COST"]
+    print_table(columns, [_cost_row(price_list, usage) for usage in reply.tenants], right=columns[1:])
+    _explain_costs(reply.tenants)
+    _explain_coverage(reply.coverage)
+
+
+@audit.command("acls")
+def acls(
+    cluster: ClusterArgument,
+    since: LongSinceOption = "30d",
+    everything: Annotated[bool, typer.Option("--all", help="Also rules that fit what was used.")] = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the ACLs that nobody used, and those that allow more than was used.
+
+    Example: guardian audit acls live --since 30d
+    """
+    since_ms = _now_ms() - parse_duration_ms("--since", since)
+    with connect(endpoints) as client:
+        reply = client.acl_use(cluster, since_ms)
+    if output is Output.JSON:
+        print_json(as_dict(reply))
+        return
+    shown = [acl for acl in reply.acls if everything or acl.verdict != pb.ACL_USED]
+    rows = [
+        (
+            _VERDICTS.get(acl.verdict, "?"),
+            acl.principal,
+            acl.operation,
+            f"{acl.resource_type.lower()} {acl.resource_name}" + ("*" if acl.pattern_type == "PREFIXED" else ""),
+            acl.host,
+            human_time(acl.last_ms),
+            acl.why or "-",
+        )
+        for acl in sorted(shown, key=lambda acl: (-acl.verdict, acl.principal, acl.resource_type, acl.resource_name))
+    ]
+    print_table(("VERDICT", "PRINCIPAL", "OPERATION", "RESOURCE", "FROM", "LAST USED", "WHY"), rows)
+    fitting = len(reply.acls) - len(shown)
+    if fitting:
+        _note(f"{fitting} of {len(reply.acls)} rules fit what was used; --all shows them.")
+    if reply.denials:
+        _note(f"{reply.denials} rules that deny were not judged.")
+    _explain_coverage(reply.coverage)
+
+
+_COUNTS = ("ALLOWED", "DENIED", "PRODUCED", "FETCHED")
+_WHEN = ("FIRST", "LAST")
+
+
+def parse_span(since: str, start: str, end: str, now_ms: int) -> tuple[int, int]:
+    """Milliseconds since the epoch, of what --since, --from and --to say. Raises InvalidInput."""
+    if since and start:
+        raise InvalidInput("--since and --from both say when it begins: give one of them")
+    to_ms = _parse_moment("--to", end, now_ms) if end else now_ms
+    from_ms = _parse_moment("--from", start, now_ms) if start else to_ms - parse_duration_ms("--since", since or "1h")
+    if from_ms >= to_ms:
+        raise InvalidInput(f"--from is {human_time(from_ms)}, which is not before --to, {human_time(to_ms)}")
+    return from_ms, to_ms
+
+
+def _parse_moment(option: str, text: str, now_ms: int) -> int:
+    """Local time unless it says otherwise; only a time: today's."""
+    today = datetime.fromtimestamp(now_ms / 1000).astimezone().date()
+    for candidate in (text, f"{today.isoformat()}T{text}"):
+        try:
+            moment = datetime.fromisoformat(candidate)
+        except ValueError:
+            continue
+        return round((moment if moment.tzinfo else moment.astimezone()).timestamp() * 1000)
+    raise InvalidInput(f"{option} is {text!r}: use 2026-11-21T03:00, 2026-11-21 or 03:00")
+
+
+def _counts(row: pb.ActivityRow) -> tuple[str, str, str, str]:
+    share = "~" if row.bytes_shared else ""
+    produced, fetched = (f"{share}{human_bytes(n)}" if n else "-" for n in (row.bytes_produced, row.bytes_fetched))
+    return str(row.allowed), str(row.denied) if row.denied else "-", produced, fetched
+
+
+def _when(row: pb.ActivityRow) -> tuple[str, str]:
+    return human_time(row.first_ms), human_time(row.last_ms)
+
+
+def _resource(row: pb.ActivityRow) -> str:
+    return f"{row.resource_type.lower()} {row.resource or '(unknown)'}"
+
+
+def _or_dash(text: str) -> str:
+    return text or "-"
+
+
+def _cost(prices: PriceList | None, usage: pb.TenantUsage) -> float | None:
+    if prices is None:
+        return None
+    return prices.of(usage.tenant).cost(usage.bytes_produced, usage.bytes_fetched, usage.writes + usage.reads)
+
+
+def _cost_row(prices: PriceList | None, usage: pb.TenantUsage) -> tuple[str, ...]:
+    cost = _cost(prices, usage)
+    share = "~" if usage.bytes_shared else ""
+    return (
+        usage.tenant or "(no tenant)",
+        str(usage.topics),
+        share + human_bytes(usage.bytes_produced),
+        share + human_bytes(usage.bytes_fetched),
+        str(usage.writes),
+        str(usage.reads),
+        "-" if cost is None else f"{cost:.2f}",
+    )
+
+
+def _explain_costs(tenants: Sequence[pb.TenantUsage]) -> None:
+    if any(usage.bytes_shared for usage in tenants):
+        _note("~ some clients used several topics: their bytes are divided by requests.")
+    blind = [usage for usage in tenants if usage.topics_without_bytes]
+    if blind:
+        topics = sum(usage.topics_without_bytes for usage in blind)
+        requests = sum(usage.requests_without_bytes for usage in blind)
+        _note(
+            f"{topics} topics have {requests} requests whose bytes the brokers did not count: only a price for "
+            "requests reaches them."
+        )
+
+
+def _explain(rows: Sequence[pb.ActivityRow], truncated: bool, coverage: pb.ActivityCoverage) -> None:
+    if any(row.bytes_shared for row in rows):
+        _note("~ the client used several topics: its bytes are divided among them by requests.")
+    _explain_truncation(len(rows), truncated)
+    _explain_coverage(coverage)
+
+
+def _explain_truncation(shown: int, truncated: bool) -> None:
+    if truncated:
+        _note(f"The first {shown} rows; there are more: raise --limit, or ask for a shorter time.")
+
+
+def _explain_coverage(coverage: pb.ActivityCoverage) -> None:
+    asked = f"{human_time(coverage.from_ms)} to {human_time(coverage.to_ms)}"
+    if not coverage.slices:
+        kept = (
+            f"what is kept begins at {human_time(coverage.kept_from_ms)}" if coverage.kept_from_ms else "none is kept"
+        )
+        _note(f"Nothing is known of {asked}: no broker's activity is stored for it, and {kept}.")
+        return
+    if coverage.kept_from_ms > coverage.from_ms + _HOUR_MS:
+        _note(f"{asked} was asked for, but what is kept begins at {human_time(coverage.kept_from_ms)}.")
+    if coverage.dropped_events or coverage.lost_slices:
+        _note(
+            f"Incomplete: brokers had no room for {coverage.dropped_events} authorizations, and lost "
+            f"{coverage.lost_slices} slices before they were read."
+        )
+
+
+def _note(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,26 @@
+"""Kafka's access rules, in Kafka's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ANY_NAME = "*"
+ANY_HOST = "*"
+ANY_PRINCIPAL = "User:*"
+ALL = "ALL"
+LITERAL = "LITERAL"
+PREFIXED = "PREFIXED"
+ALLOW = "ALLOW"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AclBinding:
+    """One rule: who may (or may not) do what to which resources, from where."""
+
+    resource_type: str  # TOPIC, GROUP, CLUSTER, ...
+    pattern_type: str  # LITERAL or PREFIXED
+    resource_name: str  # "*" with LITERAL: any
+    principal: str
+    host: str
+    operation: str  # READ, WRITE, ..., ALL
+    permission: str  # ALLOW or DENY

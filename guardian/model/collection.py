@@ -1,0 +1,59 @@
+"""Which member of Guardian collects which broker, as the group has agreed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+NOBODY = ""
+
+
+class BrokerKey(NamedTuple):
+    """A broker of the federation: the cluster's name and the broker's id."""
+
+    cluster: str
+    broker: int
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.broker}"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorSeat:
+    """A member that collects, by its name: a restart keeps the seat, and its brokers.
+
+    `incarnation` names the process that sits there now. `acked` is the last generation that it has acted on.
+    `gone_since_ms` is when the leader missed it (ms since the epoch), 0 while it is here.
+    """
+
+    incarnation: str
+    acked: int = 0
+    gone_since_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerMove:
+    """Its owner is to let go of a broker, which goes to `to` once the owner has acted on generation `since`; to NOBODY
+    when it is not to be collected any more."""
+
+    to: str
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionAssignment:
+    """Every change has a generation. A broker that moves is its owner's until the move is over: nobody calls it."""
+
+    generation: int = 0
+    seats: Mapping[str, CollectorSeat] = field(default_factory=lambda: MappingProxyType({}))
+    owners: Mapping[BrokerKey, str] = field(default_factory=lambda: MappingProxyType({}))
+    moves: Mapping[BrokerKey, BrokerMove] = field(default_factory=lambda: MappingProxyType({}))
+
+    def share_of(self, member: str, incarnation: str) -> frozenset[BrokerKey]:
+        """What the process may collect; nothing when another one sits in its place."""
+        seat = self.seats.get(member)
+        if seat is None or seat.incarnation != incarnation:
+            return frozenset()
+        return frozenset(key for key, owner in self.owners.items() if owner == member and key not in self.moves)

@@ -1,0 +1,146 @@
+"""What crosses the lines between IDCs, put together from the lake, the activity store and the members' links file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from guardian.activity import crossings
+from guardian.activity.crossings import Places
+from guardian.activity.questions import Span
+from guardian.activity.store import ActivityStore
+from guardian.core import links
+from guardian.core.links import MINUTE_MS, Client, ClientActivity, ClientMinutes, ClientTopic, Minutes, Traffic
+from guardian.model.links import Crosser, Crossing, LinkSettings, LinkUse, load_links
+from guardian.model.topology import Cluster
+from guardian.server.lake_facts import Placed, placed
+from guardian.wire.disks import link_to_proto
+from protos.guardian.v1 import insight_pb2 as pb
+from spark_analytics.lake.samples import LakeReader
+from spark_analytics.lake.window import Window
+
+_OPERATIONS = {"WRITE": Crossing.PRODUCE, "READ": Crossing.CONSUME}
+_CLIENTS = 2000  # a pair of IDCs, before what is unknown is divided among them
+_MAX_FINDINGS = 20
+
+_Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Of one cluster, read once."""
+
+    cluster: str
+    placed: Placed
+    idcs: Mapping[int, str]
+
+
+class LinkUseReader:
+    """For one question."""
+
+    def __init__(self, lake: LakeReader, activity: ActivityStore | None, links_file: Path | None) -> None:
+        """Raises InvalidInput when the links file is wrong."""
+        self._lake = lake
+        self._activity = activity
+        self._settings = load_links(links_file) if links_file else LinkSettings()
+
+    def report(self, clusters: Sequence[Cluster], window: Window, most: int) -> pb.LinkUseReport:
+        """`most` crossers of each line, in each direction."""
+        minutes = Minutes.of(window.from_ms, window.to_ms)
+        known = [
+            _Known(cluster.name, found, {broker.id: broker.idc for broker in cluster.brokers if broker.idc})
+            for cluster in clusters
+            if (found := placed(self._lake, cluster.name, window, minutes)) is not None
+        ]
+        traffic = self._traffic(known, minutes)
+        report = pb.LinkUseReport(
+            from_ms=minutes.from_ms,
+            to_ms=window.to_ms,
+            currency=self._settings.currency,
+            unplaced_bytes=round(traffic.unplaced),
+            samples=sum(each.placed.samples for each in known),
+            remarks=[*links.remarks(traffic, self._settings, _without_idc(clusters)), *self._without_activity()],
+        )
+        for use in links.link_uses(traffic, self._settings):
+            of_peak: tuple[Crosser, ...] = ()
+            if links.is_near(use, self._settings) and len(report.findings) < _MAX_FINDINGS:
+                of_peak = tuple(self._peak_crossers(known, minutes, use, most))
+                report.findings.append(links.finding(use, _clock(use.peak_at_ms), of_peak))
+            report.links.append(link_to_proto(use, links.largest(traffic.crossers, use.direction, most), of_peak))
+        return report
+
+    def _peak_crossers(self, known: Sequence[_Known], minutes: Minutes, use: LinkUse, most: int) -> Sequence[Crosser]:
+        """Who crosses a line in its busiest minute."""
+        number = (use.peak_at_ms - minutes.from_ms) // MINUTE_MS
+        busiest = [
+            _Known(
+                each.cluster,
+                Placed(each.placed.moved.in_minute(number), each.placed.replicas, each.placed.samples),
+                each.idcs,
+            )
+            for each in known
+        ]
+        traffic = self._traffic(busiest, Minutes(use.peak_at_ms, 1))
+        return links.largest(traffic.crossers, use.direction, most)
+
+    def _traffic(self, known: Sequence[_Known], minutes: Minutes) -> Traffic:
+        traffic = Traffic(minutes)
+        for each in known:
+            links.add_replication(traffic, each.cluster, each.placed.moved, each.placed.replicas, each.idcs)
+            links.add_clients(traffic, each.cluster, each.placed.moved, self._clients(each, minutes), each.idcs)
+        return traffic
+
+    def _clients(self, known: _Known, minutes: Minutes) -> ClientActivity:
+        if self._activity is None:
+            return ClientActivity()
+        networks = self._settings.networks
+        idcs = sorted({*known.idcs.values(), *(idc for _, idc in networks)})
+        places = Places(idcs, known.idcs, networks)
+        span = Span(minutes.from_ms, minutes.from_ms + minutes.count * MINUTE_MS)
+        by_slice, by_topic, clients = (
+            self._activity.ask(question)
+            for question in (
+                crossings.by_slice(known.cluster, places, span),
+                crossings.by_topic(known.cluster, places, span),
+                crossings.crossers(known.cluster, places, span, _CLIENTS),
+            )
+        )
+        return ClientActivity(
+            [_client_minutes(row, places) for row in by_slice],
+            [_client_topic(row, places) for row in by_topic],
+            [_client(row, places) for row in clients],
+        )
+
+    def _without_activity(self) -> Sequence[str]:
+        if self._activity is not None:
+            return ()
+        return ("audit.url is not set, so that producers and consumers are not in the numbers: set it for all members",)
+
+
+def _client_minutes(row: _Row, places: Places) -> ClientMinutes:
+    from_ms = round(row["from_time"].timestamp() * 1000)
+    return ClientMinutes(*_place(row, places), from_ms, from_ms + row["duration_ms"], row["sum_bytes"])
+
+
+def _client_topic(row: _Row, places: Places) -> ClientTopic:
+    return ClientTopic(*_place(row, places), row["resource"], row["sum_bytes"], row["blind"])
+
+
+def _client(row: _Row, places: Places) -> Client:
+    who = (row["principal"], row["client_id"], row["address"])
+    return Client(*_place(row, places), row["resource"], *who, row["sum_bytes"], row["blind"])
+
+
+def _place(row: _Row, places: Places) -> tuple[Crossing, str, str]:
+    return _OPERATIONS[row["operation"]], places.name(row["broker_idc"]), places.name(row["client_idc"])
+
+
+def _without_idc(clusters: Sequence[Cluster]) -> list[str]:
+    return [f"{cluster.name}/{broker.id}" for cluster in clusters for broker in cluster.brokers if not broker.idc]
+
+
+def _clock(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")

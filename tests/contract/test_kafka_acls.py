@@ -1,0 +1,100 @@
+"""How a KafkaAdmin tells of access rules: one suite, on the fake and on a real broker with Kafka's authorizer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from confluent_kafka import admin as confluent_admin
+
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from guardian.errors import InvalidInput
+from guardian.kafka.admin import KafkaAdmin
+from guardian.kafka.control import KafkaControl
+from guardian.kafka.fake import FakeKafka
+from guardian.model.acl import AclBinding
+
+confluent: Any = confluent_admin  # its types do not tell of the ACLs that it exports
+
+DEADLINE_S = 120.0
+ACLS = (
+    AclBinding("GROUP", "LITERAL", "*", "User:bob", "10.0.0.1", "READ", "ALLOW"),
+    AclBinding("TOPIC", "LITERAL", "orders", "User:alice", "*", "ALL", "ALLOW"),
+    AclBinding("TOPIC", "LITERAL", "orders", "User:bob", "*", "READ", "DENY"),
+    AclBinding("TOPIC", "PREFIXED", "pay", "User:alice", "*", "WRITE", "ALLOW"),
+)
+
+Granting = tuple[KafkaAdmin, Callable[[], None]]
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+def granting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Granting]:
+    """An admin, and what gives the cluster its rules."""
+    if request.param == "fake":
+        fake = FakeKafka({1: "a"}, {1: ("/disk",)})
+        fake.set_acls()
+        yield fake, lambda: fake.set_acls(*reversed(ACLS))
+        return
+    spec = ClusterSpec(
+        "acls",
+        brokers=1,
+        log_dirs=1,
+        plugin=False,
+        heap_mb=256,
+        settings={
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+        },
+    )
+    with KafkaCluster.start(spec, tmp_path_factory.mktemp("acls")) as running:
+        cluster = running.to_cluster()
+        with closing(KafkaControl(cluster, timeout_s=DEADLINE_S)) as control:
+            yield control, lambda: _grant(cluster.bootstrap)
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+def open_to_all(request: pytest.FixtureRequest) -> Iterator[KafkaAdmin]:
+    if request.param == "fake":
+        yield FakeKafka({1: "a"}, {1: ("/disk",)})
+        return
+    cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
+    with closing(KafkaControl(cluster, timeout_s=DEADLINE_S)) as control:
+        yield control
+
+
+def _grant(bootstrap: str) -> None:
+    admin = confluent.AdminClient({"bootstrap.servers": bootstrap})
+    made = admin.create_acls(
+        [
+            confluent.AclBinding(
+                confluent.ResourceType[acl.resource_type],
+                acl.resource_name,
+                confluent.ResourcePatternType[acl.pattern_type],
+                acl.principal,
+                acl.host,
+                confluent.AclOperation[acl.operation],
+                confluent.AclPermissionType[acl.permission],
+            )
+            for acl in ACLS
+        ]
+    )
+    for future in made.values():
+        future.result(DEADLINE_S)
+
+
+def test_rules_are_told_in_kafkas_words_and_in_order(granting: Granting) -> None:
+    admin, grant = granting
+    assert admin.describe_acls() == ()
+    grant()
+    deadline = time.monotonic() + DEADLINE_S
+    while admin.describe_acls() != tuple(sorted(ACLS)):
+        assert time.monotonic() < deadline, admin.describe_acls()
+        time.sleep(0.05)
+
+
+def test_a_cluster_without_authorizer_says_so_instead_of_no_rules(open_to_all: KafkaAdmin) -> None:
+    with pytest.raises(InvalidInput, match="no authorizer"):
+        open_to_all.describe_acls()

@@ -1,0 +1,83 @@
+"""How a KafkaAdmin tells of consumer groups: one suite, on the fake and on real brokers."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+
+import confluent_kafka
+import pytest
+
+from guardian.kafka import data
+from guardian.kafka.admin import KafkaAdmin
+from guardian.kafka.control import KafkaControl
+from guardian.kafka.fake import FakeKafka
+from guardian.model.topology import Cluster, TopicPartition
+
+DEADLINE_S = 120.0
+
+
+class Bench:
+    """`join(group, topic, offset)` makes a member that commits so much of partition 0; calling what it returns ends
+    the member."""
+
+    def __init__(self, admin: KafkaAdmin, join: Callable[[str, str, int], Callable[[], None]]) -> None:
+        self.admin = admin
+        self.join = join
+        # The shared cluster has other tests' groups.
+        self.topic, self.first, self.second = (f"groups-{uuid.uuid4().hex[:8]}" for _ in range(3))
+
+    def committed(self) -> dict[str, dict[TopicPartition, int]]:
+        found = self.admin.committed_offsets()
+        return {group: offsets for group, offsets in found.items() if group in (self.first, self.second)}
+
+    def until(self, expected: dict[str, dict[TopicPartition, int]]) -> None:
+        """A group changes a moment after its members do."""
+        deadline = time.monotonic() + DEADLINE_S
+        while (found := self.committed()) != expected:
+            assert time.monotonic() < deadline, f"{found} instead of {expected}"
+            time.sleep(0.05)
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    if request.param == "fake":
+        fake = FakeKafka({1: "a"}, {1: ("/disk",)})
+
+        def join(group: str, topic: str, offset: int) -> Callable[[], None]:
+            fake.commit(group, {TopicPartition(topic, 0): offset})
+            return lambda: fake.commit(group, {})
+
+        yield Bench(fake, join)
+        return
+    cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
+    with ExitStack() as stack:
+        control = stack.enter_context(closing(KafkaControl(cluster, timeout_s=DEADLINE_S)))
+        bench = Bench(control, lambda group, topic, offset: _join(cluster, stack, group, topic, offset))
+        data.create_topics(cluster, {bench.topic: {0: (1, 2)}}, {}, DEADLINE_S)
+        yield bench
+
+
+def _join(cluster: Cluster, stack: ExitStack, group: str, topic: str, offset: int) -> Callable[[], None]:
+    member = data.consumer(cluster, group, enable_auto_commit=False, session_timeout_ms=60_000)
+    ending = stack.enter_context(ExitStack())
+    ending.callback(member.close)
+    member.subscribe([topic])
+    deadline = time.monotonic() + DEADLINE_S
+    while not member.assignment():
+        assert time.monotonic() < deadline, "the member got no partition"
+        member.poll(0.1)
+    member.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, offset)], asynchronous=False)
+    return ending.close
+
+
+def test_what_groups_with_members_have_committed_is_told(bench: Bench) -> None:
+    assert bench.committed() == {}
+    leave = bench.join(bench.first, bench.topic, 7)
+    bench.join(bench.second, bench.topic, 9)
+    partition = TopicPartition(bench.topic, 0)
+    bench.until({bench.first: {partition: 7}, bench.second: {partition: 9}})
+    leave()
+    bench.until({bench.second: {partition: 9}})

@@ -1,0 +1,141 @@
+"""Calls are counted with the code that answered them, whatever kind of method it is and however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+
+import grpc
+import grpc.aio
+import pytest
+
+from guardian.errors import NotFound
+from guardian.server.counting import CallCounters, LoopCounters, Method
+from guardian.server.grpc_server import GrpcLimits, start_grpc
+
+DEADLINE_S = 30
+
+
+class Service:
+    """Methods that do what the request says."""
+
+    def unary(self, request: bytes, _context: grpc.ServicerContext) -> bytes:
+        return _answer(request)
+
+    async def unary_async(self, request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        if request == b"abort":
+            await context.abort(grpc.StatusCode.DATA_LOSS, "it said so")
+        if request == b"stay":
+            await asyncio.sleep(DEADLINE_S)
+        return _answer(request)
+
+    def stream(self, request: bytes, _context: grpc.ServicerContext) -> Iterator[bytes]:
+        yield b"first"
+        yield _answer(request)
+
+    async def stream_async(self, request: bytes, _context: object) -> AsyncIterator[bytes]:
+        yield b"first"
+        if request == b"stay":
+            await asyncio.sleep(DEADLINE_S)
+        yield _answer(request)
+
+    def register(self, server: grpc.aio.Server) -> None:
+        unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+        handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            "unary": unary(self.unary),
+            "unary_async": unary(self.unary_async),
+            "stream": stream(self.stream),
+            "stream_async": stream(self.stream_async),
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", handlers),))
+
+
+def _answer(request: bytes) -> bytes:
+    if request == b"not found":
+        raise NotFound("there is none")
+    if request == b"bug":
+        raise KeyError(request)
+    return request
+
+
+class Site:
+    def __init__(self) -> None:
+        self.counters = CallCounters()
+        limits = GrpcLimits(unary_timeout_s=DEADLINE_S, grace_s=0.0)
+        self.server = start_grpc("127.0.0.1:0", Service().register, limits=limits, counters=self.counters)
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{self.server.port}", [("grpc.enable_http_proxy", 0)])
+
+    def call(self, method: str, request: bytes) -> None:
+        with suppress(grpc.RpcError):
+            if method.startswith("unary"):
+                self.unary(method)(request, timeout=DEADLINE_S)
+            else:
+                list(self.stream(method)(request, timeout=DEADLINE_S))
+
+    def unary(self, method: str) -> grpc.UnaryUnaryMultiCallable[bytes, bytes]:
+        return self.channel.unary_unary(f"/test/{method}")
+
+    def stream(self, method: str) -> grpc.UnaryStreamMultiCallable[bytes, bytes]:
+        return self.channel.unary_stream(f"/test/{method}")
+
+    def ended(self, count: int = 1) -> dict[tuple[str, str], int]:
+        """By method's name and code, when so many have ended: the client may know of it before the counters do."""
+        wait_for(lambda: sum(self.counters.ended().values()) == count)
+        return {(method.name, code): number for (method, code), number in self.counters.ended().items()}
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.channel.close()
+    site.server.stop()
+
+
+@pytest.mark.parametrize("method", ["unary", "unary_async", "stream", "stream_async"])
+@pytest.mark.parametrize(("request_", "code"), [(b"fine", "OK"), (b"not found", "NOT_FOUND"), (b"bug", "UNKNOWN")])
+def test_a_call_is_counted_with_its_code(site: Site, method: str, request_: bytes, code: str) -> None:
+    site.call(method, request_)
+    assert site.ended() == {(method, code): 1}
+    assert site.counters.under_way() == {Method("test", method): 0}
+    latencies = site.counters.latencies()
+    assert [each.calls for each in latencies.values()] == ([1] if method.startswith("unary") else [])
+
+
+def test_the_code_that_a_method_itself_answers_is_counted(site: Site) -> None:
+    site.call("unary_async", b"abort")
+    assert site.ended() == {("unary_async", "DATA_LOSS"): 1}
+
+
+@pytest.mark.parametrize("method", ["unary_async", "stream_async"])
+def test_a_call_is_under_way_until_its_client_goes_and_is_cancelled_then(site: Site, method: str) -> None:
+    begin = site.unary(method).future if method.startswith("unary") else site.stream(method)
+    under_way = begin(b"stay")
+    wait_for(lambda: site.counters.under_way().get(Method("test", method)) == 1)
+    under_way.cancel()
+    assert site.ended() == {(method, "CANCELLED"): 1}
+
+
+def test_a_method_that_nobody_has_is_not_counted(site: Site) -> None:
+    """Else anybody could make a member's metrics grow."""
+    site.call("unary_that_is_none", b"")
+    site.call("unary", b"fine")
+    assert site.ended() == {("unary", "OK"): 1}
+
+
+def test_a_tick_that_fails_is_one_all_the_same() -> None:
+    counters, now = LoopCounters(), iter([1.0, 2.0, 5.0, 5.5])
+    with counters.tick(lambda: next(now)):
+        pass
+    with pytest.raises(KeyError), counters.tick(lambda: next(now)):
+        raise KeyError
+    assert counters == LoopCounters(ticks=2, failures=1, seconds=1.5)
