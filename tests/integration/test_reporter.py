@@ -18,7 +18,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from deploy.local.kafka_cluster import KafkaCluster
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.collector import Collector
+from guardian.reporter.collector import Collector, CollectorSettings
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.reporter.names import NOTHING_KNOWN, MetricNames, values_by_name
 from protos.guardian.v1 import reporter_pb2 as pb
@@ -85,7 +85,8 @@ def filled_topic(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> I
 @contextmanager
 def collecting(kafka: KafkaCluster, lake_dir: Path) -> Iterator[Collector]:
     lake = LakeWriter(str(lake_dir), "m1", max_age_s=0.0)
-    collector = Collector("m1", lake, lambda: [registered(kafka)], lambda: ["m1"], interval_s=0.5, timeout_s=DEADLINE_S)
+    settings = CollectorSettings(interval_s=0.5, timeout_s=DEADLINE_S)
+    collector = Collector("m1", lake, lambda: [registered(kafka)], lambda brokers: brokers, settings)
     collector.start()
     try:
         yield collector

@@ -4,7 +4,7 @@ import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 
 /**
- * One stripe of an open slice's counts: a hash table with open addressing, at most half full. A slot is four longs, the
+ * One stripe of an open slice's counts: a hash table with open addressing, at most two thirds full. A slot is four longs, the
  * fingerprint and both counts, side by side in memory.
  *
  * <p>The lock is held for a look-up, or to exchange the table for an empty one: nobody waits for more than that, and no
@@ -26,6 +26,7 @@ final class AccessTable {
     private Room room;
     private long[] slots = new long[LEAST_SLOTS * LONGS];
     private Access[] accesses = new Access[LEAST_SLOTS];
+    private int mask = LEAST_SLOTS - 1;
     private int size;
     private long dropped;
 
@@ -71,7 +72,6 @@ final class AccessTable {
 
     /** The slot that holds the fingerprint, or the complement of the free one where it belongs. */
     private int slotOf(long high, long low) {
-        int mask = accesses.length - 1;
         int slot = (int) low & mask;
         // Both are 0 in a free slot, and in none that is taken but by a chance of 1 in 2^128.
         while (slots[slot * LONGS] != high || slots[slot * LONGS + LOW] != low) {
@@ -89,7 +89,7 @@ final class AccessTable {
         if (!room.take(access)) {
             return -1;
         }
-        if (2 * (size + 1) > accesses.length) {
+        if (!fits(size + 1, accesses.length)) {
             grow();
         }
         int slot = ~slotOf(print.high(), print.low());
@@ -119,9 +119,18 @@ final class AccessTable {
         Access[] newAccesses = new Access[slotCount];
         slots = newSlots;
         accesses = newAccesses;
+        mask = slotCount - 1;
     }
 
     private static int slotsFor(int size) {
-        return Math.max(LEAST_SLOTS, Integer.highestOneBit(Math.max(1, 2 * size - 1)) * 2);
+        int slotCount = LEAST_SLOTS;
+        while (!fits(size, slotCount)) {
+            slotCount *= 2;
+        }
+        return slotCount;
+    }
+
+    private static boolean fits(int size, int slotCount) {
+        return 3L * size <= 2L * slotCount;
     }
 }

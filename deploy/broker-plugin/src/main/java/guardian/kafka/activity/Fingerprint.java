@@ -19,14 +19,14 @@ import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 record Fingerprint(long high, long low) {
     private static final long HIGH_KEY = UUID.randomUUID().getLeastSignificantBits();
     private static final long LOW_KEY = UUID.randomUUID().getLeastSignificantBits();
-    // Odd, with as many ones as zeros, and not alike.
-    private static final long HIGH_FACTOR = 0x9e3779b97f4a7c15L;
-    private static final long LOW_FACTOR = 0xd6e8feb86659fd93L;
+    // Stands for the type that nearly all principals have.
+    private static final long USER = 1;
 
     static Fingerprint of(AuthorizableRequestContext request, boolean withAddress) {
         KafkaPrincipal principal = request.principal();
-        Fingerprint who = new Fingerprint(HIGH_KEY, LOW_KEY)
-                .with(principal.getPrincipalType())
+        String type = principal.getPrincipalType();
+        Fingerprint start = new Fingerprint(~HIGH_KEY, ~LOW_KEY);
+        Fingerprint who = (type.equals(KafkaPrincipal.USER_TYPE) ? start.with(USER) : start.with(type))
                 .with(principal.getName())
                 .with(Access.clientId(request));
         return withAddress ? who.with(request.clientAddress()) : who;
@@ -49,32 +49,43 @@ record Fingerprint(long high, long low) {
         return with(bytes.getLong()).with(bytes.getLong());
     }
 
+    /** Eight letters a step; the last step takes what is left and the length, so that no text runs into the next. */
     private Fingerprint with(String text) {
         int length = text.length();
         long newHigh = high;
         long newLow = low;
         int at = 0;
-        for (; at + 4 <= length; at += 4) {
-            long four = text.charAt(at)
-                    | (long) text.charAt(at + 1) << 16
-                    | (long) text.charAt(at + 2) << 32
-                    | (long) text.charAt(at + 3) << 48;
-            newHigh = mix(newHigh ^ four, HIGH_FACTOR);
-            newLow = mix(newLow ^ four, LOW_FACTOR);
+        for (; at + 8 <= length; at += 8) {
+            long four = four(text, at);
+            long next = four(text, at + 4);
+            newHigh = mix(newHigh ^ four, HIGH_KEY ^ next);
+            newLow = mix(newLow ^ four, LOW_KEY ^ next);
         }
-        // With its length, so that no two texts can be taken for two others.
-        long rest = length;
+        long four = 0;
+        long next = length;
+        if (at + 4 <= length) {
+            four = four(text, at);
+            at += 4;
+        }
         for (; at < length; at++) {
-            rest = rest << 16 | text.charAt(at);
+            next = next << Character.SIZE | text.charAt(at);
         }
-        return new Fingerprint(newHigh, newLow).with(rest);
+        return new Fingerprint(mix(newHigh ^ four, HIGH_KEY ^ next), mix(newLow ^ four, LOW_KEY ^ next));
     }
 
     private Fingerprint with(long word) {
-        return new Fingerprint(mix(high ^ word, HIGH_FACTOR), mix(low ^ word, LOW_FACTOR));
+        return new Fingerprint(mix(high ^ word, HIGH_KEY), mix(low ^ word, LOW_KEY));
     }
 
-    private static long mix(long word, long factor) {
-        return word * factor ^ Math.multiplyHigh(word, factor);
+    private static long four(String text, int at) {
+        return text.charAt(at)
+                | (long) text.charAt(at + 1) << Character.SIZE
+                | (long) text.charAt(at + 2) << 2 * Character.SIZE
+                | (long) text.charAt(at + 3) << 3 * Character.SIZE;
+    }
+
+    /** Both halves of the product: each bit of it depends on all of both factors. */
+    private static long mix(long one, long other) {
+        return one * other ^ Math.multiplyHigh(one, other);
     }
 }

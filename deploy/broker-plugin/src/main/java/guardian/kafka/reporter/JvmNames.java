@@ -6,6 +6,7 @@ import java.util.Map;
 final class JvmNames {
     private static final double MS = 1e-3;
     private static final double NS = 1e-9;
+    private static final String GC = "jvm_gc_collection_seconds";
 
     /** By "type:attribute", those without labels. */
     private static final Map<String, Series> PLAIN = Map.of(
@@ -23,11 +24,12 @@ final class JvmNames {
     static Series of(MbeanName name, String attribute) {
         String part = attribute.substring(attribute.indexOf('.') + 1);
         return switch (name.key("type")) {
-            case "Memory" -> Series.gauge("jvm_memory_" + part + "_bytes", PrometheusNames.label("area", area(attribute)));
+            case "Memory" -> Series.gauge(
+                    "jvm_memory_" + part + "_bytes", PrometheusNames.label("area", area(attribute)));
             case "MemoryPool" -> Series.gauge("jvm_memory_pool_" + part + "_bytes", labelled("pool", name));
             case "GarbageCollector" -> attribute.equals("CollectionCount")
-                    ? Series.summary("jvm_gc_collection_seconds", "_count", labelled("gc", name))
-                    : new Series(Series.Kind.SUMMARY, "jvm_gc_collection_seconds", "_sum", labelled("gc", name), MS, -1);
+                    ? Series.summary(GC, "_count", labelled("gc", name))
+                    : new Series(Series.Kind.SUMMARY, GC, "_sum", labelled("gc", name), MS, -1);
             case "BufferPool" -> switch (attribute) {
                 case "Count" -> Series.gauge("jvm_buffer_pool_used_buffers", labelled("pool", name));
                 case "MemoryUsed" -> Series.gauge("jvm_buffer_pool_used_bytes", labelled("pool", name));

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -25,8 +26,8 @@ final class LogDirReader {
         /** Whether the broker has given the log dir up, which may still look healthy from outside. */
         boolean isOffline(Path logDir);
 
-        /** Of a replica; 0 when the broker has none. */
-        long sizeBytes(String topic, String partition);
+        /** Of a replica that it has. */
+        OptionalLong sizeBytes(String topic, String partition);
     }
 
     private final Path path;
@@ -69,9 +70,14 @@ final class LogDirReader {
             for (Path entry : entries) {
                 String name = entry.getFileName().toString();
                 Matcher replica = REPLICA.matcher(name);
-                if (replica.matches() && !name.equals(METADATA_LOG) && Files.isDirectory(entry)) {
+                if (!replica.matches() || name.equals(METADATA_LOG)) {
+                    continue;
+                }
+                OptionalLong size = logs.sizeBytes(replica.group(1), replica.group(2));
+                // A log that the broker has is a directory: a thousand of them are not worth a thousand looks.
+                if (size.isPresent() || Files.isDirectory(entry)) {
                     replicas.add(name);
-                    bytes += logs.sizeBytes(replica.group(1), replica.group(2));
+                    bytes += size.orElse(0);
                 }
             }
         }

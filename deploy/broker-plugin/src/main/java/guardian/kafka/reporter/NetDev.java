@@ -7,7 +7,7 @@ import java.util.function.ToLongFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** /proc/net/dev: {@code name: bytes packets errs drop fifo frame compressed multicast}, and the same for what is sent. */
+/** /proc/net/dev: {@code name: bytes packets errs drop fifo frame compressed multicast}, and again for what is sent. */
 final class NetDev {
     private static final Pattern LINE = Pattern.compile("(\\S+):\\s*(\\d{1,20}(?:\\s+\\d{1,20}){15,})");
     private static final int SENT = 8;

@@ -49,6 +49,7 @@ final class Registration implements AutoCloseable {
     private final Supplier<RegisterReporterRequest> request;
     private final Pauses pauses;
     private final Thread thread;
+    private boolean isKnown;
     private int failures;
     private int turn;
 
@@ -88,10 +89,11 @@ final class Registration implements AutoCloseable {
         try {
             RegisterReporterRequest wanted = request.get();
             RegisterReporterReply reply = register(member, wanted);
-            if (failures > 0 || turn == 1) {
+            if (!isKnown) {
                 LOG.info("Guardian's member {} knows this broker as one of cluster {} and collects from {}",
                         member, reply.getCluster(), reply.getReporter());
             }
+            isKnown = true;
             failures = 0;
             return true;
         } catch (StatusRuntimeException e) {
@@ -104,6 +106,7 @@ final class Registration implements AutoCloseable {
 
     /** The first failure of a row is worth a line, the others are more of the same. */
     private void failed(HostAndPort member, String reason) {
+        isKnown = false;
         failures++;
         if (failures == 1) {
             LOG.warn("Guardian's member {} did not register this broker's reporter, it is tried again: {}",

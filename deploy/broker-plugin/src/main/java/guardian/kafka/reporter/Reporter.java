@@ -89,6 +89,9 @@ public final class Reporter implements AutoCloseable {
             settings.http().ifPresent(listener -> serveScrapes(listener, tls, collector));
             tls.ifPresent(files -> repeat(files::reload, CERTIFICATES_S));
             register(tls);
+        } catch (IllegalArgumentException e) {
+            LOG.error("Guardian's metrics reporter is off: {}", e.getMessage());
+            close();
         } catch (RuntimeException | LinkageError e) {
             LOG.error("Guardian's metrics reporter is off: {}", e.toString());
             close();

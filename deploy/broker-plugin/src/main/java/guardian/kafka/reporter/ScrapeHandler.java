@@ -73,7 +73,8 @@ final class ScrapeHandler {
         StringBuilder head = new StringBuilder("HTTP/1.1 200 OK\r\nContent-Type: ").append(format.contentType());
         head.append(request.takesGzip() ? "\r\nContent-Encoding: gzip" : "");
         head.append(request.takesChunks() ? "\r\nTransfer-Encoding: chunked" : "");
-        head.append(request.staysOpen() ? "" : "\r\nConnection: close").append("\r\nVary: Accept, Accept-Encoding\r\n\r\n");
+        head.append(request.staysOpen() ? "" : "\r\nConnection: close");
+        head.append("\r\nVary: Accept, Accept-Encoding\r\n\r\n");
         out.write(head.toString().getBytes(StandardCharsets.US_ASCII));
         if (request.method().equals("GET")) {
             OutputStream body = request.takesChunks() ? new ChunkedStream(out) : out;

@@ -20,7 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * {@code /metrics} over HTTP/1.1: a thread for each connection, of which there are few, and a deadline for each request.
+ * {@code /metrics} over HTTP/1.1: a thread for each connection, of which there are few, and a deadline for each
+ * request.
  *
  * <p>The JDK's own HTTP server has neither a limit for connections nor for the time that a slow reader may take, unless
  * by settings of the whole JVM, which are not ours to change in a broker.

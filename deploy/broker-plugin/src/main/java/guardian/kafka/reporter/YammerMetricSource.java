@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.apache.kafka.common.utils.Sanitizer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -59,18 +60,19 @@ final class YammerMetricSource implements MetricSource, LogDirReader.BrokerLogs 
     public boolean isOffline(Path logDir) {
         String mbean = "kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory="
                 + Sanitizer.jmxSanitize(logDir.toString());
-        return gauge("LogManager", "LogDirectoryOffline", mbean) != 0;
+        return gauge("LogManager", "LogDirectoryOffline", mbean).orElse(0) != 0;
     }
 
     @Override
-    public long sizeBytes(String topic, String partition) {
+    public OptionalLong sizeBytes(String topic, String partition) {
         return gauge("Log", "Size", "kafka.log:type=Log,name=Size,topic=" + topic + ",partition=" + partition);
     }
 
-    /** 0 when there is none. */
-    private long gauge(String type, String name, String mbean) {
+    private OptionalLong gauge(String type, String name, String mbean) {
         Metric metric = registry.allMetrics().get(new MetricName("kafka.log", type, name, null, mbean));
-        return metric instanceof Gauge<?> gauge && gauge.value() instanceof Number number ? number.longValue() : 0;
+        return metric instanceof Gauge<?> gauge && gauge.value() instanceof Number number
+                ? OptionalLong.of(number.longValue())
+                : OptionalLong.empty();
     }
 
     private static List<String> attributesOf(Metric metric) {

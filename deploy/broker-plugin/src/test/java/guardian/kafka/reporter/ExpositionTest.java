@@ -78,7 +78,8 @@ class ExpositionTest {
     void openMetricsDescribesACounterWithoutItsEndingAndEnds() throws Exception {
         registry.newMeter(name("T", "BytesInPerSec", ""), "bytes", TimeUnit.SECONDS).mark(5);
         assertEquals(
-                "# TYPE kafka_server_t_bytesin counter\n# HELP kafka_server_t_bytesin kafka.server:type=T,name=BytesInPerSec\n"
+                "# TYPE kafka_server_t_bytesin counter\n"
+                        + "# HELP kafka_server_t_bytesin kafka.server:type=T,name=BytesInPerSec\n"
                         + "kafka_server_t_bytesin_total 5\n# EOF\n",
                 metricsOf(TextFormat.OPEN_METRICS));
     }

@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -141,8 +142,8 @@ class HostFactsTest {
         gauge(registry, "LogManager", "LogDirectoryOffline",
                 "kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory=\"" + dir + "\"", 1);
         YammerMetricSource logs = new YammerMetricSource(registry);
-        assertEquals(77, logs.sizeBytes("orders.v1", "3"));
-        assertEquals(0, logs.sizeBytes("orders.v1", "4"));
+        assertEquals(OptionalLong.of(77), logs.sizeBytes("orders.v1", "3"));
+        assertEquals(OptionalLong.empty(), logs.sizeBytes("orders.v1", "4"));
         assertTrue(logs.isOffline(dir));
         assertFalse(logs.isOffline(dir.resolve("other")));
         registry.shutdown();
@@ -288,7 +289,8 @@ class HostFactsTest {
         Device device = Device.ofStDev((long) Files.getAttribute(dir, "unix:dev"));
         DiskStats disks =
                 DiskStats.parse(List.of(device.major() + " " + device.minor() + " sdz 1 0 2 3 4 0 5 6 7 8 9"));
-        LogDirFacts facts = new LogDirReader(dir, new FakeLogs(false, Map.of())).read(MountTable.parse(List.of()), disks);
+        LogDirFacts facts =
+                new LogDirReader(dir, new FakeLogs(false, Map.of())).read(MountTable.parse(List.of()), disks);
         assertEquals("sdz", facts.getDisk());
     }
 
@@ -312,8 +314,9 @@ class HostFactsTest {
         }
 
         @Override
-        public long sizeBytes(String topic, String partition) {
-            return sizes.getOrDefault(topic + "/" + partition, 0L);
+        public OptionalLong sizeBytes(String topic, String partition) {
+            Long size = sizes.get(topic + "/" + partition);
+            return size == null ? OptionalLong.empty() : OptionalLong.of(size);
         }
     }
 }

@@ -98,7 +98,8 @@ class PrometheusNamesTest {
         assertEquals(Series.Kind.COUNTER, kind(network, "connection-close-total"));
         assertEquals(Series.Kind.GAUGE, kind(network, "connection-count"));
         assertEquals(
-                "kafka_server_raft_metrics_commit_latency_avg", head("kafka.server:type=raft-metrics", "commit-latency-avg"));
+                "kafka_server_raft_metrics_commit_latency_avg",
+                head("kafka.server:type=raft-metrics", "commit-latency-avg"));
     }
 
     @Test
@@ -120,7 +121,8 @@ class PrometheusNamesTest {
                 head("java.lang:name=G1 Young Generation,type=GarbageCollector", "CollectionTime"));
         assertEquals("process_cpu_seconds_total", head("java.lang:type=OperatingSystem", "ProcessCpuTime"));
         assertEquals(
-                "jvm_buffer_pool_used_bytes{pool=\"direct\"}", head("java.nio:type=BufferPool,name=direct", "MemoryUsed"));
+                "jvm_buffer_pool_used_bytes{pool=\"direct\"}",
+                head("java.nio:type=BufferPool,name=direct", "MemoryUsed"));
         assertNull(head("java.lang:type=Runtime", "Uptime"));
     }
 
@@ -128,12 +130,15 @@ class PrometheusNamesTest {
     void quotedValuesLoseTheirQuotesAndLabelsAreEscaped() {
         assertEquals(
                 "kafka_log_logmanager_logdirectoryoffline{logDirectory=\"/data,1=\\\\x\\\"y\\nz\"}",
-                head("kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory=\"/data,1=\\\\x\\\"y\\nz\"", "Value"));
+                head(
+                        "kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory=\"/data,1=\\\\x\\\"y\\nz\"",
+                        "Value"));
     }
 
     @Test
     void namesThatAreNoneStillMakeNoBadText() {
-        for (String mbean : List.of("", ":", "x", "a:b", "a:type=", "a:type=\"", "9:type=9,name=,\u00e4=\u00e4", "a:=,=")) {
+        for (String mbean :
+                List.of("", ":", "x", "a:b", "a:type=", "a:type=\"", "9:type=9,name=,\u00e4=\u00e4", "a:=,=")) {
             for (Series series : PrometheusNames.of(mbean, List.of("Count", "Value", "50thPercentile", "\u00e4"))) {
                 if (series != null) {
                     assertEquals(true, series.family().matches("[a-zA-Z_][a-zA-Z0-9_]*"), mbean);
