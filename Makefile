@@ -12,7 +12,7 @@ PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering clean
+.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -88,6 +88,9 @@ bench-metadata: setup  ## the replicated store beside a 3-node etcd (fetched), i
 
 bench-tiering: plugin  ## the broker plugin's metadata manager beside Kafka's topic-based one, in five minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.tiering
+
+bench-observe: plugin  ## what observing costs a broker beside JMX, and a member with 1000 simulated brokers, in about ten minutes; exits 1 when a bar is missed
+	$(BIN)/python -m tests.bench.observe
 
 clean:  ## what the targets above made, but for .venv
 	rm -rf build dist deploy/broker-plugin/target deploy/local/target tests/kafka_suites/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

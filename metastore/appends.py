@@ -9,6 +9,7 @@ to know of them (raw.proto).
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections import Counter
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ MAX_APPEND_EVENTS = 10_000
 MAX_APPEND_BYTES = 2 << 20  # with the columns, a command stays well below the log's 3 MiB
 MAX_EVENT_BYTES = 16 << 10
 MAX_SEGMENT_BYTES = (1 << 31) - 1  # Kafka's is an int
+_NAMES_KEPT = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +46,13 @@ class Checked:
 
         `refused` counts those that are not carried out, by their error kind.
         """
-        merged = raw_pb2.RawAppendReply()
-        carried_out = iter(raw_pb2.RawAppendReply.FromString(reply).results)
-        for position, name in enumerate(self.names):
-            fault = self.faults.get(position)
-            if fault is None:
-                result = next(carried_out)
-            else:
-                result = raw_pb2.RawAppendResult(error=fault, error_kind=tiering_pb2.APPEND_INVALID)
+        merged = raw_pb2.RawAppendReply.FromString(reply)
+        for position, fault in self.faults.items():
+            merged.results.insert(position, raw_pb2.RawAppendResult(error=fault, error_kind=tiering_pb2.APPEND_INVALID))
+        for name, result in zip(self.names, merged.results, strict=True):
+            result.partition = name
             if refused is not None and result.error_kind:
                 refused[result.error_kind] += 1
-            result.partition = name
-            merged.results.append(result)
         return merged.SerializeToString()
 
 
@@ -73,18 +70,17 @@ def check(request: bytes) -> Checked:
     events = sum(len(part.events) for part in parts)
     if events > MAX_APPEND_EVENTS:
         raise InvalidInput(f"the request has {events} events: send at most {MAX_APPEND_EVENTS} at a time")
-    checked, faults = [], {}
+    command, faults = raw_pb2.CheckedAppend(), {}
     for position, part in enumerate(parts):
         try:
-            checked.append(_checked(part, serialized[position]))
+            _add_checked(command, part, serialized[position])
         except InvalidInput as error:
             faults[position] = str(error)
-    command = raw_pb2.CheckedAppend(parts=checked).SerializeToString()
     names = tuple(
         part.partition if position not in faults else _readable_name(part.partition)
         for position, part in enumerate(parts)
     )
-    return Checked(command if checked else b"", names, faults)
+    return Checked(command.SerializeToString(), names, faults)
 
 
 def event_fault(event: PlainSegmentEvent, size: int) -> str:
@@ -99,22 +95,23 @@ def event_fault(event: PlainSegmentEvent, size: int) -> str:
     return _start_fault(event, name) if event.state == STARTED else ""
 
 
-def _checked(part: raw_pb2.RawPartitionEvents, serialized: bytes) -> raw_pb2.CheckedPart:
+def _add_checked(command: raw_pb2.CheckedAppend, part: raw_pb2.RawPartitionEvents, serialized: bytes) -> None:
     """The part is given twice: read, and as it came. Raises InvalidInput when its name or an event is malformed."""
-    partition = sk.partition(partition_from_bytes(part.partition))
+    partition = _encoded_name(part.partition)
     if not part.events:
         raise InvalidInput("events is empty: leave the partition out")
     events = _readable(part, serialized)
     ids = [event.segment_id for event in events]
     states = [event.state for event in events]
     sizes = [event.segment_size_bytes for event in events]
-    is_any_too_large = len(serialized) > MAX_EVENT_BYTES and max(map(len, part.events)) > MAX_EVENT_BYTES
-    if is_any_too_large or not _are_valid_starts(events, ids, states, sizes):
-        _require_valid(part, events)
+    if states.count(STARTED) != len(states):
         sizes = [size if state == STARTED else 0 for size, state in zip(sizes, states, strict=True)]
+    is_any_too_large = len(serialized) > MAX_EVENT_BYTES and max(map(len, part.events)) > MAX_EVENT_BYTES
+    if is_any_too_large or not _are_valid(events, ids, states, sizes):
+        _require_valid(part, events)
     only_events = raw_pb2.RawEvents.FromString(serialized)
     only_events.DiscardUnknownFields()
-    return raw_pb2.CheckedPart(
+    command.parts.add(
         partition=partition,
         fencing_token=part.fencing_token,
         segment_ids=b"".join(ids),
@@ -124,21 +121,30 @@ def _checked(part: raw_pb2.RawPartitionEvents, serialized: bytes) -> raw_pb2.Che
     )
 
 
-def _are_valid_starts(
+@functools.lru_cache(_NAMES_KEPT)
+def _encoded_name(partition: bytes) -> bytes:
+    """As in keys, of a serialised TopicIdPartition: brokers send the same ones again and again. Raises InvalidInput."""
+    return sk.partition(partition_from_bytes(partition))
+
+
+def _are_valid(
     events: Sequence[PlainSegmentEvent],
     ids: Sequence[bytes],
     states: Sequence[int],
     sizes: Sequence[int],
 ) -> bool:
-    """Whether all are first events without fault, but for their size: the usual case, judged by column."""
+    """Whether all are without fault, but for their size in bytes: the usual case, judged by column. `sizes` are those
+    of segments that begin, else 0."""
     return (
-        states.count(STARTED) == len(states)
-        and set(map(len, ids)) == {keys.UUID_BYTES}
+        set(map(len, ids)) == {keys.UUID_BYTES}
+        and STATES.keys() >= set(states)
         and min(sizes) >= 0
         and max(sizes) <= MAX_SEGMENT_BYTES
         and all(
             [  # noqa: C419  # a generator costs 60 % more here
-                0 <= event.start_offset <= event.end_offset and event.segment_leader_epochs for event in events
+                0 <= event.start_offset <= event.end_offset and event.segment_leader_epochs
+                for event, state in zip(events, states, strict=True)
+                if state == STARTED
             ]
         )
     )

@@ -164,7 +164,12 @@ class RaftReplica:
             disk_free_bytes=member.disk.free_bytes,
             disk_reserve_bytes=member.disk.reserve_bytes,
             is_refusing_writes=bool(member.proposals.disk_fault),
-            counters={**self._network.counters, **member.seat.counters},
+            counters={
+                **self._network.counters,
+                **member.seat.counters,
+                "proposals_waiting": member.proposals.count,
+                "reads_waiting": member.reading.count,
+            },
         )
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """A whole federation on one machine: Kafka clusters, their traffic, and a group of Guardian members.
 
     HOME/state.json    what was started, with pids: the only thing that commands share
-    HOME/clusters/<name>, members/<name>, lake, logs
+    HOME/clusters/<name>, members/<name>, lake, activity, logs
 
 `up` starts what does not run and returns when all of it serves; it can be repeated. `down` ends every process and keeps
 the data; `wipe` deletes it too. The state is written before and after each start, so that a command that dies midway
@@ -35,7 +35,7 @@ from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 
 _DRAFT = ".state.json.draft"
 _LOCK = "lock"
-_OURS = ("clusters", "members", "lake", "logs", STATE, _DRAFT, _LOCK)
+_OURS = ("clusters", "members", "lake", "activity", "logs", STATE, _DRAFT, _LOCK)
 _VERSION = 1
 _WORKLOAD_DEADLINE_S = 60.0
 _NAMES = ("live", "bulk")

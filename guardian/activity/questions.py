@@ -79,19 +79,20 @@ def broker_activity(cluster: str, broker: int, span: Span, limit: int) -> Questi
         f" FROM activity WHERE cluster = {{cluster:String}} AND {hours} AND resource_type != ''"
         f" AND broker = {{broker:Int32}} GROUP BY principal, resource_type, resource, operation"
         f" {_BUSIEST}, principal, resource_type, resource, operation LIMIT {{limit:UInt32}}",
-        {**_common(cluster, span, limit), "broker": broker},
+        {**_common(cluster, answered(span), limit), "broker": broker},
     )
 
 
 def principal_activity(cluster: str, principal: str, span: Span, limit: int) -> Question:
-    """What a principal did, with which clients, from how many addresses and on how many brokers."""
+    """What a principal did, and on how many brokers; with which clients and from how many addresses when the span is
+    short enough to read rows."""
+    by = "resource_type, resource, operation" + ("" if span.is_long else ", client_id")
+    hours, addresses = (_BY_HOUR, "") if span.is_long else (_EXACT, ", uniqExact(address) AS addresses")
     return Question(
-        f"SELECT resource_type, resource, operation, client_id, {_SUMS}, {_FIRST_LAST},"
-        f" uniqExact(broker) AS brokers, uniqExact(address) AS addresses"
-        f" FROM activity WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type != ''"
-        f" AND principal = {{principal:String}} GROUP BY resource_type, resource, operation, client_id"
-        f" {_BUSIEST}, resource_type, resource, operation, client_id LIMIT {{limit:UInt32}}",
-        {**_common(cluster, span, limit), "principal": principal},
+        f"SELECT {by}, {_SUMS}, {_FIRST_LAST}, uniqExact(broker) AS brokers{addresses}"
+        f" FROM activity WHERE cluster = {{cluster:String}} AND {hours} AND resource_type != ''"
+        f" AND principal = {{principal:String}} GROUP BY {by} {_BUSIEST}, {by} LIMIT {{limit:UInt32}}",
+        {**_common(cluster, answered(span), limit), "principal": principal},
     )
 
 
@@ -182,6 +183,11 @@ def positions(since_ms: int) -> Question:
         " GROUP BY cluster, broker",
         {"since_ms": since_ms},
     )
+
+
+def answered(span: Span) -> Span:
+    """The time that an answer about a broker or a principal is of."""
+    return span.whole_hours() if span.is_long else span
 
 
 def _common(cluster: str, span: Span, limit: int) -> dict[str, str | int]:

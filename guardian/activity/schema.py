@@ -8,8 +8,8 @@ Order      by cluster, hour and resource: "who used topic X between 3:00 and 3:1
            question about a span reads the hours that it touches. Within it, what repeats every minute lies together.
 Partition  by day; retention drops whole days.
 principals a Bloom filter: a principal uses few of all topics, so that most granules are skipped.
-by_hour    sums by hour without client ids and addresses, for questions over days. A projection lives and dies with
-           the part that it sums, so it never disagrees with the rows.
+by_hour    sums by hour without client ids and addresses, brokers first, for questions over days. A projection lives and
+           dies with the part that it sums, so it never disagrees with the rows.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _DERIVED = (
 )
 _PRINCIPALS = "INDEX principals principal TYPE bloom_filter(0.01) GRANULARITY 1"
 _BY_HOUR = """PROJECTION by_hour (
-  SELECT cluster, hour, resource_type, resource, operation, principal, broker,
+  SELECT cluster, broker, hour, principal, resource_type, resource, operation,
          sum(allowed), sum(denied), sum(bytes_produced), sum(bytes_fetched), max(bytes_shared),
          min(from_time), max(from_time), maxIf(from_time, allowed > 0)
-  GROUP BY cluster, hour, resource_type, resource, operation, principal, broker)"""
+  GROUP BY cluster, broker, hour, principal, resource_type, resource, operation)"""
 
 
 def create_table(retention_days: int) -> str:

@@ -113,7 +113,7 @@ def principal(
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what a principal did: which resources, with which client, how often.
+    """Show what a principal did, how often. More than six hours are answered in whole hours, without clients.
 
     Example: guardian audit principal live User:alice --since 24h
     """
@@ -131,7 +131,7 @@ def principal(
             _or_dash(row.client_id),
             *_counts(row),
             str(row.brokers),
-            str(row.addresses),
+            str(row.addresses) if row.addresses else "-",
             *_when(row),
         )
         for row in reply.rows

@@ -29,6 +29,7 @@ _NAMED = 3
 
 Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +83,16 @@ class TopicCounters:
     topics: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
-    """What a broker had of a partition in the time asked for: `gained` messages as its leader, None as a follower."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Replicas:
+    """What brokers had of partitions in the time asked for, a row a broker, partition and role; `gained` are the
+    messages that came to the partition, as this broker saw it."""
 
-    broker: int
-    topic: str
-    partition: int
-    gained: int | None
+    broker: Numbers
+    topic: Numbers
+    partition: Numbers
+    is_leader: Flags
+    gained: Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,63 +152,98 @@ class Traffic:
         self.by_minute[key] = bytes_by_minute if known is None else known + bytes_by_minute
 
 
-def add_replication(
-    traffic: Traffic, cluster: str, found: Moved, replicas: Iterable[Replica], idcs: Mapping[int, str]
-) -> None:
+class _Idcs:
+    """The places of brokers, as numbers; -1: unknown."""
+
+    def __init__(self, idcs: Mapping[int, str]) -> None:
+        known = {broker: idc for broker, idc in sorted(idcs.items()) if idc}
+        self.names = sorted(set(known.values()))
+        self._brokers = np.array(list(known), np.int64)
+        self._places = np.array([self.names.index(idc) for idc in known.values()], np.int64)
+
+    def of(self, brokers: Numbers) -> Numbers:
+        if not len(self._brokers):
+            return np.full(len(brokers), -1, np.int64)
+        at = np.minimum(np.searchsorted(self._brokers, brokers), len(self._brokers) - 1)
+        return np.where(self._brokers[at] == brokers, self._places[at], -1)
+
+
+def add_replication(traffic: Traffic, cluster: str, found: Moved, replicas: Replicas, idcs: Mapping[int, str]) -> None:
     """`idcs` by broker; a broker without one crosses nothing."""
-    weights = _copies(replicas, idcs)
-    codes = {name: code for code, name in enumerate(found.topics)}
-    per_topic: dict[tuple[Direction, str], float] = defaultdict(float)
-    by_pair = _rows_by(found.broker, found.topic)
-    for (broker, topic), targets in weights.items():
-        rows = by_pair.get((broker, codes.get(topic, -1)))
-        if rows is None:
-            continue
-        taken = traffic.minutes.sums(found.minute[rows], found.bytes_in[rows])
-        for idc, copies in targets.items():
-            direction = Direction(idcs[broker], idc)
-            traffic.add(direction, Crossing.REPLICATE, taken * copies)
-            per_topic[direction, topic] += float(taken.sum()) * copies
-    traffic.crossers.extend(
-        Crosser(direction, Crossing.REPLICATE, cluster, topic, round(amount))
-        for (direction, topic), amount in per_topic.items()
-        if amount >= 1
-    )
+    places = _Idcs(idcs)
+    copies = _copies(replicas, places)
+    rows, targets = _joined(_pair(found.broker, found.topic), copies.pair)
+    amounts = found.bytes_in[rows] * copies.times[targets]
+    directions = places.of(found.broker[rows]) * len(places.names) + copies.idc[targets]
+    for code in np.unique(directions).tolist():
+        chosen = directions == code
+        direction = Direction(places.names[code // len(places.names)], places.names[code % len(places.names)])
+        traffic.add(direction, Crossing.REPLICATE, traffic.minutes.sums(found.minute[rows[chosen]], amounts[chosen]))
+        of_topics = np.bincount(found.topic[rows[chosen]], amounts[chosen])
+        traffic.crossers.extend(
+            Crosser(direction, Crossing.REPLICATE, cluster, found.topics[topic], round(float(of_topics[topic])))
+            for topic in np.flatnonzero(of_topics >= 1).tolist()
+        )
 
 
-def _rows_by(broker: Numbers, topic: Numbers) -> dict[tuple[int, int], Numbers]:
-    """The rows of each broker and topic."""
-    if not len(broker):
-        return {}
-    order = np.lexsort((topic, broker))
-    brokers, topics = broker[order], topic[order]
-    cuts = np.flatnonzero((np.diff(brokers) != 0) | (np.diff(topics) != 0)) + 1
-    groups = np.split(order, cuts)
-    return {(int(broker[rows[0]]), int(topic[rows[0]])): rows for rows in groups}
+@dataclass(frozen=True, slots=True, eq=False)
+class _Copies:
+    """How often a byte that a broker takes in of a topic goes to another IDC; `pair` (of broker and topic) ascends."""
+
+    pair: Numbers
+    idc: Numbers
+    times: Floats
 
 
-def _copies(replicas: Iterable[Replica], idcs: Mapping[int, str]) -> dict[tuple[int, str], dict[str, float]]:
-    """By leading broker and topic, how often a byte taken in goes to each other IDC."""
-    led: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-    hosts: dict[tuple[str, int], set[int]] = defaultdict(set)
-    for replica in replicas:
-        hosts[replica.topic, replica.partition].add(replica.broker)
-        if replica.gained is not None:
-            led[replica.broker, replica.topic].append((replica.partition, replica.gained))
-    result: dict[tuple[int, str], dict[str, float]] = {}
-    for (broker, topic), partitions in led.items():
-        own = idcs.get(broker, "")
-        total = sum(gained for _, gained in partitions)
-        targets: dict[str, float] = defaultdict(float)
-        for partition, gained in partitions:
-            share = gained / total if total else 1 / len(partitions)
-            for host in hosts[topic, partition]:
-                idc = idcs.get(host, "")
-                if own and idc and idc != own:
-                    targets[idc] += share
-        if targets:
-            result[broker, topic] = targets
-    return result
+def _copies(replicas: Replicas, places: _Idcs) -> _Copies:
+    partitions = _pair(replicas.topic, replicas.partition)
+    order = np.lexsort((replicas.broker, partitions))
+    hosted, hosts = partitions[order], replicas.broker[order]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (np.diff(hosted) != 0) | (np.diff(hosts) != 0)
+    hosted, hosts = hosted[is_first], hosts[is_first]
+    led = np.flatnonzero(replicas.is_leader)
+    shares = _shares(_pair(replicas.broker[led], replicas.topic[led]), replicas.gained[led])
+    leaders, followers = _joined(partitions[led], hosted)
+    own, others = places.of(replicas.broker[led][leaders]), places.of(hosts[followers])
+    crosses = (own >= 0) & (others >= 0) & (own != others)
+    pairs = _pair(replicas.broker[led], replicas.topic[led])[leaders][crosses]
+    idc, amounts = others[crosses], shares[leaders][crosses]
+    return _Copies(*_summed(pairs, idc, amounts))
+
+
+def _pair(high: Numbers, low: Numbers) -> Numbers:
+    """Two numbers of 31 bits as one."""
+    return (high << 32) | low
+
+
+def _shares(groups: Numbers, amounts: Numbers) -> Floats:
+    """Of each, in the sum of its group; where that is nothing, evenly."""
+    _, group = np.unique(groups, return_inverse=True)
+    totals, counts = np.bincount(group, amounts), np.bincount(group)
+    if not len(totals):
+        return np.empty(0)
+    evenly = 1 / np.maximum(counts, 1)
+    return np.where(totals[group] > 0, amounts / np.maximum(totals[group], 1), evenly[group])
+
+
+def _joined(keys: Numbers, ascending: Numbers) -> tuple[Numbers, Numbers]:
+    """The positions of all pairs that are equal."""
+    begins = np.searchsorted(ascending, keys, "left")
+    counts = np.searchsorted(ascending, keys, "right") - begins
+    left = np.repeat(np.arange(len(keys)), counts)
+    right = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts) + begins[left]
+    return left, right
+
+
+def _summed(pairs: Numbers, idc: Numbers, amounts: Floats) -> tuple[Numbers, Numbers, Floats]:
+    """One row a pair and IDC, ascending."""
+    order = np.lexsort((idc, pairs))
+    pairs, idc, amounts = pairs[order], idc[order], amounts[order]
+    if not len(pairs):
+        return pairs, idc, amounts
+    begins = np.flatnonzero(np.r_[True, (np.diff(pairs) != 0) | (np.diff(idc) != 0)])
+    return pairs[begins], idc[begins], np.add.reduceat(amounts, begins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,26 +375,25 @@ def _add_estimated(
 
 
 def _topic_minutes(
-    minutes: Minutes, found: Moved, idcs: Mapping[int, str], places: set[_TopicPlace]
+    minutes: Minutes, found: Moved, idcs: Mapping[int, str], wanted: set[_TopicPlace]
 ) -> dict[_TopicPlace, Floats]:
     """What topics took in and gave out by minute, on all brokers of an IDC."""
-    codes = {name: code for code, name in enumerate(found.topics)}
-    wanted = {(idc, codes[topic]) for _, idc, topic in places if topic in codes}
-    sums: dict[tuple[str, int], tuple[Floats, Floats]] = {}
-    for (broker, code), rows in _rows_by(found.broker, found.topic).items():
-        key = (idcs.get(broker, ""), code)
-        if key in wanted:
-            taken, given = (
-                minutes.sums(found.minute[rows], amounts[rows]) for amounts in (found.bytes_in, found.bytes_out)
-            )
-            known = sums.get(key)
-            sums[key] = (taken, given) if known is None else (known[0] + taken, known[1] + given)
-    result: dict[_TopicPlace, Floats] = {}
-    for crossing, idc, topic in places:
-        both = sums.get((idc, codes.get(topic, -1)))
-        if both is not None:
-            result[crossing, idc, topic] = both[0] if crossing is Crossing.PRODUCE else both[1]
-    return result
+    places = _Idcs(idcs)
+    idc_codes = {name: code for code, name in enumerate(places.names)}
+    topic_codes = {name: code for code, name in enumerate(found.topics)}
+    known = {
+        place: idc_codes[place[1]] << 32 | topic_codes[place[2]]
+        for place in wanted
+        if place[1] in idc_codes and place[2] in topic_codes
+    }
+    keys = np.array(sorted(set(known.values())), np.int64)
+    rows, at = _joined(_pair(places.of(found.broker), found.topic), keys)
+    cells = at * minutes.count + found.minute[rows]
+    sums = {
+        crossing: np.bincount(cells, amounts[rows], len(keys) * minutes.count).reshape(len(keys), minutes.count)
+        for crossing, amounts in ((Crossing.PRODUCE, found.bytes_in), (Crossing.CONSUME, found.bytes_out))
+    }
+    return {place: sums[place[0]][int(np.searchsorted(keys, key))].astype(np.float64) for place, key in known.items()}
 
 
 def link_uses(traffic: Traffic, settings: LinkSettings) -> list[LinkUse]:

@@ -12,7 +12,7 @@ suzhou   = ["10.2.0.0/16"]
 [[lines]]
 between    = ["shanghai", "suzhou"]
 gbit_per_s = 10.0                               # each way; none: its limit is not watched
-price_gb   = 0.02                               # a GB (10^9 bytes), each way; none: it costs nothing
+price_gb   = 0.02                               # a GB (10^9 bytes), each way; none: no cost is told
 """
 
 from __future__ import annotations

@@ -65,6 +65,9 @@ class _Group(IntEnum):
     BROKER = 3
 
 
+# Comparing members of an enum costs more than all else about a name.
+_PARTITION, _TOPIC = int(_Group.PARTITION), int(_Group.TOPIC)
+
 _PARTITION_HEADS = {
     "kafka.log:type=Log,name=Size": OfPartition.SIZE,
     "kafka.log:type=Log,name=LogStartOffset": OfPartition.LOG_START_OFFSET,
@@ -198,20 +201,39 @@ class _Draft:
         self._groups: list[int] = []
         self._columns: list[int] = []
         self._rows: list[int] = []
+        # What was found for parts of names, which come again and again.
+        self._column_of_head: dict[str, tuple[int, int]] = {}
         self._row_of_tail: dict[str, int] = {}
+        self._row_of_topic_tail: dict[str, int] = {}
 
     def read(self, dictionary_id: int, names: Sequence[str]) -> MetricLayout:
         base = self._base
+        columns_of, partition_of, topic_of = self._column_of_head, self._row_of_tail, self._row_of_topic_tail
         for name_id, name in enumerate(names, base.known):
             head, _, tail = name.partition(",topic=")
-            if tail:
-                self._place_of_topic(name_id, head, tail)
-            else:
+            if not tail:
                 self._place_of_broker(name_id, name)
+                continue
+            place = columns_of.get(head)
+            if place is None:
+                place = columns_of[head] = _of_head(head)
+            group, column = place
+            if group == _PARTITION:
+                row = partition_of.get(tail)
+                if row is None:
+                    row = partition_of[tail] = self._partition(tail)
+            elif group == _TOPIC:
+                row = topic_of.get(tail)
+                if row is None:
+                    row = topic_of[tail] = self._topic_total(tail)
+            else:
+                continue
+            if row >= 0:
+                self._place(name_id, group, column, row)
         places = np.zeros((3, len(names)), np.int32)
         at = np.fromiter(self._ids, np.int64) - base.known
-        for place, found in zip(places, (self._groups, self._columns, self._rows), strict=True):
-            place[at] = np.fromiter(found, np.int32)
+        for kind, found in enumerate((self._groups, self._columns, self._rows)):
+            places[kind, at] = np.fromiter(found, np.int32)
         return MetricLayout(
             id=dictionary_id,
             known=base.known + len(names),
@@ -227,7 +249,7 @@ class _Draft:
             _rows=_joined(base._rows, places[2]),
         )
 
-    def _place(self, name_id: int, group: _Group, column: int, row: int) -> None:
+    def _place(self, name_id: int, group: int, column: int, row: int) -> None:
         self._ids.append(name_id)
         self._groups.append(group)
         self._columns.append(column)
@@ -241,20 +263,10 @@ class _Draft:
         if column is not None:
             self._place(name_id, _Group.BROKER, column, 0)
 
-    def _place_of_topic(self, name_id: int, head: str, tail: str) -> None:
-        of_partition = _PARTITION_HEADS.get(head)
-        if of_partition is None and head.startswith(_FETCH_LAG_HEAD):
-            of_partition = OfPartition.FETCH_LAG
-        if of_partition is not None:
-            row = self._row_of_tail.get(tail)
-            if row is None:
-                row = self._row_of_tail[tail] = self._partition(tail)
-            if row >= 0:
-                self._place(name_id, _Group.PARTITION, of_partition, row)
-            return
-        of_topic = _TOPIC_HEADS.get(head)
-        if of_topic is not None and tail.endswith(":Count") and ",partition=" not in tail:
-            self._place(name_id, _Group.TOPIC, of_topic, self._topic(tail.partition(":")[0]))
+    def _topic_total(self, tail: str) -> int:
+        """The row of "topic:Count"; negative for anything else."""
+        topic, _, attribute = tail.partition(":")
+        return self._topic(topic) if attribute == "Count" and ",partition=" not in topic else -1
 
     def _topic(self, topic: str) -> int:
         return self._topics.setdefault(intern(topic), len(self._topics))
@@ -274,6 +286,17 @@ class _Draft:
             self._partition_topics.append(self._topic(topic))
             self._partition_numbers.append(int(number))
         return row
+
+
+def _of_head(head: str) -> tuple[int, int]:
+    """Group and column of what comes before a topic."""
+    of_partition = _PARTITION_HEADS.get(head)
+    if of_partition is None and head.startswith(_FETCH_LAG_HEAD):
+        of_partition = OfPartition.FETCH_LAG
+    if of_partition is not None:
+        return _PARTITION, int(of_partition)
+    of_topic = _TOPIC_HEADS.get(head)
+    return (int(_Group.NONE), 0) if of_topic is None else (_TOPIC, int(of_topic))
 
 
 @lru_cache(maxsize=_NAMES_OF_BROKERS)

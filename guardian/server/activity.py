@@ -61,9 +61,10 @@ class ActivityServicer(activity_pb2_grpc.ActivityServicer):
                 question = questions.topic_users(request.cluster, request.topic, span, limit)
             case "broker":
                 question = questions.broker_activity(request.cluster, request.broker, span, limit)
-                span = span.whole_hours() if span.is_long else span
+                span = questions.answered(span)
             case "principal":
                 question = questions.principal_activity(request.cluster, request.principal, span, limit)
+                span = questions.answered(span)
             case _:
                 raise InvalidInput("subject is empty: give a topic, a broker or a principal")
         rows = self._ask(question)

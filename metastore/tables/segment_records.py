@@ -20,18 +20,20 @@ DELETING = RemoteLogSegmentState.DELETE_SEGMENT_STARTED.value
 GONE = RemoteLogSegmentState.DELETE_SEGMENT_FINISHED.value
 STATES = {state.value: state for state in RemoteLogSegmentState}
 ONLY_STARTED = bytes((1 << STARTED,))
-_ALLOWED = frozenset(
-    (current, target)
-    for current in (0, *STATES)
-    for target in STATES
-    if is_valid_transition(STATES.get(current), STATES[target])
-)
-_PARTITION_AT = 5
+PARTITION_AT = 5
+STEPS = {
+    (seen, state): bytes((seen | 1 << state,))
+    for seen in range(0, 2 << max(STATES), 2)
+    for state in STATES
+    if not seen >> state & 1 and is_valid_transition(STATES.get(seen.bit_length() - 1), STATES[state])
+}
+"""By the states seen before (0: no record) and an event's state, those seen after it; not there: it changes nothing, or
+must not come."""
 
 
 def is_of(record: bytes, partition: bytes) -> bool:
     """Whether the segment is of the partition with this encoded name."""
-    return record[_PARTITION_AT:] == partition
+    return record[PARTITION_AT:] == partition
 
 
 def has_seen(record: bytes, state: int) -> bool:
@@ -39,21 +41,12 @@ def has_seen(record: bytes, state: int) -> bool:
 
 
 def size(record: bytes) -> int:
-    return int.from_bytes(record[1:_PARTITION_AT], "big")
+    return int.from_bytes(record[1:PARTITION_AT], "big")
 
 
 def newest_state(record: bytes | None) -> int:
     """0 when there is no record."""
     return record[0].bit_length() - 1 if record is not None else 0
-
-
-def may_go(record: bytes | None, target: int) -> bool:
-    return (newest_state(record), target) in _ALLOWED
-
-
-def advanced(record: bytes, state: int) -> bytes:
-    """The record after a valid event of this state."""
-    return bytes((record[0] | 1 << state,)) + record[1:]
 
 
 def name_of(state: int) -> str:

@@ -33,11 +33,11 @@ from metastore.tables.segment_records import (
     FINISHED,
     GONE,
     ONLY_STARTED,
+    PARTITION_AT,
     STARTED,
-    advanced,
+    STEPS,
     has_seen,
     is_of,
-    may_go,
     name_of,
     newest_state,
     size,
@@ -68,9 +68,9 @@ def append(command: bytes, view: ReadView, _proposal: Proposal) -> _Outcome:
         raise InvalidInput("the command is no serialised CheckedAppend: propose what appends.check makes") from None
     ids = [_segment_keys(part.segment_ids) for part in parts]
     batch = _Batch(view, [sk.HEAD + part.partition for part in parts], ids)
-    reply = raw_pb2.RawAppendReply(
-        results=[_append(part, part_ids, batch) for part, part_ids in zip(parts, ids, strict=True)]
-    )
+    reply = raw_pb2.RawAppendReply()
+    for part, part_ids in zip(parts, ids, strict=True):
+        _append(part, part_ids, batch, reply.results.add())
     return batch.records(), raw_pb2.RawCommandReply(segment_events=reply.SerializeToString()).SerializeToString()
 
 
@@ -85,12 +85,12 @@ class _Refused(Exception):
 
 class _Batch:
     """What is stored of all that the command names, and what the command has changed so far, since its parts may name
-    one partition or segment twice."""
+    one partition or segment twice. `known` has the segments as they are by now."""
 
     def __init__(self, view: ReadView, heads: list[bytes], segments: list[list[bytes]]) -> None:
         self.view = view
         wanted = heads + [key for keys_of_part in segments for key in keys_of_part]
-        self.stored = dict(zip(wanted, view.get_many(wanted), strict=True))
+        self.known = dict(zip(wanted, view.get_many(wanted), strict=True))
         self.heads: dict[bytes, Head] = {}
         self.topics: dict[bytes, bytes] = {}
         self.groups: list[Record] = []
@@ -100,19 +100,19 @@ class _Batch:
         changed = self.heads.get(partition)
         if changed is not None:
             return changed
-        value = self.stored[sk.HEAD + partition]
+        value = self.known[sk.HEAD + partition]
         return head_from_bytes(value) if value is not None else None
 
     def records(self) -> list[Record]:
         records: list[Record] = []
-        records += ((sk.HEAD + partition, head.to_bytes()) for partition, head in self.heads.items())
+        records += [(sk.HEAD + partition, head.to_bytes()) for partition, head in self.heads.items()]
         records += self.topics.items()
         records += self.groups
         records += [(key, self.segments[key]) for key in sorted(self.segments)]
         return records
 
 
-def _append(part: raw_pb2.CheckedPart, ids: list[bytes], batch: _Batch) -> raw_pb2.RawAppendResult:
+def _append(part: raw_pb2.CheckedPart, ids: list[bytes], batch: _Batch, result: raw_pb2.RawAppendResult) -> None:
     partition = part.partition
     head = batch.head(partition)
     topic: dict[bytes, bytes] = {}
@@ -124,14 +124,13 @@ def _append(part: raw_pb2.CheckedPart, ids: list[bytes], batch: _Batch) -> raw_p
         work = _Part(partition, part, ids, head, batch)
         work.carry_out()
     except _Refused as refused:
-        return raw_pb2.RawAppendResult(
-            next_event_id=head.next_event_id if head is not None else 0,
-            error=str(refused),
-            error_kind=int(refused.kind),
-            fencing_token=refused.fencing_token,
-        )
+        result.next_event_id = head.next_event_id if head is not None else 0
+        result.error = str(refused)
+        result.error_kind = int(refused.kind)
+        result.fencing_token = refused.fencing_token
+        return
     batch.topics.update(topic)
-    return raw_pb2.RawAppendResult(next_event_id=work.finish())
+    result.next_event_id = work.finish()
 
 
 def _registered_topic(partition: bytes, batch: _Batch) -> dict[bytes, bytes]:
@@ -186,10 +185,10 @@ class _Part:
 
     def carry_out(self) -> None:
         """Raises _Refused."""
-        known = self._batch.stored
-        stored = [known[key] for key in self._ids]
-        if not self._begin_all(stored):
-            self._judge_each(stored)
+        known = self._batch.known
+        records = [known[key] for key in self._ids]
+        if not self._begin_all(records):
+            self._judge_each(records)
 
     def finish(self) -> int:
         """Hands the changes over and returns the partition's next event id."""
@@ -198,6 +197,7 @@ class _Part:
             return first_event_id
         self._batch.groups.append(event_groups.record(self._partition, first_event_id, self._count, self._events))
         self._batch.segments.update(self._segments)
+        self._batch.known.update(self._segments)
         head = self._head
         self._batch.heads[self._partition] = Head(  # `_replace` takes three times as long
             first_event_id + self._count,
@@ -211,65 +211,74 @@ class _Part:
         )
         return first_event_id + self._count
 
-    def _begin_all(self, stored: Sequence[bytes | None]) -> bool:
-        """The usual case: all are first events of segments that are new. Changes nothing when it is another one."""
+    def _begin_all(self, records: Sequence[bytes | None]) -> bool:
+        """All are first events of segments that are new: judged at once. Changes nothing when it is another case."""
         ids, count = self._ids, self._count
-        if self._states.count(STARTED) != count or stored.count(None) != count:
+        if self._states.count(STARTED) != count or records.count(None) != count:
             return False
         partition, sizes = self._partition, self._sizes
         segments = {
             key: ONLY_STARTED + sizes[at : at + _SIZE_BYTES] + partition
             for key, at in zip(ids, range(0, count * _SIZE_BYTES, _SIZE_BYTES), strict=True)
         }
-        if len(segments) != count or not segments.keys().isdisjoint(self._batch.segments.keys()):
+        if len(segments) != count:
             return False
         self._segments = segments
         self._live_segments += count
-        self._live_bytes += sum(struct.unpack(f">{count}I", sizes))
+        self._live_bytes += _sum(sizes)
         return True
 
-    def _judge_each(self, stored: Sequence[bytes | None]) -> None:
-        kept = [
-            position
-            for position, (key, state) in enumerate(zip(self._ids, self._states, strict=True))
-            if self._advance(position, key, state, self._segments.get(key) or self._known(key) or stored[position])
-        ]
-        if len(kept) != self._count:
-            events = raw_pb2.RawEvents.FromString(self._events).events
-            self._events = raw_pb2.RawEvents(events=[events[position] for position in kept]).SerializeToString()
-            self._count = len(kept)
+    def _judge_each(self, records: Sequence[bytes | None]) -> None:
+        """Notes what each event changes and drops repetitions. Raises _Refused."""
+        partition, sizes, segments = self._partition, self._sizes, self._segments
+        begun, repeated = [], set()
+        positions = range(self._count)
+        for position, key, state, before in zip(positions, self._ids, self._states, records, strict=True):
+            record = segments.get(key, before)
+            seen = STEPS.get((0 if record is None else record[0], state))
+            if seen is None or (record is not None and record[PARTITION_AT:] != partition):
+                _require_repetition(key, state, record, partition)
+                repeated.add(position)
+            elif record is None:
+                size_bytes = sizes[position * _SIZE_BYTES : (position + 1) * _SIZE_BYTES]
+                segments[key] = seen + size_bytes + partition
+                begun.append(size_bytes)
+            else:
+                segments[key] = seen + record[1:]
+                if state == GONE:
+                    self._note_gone(record)
+        self._live_segments += len(begun)
+        self._live_bytes += _sum(b"".join(begun))
+        if repeated:
+            self._drop(repeated)
 
-    def _known(self, key: bytes) -> bytes | None:
-        return self._batch.segments.get(key)
+    def _note_gone(self, record: bytes) -> None:
+        self._live_segments -= 1
+        self._live_bytes -= size(record)
+        if not has_seen(record, FINISHED):
+            self._swept += 1
+            self._swept_bytes += size(record)
 
-    def _advance(self, position: int, key: bytes, state: int, record: bytes | None) -> bool:
-        """Notes what an event changes; False when it is a repetition. Raises _Refused."""
-        if record is not None and not is_of(record, self._partition):
-            raise _Refused(
-                tiering_pb2.BELONGS_ELSEWHERE,
-                f"segment {key[1:].hex()} is another partition's: send the id that the copy was made under",
-            )
-        if record is not None and has_seen(record, state):
-            return False
-        if not may_go(record, state):
-            raise _Refused(
-                tiering_pb2.INVALID_TRANSITION,
-                f"segment {key[1:].hex()} can't go from {name_of(newest_state(record))} to {name_of(state)}: "
-                f"send its events in order",
-            )
-        if record is None:
-            at = position * _SIZE_BYTES
-            record = ONLY_STARTED + self._sizes[at : at + _SIZE_BYTES] + self._partition
-            self._live_segments += 1
-            self._live_bytes += size(record)
-        elif state == GONE:
-            self._live_segments -= 1
-            self._live_bytes -= size(record)
-            if not has_seen(record, FINISHED):
-                self._swept += 1
-                self._swept_bytes += size(record)
-        self._segments[key] = advanced(record, state)
-        return True
+    def _drop(self, repeated: set[int]) -> None:
+        events = raw_pb2.RawEvents.FromString(self._events).events
+        kept = [events[position] for position in range(self._count) if position not in repeated]
+        self._events = raw_pb2.RawEvents(events=kept).SerializeToString()
+        self._count = len(kept)
+
+
+def _require_repetition(key: bytes, state: int, record: bytes | None, partition: bytes) -> None:
+    """Raises _Refused unless the event is one that the segment has seen."""
+    if record is not None and not is_of(record, partition):
+        raise _Refused(
+            tiering_pb2.BELONGS_ELSEWHERE,
+            f"segment {key[1:].hex()} is another partition's: send the id that the copy was made under",
+        )
+    if record is None or not has_seen(record, state):
+        raise _Refused(
+            tiering_pb2.INVALID_TRANSITION,
+            f"segment {key[1:].hex()} can't go from {name_of(newest_state(record))} to {name_of(state)}: "
+            f"send its events in order",
+        )
 
 
 def _require_equal(count: int, id_bytes: int, size_bytes: int, events: bytes) -> None:
@@ -280,6 +289,10 @@ def _require_equal(count: int, id_bytes: int, size_bytes: int, events: bytes) ->
         stored = -1
     if not id_bytes == count * keys.UUID_BYTES or not size_bytes == count * _SIZE_BYTES or stored != count:
         raise InvalidInput("the columns of a CheckedPart do not fit its events: propose what appends.check makes")
+
+
+def _sum(sizes: bytes) -> int:
+    return sum(struct.unpack(f">{len(sizes) // _SIZE_BYTES}I", sizes))
 
 
 def _segment_keys(ids: bytes) -> list[bytes]:

@@ -80,6 +80,11 @@ class Proposals:
             self._waiting.append(proposal)
 
     @property
+    def count(self) -> int:
+        """Those whose outcome is not known yet."""
+        return self._count
+
+    @property
     def is_any_waiting(self) -> bool:
         return bool(self._waiting)
 

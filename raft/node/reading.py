@@ -44,6 +44,11 @@ class Reading:
         self.disk_fault = ""  # what this member's disk lacks, so that it takes no entries; "" when it takes them
         self.freshness = Freshness()
 
+    @property
+    def count(self) -> int:
+        """Reads that wait here."""
+        return self._count
+
     def submit(self, read: Read) -> None:
         """Raises NoLeader when the member is closed, and Overloaded."""
         with self._lock:

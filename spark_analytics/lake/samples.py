@@ -24,7 +24,7 @@ from spark_analytics.lake.window import Window
 
 _HOUR_MS = 3_600_000
 _BATCH_ROWS = 1 << 17
-_AHEAD = 4
+_AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True)

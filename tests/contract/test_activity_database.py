@@ -173,13 +173,16 @@ def test_what_a_broker_did_is_the_same_from_rows_and_from_sums_by_hour(database:
     ]
 
 
-def test_what_a_principal_did(database: Database) -> None:
+@pytest.mark.parametrize("days", [0, 2])
+def test_what_a_principal_did(database: Database, days: int) -> None:
     insert(
         database,
         slice_of(1, 1, NOON_MS, ("User:alice", "orders", "WRITE", 5), ("User:bob", "orders", "READ", 2)),
         slice_of(2, 1, NOON_MS, ("User:alice", "clicks", "READ", 50)),
     )
-    rows = database.query(questions.principal_activity("live", "User:alice", hour_from(), 10))
+    span = Span(NOON_MS - days * 24 * HOUR_MS, NOON_MS + HOUR_MS)
+    rows = database.query(questions.principal_activity("live", "User:alice", span, 10))
+    assert [row.get("client_id") for row in rows] == [None if days else "app"] * 2
     assert [(row["resource"], row["operation"], row["sum_allowed"]) for row in rows] == [
         ("clicks", "READ", 50),
         ("orders", "WRITE", 5),

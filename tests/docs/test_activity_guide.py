@@ -53,7 +53,8 @@ def test_the_price_list_and_the_configuration_are_read(tmp_path: Path) -> None:
 
 
 def test_every_column_is_explained() -> None:
-    explained = re.findall(r"^\| ([a-z_, ]+) \|", TEXT, re.MULTILINE)
+    section = TEXT.partition("## The table")[2].partition("\n## ")[0]
+    explained = re.findall(r"^\| ([a-z_, ]+) \|", section, re.MULTILINE)
     names = {name.strip() for cell in explained for name in cell.split(",")} - {"column"}
     assert names == {*schema.COLUMNS, "hour", "to_time"}
 

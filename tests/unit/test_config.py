@@ -52,6 +52,11 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
     assert (settings.join, settings.allow_plaintext, settings.client_address) == (False, False, "127.0.0.1:9750")
 
 
+def test_a_file_of_the_lines_between_idcs_may_be_named(tmp_path: Path) -> None:
+    assert load(tmp_path, GOOD).links is None
+    assert load(tmp_path, f'links = "/etc/links.toml"\n{GOOD}').links == Path("/etc/links.toml")
+
+
 def test_the_raft_port_is_open_to_others_with_tls_and_the_rest_only_when_told_so_in_words(tmp_path: Path) -> None:
     others = GOOD.replace('raft = "127.0.0.1:9752"', 'raft = "10.0.0.1:9752"')
     assert load(tmp_path, others).raft == "10.0.0.1:9752"

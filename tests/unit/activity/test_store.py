@@ -216,12 +216,11 @@ def test_beyond_the_bound_slices_are_dropped_counted_and_taken_when_they_come_ag
 
 def test_a_position_never_passes_a_slice_that_found_no_room(database: FakeDatabase) -> None:
     with closing(ActivityStore(database, 30, flush_s=0.01, max_waiting_rows=10)) as store:
-        store.start()
-        until(lambda: store.position("live", 1) is not None)
         whole = batch(1)
         whole.activity.append(batch(2, uses=20).activity[0])
         whole.activity.append(batch(3).activity[0])
         store.write("live", whole)
+        store.start()
         until(lambda: store.position("live", 1) == Position(LIFE, 1))
     assert database.slices() == [1]
 
@@ -248,8 +247,8 @@ def test_a_large_backlog_is_stored_in_several_blocks_that_cut_no_slice(
 ) -> None:
     monkeypatch.setattr("guardian.activity.store._MAX_INSERT_ROWS", 7)
     with closing(ActivityStore(database, 30, flush_s=0.01)) as store:
-        store.start()
         store.write("live", batch(*range(1, 9), uses=2))
+        store.start()
         until(lambda: store.position("live", 1) == Position(LIFE, 8))
     assert [sorted({row["slice"] for row in insert}) for insert in database.inserts] == [[1, 2], [3, 4], [5, 6], [7, 8]]
 

@@ -148,6 +148,20 @@ def test_disks_of_another_kind_are_no_peers() -> None:
     assert set(verdicts(judge([*cluster(), *flash])).values()) == {DiskVerdict.SOUND}
 
 
+def test_fast_disks_are_not_slow_for_a_millisecond() -> None:
+    flash = [disk(1, f"nvme{n}n1", lambda _: (100.0, 0.1, 0.02)) for n in range(9)]
+    found = verdicts(judge([*flash, disk(1, "nvme9n1", lambda _: (100.0, 3.0, 0.02))]))
+    assert set(found.values()) == {DiskVerdict.SOUND}
+
+
+def test_where_peers_differ_widely_a_long_wait_is_nothing_odd() -> None:
+    def waiting(await_ms: float) -> Behaviour:
+        return lambda _: (100.0, await_ms, 0.3)
+
+    found = [disk(1, f"sd{n}", waiting(await_ms)) for n, await_ms in enumerate((2, 2, 10, 30, 40, 50, 80))]
+    assert set(verdicts(judge(found)).values()) == {DiskVerdict.SOUND}
+
+
 def test_a_restart_of_the_host_and_a_gap_are_left_out() -> None:
     found = cluster()
     restarted, gap = found[0], found[1]

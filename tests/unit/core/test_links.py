@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from guardian.core.links import (
     ClientTopic,
     Minutes,
     Moved,
-    Replica,
+    Replicas,
     TopicCounters,
     Traffic,
 )
@@ -35,7 +36,7 @@ MB = 1_000_000
 
 def counters(*rows: tuple[int, int, str, int, int, int]) -> TopicCounters:
     """(minute, broker, topic, life, bytes in, bytes out)."""
-    names = sorted({row[2] for row in rows})
+    names = NAMES
     at, broker, topic, life, taken, given_out = (
         np.array(column, np.int64)
         for column in zip(*((T0 + m * MINUTE_MS, b, names.index(t), w, i, o) for m, b, t, w, i, o in rows), strict=True)
@@ -47,16 +48,25 @@ def steady(broker: int, topic: str, taken: int, given_out: int = 0) -> list[tupl
     return [(minute, broker, topic, 7, minute * taken, minute * given_out) for minute in range(11)]
 
 
-def replicas(topic: str, *partitions: tuple[tuple[int, ...], int]) -> list[Replica]:
+NAMES = ["t", "u"]
+
+
+def replicas(topic: str, *partitions: tuple[tuple[int, ...], int]) -> Replicas:
     """Of each partition its brokers, the leader first, and the messages that it gained."""
-    return [
-        Replica(broker, topic, number, gained if position == 0 else None)
+    return held_by(
+        (broker, topic, number, position == 0, gained)
         for number, (brokers, gained) in enumerate(partitions)
         for position, broker in enumerate(brokers)
-    ]
+    )
 
 
-def replicated(found: Moved, held: list[Replica]) -> Traffic:
+def held_by(rows: Iterable[tuple[int, str, int, bool, int]]) -> Replicas:
+    columns = zip(*((b, NAMES.index(t), p, leads, gained) for b, t, p, leads, gained in rows), strict=True)
+    broker, topic, partition, leads, gained = (np.array(column, np.int64) for column in columns)
+    return Replicas(broker, topic, partition, leads.astype(np.bool_), gained)
+
+
+def replicated(found: Moved, held: Replicas) -> Traffic:
     traffic = Traffic(MINUTES)
     links.add_replication(traffic, "live", found, held, IDCS)
     return traffic
@@ -77,13 +87,39 @@ def test_replication_crosses_once_for_each_follower_in_another_idc() -> None:
 
 def test_a_broker_without_an_idc_crosses_nothing() -> None:
     found = links.moved(counters(*steady(5, "t", MB), *steady(1, "u", MB)), MINUTES)
-    assert replicated(found, [*replicas("t", ((5, 1, 3), 1)), *replicas("u", ((1, 5), 1))]).by_minute == {}
+    of_both = held_by([(5, "t", 0, True, 1), (1, "t", 0, False, 1), (1, "u", 0, True, 1), (5, "u", 0, False, 1)])
+    assert replicated(found, of_both).by_minute == {}
 
 
 def test_partitions_that_gained_nothing_share_evenly() -> None:
     found = links.moved(counters(*steady(1, "t", 4 * MB)), MINUTES)
     traffic = replicated(found, replicas("t", ((1, 3), 0), ((1, 2), 0)))
     assert traffic.by_minute[OUT, Crossing.REPLICATE] == pytest.approx([2 * MB] * 10)
+
+
+@given(st.data())
+def test_replication_is_that_of_a_plain_twin(data: st.DataObject) -> None:
+    """Partitions on any brokers, led by one after the other, in any order."""
+    brokers = st.permutations([1, 2, 3, 4, 5]).flatmap(lambda order: st.integers(1, 4).map(lambda n: order[:n]))
+    layout = data.draw(st.lists(st.tuples(st.sampled_from(NAMES), brokers, st.integers(0, 9)), max_size=8))
+    rates = {(b, t): data.draw(st.integers(0, 5)) * MB for b in IDCS for t in NAMES}
+    rows = [
+        (b, t, n, position == 0, gained) for n, (t, on, gained) in enumerate(layout) for position, b in enumerate(on)
+    ]
+    if not rows:
+        return
+    found = links.moved(counters(*(row for (b, t), rate in rates.items() for row in steady(b, t, rate))), MINUTES)
+    traffic = replicated(found, held_by(data.draw(st.permutations(rows))))
+    twin: dict[Direction, float] = defaultdict(float)
+    for topic, on, gained in layout:
+        leader = on[0]
+        led = [each for t, others, each in layout if (t, others[0]) == (topic, leader)]
+        share = gained / sum(led) if sum(led) else 1 / len(led)
+        for follower in on[1:]:
+            if IDCS[leader] and IDCS[follower] and IDCS[leader] != IDCS[follower]:
+                twin[Direction(IDCS[leader], IDCS[follower])] += rates[leader, topic] * 10 * share
+    by_direction = {direction: float(amounts.sum()) for (direction, _), amounts in traffic.by_minute.items()}
+    assert {d: n for d, n in by_direction.items() if n} == pytest.approx({d: n for d, n in twin.items() if n})
 
 
 def test_a_restart_and_a_counter_made_anew_are_no_traffic() -> None:

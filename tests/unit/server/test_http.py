@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from guardian.activity.store import StoreStatus
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
-from guardian.model.federation import Tenant, Topic
+from guardian.model.federation import Entry, Tenant, Topic
 from guardian.reporter.counting import CollectionCounters
 from guardian.reporter.lake_writer import LakeStatus
 from guardian.server import http
@@ -121,7 +121,7 @@ def test_the_brokers_pages_are_found_or_the_reason_why_not(site: Site, monkeypat
 
 
 def test_topics_with_a_tenant_are_told_on_a_page_of_their_own(site: Site) -> None:
-    entries = [Tenant("pay"), *(Topic("live", f"t{i}", tenant="pay" if i % 2 else "") for i in range(3))]
+    entries: list[Entry] = [Tenant("pay"), *(Topic("live", f"t{i}", tenant="pay" if i % 2 else "") for i in range(3))]
     with GuardianClient([site.member.endpoint]) as client:
         client.change_federation([pb.FederationChange(put=entry_to_proto(entry)) for entry in entries])
     status, text = site.get("/metrics/tenants")

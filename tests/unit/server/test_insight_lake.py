@@ -16,11 +16,17 @@ from guardian.activity.database import Question
 from guardian.activity.store import ActivityStore
 from guardian.cli.main import app
 from guardian.client import GuardianClient
+from guardian.core.links import Minutes
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.topology import TopicPartition
+from guardian.reporter.lake_writer import LakeWriter
+from guardian.server.lake_facts import placed
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import insight_pb2 as pb
-from tests.unit.server.lake import CLUSTER, FROM_MS, MB, MINUTE_MS, MINUTES, SLOW_FROM, TO_MS, write_lake
+from spark_analytics.lake.samples import LakeReader
+from spark_analytics.lake.schema import PARTITION_SAMPLES
+from spark_analytics.lake.window import Window
+from tests.unit.server.lake import CLUSTER, FROM_MS, MB, MINUTE_MS, MINUTES, SLOW_FROM, TO_MS, table, write_lake
 from tests.unit.server.member import Member
 
 SPAN = (
@@ -166,6 +172,37 @@ def test_lines_are_told_by_minute_with_cost_finding_and_crossers(client: Guardia
     assert (out.from_idc, out.replicated_bytes) == ("sh", MINUTES * 6 * MB)
     assert (report.currency, len(report.findings)) == ("EUR", 1 + (out.peak_bits_per_s >= 800_000))
     assert "User:a consumed from t of live, 12.0 MB" in report.findings[0]
+
+
+def test_the_first_minute_is_whole_though_its_first_sample_is_before_the_time_asked_for(client: GuardianClient) -> None:
+    begin_ms = FROM_MS + 20 * MINUTE_MS + 30_000
+    out = client.link_use(begin_ms, begin_ms + 5 * MINUTE_MS).links[0]
+    assert out.minute_bytes[:5] == [6 * MB] * 5
+
+
+def test_a_replica_that_moved_away_is_no_follower_any_more(tmp_path: Path) -> None:
+    """Of m-0, broker 2 has a copy in the first half and broker 3 in the second."""
+    rows = [
+        {
+            "at_ms": FROM_MS + minute * MINUTE_MS,
+            "broker": broker,
+            "topic": "t" if broker != 1 and (broker == 2) == (minute >= 30) else "m",
+            "is_leader": broker == 1,
+            "log_end_offset": minute,
+        }
+        for minute in range(MINUTES)
+        for broker in (1, 2, 3)
+    ]
+    writer = LakeWriter(str(tmp_path), "m1")
+    writer.write("live", {PARTITION_SAMPLES: table(PARTITION_SAMPLES, rows)})
+    writer.flush()
+    window = Window(FROM_MS, TO_MS)
+    found = placed(LakeReader(str(tmp_path)), "live", window, Minutes.of(FROM_MS, TO_MS))
+    assert found is not None
+    replicas = found.replicas
+    of_m = [topic == found.moved.topics.index("m") for topic in replicas.topic.tolist()]
+    assert sorted(replicas.broker[of_m].tolist()) == [1, 3]
+    assert replicas.is_leader[of_m].tolist().count(True) == 1
 
 
 def test_the_table_of_lines_names_who_crosses(member: Member) -> None:

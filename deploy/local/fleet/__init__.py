@@ -1,0 +1,14 @@
+"""A fleet of brokers that do not exist: one process answers for a thousand of them, as their plugins would.
+
+    clocks.py      pure: how load rises and falls with time
+    shape.py       pure: which clusters, brokers, topics and replicas there are
+    names.py       pure: the names of a broker's metrics, as Kafka names them
+    model.py       pure: all that a broker answers at a given time
+    activity.py    pure: who produced and consumed, minute by minute
+    kafka.py       enough of Kafka's protocol for Guardian to register a simulated cluster as it does a real one
+    serving.py     the reporters' servers
+    run.py         all of it in one process, for `guardian local fleet`
+
+Everything pure is a function of the specification and a time: a fleet that is started again goes on where it would be
+now, two processes agree, and tests need no clock.
+"""
