@@ -19,6 +19,11 @@ ca          = "/etc/guardian/ca.pem"
 certificate = "/etc/guardian/g1.pem"   # its name (SAN, or CN) is the member's
 key         = "/etc/guardian/g1.key"
 
+[reporter_tls]                     # for brokers' reporters; without it they are called in plain text
+ca          = "/etc/guardian/brokers-ca.pem"
+certificate = "/etc/guardian/g1.pem"
+key         = "/etc/guardian/g1.key"
+
 [disk]
 reserve_mb = 512                   # with less free where `data` is, changes are refused
 
@@ -99,7 +104,7 @@ class AuditConfig:
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
-    """PEM files of the Raft port: whom to trust, and who this member is."""
+    """PEM files of the Raft port, or for brokers' reporters: whom to trust, and who this member is."""
 
     ca: Path
     certificate: Path
@@ -142,6 +147,7 @@ class ServerConfig:
     join: bool = False
     allow_plaintext: bool = False
     tls: TlsConfig | None = None
+    reporter_tls: TlsConfig | None = None
     disk: DiskConfig = field(default_factory=DiskConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
@@ -293,7 +299,8 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         advertise=_text(table, "advertise") if "advertise" in table else "",
         join=_switch(table, "join"),
         allow_plaintext=_switch(table, "allow_plaintext"),
-        tls=_tls(table),
+        tls=_tls(table, "tls"),
+        reporter_tls=_tls(table, "reporter_tls"),
         disk=DiskConfig(**_whole_numbers(table, "disk", {"reserve_mb"})),
         limits=_limits(table),
         audit=_audit(table),
@@ -301,13 +308,13 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
     )
 
 
-def _tls(table: Mapping[str, object]) -> TlsConfig | None:
-    if "tls" not in table:
+def _tls(table: Mapping[str, object], key: str) -> TlsConfig | None:
+    if key not in table:
         return None
-    section = _section(table, "tls")
+    section = _section(table, key)
     names = [setting.name for setting in fields(TlsConfig)]
-    _refuse_unknown("tls.", section, set(names))
-    return TlsConfig(*(Path(_text(section, name, "tls.")) for name in names))
+    _refuse_unknown(f"{key}.", section, set(names))
+    return TlsConfig(*(Path(_text(section, name, f"{key}.")) for name in names))
 
 
 def _audit(table: Mapping[str, object]) -> AuditConfig:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, TypeAlias
 
 import grpc
 import structlog
@@ -38,20 +39,32 @@ _TICK_S = 0.2
 _SHARE_AGE_S = 1.0
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
-    ("grpc.initial_reconnect_backoff_ms", 500),
-    # A broker that comes back is collected again within seconds, not after gRPC's default of two minutes.
-    ("grpc.max_reconnect_backoff_ms", 5_000),
     ("grpc.enable_http_proxy", 0),
 )
 
 
 @dataclass(frozen=True, slots=True)
+class ReporterTls:
+    """PEM files: whom to trust as a broker's reporter, and who this member is to it. Read anew for each call."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Raises OSError when a file can't be read."""
+        return grpc.ssl_channel_credentials(self.ca.read_bytes(), self.key.read_bytes(), self.certificate.read_bytes())
+
+
+@dataclass(frozen=True, slots=True)
 class CollectorSettings:
-    """`interval_s` between two collections of a broker, `timeout_s` for a call, `keep` as KEPT_METRICS."""
+    """`interval_s` between two collections of a broker, `timeout_s` for a call, `keep` as KEPT_METRICS; `tls` None:
+    reporters are called in plain text."""
 
     interval_s: float
     timeout_s: float
     keep: tuple[str, ...] = KEPT_METRICS
+    tls: ReporterTls | None = None
 
 
 @dataclass(slots=True)
@@ -61,10 +74,12 @@ class _Target:
     key: BrokerKey
     cluster: Cluster
     broker: Broker
-    channel: grpc.Channel
     layout: MetricLayout
     due: float
     since: float  # when it was last collected, or came into our share
+    channel: grpc.Channel | None = (
+        None  # of the call that runs: a thousand idle ones would hold a quarter of a gigabyte
+    )
     failures: int = 0
     busy: bool = False
     released: bool = False
@@ -166,9 +181,8 @@ class Collector:
 
     def _target(self, key: BrokerKey, cluster: Cluster, broker: Broker) -> _Target:
         now = time.time()
-        channel = grpc.insecure_channel(broker.reporter_endpoint, options=_CHANNEL_OPTIONS)
         layout = MetricLayout(kept_prefixes=self._settings.keep)
-        return _Target(key, cluster, broker, channel, layout, next_due(key, now, self._settings.interval_s), now)
+        return _Target(key, cluster, broker, layout, next_due(key, now, self._settings.interval_s), now)
 
     def _has_endpoint(self, key: BrokerKey, reporter: str) -> bool:
         target = self._targets.get(key)
@@ -179,7 +193,8 @@ class Collector:
         for key in [key for key in self._targets if key not in kept]:
             target = self._targets.pop(key)
             target.released = True
-            target.channel.close()
+            if target.channel is not None:
+                target.channel.close()
             _LOG.info(
                 "no longer collecting", cluster=key.cluster, broker=key.broker, reporter=target.broker.reporter_endpoint
             )
@@ -200,6 +215,11 @@ class Collector:
     def _call(self, target: _Target) -> None:
         target.busy = True
         call = _Call(target, target.cluster, target.broker, time.time())
+        try:
+            target.channel = self._channel(target.broker.reporter_endpoint)
+        except OSError as error:
+            self._hand_over(call, call.sent_at, error)
+            return
         request = target.layout.request()
         position = self._activity.position(*target.key) if self._activity is not None else None
         if position is not None:
@@ -209,7 +229,12 @@ class Collector:
         answer = stub.Collect.future(request, timeout=self._settings.timeout_s)
         answer.add_done_callback(lambda done: self._hand_over(call, time.time(), done))
 
-    def _hand_over(self, call: _Call, answered_at: float, answer: grpc.Future[reporter_pb2.MetricBatch]) -> None:
+    def _channel(self, endpoint: str) -> grpc.Channel:
+        if self._settings.tls is None:
+            return grpc.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
+        return grpc.secure_channel(endpoint, self._settings.tls.credentials(), options=_CHANNEL_OPTIONS)
+
+    def _hand_over(self, call: _Call, answered_at: float, answer: _Answer) -> None:
         """On gRPC's thread, which serves all channels: the work itself is for a worker."""
         # The workers are gone when the collector has stopped in the meantime: the answer is nobody's.
         with suppress(RuntimeError):
@@ -218,7 +243,7 @@ class Collector:
     def _submit(self, work: Callable[[], None]) -> None:
         self._workers.submit(work).add_done_callback(_log_failure)
 
-    def _finish(self, call: _Call, answered_at: float, answer: grpc.Future[reporter_pb2.MetricBatch]) -> None:
+    def _finish(self, call: _Call, answered_at: float, answer: _Answer) -> None:
         target = call.target
         # What raises below is a mistake of ours, at which the broker waits for its next moment.
         target.due = next_due(target.key, answered_at, self._settings.interval_s)
@@ -227,11 +252,16 @@ class Collector:
             if not target.released:
                 self._lake.write(call.cluster.name, rows)
         finally:
+            if target.channel is not None:
+                target.channel.close()
+                target.channel = None
             target.busy = False
 
-    def _rows(self, call: _Call, answered_at: float, answer: grpc.Future[reporter_pb2.MetricBatch]) -> Rows:
+    def _rows(self, call: _Call, answered_at: float, answer: _Answer) -> Rows:
         target = call.target
         asked = Asked(call.cluster, call.broker, self._member, _ms(call.sent_at), _ms(answered_at))
+        if isinstance(answer, OSError):
+            return self._failed(call, asked, f"reporter_tls can't be used: {answer}")
         try:
             batch = answer.result()
             layout = target.layout.extended_by(batch)
@@ -265,6 +295,10 @@ class Collector:
             target.key, target.failures, asked.answered_at_ms / 1000, self._settings.interval_s
         )
         return failed_collection(asked, sentence)
+
+
+# A call that could not even be made has the reason in its place.
+_Answer: TypeAlias = "grpc.Future[reporter_pb2.MetricBatch] | OSError"
 
 
 def _log_failure(done: Future[None]) -> None:

@@ -31,7 +31,7 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.model.links import load_links
 from guardian.model.topology import Cluster
-from guardian.reporter.collector import Collector, CollectorSettings
+from guardian.reporter.collector import Collector, CollectorSettings, ReporterTls
 from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.reporter.membership import CollectorMembership
@@ -116,7 +116,7 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
         lake,
         lambda: _clusters(store),
         membership.mine,
-        CollectorSettings(config.collect.interval_s, config.collect.timeout_s),
+        CollectorSettings(config.collect.interval_s, config.collect.timeout_s, tls=_reporter_tls(config)),
         activity,
     )
     membership.start()
@@ -221,6 +221,11 @@ def _not_ready(store: ReplicatedStore) -> str | None:
 
 def _tls(config: ServerConfig) -> TlsFiles | None:
     return TlsFiles(config.tls.certificate, config.tls.key, config.tls.ca) if config.tls else None
+
+
+def _reporter_tls(config: ServerConfig) -> ReporterTls | None:
+    files = config.reporter_tls
+    return ReporterTls(files.ca, files.certificate, files.key) if files else None
 
 
 def _clusters(store: ReplicatedStore) -> tuple[Cluster, ...]:

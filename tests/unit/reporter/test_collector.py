@@ -13,13 +13,14 @@ from typing import Any
 import grpc
 import pyarrow.dataset as ds
 import pytest
+import trustme
 from structlog.testing import capture_logs
 
 from deploy.local import ports
 from guardian.errors import Unavailable
 from guardian.model.collection import BrokerKey
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.collector import Collector, CollectorSettings
+from guardian.reporter.collector import Collector, CollectorSettings, ReporterTls
 from guardian.reporter.ingest import Rows
 from guardian.reporter.lake_writer import LakeWriter
 from protos.guardian.v1 import reporter_pb2 as pb
@@ -82,10 +83,12 @@ def all_of(brokers: Collection[BrokerKey]) -> Collection[BrokerKey]:
 
 
 @contextmanager
-def serving(reporter: FakeReporter, address: str = "127.0.0.1:0") -> Iterator[str]:
+def serving(
+    reporter: FakeReporter, address: str = "127.0.0.1:0", credentials: grpc.ServerCredentials | None = None
+) -> Iterator[str]:
     server = grpc.server(ThreadPoolExecutor(2))
     reporter_pb2_grpc.add_BrokerReporterServicer_to_server(reporter, server)
-    port = server.add_insecure_port(address)
+    port = server.add_secure_port(address, credentials) if credentials else server.add_insecure_port(address)
     server.start()
     try:
         yield f"127.0.0.1:{port}"
@@ -101,6 +104,7 @@ def collecting(
     mine: Callable[[Collection[BrokerKey]], Collection[BrokerKey]] = all_of,
     timeout_s: float = 30.0,
     activity: Sink | None = None,
+    tls: ReporterTls | None = None,
 ) -> Iterator[Collector]:
     lake = LakeWriter(str(lake_dir), "m1", max_age_s=0.0)
     collector = Collector(
@@ -108,7 +112,7 @@ def collecting(
         lake,
         clusters,
         mine,
-        CollectorSettings(interval_s=0.05, timeout_s=timeout_s),
+        CollectorSettings(interval_s=0.05, timeout_s=timeout_s, tls=tls),
         activity,
     )
     collector.start()
@@ -353,3 +357,43 @@ def test_stop_can_be_called_before_start_and_twice(tmp_path: Path, times: int) -
     for _ in range(times):
         collector.stop()
     assert collector.collects() == []
+
+
+@pytest.fixture
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def written(folder: Path, authority: trustme.CA, issuer: trustme.CA) -> ReporterTls:
+    """The member's files, of which the certificate is of the issuer."""
+    own = issuer.issue_cert("g1")
+    files = ReporterTls(folder / "ca.pem", folder / "g1.pem", folder / "g1.key")
+    authority.cert_pem.write_to_path(str(files.ca))
+    own.cert_chain_pems[0].write_to_path(str(files.certificate))
+    own.private_key_pem.write_to_path(str(files.key))
+    return files
+
+
+def of_broker(authority: trustme.CA) -> grpc.ServerCredentials:
+    broker = authority.issue_cert("127.0.0.1")
+    return grpc.ssl_server_credentials(
+        [(broker.private_key_pem.bytes(), broker.cert_chain_pems[0].bytes())], authority.cert_pem.bytes(), True
+    )
+
+
+def test_a_reporter_that_asks_for_certificates_is_shown_one_and_a_new_one_is_used_at_the_next_call(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    reporter, lake = FakeReporter(1), tmp_path / "lake"
+    foreign = written(tmp_path, authority, issuer=trustme.CA())
+    with (
+        serving(reporter, credentials=of_broker(authority)) as endpoint,
+        collecting(lake, lambda: [cluster_of(endpoint)], tls=foreign),
+    ):
+        wait_for(lambda: rows(lake), "a row")
+        assert {"UNAVAILABLE" in row["error"] for row in rows(lake)} == {True}
+        assert reporter.asked == []
+        foreign.key.unlink()
+        wait_for(lambda: "reporter_tls can't be used" in rows(lake)[-1]["error"], "a sentence about the file")
+        written(tmp_path, authority, issuer=authority)
+        wait_for(lambda: rows(lake)[-1]["error"] == "", "rows")
