@@ -312,6 +312,7 @@ def test_the_durability_of_real_topics_is_told_and_what_a_loss_would_do(
     safe, single = f"{prefix}-safe", f"{prefix}-single"
     data.create_topics(cluster, {safe: {0: (1, 2, 3), 1: (2, 3, 1)}}, {"min.insync.replicas": "2"})
     data.create_topics(cluster, {single: {0: (3,)}}, {})
+    client.register_cluster(cluster)  # another test registers it without its IDCs
     report = client.durability(cluster.name, [f"{prefix}-*"])
     rated = {topic.topic: topic for topic in report.topics}
     assert (rated[safe].rating, rated[safe].min_isr, rated[safe].survives_brokers) == (insight_pb2.SOUND, 2, 1)
