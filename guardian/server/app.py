@@ -88,62 +88,13 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     if config.links is not None:
         load_links(config.links)  # a mistake is told now; the file is read again at each question
     _lock(config.data, stack)
-    try:
-        state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
-        stack.callback(state_machine.close)
-        replica = RaftReplica(
-            config.name,
-            config.raft,
-            config.peers,
-            state_machine,
-            config.data / "raft",
-            client_address=config.client_address,
-            join=config.join,
-            tls=_tls(config),
-            disk_reserve_bytes=config.disk.reserve_mb << 20,
-        )
-    except (CannotStart, StoreError) as error:
-        raise InvalidInput(str(error)) from None
-    stack.callback(replica.close)
-    shutil.rmtree(config.data / SCRATCH, ignore_errors=True)  # of a snapshot that a crash cut off
+    replica, state_machine = _replicated(config, stack)
     store = ReplicatedStore(replica, state_machine, now_ms)
 
     activity = _activity(config, stack)
     lake = LakeWriter(config.lake, config.name, config.collect.flush_s)
-    membership = CollectorMembership(ReplicatedCollectionGroup(store), config.name, uuid4().hex, config.collect.delay_s)
-    collector = Collector(
-        config.name,
-        lake,
-        lambda: _clusters(store),
-        membership.mine,
-        CollectorSettings(config.collect.interval_s, config.collect.timeout_s, tls=_reporter_tls(config)),
-        activity,
-    )
-    membership.start()
-    stack.callback(membership.stop)
-    collector.start()
-    stack.callback(collector.stop)
-
-    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect)
-    stack.callback(admins.close)
-    driver = Driver(
-        ReplicatedExecutionStore(store), admins, now_ms=now_ms, tiered_warm_up_s=config.execute.tiered_warm_up_s
-    )
-    stack.callback(driver.close)
-    housekeeper = Housekeeper(store, config.limits, now_ms)
-    keeper = LakeKeeper(config.lake, LakeTimes(retention_ms=int(config.limits.lake_days * _DAY_MS)), now_ms)
-    assigner = CollectionAssigner(store, config.collect.delay_s, now_ms)
-    loops: dict[str, LoopCounters] = {}
-    for name, tick, interval_s in (
-        ("executor", driver.tick, config.execute.tick_s),
-        ("housekeeping", housekeeper.tick, _HOUSEKEEPING_S),
-        ("assignment", assigner.tick, _ASSIGNING_S),
-        ("lake", keeper.tick, _LAKE_KEEPING_S),
-    ):
-        loops[name] = LoopCounters()
-        loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name])
-        loop.start()
-        stack.callback(loop.stop)
+    collector = _collecting(config, store, lake, activity, stack)
+    loops = _leading(config, store, stack)
 
     finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), _connect_for_claim)
     stack.callback(finder.close)
@@ -184,6 +135,72 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     http = HttpServer(config.http, pages, lambda: _not_ready(store), BrokerTargets(store).json)
     http.start()
     stack.callback(http.stop)
+
+
+def _replicated(config: ServerConfig, stack: ExitStack) -> tuple[RaftReplica, MetastoreStateMachine]:
+    try:
+        state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
+        stack.callback(state_machine.close)
+        replica = RaftReplica(
+            config.name,
+            config.raft,
+            config.peers,
+            state_machine,
+            config.data / "raft",
+            client_address=config.client_address,
+            join=config.join,
+            tls=_tls(config),
+            disk_reserve_bytes=config.disk.reserve_mb << 20,
+        )
+    except (CannotStart, StoreError) as error:
+        raise InvalidInput(str(error)) from None
+    stack.callback(replica.close)
+    shutil.rmtree(config.data / SCRATCH, ignore_errors=True)  # of a snapshot that a crash cut off
+    return replica, state_machine
+
+
+def _collecting(
+    config: ServerConfig, store: ReplicatedStore, lake: LakeWriter, activity: ActivityStore | None, stack: ExitStack
+) -> Collector:
+    membership = CollectorMembership(ReplicatedCollectionGroup(store), config.name, uuid4().hex, config.collect.delay_s)
+    collector = Collector(
+        config.name,
+        lake,
+        lambda: _clusters(store),
+        membership.mine,
+        CollectorSettings(config.collect.interval_s, config.collect.timeout_s, tls=_reporter_tls(config)),
+        activity,
+    )
+    membership.start()
+    stack.callback(membership.stop)
+    collector.start()
+    stack.callback(collector.stop)
+    return collector
+
+
+def _leading(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> dict[str, LoopCounters]:
+    """What only the leader does; the counters of each loop by its name."""
+    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect)
+    stack.callback(admins.close)
+    driver = Driver(
+        ReplicatedExecutionStore(store), admins, now_ms=now_ms, tiered_warm_up_s=config.execute.tiered_warm_up_s
+    )
+    stack.callback(driver.close)
+    housekeeper = Housekeeper(store, config.limits, now_ms)
+    keeper = LakeKeeper(config.lake, LakeTimes(retention_ms=int(config.limits.lake_days * _DAY_MS)), now_ms)
+    assigner = CollectionAssigner(store, config.collect.delay_s, now_ms)
+    loops: dict[str, LoopCounters] = {}
+    for name, tick, interval_s in (
+        ("executor", driver.tick, config.execute.tick_s),
+        ("housekeeping", housekeeper.tick, _HOUSEKEEPING_S),
+        ("assignment", assigner.tick, _ASSIGNING_S),
+        ("lake", keeper.tick, _LAKE_KEEPING_S),
+    ):
+        loops[name] = LoopCounters()
+        loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name])
+        loop.start()
+        stack.callback(loop.stop)
+    return loops
 
 
 def _activity(config: ServerConfig, stack: ExitStack) -> ActivityStore | None:
