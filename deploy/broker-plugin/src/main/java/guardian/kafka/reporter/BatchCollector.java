@@ -10,7 +10,9 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * Walks all metrics and answers one batch.
+ * Reads all metrics into one batch.
+ *
+ * <p>What there is to read is listed once, and again when a source has others.
  *
  * <p>Clients come and go, and with them metrics that bear their names. A dictionary that only grows would be a leak, so
  * it starts anew when most of its names belong to metrics that are gone.
@@ -20,6 +22,7 @@ final class BatchCollector {
     private static final int NAMES_PER_LIVE_NAME = 4;
 
     private final List<MetricSource> sources;
+    private final Listing[] listings;
     private final Supplier<HostFacts> host;
     private final Supplier<MetricBatch.Builder> identified;
     private final Function<CollectRequest, List<ActivitySlice>> activity;
@@ -43,21 +46,22 @@ final class BatchCollector {
             Function<CollectRequest, List<ActivitySlice>> activity,
             int namesAlwaysKept) {
         this.sources = sources;
+        this.listings = new Listing[sources.size()];
         this.host = host;
         this.identified = identified;
         this.activity = activity;
         this.namesAlwaysKept = namesAlwaysKept;
     }
 
-    /** @throws ValueSink.Expired when {@code expired} turns true before the walk ends */
+    /** @throws ValueSink.Expired when {@code expired} turns true before all is read */
     MetricBatch collect(CollectRequest request, BooleanSupplier expired) {
-        NameDictionary names = dictionary();
         MetricBatch.Builder batch = identified.get().setCollectedAtMs(System.currentTimeMillis());
-        ValueSink sink = new ValueSink(batch, names, request.getNamePrefixesList(), expired);
-        sources.forEach(source -> source.collect(sink));
-        rememberLive(sink.namesSeen());
-        NameDictionary.Missing missing = names.missing(request.getDictionaryId(), request.getKnownNames());
-        return batch.setDictionaryId(names.id())
+        Listed listed = listed();
+        ValueSink sink = new ValueSink(batch, expired);
+        listed.bySource().forEach(listing -> sink.take(listing.matching(request.getNamePrefixesList())));
+        NameDictionary.Missing missing =
+                listed.names().missing(request.getDictionaryId(), request.getKnownNames());
+        return batch.setDictionaryId(listed.names().id())
                 .setFirstNameId(missing.first())
                 .addAllNames(missing.names())
                 .setHost(host.get())
@@ -65,14 +69,20 @@ final class BatchCollector {
                 .build();
     }
 
-    private synchronized NameDictionary dictionary() {
+    private record Listed(NameDictionary names, List<Listing> bySource) {}
+
+    private synchronized Listed listed() {
         if (dictionary.size() > Math.max(namesAlwaysKept, NAMES_PER_LIVE_NAME * liveNames)) {
             dictionary = new NameDictionary();
         }
-        return dictionary;
-    }
-
-    private synchronized void rememberLive(int names) {
-        liveNames = names;
+        liveNames = 0;
+        for (int i = 0; i < listings.length; i++) {
+            MetricSource source = sources.get(i);
+            if (listings[i] == null || !listings[i].isCurrent(source, dictionary)) {
+                listings[i] = Listing.of(source, dictionary);
+            }
+            liveNames += listings[i].names();
+        }
+        return new Listed(dictionary, List.of(listings));
     }
 }

@@ -10,6 +10,8 @@ final class CpuStat {
     private static final long TICK_MS = 10;
 
     private static final int FIELDS = 9;
+    private static final String CPU = "cpu";
+    private static final Pattern CORE = Pattern.compile("cpu\\d+");
     private static final Pattern NUMBER = Pattern.compile("\\d{1,18}");
 
     private CpuStat() {}
@@ -17,26 +19,29 @@ final class CpuStat {
     static CpuFacts parse(List<String> lines) {
         CpuFacts.Builder facts = CpuFacts.newBuilder();
         for (String line : lines) {
-            String[] fields = line.split("\\s+");
-            if (fields[0].equals("cpu") && isWhole(fields)) {
-                facts.setUserMs(ms(fields[1]) + ms(fields[2]))
-                        .setSystemMs(ms(fields[3]) + ms(fields[6]) + ms(fields[7]))
-                        .setIdleMs(ms(fields[4]))
-                        .setIoWaitMs(ms(fields[5]))
-                        .setStealMs(ms(fields[8]));
-            } else if (fields[0].matches("cpu\\d+")) {
+            if (!line.startsWith(CPU)) {
+                continue;
+            }
+            List<String> fields = Fields.of(line);
+            if (fields.get(0).equals(CPU) && isWhole(fields)) {
+                facts.setUserMs(ms(fields.get(1)) + ms(fields.get(2)))
+                        .setSystemMs(ms(fields.get(3)) + ms(fields.get(6)) + ms(fields.get(7)))
+                        .setIdleMs(ms(fields.get(4)))
+                        .setIoWaitMs(ms(fields.get(5)))
+                        .setStealMs(ms(fields.get(8)));
+            } else if (CORE.matcher(fields.get(0)).matches()) {
                 facts.setCores(facts.getCores() + 1);
             }
         }
         return facts.build();
     }
 
-    private static boolean isWhole(String[] fields) {
-        if (fields.length < FIELDS) {
+    private static boolean isWhole(List<String> fields) {
+        if (fields.size() < FIELDS) {
             return false;
         }
         for (int i = 1; i < FIELDS; i++) {
-            if (!NUMBER.matcher(fields[i]).matches()) {
+            if (!NUMBER.matcher(fields.get(i)).matches()) {
                 return false;
             }
         }

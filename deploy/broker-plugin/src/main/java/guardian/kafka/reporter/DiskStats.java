@@ -19,11 +19,12 @@ final class DiskStats {
     static DiskStats parse(List<String> lines) {
         DiskStats stats = new DiskStats();
         for (String line : lines) {
-            String[] fields = line.strip().split("\\s+");
-            if (fields.length >= FIELDS && !isVirtual(fields[2])) {
+            List<String> fields = Fields.of(line);
+            if (fields.size() >= FIELDS && !isVirtual(fields.get(2))) {
                 try {
                     stats.byDevice.put(
-                            new Device(Integer.parseInt(fields[0]), Integer.parseInt(fields[1])), facts(fields));
+                            new Device(Integer.parseInt(fields.get(0)), Integer.parseInt(fields.get(1))),
+                            facts(fields));
                 } catch (NumberFormatException e) {
                     continue;
                 }
@@ -46,17 +47,17 @@ final class DiskStats {
         return name.startsWith("loop") || name.startsWith("ram") || name.startsWith("zram");
     }
 
-    private static DiskFacts facts(String[] fields) {
+    private static DiskFacts facts(List<String> fields) {
         return DiskFacts.newBuilder()
-                .setName(fields[2])
-                .setReadsCompleted(Long.parseLong(fields[3]))
-                .setBytesRead(Long.parseLong(fields[5]) * SECTOR_BYTES)
-                .setReadMs(Long.parseLong(fields[6]))
-                .setWritesCompleted(Long.parseLong(fields[7]))
-                .setBytesWritten(Long.parseLong(fields[9]) * SECTOR_BYTES)
-                .setWriteMs(Long.parseLong(fields[10]))
-                .setInFlight(Integer.parseInt(fields[11]))
-                .setBusyMs(Long.parseLong(fields[12]))
+                .setName(fields.get(2))
+                .setReadsCompleted(Long.parseLong(fields.get(3)))
+                .setBytesRead(Long.parseLong(fields.get(5)) * SECTOR_BYTES)
+                .setReadMs(Long.parseLong(fields.get(6)))
+                .setWritesCompleted(Long.parseLong(fields.get(7)))
+                .setBytesWritten(Long.parseLong(fields.get(9)) * SECTOR_BYTES)
+                .setWriteMs(Long.parseLong(fields.get(10)))
+                .setInFlight(Integer.parseInt(fields.get(11)))
+                .setBusyMs(Long.parseLong(fields.get(12)))
                 .build();
     }
 }

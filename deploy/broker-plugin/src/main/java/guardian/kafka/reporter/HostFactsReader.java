@@ -2,8 +2,9 @@ package guardian.kafka.reporter;
 
 import guardian.v1.HostFacts;
 import guardian.v1.LogDirFacts;
+import java.io.FileInputStream;
 import java.io.IOException;
-import java.nio.file.Files;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.BiFunction;
@@ -22,6 +23,10 @@ final class HostFactsReader {
 
     private final Path proc;
     private final BiFunction<MountTable, DiskStats, List<LogDirFacts>> logDirs;
+    private volatile Mounted mounted = new Mounted(List.of(), MountTable.parse(List.of()));
+
+    /** Lines that are the same as at the last collection, as they are for months, are the same table. */
+    private record Mounted(List<String> lines, MountTable table) {}
 
     HostFactsReader(Path proc, BiFunction<MountTable, DiskStats, List<LogDirFacts>> logDirs) {
         this.proc = proc.toAbsolutePath();
@@ -30,15 +35,24 @@ final class HostFactsReader {
 
     HostFacts read() {
         DiskStats disks = DiskStats.parse(lines("diskstats"));
-        MountTable mounts = MountTable.parse(lines("self/mountinfo"));
         HostFacts.Builder facts = HostFacts.newBuilder()
                 .addAllDisks(disks.facts())
                 .setMemory(MemoryInfo.parse(lines("meminfo")))
                 .setCpu(CpuStat.parse(lines("stat")))
                 .addAllNics(NetDev.parse(lines("net/dev"), this::bitsPerSecond))
-                .addAllLogDirs(logDirs.apply(mounts, disks));
+                .addAllLogDirs(logDirs.apply(mounts(), disks));
         PressureInfo.read(this::lines).ifPresent(facts::setPressure);
         return facts.build();
+    }
+
+    private MountTable mounts() {
+        List<String> lines = lines("self/mountinfo");
+        Mounted known = mounted;
+        if (!known.lines().equals(lines)) {
+            known = new Mounted(lines, MountTable.parse(lines));
+            mounted = known;
+        }
+        return known.table();
     }
 
     /** A NIC that is virtual or down has -1, or no such file that can be read. */
@@ -56,8 +70,8 @@ final class HostFactsReader {
     }
 
     private static List<String> lines(Path file) {
-        try {
-            return Files.readAllLines(file);
+        try (FileInputStream in = new FileInputStream(file.toFile())) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
         } catch (IOException e) {
             LOG.debug("{} can't be read", file, e);
             return List.of();

@@ -1,5 +1,6 @@
 package guardian.kafka.reporter;
 
+import java.io.IOException;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
@@ -10,15 +11,14 @@ import java.lang.management.OperatingSystemMXBean;
 import java.lang.management.PlatformManagedObject;
 import java.lang.management.RuntimeMXBean;
 import java.lang.management.ThreadMXBean;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
-import java.util.function.Function;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import java.util.function.BiConsumer;
 
 /** What the JVM tells of itself, under JMX's names; of a composite attribute, each part is "attribute.part". */
 final class JvmMetricSource implements MetricSource {
-    private static final Logger LOG = LoggerFactory.getLogger(JvmMetricSource.class);
-
     private static final List<String> GC = List.of("CollectionCount", "CollectionTime");
     private static final List<String> HEAP = usage("HeapMemoryUsage");
     private static final List<String> NON_HEAP = usage("NonHeapMemoryUsage");
@@ -28,6 +28,8 @@ final class JvmMetricSource implements MetricSource {
     private static final List<String> RUNTIME = List.of("StartTime", "Uptime");
     private static final List<String> CPU = List.of("ProcessCpuTime");
     private static final List<String> FILES = List.of("OpenFileDescriptorCount", "MaxFileDescriptorCount");
+    private static final Path FDS = Path.of("/proc/self/fd");
+    private static final Duration FILES_HOLD = Duration.ofMinutes(10);
 
     private final MemoryMXBean memory = ManagementFactory.getMemoryMXBean();
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
@@ -38,58 +40,67 @@ final class JvmMetricSource implements MetricSource {
     private final List<BufferPoolMXBean> buffers = ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class);
 
     @Override
-    public void collect(ValueSink sink) {
-        put(sink, memory, HEAP, bean -> values(bean.getHeapMemoryUsage()));
-        put(sink, memory, NON_HEAP, bean -> values(bean.getNonHeapMemoryUsage()));
-        put(sink, threads, THREADS, bean -> values(
-                bean.getThreadCount(), bean.getDaemonThreadCount(), bean.getPeakThreadCount()));
-        put(sink, runtime, RUNTIME, bean -> values(bean.getStartTime(), bean.getUptime()));
+    public long revision() {
+        return 0;
+    }
+
+    @Override
+    public void list(Listing listing) {
+        add(listing, memory, HEAP, (bean, values) -> put(values, bean.getHeapMemoryUsage()));
+        add(listing, memory, NON_HEAP, (bean, values) -> put(values, bean.getNonHeapMemoryUsage()));
+        add(listing, threads, THREADS, (bean, values) ->
+                put(values, bean.getThreadCount(), bean.getDaemonThreadCount(), bean.getPeakThreadCount()));
+        add(listing, runtime, RUNTIME, (bean, values) -> put(values, bean.getStartTime(), bean.getUptime()));
         for (GarbageCollectorMXBean each : collectors) {
-            put(sink, each, GC, bean -> values(bean.getCollectionCount(), bean.getCollectionTime()));
+            add(listing, each, GC, (bean, values) ->
+                    put(values, bean.getCollectionCount(), bean.getCollectionTime()));
         }
         for (MemoryPoolMXBean each : pools) {
-            put(sink, each, POOL, bean -> values(bean.getUsage()));
+            add(listing, each, POOL, (bean, values) -> put(values, bean.getUsage()));
         }
         for (BufferPoolMXBean each : buffers) {
-            put(sink, each, BUFFERS, bean -> values(
-                    bean.getCount(), bean.getMemoryUsed(), bean.getTotalCapacity()));
+            add(listing, each, BUFFERS, (bean, values) ->
+                    put(values, bean.getCount(), bean.getMemoryUsed(), bean.getTotalCapacity()));
         }
         if (system instanceof com.sun.management.OperatingSystemMXBean process) {
-            put(sink, process, CPU, bean -> values(bean.getProcessCpuTime()));
+            add(listing, process, CPU, (bean, values) -> put(values, bean.getProcessCpuTime()));
         }
         if (system instanceof com.sun.management.UnixOperatingSystemMXBean process) {
-            put(sink, process, FILES, bean -> values(
-                    bean.getOpenFileDescriptorCount(), bean.getMaxFileDescriptorCount()));
+            OpenFiles open = new OpenFiles(
+                    process::getOpenFileDescriptorCount, JvmMetricSource::sizeOfFds, System::nanoTime, FILES_HOLD);
+            add(listing, process, FILES, (bean, values) ->
+                    put(values, open.count(), bean.getMaxFileDescriptorCount()));
         }
     }
 
     /** A bean has several lists of attributes, and a list many beans: both together are the metric. */
     private record Part(Object bean, List<String> attributes) {}
 
-    private static <B extends PlatformManagedObject> void put(
-            ValueSink sink, B bean, List<String> attributes, Function<B, double[]> values) {
+    private static <B extends PlatformManagedObject> void add(
+            Listing listing, B bean, List<String> attributes, BiConsumer<B, double[]> read) {
+        listing.add(new Part(bean, attributes), attributes, () -> bean.getObjectName().toString(), values -> {
+            read.accept(bean, values);
+            return true;
+        });
+    }
+
+    private static void put(double[] values, MemoryUsage usage) {
+        put(values, usage.getUsed(), usage.getCommitted(), usage.getMax());
+    }
+
+    private static void put(double[] values, double... read) {
+        System.arraycopy(read, 0, values, 0, read.length);
+    }
+
+    private static long sizeOfFds() {
         try {
-            NameDictionary.Entry entry = sink.wanted(
-                    new Part(bean, attributes), attributes, () -> bean.getObjectName().toString());
-            if (entry != null) {
-                sink.put(entry, values.apply(bean));
-            }
-        } catch (ValueSink.Expired e) {
-            throw e;
-        } catch (RuntimeException | LinkageError e) {
-            LOG.debug("{} has no value", bean.getObjectName(), e);
+            return Files.size(FDS);
+        } catch (IOException e) {
+            return 0;
         }
     }
 
     private static List<String> usage(String attribute) {
         return List.of(attribute + ".used", attribute + ".committed", attribute + ".max");
-    }
-
-    private static double[] values(MemoryUsage usage) {
-        return values(usage.getUsed(), usage.getCommitted(), usage.getMax());
-    }
-
-    private static double[] values(double... values) {
-        return values;
     }
 }

@@ -3,17 +3,15 @@ package guardian.kafka.reporter;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.metrics.KafkaMetric;
 import org.apache.kafka.common.utils.Sanitizer;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The metrics that Kafka tells its reporters about, named as JmxReporter names them. */
 final class KafkaMetricSource implements MetricSource {
-    private static final Logger LOG = LoggerFactory.getLogger(KafkaMetricSource.class);
-
     private final Map<MetricName, KafkaMetric> metrics = new ConcurrentHashMap<>();
+    private final AtomicLong revision = new AtomicLong();
     private volatile String group = "";
 
     /** The mbeans' group: the namespace of the broker's metrics context. */
@@ -23,27 +21,31 @@ final class KafkaMetricSource implements MetricSource {
 
     void put(KafkaMetric metric) {
         metrics.put(metric.metricName(), metric);
+        revision.incrementAndGet();
     }
 
     void remove(KafkaMetric metric) {
         metrics.remove(metric.metricName());
+        revision.incrementAndGet();
     }
 
     @Override
-    public void collect(ValueSink sink) {
-        for (Map.Entry<MetricName, KafkaMetric> each : metrics.entrySet()) {
-            MetricName name = each.getKey();
-            try {
-                NameDictionary.Entry entry = sink.wanted(name, List.of(name.name()), () -> mbean(group, name));
-                if (entry != null && each.getValue().metricValue() instanceof Number number) {
-                    sink.put(entry, number.doubleValue());
-                }
-            } catch (ValueSink.Expired e) {
-                throw e;
-            } catch (RuntimeException | LinkageError e) {
-                LOG.debug("{} has no value", name, e);
-            }
+    public long revision() {
+        return revision.get();
+    }
+
+    @Override
+    public void list(Listing listing) {
+        metrics.forEach((name, metric) ->
+                listing.add(name, List.of(name.name()), () -> mbean(group, name), values -> read(metric, values)));
+    }
+
+    private static boolean read(KafkaMetric metric, double[] values) {
+        if (metric.metricValue() instanceof Number number) {
+            values[0] = number.doubleValue();
+            return true;
         }
+        return false;
     }
 
     static String mbean(String group, MetricName name) {

@@ -3,20 +3,17 @@ package guardian.kafka.reporter;
 import guardian.v1.LogDirFacts;
 import java.io.File;
 import java.io.IOException;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** One of the broker's log dirs: its space, its disk and the replicas that it holds. */
 final class LogDirReader {
     /** Future, stray and deleted replicas end in a word instead of a partition number. */
-    private static final Pattern REPLICA = Pattern.compile("([a-zA-Z0-9._-]{1,249})-(0|[1-9]\\d{0,9})");
+    private static final Pattern REPLICA = Pattern.compile("[a-zA-Z0-9._-]{1,249}-(0|[1-9]\\d{0,9})");
 
     /** The controller quorum's log, which lies in a log dir when metadata.log.dir is unset, is no replica. */
     private static final String METADATA_LOG = "__cluster_metadata-0";
@@ -26,8 +23,8 @@ final class LogDirReader {
         /** Whether the broker has given the log dir up, which may still look healthy from outside. */
         boolean isOffline(Path logDir);
 
-        /** Of a replica that it has. */
-        OptionalLong sizeBytes(String topic, String partition);
+        /** Of the folder's log, when it is one of a replica that the broker has. */
+        OptionalLong sizeBytes(String folder);
     }
 
     private final Path path;
@@ -54,7 +51,7 @@ final class LogDirReader {
                     .setUsableBytes(directory.getUsableSpace())
                     .setDisk(disk(mounts, disks))
                     .build();
-        } catch (IOException | DirectoryIteratorException e) {
+        } catch (IOException e) {
             return offline();
         }
     }
@@ -64,24 +61,25 @@ final class LogDirReader {
     }
 
     private void addReplicas(LogDirFacts.Builder facts) throws IOException {
-        List<String> replicas = new ArrayList<>();
+        String[] names = path.toFile().list();
+        if (names == null) {
+            throw new IOException(path + " can't be listed");
+        }
+        List<String> replicas = new ArrayList<>(names.length);
         long bytes = 0;
-        try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
-            for (Path entry : entries) {
-                String name = entry.getFileName().toString();
-                Matcher replica = REPLICA.matcher(name);
-                if (!replica.matches() || name.equals(METADATA_LOG)) {
-                    continue;
-                }
-                OptionalLong size = logs.sizeBytes(replica.group(1), replica.group(2));
-                // A log that the broker has is a directory: a thousand of them are not worth a thousand looks.
-                if (size.isPresent() || Files.isDirectory(entry)) {
-                    replicas.add(name);
-                    bytes += size.orElse(0);
-                }
+        for (String name : names) {
+            OptionalLong size = logs.sizeBytes(name);
+            if (!name.equals(METADATA_LOG) && (size.isPresent() || isReplica(name))) {
+                replicas.add(name);
+                bytes += size.orElse(0);
             }
         }
         facts.addAllReplicas(replicas).setSizeBytes(bytes);
+    }
+
+    /** For those that the broker does not know: a thousand that it has are not worth a thousand looks. */
+    private boolean isReplica(String name) {
+        return REPLICA.matcher(name).matches() && Files.isDirectory(path.resolve(name));
     }
 
     private String disk(MountTable mounts, DiskStats disks) throws IOException {

@@ -2,33 +2,39 @@ package guardian.kafka.reporter;
 
 import guardian.v1.MemoryFacts;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /** /proc/meminfo: lines of {@code Name: n kB}. */
 final class MemoryInfo {
-    private static final Pattern LINE = Pattern.compile("(\\w+):\\s+(\\d+) kB");
+    private static final String UNIT = " kB";
 
     private MemoryInfo() {}
 
     static MemoryFacts parse(List<String> lines) {
         MemoryFacts.Builder memory = MemoryFacts.newBuilder();
         for (String line : lines) {
-            Matcher fields = LINE.matcher(line.strip());
-            if (fields.matches()) {
-                set(memory, fields.group(1), Long.parseLong(fields.group(2)) * 1024);
+            int colon = line.indexOf(':');
+            if (colon > 0 && line.endsWith(UNIT)) {
+                set(memory, line.substring(0, colon), line.substring(colon + 1, line.length() - UNIT.length()));
             }
         }
         return memory.build();
     }
 
-    private static void set(MemoryFacts.Builder memory, String name, long bytes) {
+    private static void set(MemoryFacts.Builder memory, String name, String kilobytes) {
         switch (name) {
-            case "MemTotal" -> memory.setTotalBytes(bytes);
-            case "MemAvailable" -> memory.setAvailableBytes(bytes);
-            case "Cached" -> memory.setPageCacheBytes(bytes);
-            case "Dirty" -> memory.setDirtyBytes(bytes);
+            case "MemTotal" -> memory.setTotalBytes(bytes(kilobytes));
+            case "MemAvailable" -> memory.setAvailableBytes(bytes(kilobytes));
+            case "Cached" -> memory.setPageCacheBytes(bytes(kilobytes));
+            case "Dirty" -> memory.setDirtyBytes(bytes(kilobytes));
             default -> { }
+        }
+    }
+
+    private static long bytes(String kilobytes) {
+        try {
+            return Long.parseLong(kilobytes.strip()) * 1024;
+        } catch (NumberFormatException e) {
+            return 0;
         }
     }
 }

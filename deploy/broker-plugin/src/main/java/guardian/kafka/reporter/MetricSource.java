@@ -1,6 +1,10 @@
 package guardian.kafka.reporter;
 
-/** A registry of metrics. A metric that fails to answer is left out, whatever it throws. */
+/** A registry of metrics, which change often in value and seldom in number. */
 interface MetricSource {
-    void collect(ValueSink sink);
+    /** Another number whenever {@link #list} would list other metrics than before. */
+    long revision();
+
+    /** Adds all metrics, in the order in which they are best read; reads none. */
+    void list(Listing listing);
 }

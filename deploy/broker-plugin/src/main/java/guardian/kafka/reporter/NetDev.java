@@ -4,12 +4,11 @@ import guardian.v1.NicFacts;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToLongFunction;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /** /proc/net/dev: {@code name: bytes packets errs drop fifo frame compressed multicast}, and again for what is sent. */
 final class NetDev {
-    private static final Pattern LINE = Pattern.compile("(\\S+):\\s*(\\d{1,20}(?:\\s+\\d{1,20}){15,})");
+    private static final int FIELDS = 16;
+    private static final int MOST_DIGITS = 20;
     private static final int SENT = 8;
     private static final String LOOPBACK = "lo";
 
@@ -23,24 +22,37 @@ final class NetDev {
     static List<NicFacts> parse(List<String> lines, ToLongFunction<String> bitsPerSecond) {
         List<NicFacts> nics = new ArrayList<>();
         for (String line : lines) {
-            Matcher fields = LINE.matcher(line.strip());
-            if (fields.matches() && !fields.group(1).equals(LOOPBACK)) {
-                String name = fields.group(1);
-                nics.add(facts(name, fields.group(2).split("\\s+"), bitsPerSecond.applyAsLong(name)));
+            int colon = line.lastIndexOf(':');
+            String name = line.substring(0, Math.max(0, colon)).strip();
+            List<String> counters = Fields.of(line.substring(colon + 1));
+            if (isName(name) && isWhole(counters)) {
+                nics.add(facts(name, counters, bitsPerSecond.applyAsLong(name)));
             }
         }
         return nics;
     }
 
-    private static NicFacts facts(String name, String[] counters, long bitsPerSecond) {
+    private static boolean isName(String name) {
+        return !name.isEmpty() && !name.equals(LOOPBACK) && name.indexOf(' ') < 0;
+    }
+
+    private static boolean isWhole(List<String> counters) {
+        return counters.size() >= FIELDS && counters.stream().allMatch(NetDev::isNumber);
+    }
+
+    private static boolean isNumber(String text) {
+        return text.length() <= MOST_DIGITS && text.chars().allMatch(each -> each >= '0' && each <= '9');
+    }
+
+    private static NicFacts facts(String name, List<String> counters, long bitsPerSecond) {
         return NicFacts.newBuilder()
                 .setName(name)
-                .setBytesReceived(number(counters[0]))
-                .setPacketsReceived(number(counters[1]))
-                .setReceiveErrors(number(counters[2]) + number(counters[3]))
-                .setBytesSent(number(counters[SENT]))
-                .setPacketsSent(number(counters[SENT + 1]))
-                .setSendErrors(number(counters[SENT + 2]) + number(counters[SENT + 3]))
+                .setBytesReceived(number(counters.get(0)))
+                .setPacketsReceived(number(counters.get(1)))
+                .setReceiveErrors(number(counters.get(2)) + number(counters.get(3)))
+                .setBytesSent(number(counters.get(SENT)))
+                .setPacketsSent(number(counters.get(SENT + 1)))
+                .setSendErrors(number(counters.get(SENT + 2)) + number(counters.get(SENT + 3)))
                 .setBitsPerS(bitsPerSecond)
                 .build();
     }

@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 
 /** /proc/pressure/{cpu,io,memory}: lines of {@code some avg10=0.00 avg60=0.00 avg300=0.00 total=n}. */
 final class PressureInfo {
-    private static final Pattern LINE = Pattern.compile("(some|full) .*\\btotal=(\\d{1,18})");
+    private static final Pattern TOTAL = Pattern.compile(" total=(\\d{1,18})\\s*$");
 
     private PressureInfo() {}
 
@@ -35,9 +35,14 @@ final class PressureInfo {
 
     private static void parse(List<String> lines, LongConsumer some, LongConsumer full) {
         for (String line : lines) {
-            Matcher fields = LINE.matcher(line.strip());
-            if (fields.matches()) {
-                (fields.group(1).equals("some") ? some : full).accept(Long.parseLong(fields.group(2)));
+            Matcher total = TOTAL.matcher(line);
+            if (total.find()) {
+                long micros = Long.parseLong(total.group(1));
+                if (line.startsWith("some ")) {
+                    some.accept(micros);
+                } else if (line.startsWith("full ")) {
+                    full.accept(micros);
+                }
             }
         }
     }

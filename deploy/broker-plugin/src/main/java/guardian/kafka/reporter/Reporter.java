@@ -49,6 +49,7 @@ public final class Reporter implements AutoCloseable {
     private final KafkaMetricSource kafkaMetrics = new KafkaMetricSource();
     private volatile String clusterId = "";
     private ReporterSettings settings;
+    private YammerMetricSource yammer;
     private ExecutorService logDirThreads;
     private ScheduledThreadPoolExecutor timer;
     private ReporterServer server;
@@ -121,6 +122,9 @@ public final class Reporter implements AutoCloseable {
         if (scrapes != null) {
             scrapes.close();
             scrapes = null;
+        }
+        if (yammer != null) {
+            yammer.close();
         }
         if (timer != null) {
             timer.shutdownNow();
@@ -223,7 +227,7 @@ public final class Reporter implements AutoCloseable {
     }
 
     private BatchCollector newCollector() {
-        YammerMetricSource yammer = new YammerMetricSource(KafkaYammerMetrics.defaultRegistry());
+        yammer = new YammerMetricSource(KafkaYammerMetrics.defaultRegistry());
         LogDirReaders readers = new LogDirReaders(
                 settings.logDirs().stream().map(dir -> new LogDirReader(dir, yammer)).toList(), logDirThreads);
         HostFactsReader host = new HostFactsReader(

@@ -3,10 +3,16 @@ package guardian.kafka.reporter;
 import guardian.v1.MetricBatch;
 import java.util.List;
 import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Takes the values of one collection: those that the caller asked for, until its time is up. */
+/** Reads the metrics of one collection into its batch, until its time is up. */
 final class ValueSink {
+    private static final Logger LOG = LoggerFactory.getLogger(ValueSink.class);
+
+    /** To look at the clock takes as long as to read a metric. */
+    private static final int METRICS_A_LOOK = 8;
+
     /** The caller is gone or the collection takes too long: what is left is not worth the broker's time. */
     static final class Expired extends RuntimeException {
         private static final long serialVersionUID = 1L;
@@ -17,60 +23,38 @@ final class ValueSink {
     }
 
     private final MetricBatch.Builder batch;
-    private final NameDictionary dictionary;
-    private final List<String> prefixes;
     private final BooleanSupplier expired;
-    private int namesSeen;
+    private final double[] values = new double[Listing.MOST_ATTRIBUTES];
 
-    ValueSink(MetricBatch.Builder batch, NameDictionary dictionary, List<String> prefixes, BooleanSupplier expired) {
+    ValueSink(MetricBatch.Builder batch, BooleanSupplier expired) {
         this.batch = batch;
-        this.dictionary = dictionary;
-        this.prefixes = prefixes;
         this.expired = expired;
     }
 
-    /** The metric's entry, or null when no value of it is wanted.
-     *
-     * @throws Expired when the collection must end
-     */
-    NameDictionary.Entry wanted(Object metric, List<String> attributes, Supplier<String> mbean) {
-        if (expired.getAsBoolean()) {
-            throw new Expired();
-        }
-        namesSeen += attributes.size();
-        NameDictionary.Entry entry = dictionary.entry(metric, attributes, mbean);
-        if (prefixes.isEmpty()) {
-            return entry;
-        }
-        for (int i = 0; i < attributes.size(); i++) {
-            if (isWanted(entry.name(i))) {
-                return entry;
+    /** @throws Expired when the collection must end */
+    void take(List<Listing.Slot> slots) {
+        for (int i = 0; i < slots.size(); i++) {
+            if (i % METRICS_A_LOOK == 0 && expired.getAsBoolean()) {
+                throw new Expired();
             }
+            take(slots.get(i));
         }
-        return null;
     }
 
-    /** How many names the metrics so far have, whether wanted or not. */
-    int namesSeen() {
-        return namesSeen;
-    }
-
-    /** One value for each of the entry's attributes, in their order. */
-    void put(NameDictionary.Entry entry, double... values) {
-        for (int i = 0; i < values.length; i++) {
-            if (prefixes.isEmpty() || isWanted(entry.name(i))) {
-                batch.addIds(entry.firstId() + i);
+    private void take(Listing.Slot slot) {
+        try {
+            if (!slot.reader().read(values)) {
+                return;
+            }
+        } catch (RuntimeException | LinkageError e) {
+            LOG.debug("{} has no value", slot.mbean(), e);
+            return;
+        }
+        for (int i = 0; i < slot.attributes(); i++) {
+            if (slot.wants(i)) {
+                batch.addIds(slot.firstId() + i);
                 batch.addValues(values[i]);
             }
         }
-    }
-
-    private boolean isWanted(String name) {
-        for (String prefix : prefixes) {
-            if (name.startsWith(prefix)) {
-                return true;
-            }
-        }
-        return false;
     }
 }

@@ -1,59 +1,105 @@
 package guardian.kafka.reporter;
 
-import com.yammer.metrics.core.Counter;
 import com.yammer.metrics.core.Gauge;
-import com.yammer.metrics.core.Histogram;
-import com.yammer.metrics.core.Meter;
-import com.yammer.metrics.core.Metered;
 import com.yammer.metrics.core.Metric;
 import com.yammer.metrics.core.MetricName;
 import com.yammer.metrics.core.MetricsRegistry;
-import com.yammer.metrics.core.Summarizable;
-import com.yammer.metrics.core.Timer;
-import com.yammer.metrics.stats.Snapshot;
+import com.yammer.metrics.core.MetricsRegistryListener;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.kafka.common.utils.Sanitizer;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
-/** Most of a broker's metrics: every number that JMX has of them, under JMX's names. */
-final class YammerMetricSource implements MetricSource, LogDirReader.BrokerLogs {
-    private static final Logger LOG = LoggerFactory.getLogger(YammerMetricSource.class);
+/**
+ * Most of a broker's metrics: every number that JMX has of them, under JMX's names.
+ *
+ * <p>They are listed by what they tell of: all that is said of a partition is read while the partition is in the
+ * processor's cache, and what counts partitions is read after all of them.
+ */
+final class YammerMetricSource implements MetricSource, LogDirReader.BrokerLogs, AutoCloseable {
+    private static final String OF_THE_BROKER = "";
+    private static final String LOG_SIZE_MBEAN = "kafka.log:type=Log,name=Size,topic=";
 
-    private static final List<String> GAUGE = List.of("Value");
-    private static final List<String> COUNTER = List.of("Count");
-    private static final List<String> METER =
-            List.of("Count", "MeanRate", "OneMinuteRate", "FiveMinuteRate", "FifteenMinuteRate");
-    private static final List<String> HISTOGRAM = List.of("Count", "Min", "Max", "Mean", "StdDev", "50thPercentile",
-            "75thPercentile", "95thPercentile", "98thPercentile", "99thPercentile", "999thPercentile");
-    private static final List<String> TIMER = concat(METER, HISTOGRAM.subList(1, HISTOGRAM.size()));
+    /** Not that of a replica which moves to another log dir: it has more keys. */
+    private static final Pattern LOG_SIZE =
+            Pattern.compile(Pattern.quote(LOG_SIZE_MBEAN) + "([^,]+),partition=(\\d+)");
 
     private final MetricsRegistry registry;
+    private final AtomicLong revision = new AtomicLong();
+    private final MetricsRegistryListener changes = new Changes();
+    private volatile Map<String, LogSize> logSizes = Map.of();
 
     YammerMetricSource(MetricsRegistry registry) {
         this.registry = registry;
+        registry.addListener(changes);
+    }
+
+    /** Called on the broker's threads. */
+    private final class Changes implements MetricsRegistryListener {
+        @Override
+        public void onMetricAdded(MetricName name, Metric metric) {
+            revision.incrementAndGet();
+        }
+
+        @Override
+        public void onMetricRemoved(MetricName name) {
+            revision.incrementAndGet();
+        }
     }
 
     @Override
-    public void collect(ValueSink sink) {
+    public long revision() {
+        return revision.get();
+    }
+
+    @Override
+    public void list(Listing listing) {
+        Map<String, List<Map.Entry<MetricName, Metric>>> bySubject = new LinkedHashMap<>();
         for (Map.Entry<MetricName, Metric> each : registry.allMetrics().entrySet()) {
+            String scope = each.getKey().hasScope() ? each.getKey().getScope() : OF_THE_BROKER;
+            bySubject.computeIfAbsent(scope, unseen -> new ArrayList<>()).add(each);
+        }
+        Map<String, LogSize> sizes = new HashMap<>();
+        List<Map.Entry<MetricName, Metric>> ofTheBroker = bySubject.remove(OF_THE_BROKER);
+        bySubject.values().forEach(metrics -> addAll(listing, metrics, sizes));
+        if (ofTheBroker != null) {
+            addAll(listing, ofTheBroker, sizes);
+        }
+        logSizes = sizes;
+    }
+
+    private static void addAll(
+            Listing listing, List<Map.Entry<MetricName, Metric>> metrics, Map<String, LogSize> sizes) {
+        for (Map.Entry<MetricName, Metric> each : metrics) {
             MetricName name = each.getKey();
             Metric metric = each.getValue();
-            try {
-                NameDictionary.Entry entry = sink.wanted(name, attributesOf(metric), name::getMBeanName);
-                if (entry != null) {
-                    put(sink, entry, metric);
-                }
-            } catch (ValueSink.Expired e) {
-                throw e;
-            } catch (RuntimeException | LinkageError e) {
-                LOG.debug("{} has no value", name.getMBeanName(), e);
+            listing.add(
+                    name, YammerReaders.attributesOf(metric), name::getMBeanName, readerOf(name, metric, sizes));
+        }
+    }
+
+    private static MetricReader readerOf(MetricName name, Metric metric, Map<String, LogSize> sizes) {
+        if (name.getName().equals("Size") && metric instanceof Gauge<?> gauge) {
+            Matcher log = LOG_SIZE.matcher(name.getMBeanName());
+            if (log.matches()) {
+                LogSize size = new LogSize(gauge, System::nanoTime);
+                sizes.put(log.group(1) + "-" + log.group(2), size);
+                return size;
             }
         }
+        return YammerReaders.of(metric);
+    }
+
+    @Override
+    public void close() {
+        registry.removeListener(changes);
     }
 
     @Override
@@ -64,8 +110,18 @@ final class YammerMetricSource implements MetricSource, LogDirReader.BrokerLogs 
     }
 
     @Override
-    public OptionalLong sizeBytes(String topic, String partition) {
-        return gauge("Log", "Size", "kafka.log:type=Log,name=Size,topic=" + topic + ",partition=" + partition);
+    public OptionalLong sizeBytes(String folder) {
+        LogSize listed = logSizes.get(folder);
+        return listed == null ? unlistedSize(folder) : listed.bytes();
+    }
+
+    /** Of a log that is newer than the last list. */
+    private OptionalLong unlistedSize(String folder) {
+        int dash = folder.lastIndexOf('-');
+        return dash < 0
+                ? OptionalLong.empty()
+                : gauge("Log", "Size", LOG_SIZE_MBEAN + folder.substring(0, dash) + ",partition="
+                        + folder.substring(dash + 1));
     }
 
     private OptionalLong gauge(String type, String name, String mbean) {
@@ -73,73 +129,5 @@ final class YammerMetricSource implements MetricSource, LogDirReader.BrokerLogs 
         return metric instanceof Gauge<?> gauge && gauge.value() instanceof Number number
                 ? OptionalLong.of(number.longValue())
                 : OptionalLong.empty();
-    }
-
-    private static List<String> attributesOf(Metric metric) {
-        if (metric instanceof Timer) {
-            return TIMER;
-        } else if (metric instanceof Meter) {
-            return METER;
-        } else if (metric instanceof Histogram) {
-            return HISTOGRAM;
-        } else if (metric instanceof Counter) {
-            return COUNTER;
-        }
-        return GAUGE;
-    }
-
-    private static void put(ValueSink sink, NameDictionary.Entry entry, Metric metric) {
-        if (metric instanceof Timer timer) {
-            sink.put(entry, timer(timer));
-        } else if (metric instanceof Meter meter) {
-            sink.put(entry, meter(meter));
-        } else if (metric instanceof Histogram histogram) {
-            sink.put(entry, histogram(histogram.count(), histogram, histogram.getSnapshot()));
-        } else if (metric instanceof Counter counter) {
-            sink.put(entry, counter.count());
-        } else if (metric instanceof Gauge<?> gauge && gauge.value() instanceof Number number) {
-            sink.put(entry, number.doubleValue());
-        }
-    }
-
-    private static double[] meter(Metered metered) {
-        return new double[] {
-            metered.count(),
-            metered.meanRate(),
-            metered.oneMinuteRate(),
-            metered.fiveMinuteRate(),
-            metered.fifteenMinuteRate()
-        };
-    }
-
-    private static double[] histogram(long count, Summarizable summary, Snapshot snapshot) {
-        return new double[] {
-            count,
-            summary.min(),
-            summary.max(),
-            summary.mean(),
-            summary.stdDev(),
-            snapshot.getMedian(),
-            snapshot.get75thPercentile(),
-            snapshot.get95thPercentile(),
-            snapshot.get98thPercentile(),
-            snapshot.get99thPercentile(),
-            snapshot.get999thPercentile()
-        };
-    }
-
-    private static double[] timer(Timer timer) {
-        double[] rates = meter(timer);
-        double[] durations = histogram(timer.count(), timer, timer.getSnapshot());
-        double[] all = new double[TIMER.size()];
-        System.arraycopy(rates, 0, all, 0, rates.length);
-        System.arraycopy(durations, 1, all, rates.length, durations.length - 1);
-        return all;
-    }
-
-    private static List<String> concat(List<String> first, List<String> second) {
-        List<String> all = new ArrayList<>(first);
-        all.addAll(second);
-        return List.copyOf(all);
     }
 }

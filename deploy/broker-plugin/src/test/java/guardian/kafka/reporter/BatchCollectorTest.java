@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.yammer.metrics.core.Gauge;
+import com.yammer.metrics.core.Histogram;
 import com.yammer.metrics.core.MetricName;
 import com.yammer.metrics.core.MetricsRegistry;
 import guardian.v1.ActivitySlice;
@@ -113,6 +114,57 @@ class BatchCollectorTest {
         assertEquals(List.of("kafka.server:type=T,name=B:Value"), third.getNamesList());
         names.addAll(third.getNamesList());
         assertEquals(2.0, named(names, third).get("kafka.server:type=T,name=B:Value"));
+    }
+
+    @Test
+    void aMetricThatIsGoneIsReadNoMore() {
+        gauge("Stays", 1);
+        gauge("Goes", 2);
+        MetricBatch first = collect(collector, CollectRequest.getDefaultInstance());
+        registry.removeMetric(name("Goes"));
+        assertEquals(
+                Map.of("kafka.server:type=T,name=Stays:Value", 1.0),
+                named(first.getNamesList(), collect(collector, CollectRequest.getDefaultInstance())));
+    }
+
+    @Test
+    void aMetricThatIsReplacedIsReadAnew() {
+        gauge("A", 1);
+        collect(collector, CollectRequest.getDefaultInstance());
+        registry.removeMetric(name("A"));
+        registry.newCounter(name("A")).inc(5);
+        assertEquals(
+                Map.of("kafka.server:type=T,name=A:Count", 5.0),
+                named(collect(collector, CollectRequest.getDefaultInstance())));
+    }
+
+    @Test
+    void aHistogramThatIsUpdatedIsReadAnewAndOneThatStandsStillIsTheSame() {
+        Histogram histogram = registry.newHistogram(name("H"), false);
+        histogram.update(1);
+        MetricBatch first = collect(collector, CollectRequest.getDefaultInstance());
+        Map<String, Double> before = named(first);
+        assertEquals(before, named(first.getNamesList(), collect(collector, CollectRequest.getDefaultInstance())));
+        histogram.update(9);
+        Map<String, Double> after =
+                named(first.getNamesList(), collect(collector, CollectRequest.getDefaultInstance()));
+        assertEquals(2.0, after.get("kafka.server:type=T,name=H:Count"));
+        assertEquals(9.0, after.get("kafka.server:type=T,name=H:Max"));
+        assertEquals(5.0, after.get("kafka.server:type=T,name=H:Mean"));
+        assertEquals(9.0, after.get("kafka.server:type=T,name=H:999thPercentile"));
+    }
+
+    @Test
+    void aPrefixMayChooseSomeOfAMetricsAttributes() {
+        registry.newMeter(name("M"), "bytes", TimeUnit.SECONDS).mark(5);
+        MetricBatch all = collect(collector, CollectRequest.getDefaultInstance());
+        CollectRequest counts = knowing(all, all.getNamesList()).toBuilder()
+                .addNamePrefixes("kafka.server:type=T,name=M:Count")
+                .build();
+        Map<String, Double> expected = Map.of("kafka.server:type=T,name=M:Count", 5.0);
+        assertEquals(expected, named(all.getNamesList(), collect(collector, counts)));
+        assertEquals(expected, named(all.getNamesList(), collect(collector, counts)));
+        assertEquals(5, collect(collector, knowing(all, all.getNamesList())).getIdsCount());
     }
 
     @Test

@@ -75,13 +75,14 @@ class BrokerReporterServiceTest {
         return channel;
     }
 
-    private void walkUntilTold(ValueSink sink) {
+    private boolean walkUntilTold(double[] values) {
         walking.release();
         try {
             mayGoOn.await();
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }
+        return false;
     }
 
     @AfterEach
@@ -111,7 +112,7 @@ class BrokerReporterServiceTest {
 
     @Test
     void callsOverTheLimitAreRefusedAtOnceAndTheOthersAnswered() throws Exception {
-        BrokerReporterFutureStub stub = serve(this::walkUntilTold, NO_LIMIT);
+        BrokerReporterFutureStub stub = serve(TestMetrics.source(this::walkUntilTold), NO_LIMIT);
         Future<MetricBatch> first = stub.collect(ALL);
         Future<MetricBatch> second = stub.collect(ALL);
         assertTrue(walking.tryAcquire(2, 30, TimeUnit.SECONDS));
@@ -123,8 +124,16 @@ class BrokerReporterServiceTest {
 
     @Test
     void aFailedCollectionIsAnErrorAndFreesItsPlace() throws Exception {
-        BrokerReporterFutureStub stub = serve(sink -> {
-            throw new IllegalStateException("broken");
+        BrokerReporterFutureStub stub = serve(new MetricSource() {
+            @Override
+            public long revision() {
+                return 0;
+            }
+
+            @Override
+            public void list(Listing listing) {
+                throw new IllegalStateException("broken");
+            }
         }, NO_LIMIT);
         for (int i = 0; i < 2 * CALLS; i++) {
             Eventually.holds("a place", () -> codeOf(stub.collect(ALL)) == Status.Code.INTERNAL);
@@ -133,32 +142,17 @@ class BrokerReporterServiceTest {
 
     @Test
     void aCallerThatGivesUpEndsTheWalk() throws Exception {
-        CountDownLatch ended = new CountDownLatch(1);
-        BrokerReporterFutureStub stub = serve(sink -> {
-            walking.release();
-            try {
-                while (true) {
-                    sink.wanted("metric", List.of("Value"), () -> "mbean");
-                    Thread.onSpinWait();
-                }
-            } catch (ValueSink.Expired e) {
-                ended.countDown();
-                throw e;
-            }
-        }, NO_LIMIT);
-        Future<MetricBatch> call = stub.collect(ALL);
+        BrokerReporterFutureStub stub = serve(TestMetrics.endless(walking::release), NO_LIMIT);
+        List<Future<MetricBatch>> calls = List.of(stub.collect(ALL), stub.collect(ALL));
         assertTrue(walking.tryAcquire(30, TimeUnit.SECONDS));
-        call.cancel(true);
-        assertTrue(ended.await(30, TimeUnit.SECONDS));
+        calls.forEach(call -> call.cancel(true));
+        CollectRequest none = CollectRequest.newBuilder().addNamePrefixes("nothing").build();
+        Eventually.holds("a place is free", () -> stub.collect(none).get(30, TimeUnit.SECONDS) != null);
     }
 
     @Test
     void aWalkThatTakesTooLongEndsByItself() throws Exception {
-        BrokerReporterFutureStub stub = serve(sink -> {
-            while (true) {
-                sink.wanted("metric", List.of("Value"), () -> "mbean");
-            }
-        }, Duration.ofMillis(1));
+        BrokerReporterFutureStub stub = serve(TestMetrics.endless(() -> { }), Duration.ofMillis(1));
         assertEquals(Status.Code.DEADLINE_EXCEEDED, codeOf(stub.collect(ALL)));
     }
 
@@ -179,7 +173,7 @@ class BrokerReporterServiceTest {
 
     @Test
     void connectionsThatSayNothingAreCut() throws Exception {
-        serve(sink -> { }, NO_LIMIT, new ReporterServer.Limits(CALLS, NO_LIMIT, Duration.ofMillis(50)));
+        serve(TestMetrics.source(), NO_LIMIT, new ReporterServer.Limits(CALLS, NO_LIMIT, Duration.ofMillis(50)));
         try (Socket silent = new Socket("127.0.0.1", server.port())) {
             assertEnded(silent);
         }
@@ -188,7 +182,7 @@ class BrokerReporterServiceTest {
 
     @Test
     void hundredsOfConnectionsAreNoMoreThanItsShare() throws Exception {
-        serve(sink -> { }, NO_LIMIT);
+        serve(TestMetrics.source(), NO_LIMIT);
         List<Socket> crowd = new ArrayList<>();
         try {
             for (int i = 0; i < 200; i++) {
@@ -209,7 +203,7 @@ class BrokerReporterServiceTest {
 
     @Test
     void garbageEndsItsConnectionAndNothingElse() throws Exception {
-        serve(sink -> { }, NO_LIMIT, new ReporterServer.Limits(CALLS, NO_LIMIT, Duration.ofSeconds(1)));
+        serve(TestMetrics.source(), NO_LIMIT, new ReporterServer.Limits(CALLS, NO_LIMIT, Duration.ofSeconds(1)));
         Random random = new Random(7);
         for (int i = 0; i < 50; i++) {
             byte[] garbage = new byte[1 + random.nextInt(3000)];

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.yammer.metrics.core.Gauge;
 import com.yammer.metrics.core.MetricName;
 import com.yammer.metrics.core.MetricsRegistry;
+import guardian.v1.CollectRequest;
 import guardian.v1.CpuFacts;
 import guardian.v1.DiskFacts;
 import guardian.v1.HostFacts;
@@ -130,7 +131,7 @@ class HostFactsTest {
         Files.createDirectory(dir.resolve("orders-0"));
         Files.createDirectory(dir.resolve("orders-1.0a1b2c3d4e5f-future"));
         assertEquals(170, new LogDirReader(dir, new FakeLogs(false, Map.of(
-                        "my-topic.v2/11", 100L, "orders/0", 70L, "orders/1", 5L, "elsewhere/0", 9L)))
+                        "my-topic.v2-11", 100L, "orders-0", 70L, "orders-1", 5L, "elsewhere-0", 9L)))
                 .read(MountTable.parse(List.of()), DiskStats.parse(List.of()))
                 .getSizeBytes());
     }
@@ -142,10 +143,24 @@ class HostFactsTest {
         gauge(registry, "LogManager", "LogDirectoryOffline",
                 "kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory=\"" + dir + "\"", 1);
         YammerMetricSource logs = new YammerMetricSource(registry);
-        assertEquals(OptionalLong.of(77), logs.sizeBytes("orders.v1", "3"));
-        assertEquals(OptionalLong.empty(), logs.sizeBytes("orders.v1", "4"));
+        assertEquals(OptionalLong.of(77), logs.sizeBytes("orders.v1-3"));
+        assertEquals(OptionalLong.empty(), logs.sizeBytes("orders.v1-4"));
+        assertEquals(OptionalLong.empty(), logs.sizeBytes("meta.properties"));
         assertTrue(logs.isOffline(dir));
         assertFalse(logs.isOffline(dir.resolve("other")));
+        registry.shutdown();
+    }
+
+    @Test
+    void aLogThatIsNewerThanTheLastCollectionHasItsSizeToo() {
+        MetricsRegistry registry = new MetricsRegistry();
+        YammerMetricSource logs = new YammerMetricSource(registry);
+        gauge(registry, "Log", "Size", "kafka.log:type=Log,name=Size,topic=a,partition=0", 7L);
+        gauge(registry, "Log", "Size", "kafka.log:type=Log,name=Size,topic=a,partition=0,is-future=true", 5L);
+        TestMetrics.collector(logs).collect(CollectRequest.getDefaultInstance(), () -> false);
+        gauge(registry, "Log", "Size", "kafka.log:type=Log,name=Size,topic=new,partition=1", 9L);
+        assertEquals(OptionalLong.of(7), logs.sizeBytes("a-0"));
+        assertEquals(OptionalLong.of(9), logs.sizeBytes("new-1"));
         registry.shutdown();
     }
 
@@ -166,7 +181,7 @@ class HostFactsTest {
         CountDownLatch hangs = new CountDownLatch(1);
         AtomicBoolean isHanging = new AtomicBoolean();
         AtomicInteger readings = new AtomicInteger();
-        LogDirReader.BrokerLogs stuck = new FakeLogs(false, Map.of("orders/0", 5L)) {
+        LogDirReader.BrokerLogs stuck = new FakeLogs(false, Map.of("orders-0", 5L)) {
             @Override
             public boolean isOffline(Path logDir) {
                 readings.incrementAndGet();
@@ -218,6 +233,18 @@ class HostFactsTest {
                 facts.getLogDirsList().stream().map(LogDirFacts::getDisk).toList());
         assertEquals(0, facts.getMemory().getTotalBytes());
         assertFalse(facts.hasPressure());
+    }
+
+    @Test
+    void aMountThatIsMadeLaterCounts() throws IOException {
+        Path logDir = Files.createDirectories(dir.resolve("disk1"));
+        write("proc/diskstats", "8 0 sda 1 0 2 3 4 0 5 6 7 8 9\n8 16 sdb 1 0 2 3 4 0 5 6 7 8 9\n");
+        HostFactsReader reader = reader(List.of(logDir));
+        write("proc/self/mountinfo", "30 1 8:0 / / rw - xfs a rw\n");
+        assertEquals("sda", reader.read().getLogDirs(0).getDisk());
+        write("proc/self/mountinfo",
+                "30 1 8:0 / / rw - xfs a rw\n31 1 8:16 / " + logDir.toRealPath() + " rw - xfs b rw\n");
+        assertEquals("sdb", reader.read().getLogDirs(0).getDisk());
     }
 
     @Test
@@ -278,10 +305,13 @@ class HostFactsTest {
     }
 
     private HostFacts host(List<Path> logDirs) {
+        return reader(logDirs).read();
+    }
+
+    private HostFactsReader reader(List<Path> logDirs) {
         return new HostFactsReader(dir.resolve("proc"), (mounts, disks) -> logDirs.stream()
                         .map(path -> new LogDirReader(path, new FakeLogs(false, Map.of())).read(mounts, disks))
-                        .toList())
-                .read();
+                        .toList());
     }
 
     @Test
@@ -314,8 +344,8 @@ class HostFactsTest {
         }
 
         @Override
-        public OptionalLong sizeBytes(String topic, String partition) {
-            Long size = sizes.get(topic + "/" + partition);
+        public OptionalLong sizeBytes(String folder) {
+            Long size = sizes.get(folder);
             return size == null ? OptionalLong.empty() : OptionalLong.of(size);
         }
     }

@@ -155,14 +155,16 @@ class ScrapeServerTest {
     @Test
     void scrapesOverTheLimitAreRefusedAtOnce() throws Exception {
         Semaphore walking = new Semaphore(0);
-        serve(sink -> {
+        MetricReader waits = values -> {
             walking.release();
             try {
                 mayGoOn.await();
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }
-        }, NONE, 1);
+            return false;
+        };
+        serve(TestMetrics.source(waits), NONE, 1);
         FutureTask<Integer> held = new FutureTask<>(() -> get("/metrics", BodyHandlers.ofString()).statusCode());
         new DaemonThreads("test-scrape").newThread(held).start();
         assertTrue(walking.tryAcquire(30, TimeUnit.SECONDS));
@@ -174,9 +176,17 @@ class ScrapeServerTest {
     @Test
     void aCollectionThatFailsIsAnErrorAndTheNextOneIsTried() throws Exception {
         Semaphore failures = new Semaphore(1);
-        serve(sink -> {
-            if (failures.tryAcquire()) {
-                throw new IllegalStateException("broken");
+        serve(new MetricSource() {
+            @Override
+            public long revision() {
+                return 0;
+            }
+
+            @Override
+            public void list(Listing listing) {
+                if (failures.tryAcquire()) {
+                    throw new IllegalStateException("broken");
+                }
             }
         }, NONE);
         assertEquals(500, get("/metrics", BodyHandlers.ofString()).statusCode());
@@ -227,7 +237,7 @@ class ScrapeServerTest {
             assertEquals(0, watched.count());
             peer.close();
         }
-        serve(sink -> { }, NONE);
+        serve(TestMetrics.source(), NONE);
     }
 
     @Test

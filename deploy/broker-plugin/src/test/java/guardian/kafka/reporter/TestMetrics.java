@@ -2,9 +2,13 @@ package guardian.kafka.reporter;
 
 import guardian.v1.HostFacts;
 import guardian.v1.MetricBatch;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntFunction;
 
 /** Collectors and timers as the reporter makes them. */
 final class TestMetrics {
@@ -22,16 +26,43 @@ final class TestMetrics {
 
     static MetricSource gauges(int count) {
         String padding = "x".repeat(150);
-        return sink -> {
-            for (int i = 0; i < count; i++) {
-                int number = i;
-                NameDictionary.Entry entry = sink.wanted(
-                        "gauge" + i, List.of("Value"), () -> "test:type=T,name=N,i=" + number + ",p=" + padding);
-                if (entry != null) {
-                    sink.put(entry, number);
+        return source(count, i -> "test:type=T,name=N,i=" + i + ",p=" + padding, i -> values -> {
+            values[0] = i;
+            return true;
+        });
+    }
+
+    /** One metric for each. */
+    static MetricSource source(MetricReader... readers) {
+        return source(readers.length, i -> "test:type=T,i=" + i, i -> readers[i]);
+    }
+
+    private static MetricSource source(int count, IntFunction<String> mbean, IntFunction<MetricReader> reader) {
+        return new MetricSource() {
+            @Override
+            public long revision() {
+                return 0;
+            }
+
+            @Override
+            public void list(Listing listing) {
+                for (int i = 0; i < count; i++) {
+                    int number = i;
+                    listing.add("metric" + i, List.of("Value"), () -> mbean.apply(number), reader.apply(i));
                 }
             }
         };
+    }
+
+    /** It would take minutes to read. */
+    static MetricSource endless(Runnable begun) {
+        MetricReader[] readers = new MetricReader[200_000];
+        Arrays.fill(readers, (MetricReader) values -> {
+            begun.run();
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
+            return false;
+        });
+        return source(readers);
     }
 
     static ScheduledThreadPoolExecutor timer() {
