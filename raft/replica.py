@@ -57,6 +57,7 @@ class RaftReplica:
         tls: TlsFiles | None = None,
         disk_reserve_bytes: int = DISK_RESERVE_BYTES,
         timing: Timing | None = None,
+        on_duplicate: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Starts the member; it takes part once it reaches a majority.
 
@@ -64,7 +65,9 @@ class RaftReplica:
         the group begins with, by name, the same on all of them. They count on the first start only: afterwards the
         configuration is in the log. A member that joins a group (`join`) is told it by the leader, and `peers` is not
         used. `client_address` is what the others are told of this member. With less than `disk_reserve_bytes` free it
-        takes no commands. The state machine is closed with the replica.
+        takes no commands. `on_duplicate` gets a sentence, on the tick thread and perhaps again and again, when another
+        process of this name is a member already: this one takes no part, and is to be closed. The state machine is
+        closed with the replica.
 
         Raises CannotStart when the address is taken or can't be resolved, or when what is stored is damaged.
         """
@@ -73,6 +76,7 @@ class RaftReplica:
         self._client_address = client_address
         self._state_machine = state_machine
         self._tls = tls
+        self._on_duplicate = on_duplicate
         self._lock = threading.Lock()
         self._is_closing = False
         try:
@@ -202,6 +206,7 @@ class RaftReplica:
             on_message=member.on_message,
             on_connected=member.on_connected,
             on_disconnected=member.on_disconnected,
+            on_duplicate=self._on_duplicate,
             tls=self._tls,
         )
         return self._network

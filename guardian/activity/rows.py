@@ -1,30 +1,23 @@
-"""From the slices of a broker's batch to rows of the table. Pure.
+"""From the slices of a broker's batch to rows of the table: its uses, its marker, and what was moved without a topic.
 
-Bytes come by client (Kafka's quota sensors know no topics) and are divided among the topics that the client wrote or
-read in the slice, by its requests to each: exact for a client with one topic, a share otherwise, and the row says so.
-What belongs to no topic that was seen keeps its client, with an empty topic, so that no byte is lost from the sums.
+Slices are made rows together, in one record batch of which each is a part (guardian.activity.slices says why). Pure.
 """
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from guardian.errors import InvalidInput
+from guardian.activity.sharing import TOPIC, Shares, share
+from guardian.activity.slices import Ints, SliceName, Slices, read
 from protos.guardian.v1 import reporter_pb2
 
-TOPIC = "TOPIC"
-_DIRECTIONS = {"WRITE": "bytes_produced", "READ": "bytes_fetched"}
-_LONGEST_MS = 3_600_000
-_YEAR_2100_MS = 4_102_444_800_000  # ClickHouse's DateTime ends soon after
-_MAX_BYTES = float(1 << 60)
-_INT64_MAX = (1 << 63) - 1
+__all__ = ["SCHEMA", "TOPIC", "SliceName", "SliceRows", "joined", "refused_slice", "rows_of_slices", "slice_rows"]
 
 SCHEMA = pa.schema(
     [
@@ -51,72 +44,49 @@ SCHEMA = pa.schema(
 )
 
 
-class SliceName(NamedTuple):
-    """What a slice is known by, everywhere and for ever."""
-
-    cluster: str
-    broker: int
-    life_ms: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SliceRows:
-    """A slice as it is inserted: its marker and its rows."""
+    """A slice as it is inserted, its marker and its rows: `count` rows of `batch`, from `start` on."""
 
     name: SliceName
     from_ms: int
-    rows: pa.RecordBatch
+    batch: pa.RecordBatch
+    start: int
+    count: int
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        return self.batch.slice(self.start, self.count)
 
 
 def slice_rows(name: SliceName, found: reporter_pb2.ActivitySlice, correction_ms: int = 0) -> SliceRows:
     """`correction_ms` is what the broker's clock lacks. Raises InvalidInput when the slice contradicts itself."""
-    from_ms = found.from_ms + correction_ms
-    _check(name, found, from_ms)
-    strings = [*found.strings, ""]
-    nothing = len(found.strings)
-    shares = _shares(strings, found)
-    more = shares.without_topic
-    count = len(found.principals)
+    return rows_of_slices([name], [found], correction_ms)[0]
 
-    def texts(positions: Sequence[int], of_more: Iterable[str]) -> pa.Array:
-        taken = pa.array(strings, pa.string()).take(pa.array([*positions, nothing], pa.uint32()))
-        return pa.concat_arrays([taken, pa.array(of_more, pa.string())]) if more else taken
 
-    def numbers(values: Sequence[int], of_marker: int = 0) -> pa.Array:
-        return pa.array([*values, of_marker, *([0] * len(more))], pa.uint64())
+def rows_of_slices(
+    names: Sequence[SliceName], found: Sequence[reporter_pb2.ActivitySlice], correction_ms: int = 0
+) -> list[SliceRows]:
+    """Those of slices of one broker, `names[i]` being that of `found[i]`.
 
-    def moved(column: str) -> pa.Array:
-        of_rows = shares.bytes_of[column]
-        return pa.array(
-            [*(of_rows.get(row, 0) for row in range(count)), 0, *(each.moved.get(column, 0) for each in more)],
-            pa.uint64(),
-        )
-
-    none = [0] * count
-    total = count + 1 + len(more)
-    columns: dict[str, pa.Array] = {
-        "cluster": pa.repeat(pa.scalar(name.cluster, pa.string()), total),
-        "broker": pa.repeat(pa.scalar(name.broker, pa.int32()), total),
-        "life": pa.repeat(pa.scalar(name.life_ms, pa.int64()), total),
-        "slice": pa.repeat(pa.scalar(name.number, pa.uint64()), total),
-        "from_time": pa.repeat(pa.scalar(from_ms, pa.timestamp("ms", "UTC")), total),
-        "duration_ms": pa.repeat(pa.scalar(found.to_ms - found.from_ms, pa.uint32()), total),
-        "resource_type": texts(found.resource_types, (TOPIC for _ in more)),
-        "resource": texts(found.resources, ("" for _ in more)),
-        "operation": texts(found.operations, (each.operation for each in more)),
-        "principal": texts(found.principals, (each.principal for each in more)),
-        "client_id": texts(found.client_ids, (each.client_id for each in more)),
-        "address": texts(found.addresses, ("" for _ in more)),
-        "allowed": numbers(found.allowed),
-        "denied": numbers(found.denied),
-        "bytes_produced": moved("bytes_produced"),
-        "bytes_fetched": moved("bytes_fetched"),
-        "bytes_shared": pa.array([row in shares.shared for row in range(total)], pa.bool_()),
-        "dropped": numbers(none, found.dropped),
-        "lost": numbers(none, found.lost_slices),
-    }
-    return SliceRows(name, from_ms, pa.RecordBatch.from_pydict(columns, schema=SCHEMA))
+    Raises InvalidInput when one of them contradicts itself.
+    """
+    if not names:
+        return []
+    slices = read(names, found, correction_ms)
+    shares = share(slices)
+    rows_slices = np.concatenate(
+        [slices.uses.slices, np.arange(len(names)), [each.slice for each in shares.without_topic]]
+    ).astype(np.int64)
+    # A slice's uses, its marker, and the rest, in this order.
+    order = np.argsort(rows_slices, kind="stable")
+    batch = _batch(slices, shares, rows_slices[order], order)
+    counts = np.bincount(rows_slices, minlength=len(names))
+    starts = np.cumsum(counts) - counts
+    return [
+        SliceRows(name, int(from_ms), batch, int(start), int(count))
+        for name, from_ms, start, count in zip(names, slices.from_ms, starts, counts, strict=True)
+    ]
 
 
 def refused_slice(name: SliceName, at_ms: int) -> SliceRows:
@@ -125,119 +95,59 @@ def refused_slice(name: SliceName, at_ms: int) -> SliceRows:
     return slice_rows(name, hollow)
 
 
-@dataclass(frozen=True, slots=True)
-class _WithoutTopic:
-    operation: str
-    principal: str
-    client_id: str
-    moved: Mapping[str, int]
+def joined(slices: Sequence[SliceRows]) -> pa.Table:
+    """The rows of all; what lies side by side in one batch stays in one piece."""
+    pieces: list[tuple[pa.RecordBatch, int, int]] = []
+    for each in slices:
+        if pieces and pieces[-1][0] is each.batch and sum(pieces[-1][1:]) == each.start:
+            pieces[-1] = (each.batch, pieces[-1][1], pieces[-1][2] + each.count)
+        else:
+            pieces.append((each.batch, each.start, each.count))
+    return pa.Table.from_batches([batch.slice(start, count) for batch, start, count in pieces], SCHEMA)
 
 
-@dataclass(slots=True)
-class _Shares:
-    """By column and row, its bytes; the rows whose bytes are shares; and what belongs to no row."""
+def _batch(slices: Slices, shares: Shares, of_slice: Ints, order: Ints) -> pa.RecordBatch:
+    """Rows are uses, then a marker for each slice, then what has no topic; then they are put in their order."""
+    uses, more, markers = slices.uses, shares.without_topic, len(slices.names)
+    texts = pa.array(list(slices.texts), pa.string())
+    topic = slices.texts[TOPIC] if more else 0
+    name = slices.names[0]
 
-    bytes_of: dict[str, dict[int, int]] = field(
-        default_factory=lambda: {column: defaultdict(int) for column in _DIRECTIONS.values()}
-    )
-    shared: set[int] = field(default_factory=set)
-    without_topic: list[_WithoutTopic] = field(default_factory=list)
-
-
-def _shares(strings: Sequence[str], found: reporter_pb2.ActivitySlice) -> _Shares:
-    shares = _Shares()
-    for operation, column in _DIRECTIONS.items():
-        amounts = found.bytes_produced if column == "bytes_produced" else found.bytes_fetched
-        clients = _Clients(strings, found, operation)
-        for user, client, amount in zip(found.byte_users, found.byte_client_ids, amounts, strict=True):
-            if amount > 0:
-                _divide(shares, clients, operation, (strings[user], strings[client]), amount)
-    return shares
-
-
-def _divide(shares: _Shares, clients: _Clients, operation: str, client: tuple[str, str], amount: float) -> None:
-    column = _DIRECTIONS[operation]
-    rows = clients.rows_of(*client)
-    if len(rows) == 1:
-        shares.bytes_of[column][rows[0]] += round(amount)
-        return
-    requests = sum(clients.requests[row] for row in rows)
-    if not requests:
-        user, client_id = client
-        principal = f"User:{unquote(user)}" if user else ""
-        shares.without_topic.append(_WithoutTopic(operation, principal, client_id, {column: round(amount)}))
-        return
-    for row in rows:
-        shares.bytes_of[column][row] += round(amount * clients.requests[row] / requests)
-    if len({clients.topics[row] for row in rows}) > 1:
-        shares.shared.update(rows)
-
-
-class _Clients:
-    """The rows of topics that were written (or read), by what a quota's tags may name: user and client, or one."""
-
-    def __init__(self, strings: Sequence[str], found: reporter_pb2.ActivitySlice, operation: str) -> None:
-        self.requests: dict[int, int] = {}
-        self.topics: dict[int, int] = {}
-        self._by_tags: dict[tuple[str, str], list[int]] = defaultdict(list)
-        kinds = {
-            (bool(strings[user]), bool(strings[client]))
-            for user, client in zip(found.byte_users, found.byte_client_ids, strict=True)
-        }
-        if not kinds:
-            return
-        texts = strings.__getitem__
-        columns = zip(
-            map(texts, found.operations),
-            map(texts, found.resource_types),
-            map(texts, found.principals),
-            map(texts, found.client_ids),
-            found.resources,
-            found.allowed,
-            strict=True,
+    def coded(of_uses: Ints, of_more: Sequence[int]) -> pa.Array:
+        return texts.take(
+            pa.array(np.concatenate([of_uses, np.zeros(markers, np.int64), of_more]).astype(np.int64)[order])
         )
-        for row, (done, kind, principal, client, topic, allowed) in enumerate(columns):
-            if done == operation and kind == TOPIC and allowed:
-                self.requests[row] = allowed
-                self.topics[row] = topic
-                user = principal.partition(":")[2]
-                for with_user, with_client in kinds:
-                    self._by_tags[user if with_user else "", client if with_client else ""].append(row)
 
-    def rows_of(self, user: str, client_id: str) -> Sequence[int]:
-        """A quota's user is escaped as in a URL; an empty tag stands for all."""
-        return self._by_tags.get((unquote(user) if "%" in user else user, client_id), ())
+    def counted(of_uses: Any, of_markers: Any = None, of_more: Sequence[int] = ()) -> pa.Array:
+        marked = np.zeros(markers, np.uint64) if of_markers is None else of_markers
+        rest = np.array(of_more or [0] * len(more), np.uint64)
+        return pa.array(np.concatenate([of_uses, marked, rest])[order])
 
-
-def _check(name: SliceName, found: reporter_pb2.ActivitySlice, from_ms: int) -> None:
-    title = f"slice {name.number} of broker {name.broker} of cluster {name.cluster}"
-    if not (0 <= found.to_ms - found.from_ms <= _LONGEST_MS and 0 < from_ms < _YEAR_2100_MS):
-        raise InvalidInput(
-            f"{title} lasts from {found.from_ms} to {found.to_ms}: use ms since the epoch, up to an hour"
-        )
-    for field_name, of_names, values in _columns(found):
-        expected = len(of_names)
-        if len(values) != expected:
-            raise InvalidInput(f"{field_name} of {title} has {len(values)} entries: give {expected}")
-    highest = len(found.strings)
-    for field_name in (*_TEXTS, "byte_users", "byte_client_ids"):
-        if max(getattr(found, field_name), default=-1) >= highest:
-            raise InvalidInput(f"{field_name} of {title} points outside its {highest} strings")
-    for field_name in ("bytes_produced", "bytes_fetched"):
-        for value in getattr(found, field_name):
-            if not (math.isfinite(value) and 0 <= value < _MAX_BYTES):
-                raise InvalidInput(f"{field_name} of {title} has {value}: use bytes, from 0")
-    for field_name in ("allowed", "denied"):
-        if max(getattr(found, field_name), default=0) > _INT64_MAX:
-            raise InvalidInput(f"{field_name} of {title} is beyond {_INT64_MAX}: use what was counted")
+    none = np.zeros(len(uses.slices), np.uint64)
+    nothing = [0] * len(more)
+    columns = {
+        "cluster": pa.repeat(pa.scalar(name.cluster, pa.string()), len(order)),
+        "broker": pa.repeat(pa.scalar(name.broker, pa.int32()), len(order)),
+        "life": pa.repeat(pa.scalar(name.life_ms, pa.int64()), len(order)),
+        "slice": pa.array(np.array([each.number for each in slices.names], np.uint64)[of_slice]),
+        "from_time": pa.array(slices.from_ms[of_slice]).cast(pa.timestamp("ms", "UTC")),
+        "duration_ms": pa.array(slices.duration_ms[of_slice].astype(np.uint32)),
+        "resource_type": coded(uses.resource_types, [topic] * len(more)),
+        "resource": coded(uses.resources, nothing),
+        "operation": coded(uses.operations, [each.operation for each in more]),
+        "principal": coded(uses.principals, [each.principal for each in more]),
+        "client_id": coded(uses.client_ids, [each.client_id for each in more]),
+        "address": coded(uses.addresses, nothing),
+        "allowed": counted(uses.allowed),
+        "denied": counted(uses.denied),
+        "bytes_produced": counted(shares.produced, of_more=[each.produced for each in more]),
+        "bytes_fetched": counted(shares.fetched, of_more=[each.fetched for each in more]),
+        "bytes_shared": pa.array(_flags(shares.is_shared, markers + len(more))[order]),
+        "dropped": counted(none, slices.dropped),
+        "lost": counted(none, slices.lost),
+    }
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
 
 
-_TEXTS = ("principals", "client_ids", "addresses", "resource_types", "resources", "operations")
-
-
-def _columns(found: reporter_pb2.ActivitySlice) -> Iterator[tuple[str, Sequence[Any], Sequence[Any]]]:
-    """Field, the first field of its kind, and what it holds."""
-    for name in (*_TEXTS, "allowed", "denied"):
-        yield name, found.principals, getattr(found, name)
-    for name in ("byte_client_ids", "bytes_produced", "bytes_fetched"):
-        yield name, found.byte_users, getattr(found, name)
+def _flags(of_uses: npt.NDArray[np.bool_], others: int) -> npt.NDArray[np.bool_]:
+    return np.concatenate([of_uses, np.zeros(others, np.bool_)])

@@ -17,16 +17,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import structlog
 
 from guardian.activity import questions
 from guardian.activity.database import Database, Question, prepare
-from guardian.activity.rows import SliceName, SliceRows, refused_slice, slice_rows
+from guardian.activity.rows import SliceName, SliceRows, joined, refused_slice, rows_of_slices, slice_rows
 from guardian.errors import GuardianError, InvalidInput, Unavailable
 from protos.guardian.v1 import reporter_pb2
 
@@ -120,12 +119,13 @@ class ActivityStore:
     def write(self, cluster_name: str, batch: reporter_pb2.MetricBatch, correction_ms: int = 0) -> None:
         """Takes the batch's slices; they are stored within seconds. Taking one twice is harmless. `correction_ms` is
         added to their times: what the broker's clock lacks."""
+        news: dict[SliceName, reporter_pb2.ActivitySlice] = {}
         for found in batch.activity:
             name = SliceName(cluster_name, batch.broker_id, batch.broker_started_at_ms, found.number)
-            if not self._is_news(name):
-                continue
-            rows = self._read(name, found, batch.collected_at_ms, correction_ms)
-            if rows is not None and not self._take(rows):
+            if name not in news and self._is_news(name):
+                news[name] = found
+        for rows in self._read(news, batch.collected_at_ms, correction_ms):
+            if not self._take(rows):
                 return  # the later ones too: a position must not pass one that is not stored
 
     def ask(self, question: Question) -> list[dict[str, Any]]:
@@ -151,6 +151,15 @@ class ActivityStore:
             return True
 
     def _read(
+        self, news: Mapping[SliceName, reporter_pb2.ActivitySlice], at_ms: int, correction_ms: int
+    ) -> Sequence[SliceRows]:
+        try:
+            return rows_of_slices(list(news), list(news.values()), correction_ms)
+        except InvalidInput:  # of one, which must not cost the others
+            alone = (self._read_one(name, found, at_ms, correction_ms) for name, found in news.items())
+            return [rows for rows in alone if rows is not None]
+
+    def _read_one(
         self, name: SliceName, found: reporter_pb2.ActivitySlice, at_ms: int, correction_ms: int
     ) -> SliceRows | None:
         try:
@@ -167,7 +176,7 @@ class ActivityStore:
     def _take(self, rows: SliceRows) -> bool:
         with self._changed:
             status = self._status
-            is_full = status.waiting_rows + rows.rows.num_rows > self._max_waiting_rows
+            is_full = status.waiting_rows + rows.count > self._max_waiting_rows
             if is_full and self._waiting:  # alone, one of any size finds room: else it would stop its broker for good
                 if not status.dropped_slices:
                     _LOG.error("client activity is dropped, the store takes none", waiting_rows=status.waiting_rows)
@@ -178,7 +187,7 @@ class ActivityStore:
             self._want()
             self._waiting.append(rows)
             self._known.add(rows.name)
-            self._status = replace(status, waiting_rows=status.waiting_rows + rows.rows.num_rows)
+            self._status = replace(status, waiting_rows=status.waiting_rows + rows.count)
             self._changed.notify_all()
             return True
 
@@ -237,7 +246,7 @@ class ActivityStore:
         stored = self._stored_of(chunk)
         new = [each for each in chunk if each.name.number > stored.get(each.name[:3], 0)]
         if new:
-            self._database.insert(pa.Table.from_batches([each.rows for each in new]))
+            self._database.insert(joined(new))
         with self._changed:
             for each in chunk:
                 self._waiting.popleft()
@@ -247,8 +256,8 @@ class ActivityStore:
             status = self._status
             self._status = replace(
                 status,
-                waiting_rows=status.waiting_rows - sum(each.rows.num_rows for each in chunk),
-                stored_rows=status.stored_rows + sum(each.rows.num_rows for each in new),
+                waiting_rows=status.waiting_rows - sum(each.count for each in chunk),
+                stored_rows=status.stored_rows + sum(each.count for each in new),
                 stored_slices=status.stored_slices + len(new),
                 repeated_slices=status.repeated_slices + len(chunk) - len(new),
             )
@@ -277,7 +286,7 @@ def _chunk(waiting: Iterable[SliceRows]) -> list[SliceRows]:
     chunk: list[SliceRows] = []
     rows = 0
     for each in waiting:
-        rows += each.rows.num_rows
+        rows += each.count
         if chunk and rows > _MAX_INSERT_ROWS:
             break
         chunk.append(each)

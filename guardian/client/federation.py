@@ -73,6 +73,11 @@ class FederationCalls:
                 return
             request.page_token = page.next_page_token
 
+    def broker_metrics(self, cluster: str, broker: int) -> federation_pb2.BrokerMetrics:
+        """All numbers that the broker has now. Raises NotFound or ClusterUnavailable."""
+        request = federation_pb2.GetBrokerMetricsRequest(cluster=cluster, broker=broker)
+        return self._calls.read(lambda stubs: stubs.federation.GetBrokerMetrics, request, SLOW)
+
     def collection(self) -> CollectionAssignment:
         """Which member collects which broker."""
         request = federation_pb2.GetCollectionRequest()

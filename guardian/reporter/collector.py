@@ -3,6 +3,9 @@
 One thread starts the calls, each broker's at its own moment of the interval. A call that waits needs no thread, so a
 broker that hangs delays nobody; answers are turned into rows by a few workers, which also write to the lake. A broker
 whose last call is not done is left alone: the deadline of that call will say so.
+
+A first answer brings all names and takes ten times as long as the next: few are asked for at once, else a member that
+has just begun would ask for more than it can read, and give up on what it has not come to.
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ _WORKERS = 4
 _MAX_ANSWER_BYTES = 256 * 1024 * 1024
 # An answer is a few hundred kilobytes: what is under way must not become gigabytes when a thousand brokers are late.
 _MAX_CALLS = 128
+# First answers are megabytes each. A broker that takes longer than that long over its own keeps nobody else waiting.
+_MAX_FIRST_CALLS = 16
+_SLOW_S = 2.0
 _TICK_S = 0.2
 _SHARE_AGE_S = 1.0
 _CHANNEL_OPTIONS = (
@@ -54,6 +60,13 @@ class ReporterTls:
     def credentials(self) -> grpc.ChannelCredentials:
         """Raises OSError when a file can't be read."""
         return grpc.ssl_channel_credentials(self.ca.read_bytes(), self.key.read_bytes(), self.certificate.read_bytes())
+
+
+def open_channel(endpoint: str, tls: ReporterTls | None) -> grpc.Channel:
+    """To a broker's reporter. Raises OSError when a file of `tls` can't be read."""
+    if tls is None:
+        return grpc.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
+    return grpc.secure_channel(endpoint, tls.credentials(), options=_CHANNEL_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +95,14 @@ class _Target:
     )
     failures: int = 0
     busy: bool = False
+    answered: bool = False  # what runs is our own work on it
+    called_at: float = 0.0  # on the monotonic clock
     released: bool = False
+
+    @property
+    def is_first(self) -> bool:
+        """The next answer, or the one that is waited for, brings all names."""
+        return not self.layout.known
 
 
 class ActivitySink(Protocol):
@@ -203,20 +223,30 @@ class Collector:
         """Those that have waited longest come first."""
         targets = self._targets.values()
         free = _MAX_CALLS - sum(target.busy for target in targets)
-        due = [target for target in targets if not target.busy and self._is_due(target, now)]
-        for target in sorted(due, key=lambda target: target.due)[:free]:
+        free_first = _MAX_FIRST_CALLS - self._first_calls(time.monotonic())
+        due = sorted((each for each in targets if not each.busy and self._is_due(each, now)), key=lambda each: each.due)
+        known = [target for target in due if not target.is_first]
+        first = [target for target in due if target.is_first]
+        for target in (*known, *first[: max(0, free_first)])[:free]:
             self._call(target)
         self.counters.watch((target.since for target in targets), now)
+
+    def _first_calls(self, at: float) -> int:
+        """How many first answers are worked on, or about to come."""
+        return sum(
+            target.busy and target.is_first and (target.answered or at - target.called_at < _SLOW_S)
+            for target in self._targets.values()
+        )
 
     def _is_due(self, target: _Target, now: float) -> bool:
         """Also when the clock was set back: nobody waits for longer than an interval."""
         return target.due <= now or target.due > now + self._settings.interval_s
 
     def _call(self, target: _Target) -> None:
-        target.busy = True
+        target.busy, target.answered, target.called_at = True, False, time.monotonic()
         call = _Call(target, target.cluster, target.broker, time.time())
         try:
-            target.channel = self._channel(target.broker.reporter_endpoint)
+            target.channel = open_channel(target.broker.reporter_endpoint, self._settings.tls)
         except OSError as error:
             self._hand_over(call, call.sent_at, error)
             return
@@ -229,13 +259,9 @@ class Collector:
         answer = stub.Collect.future(request, timeout=self._settings.timeout_s)
         answer.add_done_callback(lambda done: self._hand_over(call, time.time(), done))
 
-    def _channel(self, endpoint: str) -> grpc.Channel:
-        if self._settings.tls is None:
-            return grpc.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
-        return grpc.secure_channel(endpoint, self._settings.tls.credentials(), options=_CHANNEL_OPTIONS)
-
     def _hand_over(self, call: _Call, answered_at: float, answer: _Answer) -> None:
         """On gRPC's thread, which serves all channels: the work itself is for a worker."""
+        call.target.answered = True
         # The workers are gone when the collector has stopped in the meantime: the answer is nobody's.
         with suppress(RuntimeError):
             self._submit(lambda: self._finish(call, answered_at, answer))

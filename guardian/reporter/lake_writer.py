@@ -179,6 +179,12 @@ class LakeWriter:
 
 
 def _by_hour(rows: pa.Table) -> list[tuple[str, pa.Table]]:
-    """One batch has one time, but callers need not know that."""
+    """A batch has one time: nearly always all of it is of one hour."""
+    if not rows.num_rows:
+        return []
+    times = pc.min_max(rows["at_ms"]).as_py()
+    first, last = times["min"] // _HOUR_MS, times["max"] // _HOUR_MS
+    if first == last:
+        return [(hour_of(first * _HOUR_MS), rows)]
     hours = pc.divide(rows["at_ms"], _HOUR_MS)
     return [(hour_of(hour.as_py() * _HOUR_MS), rows.filter(pc.equal(hours, hour))) for hour in pc.unique(hours)]

@@ -2,7 +2,8 @@
 
 A broker numbers its names once and tells a caller only those that it lacks; the caller alone keeps state. A thousand
 brokers have twenty million names, so a name is read once, turned into a place (which column, which partition or topic)
-and forgotten. Values are then scattered into columns by numpy, without a look at any name.
+and forgotten; most are of no use here, and are passed over by how they begin. Values are then scattered into columns by
+numpy, without a look at any name.
 
 Layouts are frozen: a call that fails leaves what was known untouched.
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
 from sys import intern
 from types import MappingProxyType
 from typing import Any
@@ -24,7 +24,6 @@ from guardian.reporter.names import require_a_value_for_each_id, require_continu
 from protos.guardian.v1 import reporter_pb2
 
 Floats = npt.NDArray[np.float64]
-_Bytes = npt.NDArray[np.int8]
 _Ints = npt.NDArray[np.int32]
 
 
@@ -58,15 +57,8 @@ class OfBroker(IntEnum):
     REPLICATION_BYTES_OUT = 5
 
 
-class _Group(IntEnum):
-    NONE = 0
-    PARTITION = 1
-    TOPIC = 2
-    BROKER = 3
-
-
-# Comparing members of an enum costs more than all else about a name.
-_PARTITION, _TOPIC = int(_Group.PARTITION), int(_Group.TOPIC)
+# Enums are slow where a hundred thousand names a second go by.
+_PARTITION_COLUMNS, _TOPIC_COLUMNS = len(OfPartition), len(OfTopic)
 
 _PARTITION_HEADS = {
     "kafka.log:type=Log,name=Size": OfPartition.SIZE,
@@ -103,8 +95,27 @@ KEPT_METRICS = (
     "kafka.log:type=LogManager,name=",
     "kafka.controller:type=KafkaController,name=",
 )
-# Remembered for all brokers: a large one has some ten thousand names without a topic.
-_NAMES_OF_BROKERS = 1 << 16
+_OF_TOPICS = (*(f"{head},topic=" for head in (*_PARTITION_HEADS, *_TOPIC_HEADS)), _FETCH_LAG_HEAD)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """The name `ids[i]` has the cell `cells[i]` of a matrix. Cells are counted row by row: more rows change none."""
+
+    ids: _Ints = field(default_factory=lambda: _empty(np.int32))
+    cells: _Ints = field(default_factory=lambda: _empty(np.int32))
+
+    def extended_by(self, added: _Added) -> _Places:
+        return _Places(_joined(self.ids, added.ids), _joined(self.cells, added.cells)) if added.ids else self
+
+    def filled(self, dense: Floats, rows: int, columns: int) -> Floats:
+        """(column, row): `dense[id]` at each name's cell, NaN elsewhere."""
+        values = dense[self.ids]
+        # Of two fetchers of one partition, of which one has just handed it over, the one that has a value counts.
+        known = ~np.isnan(values)
+        matrix = np.full(rows * columns, np.nan)
+        matrix[self.cells[known]] = values[known]
+        return matrix.reshape(rows, columns).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,9 +135,9 @@ class MetricLayout:
     partition_numbers: _Ints = field(default_factory=lambda: _empty(np.int32))
     kept: tuple[str, ...] = ()
     kept_ids: _Ints = field(default_factory=lambda: _empty(np.int32))
-    _groups: _Bytes = field(default_factory=lambda: _empty(np.int8))
-    _columns: _Bytes = field(default_factory=lambda: _empty(np.int8))
-    _rows: _Ints = field(default_factory=lambda: _empty(np.int32))
+    _of_partitions: _Places = field(default_factory=_Places)
+    _of_topics: _Places = field(default_factory=_Places)
+    _of_broker: _Places = field(default_factory=_Places)
 
     def request(self) -> reporter_pb2.CollectRequest:
         """The call that is answered with the names that are missing here."""
@@ -171,22 +182,24 @@ def scatter(batch: reporter_pb2.MetricBatch, layout: MetricLayout) -> Scattered:
     dense = np.full(layout.known, np.nan)
     named = ids < layout.known
     dense[ids[named]] = values[named]
-    partitions = np.full((len(OfPartition), len(layout.partitions)), np.nan)
-    topics = np.full((len(OfTopic), len(layout.topics)), np.nan)
-    broker = np.full((len(OfBroker), 1), np.nan)
-    for group, out in ((_Group.PARTITION, partitions), (_Group.TOPIC, topics), (_Group.BROKER, broker)):
-        # Of two fetchers of one partition, of which one has just handed it over, the one that has a value counts.
-        at = np.flatnonzero((layout._groups == group) & ~np.isnan(dense))
-        out[layout._columns[at], layout._rows[at]] = dense[at]
-    return Scattered(partitions, topics, broker[:, 0], dense[layout.kept_ids])
+    return Scattered(
+        layout._of_partitions.filled(dense, len(layout.partitions), _PARTITION_COLUMNS),
+        layout._of_topics.filled(dense, len(layout.topics), _TOPIC_COLUMNS),
+        layout._of_broker.filled(dense, 1, len(OfBroker))[:, 0],
+        dense[layout.kept_ids],
+    )
+
+
+@dataclass(slots=True)
+class _Added:
+    """Places that are new: see _Places."""
+
+    ids: list[int] = field(default_factory=list)
+    cells: list[int] = field(default_factory=list)
 
 
 class _Draft:
-    """The layout that is to be: new names are read one by one, arrays are made once.
-
-    Of a large broker's twenty thousand names most are of no use here, and the useful ones come several to a partition:
-    both are seen before anything is taken apart.
-    """
+    """The layout that is to be: new names are read one by one, arrays are made once."""
 
     def __init__(self, base: MetricLayout) -> None:
         self._base = base
@@ -196,44 +209,11 @@ class _Draft:
         self._partition_numbers: list[int] = []
         self._kept: list[str] = []
         self._kept_ids: list[int] = []
-        # Places: of the name with this id, the group, column and row.
-        self._ids: list[int] = []
-        self._groups: list[int] = []
-        self._columns: list[int] = []
-        self._rows: list[int] = []
-        # What was found for parts of names, which come again and again.
-        self._column_of_head: dict[str, tuple[int, int]] = {}
-        self._row_of_tail: dict[str, int] = {}
-        self._row_of_topic_tail: dict[str, int] = {}
+        self._of_partitions, self._of_topics, self._of_broker = _Added(), _Added(), _Added()
 
     def read(self, dictionary_id: int, names: Sequence[str]) -> MetricLayout:
         base = self._base
-        columns_of, partition_of, topic_of = self._column_of_head, self._row_of_tail, self._row_of_topic_tail
-        for name_id, name in enumerate(names, base.known):
-            head, _, tail = name.partition(",topic=")
-            if not tail:
-                self._place_of_broker(name_id, name)
-                continue
-            place = columns_of.get(head)
-            if place is None:
-                place = columns_of[head] = _of_head(head)
-            group, column = place
-            if group == _PARTITION:
-                row = partition_of.get(tail)
-                if row is None:
-                    row = partition_of[tail] = self._partition(tail)
-            elif group == _TOPIC:
-                row = topic_of.get(tail)
-                if row is None:
-                    row = topic_of[tail] = self._topic_total(tail)
-            else:
-                continue
-            if row >= 0:
-                self._place(name_id, group, column, row)
-        places = np.zeros((3, len(names)), np.int32)
-        at = np.fromiter(self._ids, np.int64) - base.known
-        for kind, found in enumerate((self._groups, self._columns, self._rows)):
-            places[kind, at] = np.fromiter(found, np.int32)
+        self._read(names)
         return MetricLayout(
             id=dictionary_id,
             known=base.known + len(names),
@@ -244,24 +224,49 @@ class _Draft:
             partition_numbers=_joined(base.partition_numbers, self._partition_numbers),
             kept=base.kept + tuple(self._kept),
             kept_ids=_joined(base.kept_ids, self._kept_ids),
-            _groups=_joined(base._groups, places[0]),
-            _columns=_joined(base._columns, places[1]),
-            _rows=_joined(base._rows, places[2]),
+            _of_partitions=base._of_partitions.extended_by(self._of_partitions),
+            _of_topics=base._of_topics.extended_by(self._of_topics),
+            _of_broker=base._of_broker.extended_by(self._of_broker),
         )
 
-    def _place(self, name_id: int, group: int, column: int, row: int) -> None:
-        self._ids.append(name_id)
-        self._groups.append(group)
-        self._columns.append(column)
-        self._rows.append(row)
+    def _read(self, names: Iterable[str]) -> None:
+        """Of those that count nearly all are a partition's, six to a partition: their parts come again and again."""
+        wanted = (*_OF_TOPICS, *_BROKER_NAMES, *self._base.kept_prefixes)
+        columns: dict[str, int | None] = {}
+        rows: dict[str, int] = {}
+        ids, cells = self._of_partitions.ids, self._of_partitions.cells
+        for name_id, name in enumerate(names, self._base.known):
+            if not name.startswith(wanted):
+                continue
+            head, _, tail = name.partition(",topic=")
+            try:
+                column = columns[head]
+            except KeyError:
+                column = columns[head] = _partition_column(head)
+            if column is None:
+                self._other(name_id, name, head, tail)
+                continue
+            row = rows.get(tail)
+            if row is None:
+                row = rows[tail] = self._partition(tail)
+            if row >= 0:
+                ids.append(name_id)
+                cells.append(row * _PARTITION_COLUMNS + column)
 
-    def _place_of_broker(self, name_id: int, name: str) -> None:
-        column, is_kept = _of_broker(name, self._base.kept_prefixes)
-        if is_kept:
+    def _other(self, name_id: int, name: str, head: str, tail: str) -> None:
+        """Of a topic, or of the broker."""
+        if tail:
+            row = self._topic_total(tail) if head in _TOPIC_HEADS else -1
+            if row >= 0:
+                self._of_topics.ids.append(name_id)
+                self._of_topics.cells.append(row * _TOPIC_COLUMNS + int(_TOPIC_HEADS[head]))
+            return
+        if name in _BROKER_NAMES:
+            self._of_broker.ids.append(name_id)
+            self._of_broker.cells.append(_BROKER_NAMES[name])
+        if name.startswith(self._base.kept_prefixes):
             self._kept.append(intern(name))
             self._kept_ids.append(name_id)
-        if column is not None:
-            self._place(name_id, _Group.BROKER, column, 0)
 
     def _topic_total(self, tail: str) -> int:
         """The row of "topic:Count"; negative for anything else."""
@@ -288,21 +293,12 @@ class _Draft:
         return row
 
 
-def _of_head(head: str) -> tuple[int, int]:
-    """Group and column of what comes before a topic."""
-    of_partition = _PARTITION_HEADS.get(head)
-    if of_partition is None and head.startswith(_FETCH_LAG_HEAD):
-        of_partition = OfPartition.FETCH_LAG
-    if of_partition is not None:
-        return _PARTITION, int(of_partition)
-    of_topic = _TOPIC_HEADS.get(head)
-    return (int(_Group.NONE), 0) if of_topic is None else (_TOPIC, int(of_topic))
-
-
-@lru_cache(maxsize=_NAMES_OF_BROKERS)
-def _of_broker(name: str, kept_prefixes: tuple[str, ...]) -> tuple[OfBroker | None, bool]:
-    """The column of a metric of the broker itself, and whether it is kept by name: all brokers have the same."""
-    return _BROKER_NAMES.get(name), name.startswith(kept_prefixes)
+def _partition_column(head: str) -> int | None:
+    """The column that a metric of partitions has by what comes before its topic."""
+    if head.startswith(_FETCH_LAG_HEAD):
+        return int(OfPartition.FETCH_LAG)
+    column = _PARTITION_HEADS.get(head)
+    return None if column is None else int(column)
 
 
 def _joined(before: npt.NDArray[Any], added: Iterable[int]) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import grpc
 
 from guardian import __version__
-from guardian.errors import InvalidInput, NotFound
+from guardian.errors import InvalidInput, NotFound, Unavailable
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription
 from guardian.model.topology import Broker, BrokerState, Cluster
@@ -30,7 +30,8 @@ MAX_PAGE_BYTES = 1 << 20
 
 
 class FederationServicer(federation_pb2_grpc.FederationServicer):
-    """`connect` opens an admin connection; `collects` tells this member's share of the brokers."""
+    """`connect` opens an admin connection; `collects` tells this member's share of the brokers; `ask_broker` is None
+    where reporters can't be asked."""
 
     def __init__(
         self,
@@ -38,11 +39,13 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         connect: Callable[[Cluster], KafkaAdmin],
         collects: Callable[[], list[str]],
         lake_url: str,
+        ask_broker: Callable[[Cluster, Broker], pb.BrokerMetrics] | None = None,
     ) -> None:
         self._store = store
         self._connect = connect
         self._collects = collects
         self._lake_url = lake_url
+        self._ask_broker = ask_broker
 
     def RegisterCluster(
         self, request: pb.RegisterClusterRequest, context: grpc.ServicerContext
@@ -79,6 +82,19 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             self._store.propose(records_pb2.Command(register_reporter=request), actor=actor_of(context))
         cluster, broker = _require_registered(request, self._store.read())
         return pb.RegisterReporterReply(cluster=cluster.name, reporter=broker.reporter_endpoint)
+
+    def GetBrokerMetrics(self, request: pb.GetBrokerMetricsRequest, context: grpc.ServicerContext) -> pb.BrokerMetrics:
+        cluster = views_for(self._store, context).cluster(request.cluster)
+        if cluster is None:
+            raise NotFound(
+                f"cluster {request.cluster!r} is not registered: `guardian cluster list` shows those that are"
+            )
+        broker = cluster.broker(request.broker)
+        if broker is None:
+            raise NotFound(f"broker is {request.broker}, which cluster {cluster.name} does not have")
+        if self._ask_broker is None:
+            raise Unavailable("this member asks no brokers: ask another one")
+        return self._ask_broker(cluster, broker)
 
     def ListClusters(self, request: pb.ListClustersRequest, context: grpc.ServicerContext) -> pb.ListClustersReply:
         clusters = views_for(self._store, context).clusters()

@@ -21,7 +21,7 @@ import msgpack
 from raft.configuration import Configuration
 from raft.entries import PREFIX_BYTES, command_entry, configuration_entry, configuration_in, is_entry
 
-VERSION = 1
+VERSION = 2
 """Of the protocol. A member speaks to its own version only."""
 
 MAX_FRAME_BYTES = 16 << 20
@@ -40,6 +40,7 @@ MAX_ENTRIES = 1 << 16
 LENGTH = struct.Struct(">I")
 
 HELLO = "hello"
+HELLO_REFUSED = "hello_refused"
 # The library's.
 REQUEST_VOTE = "request_vote"
 RESPONSE_VOTE = "response_vote"
@@ -231,7 +232,14 @@ def _is_manifest(value: object) -> bool:
 _LOG_END: dict[str, _Check] = {"term": _is_count, "last_log_index": _is_count, "last_log_term": _is_count}
 
 _FIELDS: dict[str, dict[str, _Check]] = {
-    HELLO: {"version": _is_version, "name": _is_name, "group": _is_text, "client_address": _is_text},
+    HELLO: {
+        "version": _is_version,
+        "name": _is_name,
+        "process": _is_name,
+        "group": _is_text,
+        "client_address": _is_text,
+    },
+    HELLO_REFUSED: {"reason": _is_text, "is_duplicate": _is_flag},
     REQUEST_VOTE: {**_LOG_END, "is_transfer": _is_flag},
     RESPONSE_VOTE: {"term": _is_count},
     APPEND_ENTRIES: {

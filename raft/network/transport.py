@@ -6,12 +6,17 @@ dialled stays, on both sides; of two that the same member dialled, the newer sta
 older one alive.
 
     dialler ── hello ─▶ acceptor      first the dialler says who it is, then the acceptor, then either may send
-    dialler ◀─ hello ── acceptor
+    dialler ◀─ hello ── acceptor      or: ◀─ hello_refused ──, with the reason
 
 Who says hello must speak this version, be of the same group and, with TLS, show a certificate of its name. It need not
 be a member that this one knows: a member that lags has to take entries and votes from members that its configuration
 does not name yet (Ongaro's thesis, section 4.1), so roles are checked per message, above. Whatever is refused closes
 the connection, reaches nobody above and is counted by reason.
+
+**A name is one process.** While a process is connected, another one of its name (a machine that was cloned, with its
+data) is refused, the younger rather than the older: what it would confirm, its copy of the log may have lost. A process
+that is dead holds a name for as long as TCP takes to notice, five seconds; whoever is refused for longer than
+`DUPLICATE_S` is told of by `on_duplicate`, and is to stop.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from raft.errors import CannotStart
 from raft.network import frames
@@ -37,9 +43,12 @@ _DIAL_S = 2.0  # until TCP and TLS are there: with a packet lost on the way a ne
 _GREETING_S = 5.0  # until the other side has said hello
 _LESSER_WAITS_S = 1.0  # before it dials the greater name itself
 _RETRY_MIN_S, _RETRY_MAX_S = 0.05, 1.0
+DUPLICATE_S = 15.0
+_DUPLICATE_PAUSE_S = 5.0  # without a refusal: what was refused before is another matter
 _MAX_GREETING = 64  # connections that have not said who they are
 _MAX_STRANGERS = 64  # connections of members that are not in set_members
 _ACCEPTS_PER_EVENT = 16
+_MAX_REASON = 1024
 _BACKLOG = 64
 _logger = logging.getLogger(__name__)
 
@@ -56,6 +65,14 @@ class _Peer:
     attempts: int = 0
 
 
+@dataclass(slots=True)
+class _Refusals:
+    """By one member, because another process of our name is connected to it."""
+
+    first_at: float
+    last_at: float
+
+
 class Network:
     """Called by one thread, which also polls. Callbacks come from the poller, `tick`, `send` and `set_members`."""
 
@@ -70,10 +87,13 @@ class Network:
         on_message: Callable[[str, dict[str, Any]], None],
         on_connected: Callable[[str], None],
         on_disconnected: Callable[[str], None],
+        on_duplicate: Callable[[str], None] = lambda _: None,
+        process: str = "",
         tls: TlsFiles | None = None,
     ) -> None:
         """Listens on `listen` (host:port). `client_address` is what others are told of this member; `group_id` returns
-        "" as long as this member belongs to no group, and then any group's members are let in.
+        "" as long as this member belongs to no group, and then any group's members are let in. `process` names this
+        process among all that have this name; "": by lot. `on_duplicate` gets a sentence.
 
         Raises CannotStart when the address can't be had or the TLS files can't be used.
         """
@@ -85,6 +105,10 @@ class Network:
         self._on_message = on_message
         self._on_connected = on_connected
         self._on_disconnected = on_disconnected
+        self._on_duplicate = on_duplicate
+        self._process = process or uuid4().hex
+        self._refusals: dict[str, _Refusals] = {}  # by member
+        self._told: dict[str, str] = {}  # by member, why it refused this one last
         self._peers: dict[str, _Peer] = {}
         self._ready: dict[str, Connection] = {}
         self._hellos: dict[str, dict[str, Any]] = {}  # the last of each member
@@ -102,6 +126,8 @@ class Network:
         more are closed; if they come back, they come as strangers."""
         for name in self._peers.keys() - members.keys():
             removed = self._peers.pop(name)
+            self._told.pop(name, None)
+            self._refusals.pop(name, None)
             for connection in (removed.attempt, self._ready.get(name)):
                 if connection is not None:
                     self._end(connection, "removed", f"{name} is no member any more")
@@ -186,7 +212,10 @@ class Network:
         except RefusedMessage as refused:
             self._end(connection, "refused_garbage", str(refused))
             return
-        if (message["type"] == frames.HELLO) != (connection in self._greeting):
+        if message["type"] == frames.HELLO_REFUSED and connection.is_dialled and connection in self._greeting:
+            self._refused_by(self._names[connection], message)
+            self._end(connection, "hello_refused", message["reason"])
+        elif (message["type"] == frames.HELLO) != (connection in self._greeting):
             self._end(connection, "refused_garbage", f"{message['type']} is out of place")
         elif connection in self._greeting:
             self._greet(connection, message)
@@ -202,10 +231,14 @@ class Network:
     def _greet(self, connection: Connection, hello: dict[str, Any]) -> None:
         refusal = self._refusal(connection, hello)
         if refusal is not None:
-            self._end(connection, *refusal)
+            self._refuse(connection, *refusal)
             return
         name = hello["name"]
         present = self._ready.get(name)
+        if present is not None and hello["process"] != self._hellos[name]["process"]:
+            detail = f"another process of the name {name!r} is connected to {self._name}"
+            self._refuse(connection, "refused_duplicate", detail, is_duplicate=True)
+            return
         if present is not None and not self._is_preferred(connection, present, name):
             self._end(connection, "duplicate", f"{name} is connected already")
             return
@@ -234,6 +267,28 @@ class Network:
             return "refused_too_many", f"{name} is not known here, and {_MAX_STRANGERS} such are connected"
         return None
 
+    def _refuse(self, connection: Connection, counter: str, detail: str, *, is_duplicate: bool = False) -> None:
+        if not connection.is_dialled:
+            refusal = {"type": frames.HELLO_REFUSED, "reason": detail[:_MAX_REASON], "is_duplicate": is_duplicate}
+            connection.send(frames.encode(refusal))
+        self._end(connection, counter, detail)
+
+    def _refused_by(self, member: str, message: Mapping[str, Any]) -> None:
+        if self._told.get(member) != message["reason"]:
+            self._told[member] = message["reason"]
+            _logger.warning("%s refuses this member, %s: %s", member, self._name, message["reason"])
+        if not message["is_duplicate"]:
+            return
+        refusals = self._refusals.get(member)
+        if refusals is None or self._now - refusals.last_at > _DUPLICATE_PAUSE_S:
+            refusals = self._refusals[member] = _Refusals(self._now, self._now)
+        refusals.last_at = self._now
+        if self._now - refusals.first_at >= DUPLICATE_S:
+            self._on_duplicate(
+                f"name is {self._name!r}, and {message['reason']}: stop that one, or give this member a name and data "
+                "of its own"
+            )
+
     def _is_preferred(self, fresh: Connection, present: Connection, name: str) -> bool:
         if fresh.is_dialled == present.is_dialled:
             return True
@@ -245,6 +300,8 @@ class Network:
         self._hellos[name] = hello
         self._ready[name] = connection
         self.counters["connected"] += 1
+        self._told.pop(name, None)
+        self._refusals.pop(name, None)
         peer = self._peers.get(name)
         if peer is not None:
             peer.retry_s = _RETRY_MIN_S
@@ -261,6 +318,7 @@ class Network:
                     "type": frames.HELLO,
                     "version": frames.VERSION,
                     "name": self._name,
+                    "process": self._process,
                     "group": self._group_id(),
                     "client_address": self._client_address,
                 }

@@ -53,12 +53,15 @@ class Poll:
 
 
 class Member:
-    def __init__(self, world: World, name: str, group: str, tls: TlsFiles | None, address: str | None) -> None:
+    def __init__(
+        self, world: World, name: str, group: str, tls: TlsFiles | None, address: str | None, process: str
+    ) -> None:
         self.poller = Poll()
         self.address = address or f"127.0.0.1:{ports.pick(1)[0]}"
         self.group = group
         self.got: list[tuple[str, dict[str, Any]]] = []
         self.events: list[str] = []
+        self.duplicates: list[str] = []
         self.network = Network(
             self.poller,
             name,
@@ -68,6 +71,8 @@ class Member:
             on_message=lambda sender, message: self.got.append((sender, message)),
             on_connected=lambda other: self.events.append(f"+{other}"),
             on_disconnected=lambda other: self.events.append(f"-{other}"),
+            on_duplicate=self.duplicates.append,
+            process=process or f"the {name}",
             tls=tls,
         )
         self.counters = self.network.counters
@@ -91,8 +96,15 @@ class World:
         self.sockets: list[socket.socket] = []
         self.skipped_s = 0.0  # added to the clock that members are told
 
-    def member(self, name: str, group: str = "g", tls: TlsFiles | None = None, address: str | None = None) -> Member:
-        self.members.append(Member(self, name, group, tls, address))
+    def member(
+        self,
+        name: str,
+        group: str = "g",
+        tls: TlsFiles | None = None,
+        address: str | None = None,
+        process: str = "",
+    ) -> Member:
+        self.members.append(Member(self, name, group, tls, address, process))
         return self.members[-1]
 
     def step(self, *members: Member) -> None:
@@ -151,7 +163,14 @@ def issue(authority: trustme.CA, tmp_path: Path) -> Callable[..., TlsFiles]:
 
 
 def hello(name: str, group: str = "g", **changes: object) -> bytes:
-    message = {"type": "hello", "version": frames.VERSION, "name": name, "group": group, "client_address": ""}
+    message = {
+        "type": "hello",
+        "version": frames.VERSION,
+        "name": name,
+        "process": f"the {name}",
+        "group": group,
+        "client_address": "",
+    }
     return frames.encode(message | changes)
 
 
@@ -340,6 +359,59 @@ def test_only_so_many_strangers_are_let_in(world: World, monkeypatch: pytest.Mon
     assert not a.network.is_connected("z")
 
 
+def test_another_process_of_a_name_is_refused_and_told_after_a_while(world: World) -> None:
+    a, older, younger = world.member("a"), world.member("b"), world.member("b", process="the copy")
+    older.knows(a=a)
+    connected(world, a, older)
+    younger.knows(a=a)
+    world.until(lambda: a.counters["refused_duplicate"])
+    assert not younger.duplicates
+    while world.skipped_s < raft.network.transport.DUPLICATE_S + 5.0:  # it knocks each second
+        world.settle()
+    world.until(lambda: younger.duplicates)
+    assert "another process of the name 'b' is connected to a: stop that one" in younger.duplicates[0]
+    assert (a.events, younger.events, older.duplicates) == (["+b"], [], [])
+    assert a.network.send("b", MESSAGE)
+    world.until(lambda: older.got)
+
+
+def test_another_process_of_a_name_is_let_in_when_the_older_is_gone(world: World) -> None:
+    a, older, younger = world.member("a"), world.member("b"), world.member("b", process="the next one")
+    older.knows(a=a)
+    connected(world, a, older)
+    younger.knows(a=a)
+    world.until(lambda: a.counters["refused_duplicate"])
+    older.network.close()
+    world.members.remove(older)
+    world.until(lambda: younger.network.is_connected("a"))
+    while world.skipped_s < 2 * raft.network.transport.DUPLICATE_S:
+        world.settle()
+    assert a.events == ["+b", "-b", "+b"]
+    assert not younger.duplicates
+
+
+def test_two_refusals_far_apart_are_no_proof(world: World) -> None:
+    a, older, younger = world.member("a"), world.member("b"), world.member("b", process="the copy")
+    older.knows(a=a)
+    connected(world, a, older)
+    younger.knows(a=a)
+    world.until(lambda: younger.counters["hello_refused"])
+    younger.knows()
+    world.skipped_s += 2 * raft.network.transport.DUPLICATE_S
+    younger.knows(a=a)
+    before = younger.counters["hello_refused"]
+    world.until(lambda: younger.counters["hello_refused"] > before)
+    assert not younger.duplicates
+
+
+def test_whoever_is_refused_is_told_why(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    a, stranger = world.member("a"), world.member("b", group="other")
+    stranger.knows(a=a)
+    world.until(lambda: stranger.counters["hello_refused"] >= 2)
+    told = [record.getMessage() for record in caplog.records if "refuses this member" in record.getMessage()]
+    assert told == ["a refuses this member, b: b belongs to group 'other', and this member to 'g'"]
+
+
 REFUSED: dict[str, tuple[bytes, str]] = {
     "garbage": (b"\x00\x00\x00\x05hello", "refused_garbage"),
     "an empty frame": (b"\x00\x00\x00\x00", "refused_garbage"),
@@ -351,7 +423,10 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "HTTP": (b"GET / HTTP/1.1\r\n\r\n", "refused_too_large"),
     "a message before the hello": (frames.encode(MESSAGE), "refused_garbage"),
     "an old version": (hello("b", version=0), "refused_version"),
-    "a hello that lacks a field": (frames.encode({"type": "hello", "version": 1, "name": "b"}), "refused_garbage"),
+    "a hello that lacks a field": (
+        frames.encode({"type": "hello", "version": frames.VERSION, "name": "b"}),
+        "refused_garbage",
+    ),
     "the receiver's own name": (hello("a"), "refused_name"),
     "another group": (hello("b", group="other"), "refused_group"),
     "a stranger without a group": (hello("stranger", group=""), "refused_group"),

@@ -380,6 +380,24 @@ class ListClustersReply(_message.Message):
     clusters: _containers.RepeatedCompositeFieldContainer[Cluster]
     def __init__(self, clusters: _Optional[_Iterable[_Union[Cluster, _Mapping]]] = ...) -> None: ...
 
+class GetBrokerMetricsRequest(_message.Message):
+    __slots__ = ("cluster", "broker")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    broker: int
+    def __init__(self, cluster: _Optional[str] = ..., broker: _Optional[int] = ...) -> None: ...
+
+class BrokerMetrics(_message.Message):
+    __slots__ = ("collected_at_ms", "names", "values")
+    COLLECTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    collected_at_ms: int
+    names: _containers.RepeatedScalarFieldContainer[str]
+    values: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, collected_at_ms: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
+
 class GetCollectionRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

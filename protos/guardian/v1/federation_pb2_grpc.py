@@ -70,6 +70,11 @@ class FederationStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.FromString,
                 _registered_method=True)
+        self.GetBrokerMetrics = channel.unary_unary(
+                '/guardian.v1.Federation/GetBrokerMetrics',
+                request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.GetBrokerMetricsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.BrokerMetrics.FromString,
+                _registered_method=True)
         self.GetCollection = channel.unary_unary(
                 '/guardian.v1.Federation/GetCollection',
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.GetCollectionRequest.SerializeToString,
@@ -136,6 +141,14 @@ class FederationServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetBrokerMetrics(self, request, context):
+        """All numbers that a broker's reporter has now; this member asks it.
+        NOT_FOUND: no such cluster or broker, or no reporter of it is known; FAILED_PRECONDITION: the reporter gives no answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetCollection(self, request, context):
         """Who collects which broker.
         """
@@ -187,6 +200,11 @@ def add_FederationServicer_to_server(servicer, server):
                     servicer.ListAudit,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.SerializeToString,
+            ),
+            'GetBrokerMetrics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBrokerMetrics,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.GetBrokerMetricsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.BrokerMetrics.SerializeToString,
             ),
             'GetCollection': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCollection,
@@ -388,6 +406,33 @@ class Federation:
             '/guardian.v1.Federation/ListAudit',
             protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_federation__pb2.ListAuditReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetBrokerMetrics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Federation/GetBrokerMetrics',
+            protos_dot_guardian_dot_v1_dot_federation__pb2.GetBrokerMetricsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_federation__pb2.BrokerMetrics.FromString,
             options,
             channel_credentials,
             insecure,

@@ -53,6 +53,10 @@ class FederationStub:
     """A page of one table, by key."""
     ListAudit: _grpc.UnaryUnaryMultiCallable[_federation_pb2.ListAuditRequest, _federation_pb2.ListAuditReply]
     """Who changed what, newest first."""
+    GetBrokerMetrics: _grpc.UnaryUnaryMultiCallable[_federation_pb2.GetBrokerMetricsRequest, _federation_pb2.BrokerMetrics]
+    """All numbers that a broker's reporter has now; this member asks it.
+    NOT_FOUND: no such cluster or broker, or no reporter of it is known; FAILED_PRECONDITION: the reporter gives no answer.
+    """
     GetCollection: _grpc.UnaryUnaryMultiCallable[_federation_pb2.GetCollectionRequest, _collection_pb2.CollectionAssignment]
     """Who collects which broker."""
     GetMember: _grpc.UnaryUnaryMultiCallable[_federation_pb2.GetMemberRequest, _federation_pb2.Member]
@@ -80,6 +84,10 @@ class FederationAsyncStub(FederationStub):
     """A page of one table, by key."""
     ListAudit: _aio.UnaryUnaryMultiCallable[_federation_pb2.ListAuditRequest, _federation_pb2.ListAuditReply]  # type: ignore[assignment]
     """Who changed what, newest first."""
+    GetBrokerMetrics: _aio.UnaryUnaryMultiCallable[_federation_pb2.GetBrokerMetricsRequest, _federation_pb2.BrokerMetrics]  # type: ignore[assignment]
+    """All numbers that a broker's reporter has now; this member asks it.
+    NOT_FOUND: no such cluster or broker, or no reporter of it is known; FAILED_PRECONDITION: the reporter gives no answer.
+    """
     GetCollection: _aio.UnaryUnaryMultiCallable[_federation_pb2.GetCollectionRequest, _collection_pb2.CollectionAssignment]  # type: ignore[assignment]
     """Who collects which broker."""
     GetMember: _aio.UnaryUnaryMultiCallable[_federation_pb2.GetMemberRequest, _federation_pb2.Member]  # type: ignore[assignment]
@@ -146,6 +154,16 @@ class FederationServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_federation_pb2.ListAuditReply, _abc.Awaitable[_federation_pb2.ListAuditReply]]:
         """Who changed what, newest first."""
+
+    @_abc_1.abstractmethod
+    def GetBrokerMetrics(
+        self,
+        request: _federation_pb2.GetBrokerMetricsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_federation_pb2.BrokerMetrics, _abc.Awaitable[_federation_pb2.BrokerMetrics]]:
+        """All numbers that a broker's reporter has now; this member asks it.
+        NOT_FOUND: no such cluster or broker, or no reporter of it is known; FAILED_PRECONDITION: the reporter gives no answer.
+        """
 
     @_abc_1.abstractmethod
     def GetCollection(

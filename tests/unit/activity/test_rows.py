@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guardian.activity import schema
-from guardian.activity.rows import SCHEMA, SliceName, refused_slice, slice_rows
+from guardian.activity.rows import SCHEMA, SliceName, joined, refused_slice, rows_of_slices, slice_rows
 from guardian.errors import InvalidInput
 from protos.guardian.v1.reporter_pb2 import ActivitySlice
 
@@ -146,3 +146,44 @@ def test_a_slice_that_contradicts_itself_is_refused(change: Mapping[str, Any], t
 def test_a_slice_that_is_refused_leaves_a_marker_that_says_so() -> None:
     marker = refused_slice(NAME, AT_MS)
     assert (marker.rows.num_rows, marker.rows.to_pylist()[0]["lost"]) == (1, 1)
+
+
+def test_slices_that_are_read_together_have_the_rows_that_each_has_alone() -> None:
+    """Texts are at other positions in each of them, and none may take another's bytes."""
+    one = found((ORDERS, READ, 3), (CLICKS, READ, 1), moved=((USER, APP, 0, 1000.0),))
+    two = found((CLICKS, WRITE, 2), (CLICKS, READ, 2), moved=((USER, APP, 70.0, 80.0), (OTHER, APP, 5.0, 0)))
+    for texts in ("principals", "client_ids", "addresses", "resource_types", "resources", "operations"):
+        moved_by_one = [position + 1 for position in getattr(two, texts)]
+        del getattr(two, texts)[:]
+        getattr(two, texts).extend(moved_by_one)
+    for texts in ("byte_users", "byte_client_ids"):
+        moved_by_one = [position + 1 for position in getattr(two, texts)]
+        del getattr(two, texts)[:]
+        getattr(two, texts).extend(moved_by_one)
+    strings = ["another", *two.strings]
+    del two.strings[:]
+    two.strings.extend(strings)
+    names = [NAME, NAME._replace(number=4), NAME._replace(number=5)]
+    given = [one, two, found()]
+    together = rows_of_slices(names, given, 7)
+    alone = [slice_rows(name, each, 7) for name, each in zip(names, given, strict=True)]
+    assert [each.rows.to_pylist() for each in together] == [each.rows.to_pylist() for each in alone]
+    assert [(each.name, each.from_ms, each.count) for each in together] == [
+        (each.name, each.from_ms, each.count) for each in alone
+    ]
+    everything = [row for each in alone for row in each.rows.to_pylist()]
+    assert joined(together).to_pylist() == everything
+    assert joined(alone).to_pylist() == everything
+    assert joined(together).column("broker").num_chunks == 1
+
+
+def test_a_client_that_is_told_of_twice_has_moved_both() -> None:
+    activity = found((ORDERS, READ, 3), (CLICKS, READ, 1), moved=((USER, APP, 0, 1000.0),) * 2)
+    assert [row["bytes_fetched"] for row in rows_of(activity)] == [1500, 500, 0]
+
+
+def test_a_slice_that_repeats_one_client_a_hundred_thousand_times_takes_no_more_than_it_says() -> None:
+    """Garbage: pairs of uses and amounts would be as many as there are of both, multiplied."""
+    many = 100_000
+    activity = found(*(((ORDERS, READ, 1),) * many), moved=((USER, APP, 0, 1.0),) * many)
+    assert sum(row["bytes_fetched"] for row in rows_of(activity)) == many

@@ -25,7 +25,8 @@ APPEND: dict[str, Any] = {
     "entries": [(b"\x00\x00\xff", 10, 2), (NO_OP, 11, 3), (CONFIGURATION, 12, 3)],
 }
 GOOD: list[dict[str, Any]] = [
-    {"type": "hello", "version": frames.VERSION, "name": "a", "group": "", "client_address": "host:1"},
+    {"type": "hello", "version": frames.VERSION, "name": "a", "process": "p", "group": "", "client_address": ""},
+    {"type": "hello_refused", "reason": "", "is_duplicate": True},
     {"type": "request_vote", "term": 3, "last_log_index": 9, "last_log_term": 2, "is_transfer": False},
     {"type": "response_vote", "term": 3},
     APPEND,
@@ -104,7 +105,7 @@ def test_other_types_are_refused(kind: object) -> None:
 
 
 def test_a_hello_of_another_version_is_told_apart() -> None:
-    for version in (0, 2, "1", None, [1]):
+    for version in (0, 1, 3, "2", None, [2]):
         with pytest.raises(RefusedVersion):
             decoded({"type": "hello", "version": version, "name": "a", "and": "more"})
 

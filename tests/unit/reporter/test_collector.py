@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
@@ -16,6 +17,7 @@ import pytest
 import trustme
 from structlog.testing import capture_logs
 
+import guardian.reporter.collector
 from deploy.local import ports
 from guardian.errors import Unavailable
 from guardian.model.collection import BrokerKey
@@ -176,6 +178,55 @@ def test_a_broker_that_hangs_delays_no_other(tmp_path: Path) -> None:
             wait_for(lambda: len(quick.asked) >= 5, "five calls while six brokers hang")
             assert [len(reporter.asked) for reporter in hanging] == [1] * 6
     assert {row["broker"] for row in rows(tmp_path)} == {7}
+
+
+def test_first_answers_which_bring_all_names_are_asked_for_a_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guardian.reporter.collector, "_MAX_FIRST_CALLS", 2)
+    monkeypatch.setattr(guardian.reporter.collector, "_SLOW_S", 3600.0)
+    brokers = [FakeReporter(broker) for broker in range(1, 6)]
+    for broker in brokers:
+        broker.go_on.clear()
+    looks = itertools.count()
+    looked = [0]
+
+    def clusters() -> list[Cluster]:
+        looked[0] = next(looks)
+        return [cluster]
+
+    def asked() -> int:
+        """How many were asked, once the collector has looked again and again for more to do."""
+        seen = looked[0]
+        wait_for(lambda: looked[0] > seen + 10, "looks")
+        return sum(bool(broker.asked) for broker in brokers)
+
+    with ExitStack() as servers:
+        cluster = cluster_of(*(servers.enter_context(serving(broker)) for broker in brokers))
+        with collecting(tmp_path, clusters):
+            wait_for(lambda: sum(bool(broker.asked) for broker in brokers) == 2, "two first calls")
+            assert asked() == 2
+            next(broker for broker in brokers if broker.asked).go_on.set()
+            wait_for(lambda: sum(bool(broker.asked) for broker in brokers) == 3, "the next first call")
+            assert asked() == 3
+            for broker in brokers:
+                broker.go_on.set()
+            wait_for(lambda: all((1, 1) in broker.asked for broker in brokers), "calls with the names known")
+
+
+def test_a_first_answer_that_is_slow_to_come_keeps_no_other_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guardian.reporter.collector, "_MAX_FIRST_CALLS", 1)
+    monkeypatch.setattr(guardian.reporter.collector, "_SLOW_S", 0.05)
+    hanging, quick = [FakeReporter(broker) for broker in range(1, 4)], FakeReporter(4)
+    for reporter in hanging:
+        reporter.go_on.clear()
+    with ExitStack() as servers:
+        endpoints = [servers.enter_context(serving(reporter)) for reporter in (*hanging, quick)]
+        with collecting(tmp_path, lambda: [cluster_of(*endpoints)]):
+            wait_for(lambda: len(quick.asked) >= 3, "calls while three brokers hang")
+            assert all(len(reporter.asked) <= 1 for reporter in hanging)
 
 
 def test_a_call_past_its_deadline_is_a_row_with_the_error(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""Two processes of one member: the younger is refused by all others, says so, and ends. No JVM."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deploy.local import federation, ports
+from deploy.local.federation import Federation
+from deploy.local.members import Member, render_config
+from deploy.local.ports import HOST
+from guardian.client import GuardianClient
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 180.0
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    home = tmp_path_factory.mktemp("members")
+    federation.up(members=3, clusters=0, home=home)
+    # Nobody writes to the data while it is copied.
+    federation.down(home)
+    shutil.copytree(home / "members" / "g1" / "data", home / "copied")
+    yield federation.up(members=3, clusters=0, home=home)
+    federation.wipe(home)
+
+
+def until(what: str, holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"{what}: not within {DEADLINE_S:g} s"
+        time.sleep(0.1)
+
+
+def seat(client: GuardianClient) -> str:
+    """Which process of g1 sits among the collectors; "" for none yet."""
+    found = client.collection().seats.get("g1")
+    return found.incarnation if found is not None else ""
+
+
+def copy_of(member: Member, data: Path) -> Member:
+    """As on a machine that was cloned, or on the same one at other ports."""
+    grpc, http, raft = (f"{HOST}:{port}" for port in ports.pick(3))
+    return replace(member, data=data, grpc=grpc, http=http, raft=raft, process=None)
+
+
+def run(member: Member, local: Federation) -> subprocess.CompletedProcess[str]:
+    """`guardian server`, until it ends by itself."""
+    config = member.data.parent / "copy.toml"
+    config.write_text(render_config(member, local.members, local.home / "lake"))
+    command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(config)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+
+
+def test_a_second_process_of_a_member_ends_with_one_sentence_and_the_first_goes_on(
+    local: Federation,
+) -> None:
+    with GuardianClient(local.endpoints) as client:
+        until("the first process collects", lambda: seat(client))
+        before, term = seat(client), client.raft_status().term
+        done = run(copy_of(local.members[0], local.home / "copied"), local)
+        assert done.returncode == 2, done.stderr
+        told = done.stderr.splitlines()[-1]
+        assert told.startswith("Error: name is 'g1', and another process of the name 'g1' is connected to g"), (
+            done.stderr
+        )
+        assert told.endswith(": stop that one, or give this member a name and data of its own")
+        # Nobody has noticed: no election, no seat taken, all three are there.
+        assert client.raft_status().term == term
+        assert seat(client) == before
+        assert all(member.pid is not None for member in local.members)
+        views = [client.member_at(endpoint, timeout_s=DEADLINE_S) for endpoint in local.endpoints]
+        assert [sorted(view.live_members) for view in views] == [["g1", "g2", "g3"]] * 3
