@@ -4,6 +4,10 @@ A rule is used when an authorization that was allowed fits it: its principal, re
 Kafka implies (who may read, write, delete or alter a resource may describe it). Several rules may fit one use: each of
 them counts as used, for which of them decided can't be known. A used rule is too wide when it covers more topics than
 were used (a prefix or *), everybody where few came, or all operations where few were needed.
+
+What a broker hands to the controller (topics created, configs altered, reassignments) a controller authorizes, and
+controllers send no slices. A rule for that which nobody was seen to use may be in use every day: it is UNSEEN, never
+UNUSED.
 """
 
 from __future__ import annotations
@@ -24,6 +28,14 @@ _IMPLIES = {
     "ALTER": {"ALTER", "DESCRIBE"},
     "ALTER_CONFIGS": {"ALTER_CONFIGS", "DESCRIBE_CONFIGS"},
 }
+# Some of these brokers authorize, too (DeleteRecords, topics that are created by themselves, followers' fetches).
+AT_CONTROLLERS = {
+    "TOPIC": frozenset({ALL, "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"}),
+    "CLUSTER": frozenset({ALL, "CREATE", "ALTER", "ALTER_CONFIGS", "DESCRIBE", "CLUSTER_ACTION"}),
+    "GROUP": frozenset({ALL, "ALTER_CONFIGS"}),
+    "USER": frozenset({ALL, "CREATE_TOKENS"}),
+}
+"""By resource type, the operations that controllers authorize, of requests that brokers pass on to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,7 @@ class Verdict(Enum):
     USED = "used"
     UNUSED = "unused"
     TOO_WIDE = "too wide"
+    UNSEEN = "unseen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +92,10 @@ def hosts_of(acls: Iterable[AclBinding]) -> set[str]:
 
 
 def _judge(acl: AclBinding, used: Sequence[Use], topics: Collection[str]) -> Judgement:
+    is_in_part_unseen = acl.operation in AT_CONTROLLERS.get(acl.resource_type, ())
     if not used:
+        if is_in_part_unseen:
+            return Judgement(acl, Verdict.UNSEEN, "nobody was seen to use it, but controllers authorize that unseen")
         return Judgement(acl, Verdict.UNUSED, "nobody used it")
     names = tuple(sorted({use.resource for use in used}))
     operations = tuple(sorted({use.operation for use in used}))
@@ -94,7 +110,8 @@ def _judge(acl: AclBinding, used: Sequence[Use], topics: Collection[str]) -> Jud
     if acl.principal == ANY_PRINCIPAL:
         reasons.append(f"it is for everybody, and {_counted(principals, 'came', 'came')}")
     if acl.operation == ALL:
-        reasons.append(f"it allows all, and {', '.join(operations)} was needed")
+        unseen = ", besides what controllers authorize unseen" if is_in_part_unseen else ""
+        reasons.append(f"it allows all, and {', '.join(operations)} was needed{unseen}")
     verdict = Verdict.TOO_WIDE if reasons else Verdict.USED
     last_ms = max(use.last_ms for use in used)
     return Judgement(acl, verdict, "; ".join(reasons), names, operations, principals, covered, last_ms)

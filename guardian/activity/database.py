@@ -57,7 +57,11 @@ def prepare(database: Database, retention_days: int) -> None:
         Question("SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = 'activity'")
     )
     text = str(found[0]["comment"]) if found else ""
-    if schema.version_in(text) != schema.VERSION:
+    version = schema.version_in(text)
+    if version == 1:
+        for statement in schema.upgrade():
+            database.execute(statement)
+    elif version != schema.VERSION:
         raise InvalidInput(
             f"audit.url has a table {schema.TABLE} that says {text!r}, and this Guardian knows {schema.comment()!r}: "
             "run the Guardian that made it, or name another database"

@@ -1,11 +1,13 @@
 """The questions that people ask of client activity, as statements and parameters. Pure.
 
 A span is [from_ms, to_ms); a slice counts when it touches the span. Spans longer than `EXACT_MS` are answered from sums
-by hour where that suffices, and then reach outwards to whole hours.
+by hour where that suffices, and then reach outwards to whole hours. Who last used what is answered from days, exactly:
+each of them knows its last moments.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guardian.activity.database import Question
@@ -29,6 +31,9 @@ _EXACT = (
 _BY_HOUR = (
     "hour >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') AND hour < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')"
 )
+_BY_DAY = "day >= toDate(fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC'))"
+_LAST_USE = "maxIf(from_time, allowed > 0) AS last_time"
+_USED = "HAVING last_time >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')"
 _SUMS = (
     "sum(allowed) AS sum_allowed, sum(denied) AS sum_denied, sum(bytes_produced) AS sum_produced,"
     " sum(bytes_fetched) AS sum_fetched, max(bytes_shared) AS any_shared"
@@ -115,15 +120,15 @@ def first_slice(cluster: str) -> Question:
     )
 
 
-def topic_last_uses(cluster: str, span: Span) -> Question:
-    """For each topic that was used, when it was last read and written with success. For whole hours."""
+def topic_last_uses(cluster: str, since_ms: int) -> Question:
+    """For each topic that was used in the days since then, when it was last read and written with success."""
     return Question(
         "SELECT resource, maxIf(last_use, operation = 'READ') AS last_read,"
         " maxIf(last_use, operation = 'WRITE') AS last_write FROM"
         " (SELECT resource, operation, maxIf(from_time, allowed > 0) AS last_use FROM activity"
-        f" WHERE cluster = {{cluster:String}} AND {_BY_HOUR} AND resource_type = '{TOPIC}' AND resource != ''"
+        f" WHERE cluster = {{cluster:String}} AND {_BY_DAY} AND resource_type = '{TOPIC}' AND resource != ''"
         " GROUP BY resource, operation) GROUP BY resource",
-        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
+        {"cluster": cluster, "from_ms": since_ms},
     )
 
 
@@ -140,26 +145,25 @@ def topic_sums(cluster: str, span: Span) -> Question:
     )
 
 
-def uses(cluster: str, span: Span) -> Question:
-    """Who was allowed what on which resource, for whole hours."""
+def uses(cluster: str, since_ms: int) -> Question:
+    """Who was allowed what on which resource since then, and when last."""
+    by = "principal, resource_type, resource, operation"
     return Question(
-        "SELECT principal, resource_type, resource, operation, sum(allowed) AS sum_allowed,"
-        " maxIf(from_time, allowed > 0) AS last_time"
-        f" FROM activity WHERE cluster = {{cluster:String}} AND {_BY_HOUR} AND resource_type != ''"
-        " AND principal != '' GROUP BY principal, resource_type, resource, operation HAVING sum_allowed > 0",
-        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
+        f"SELECT {by}, {_LAST_USE} FROM activity WHERE cluster = {{cluster:String}} AND {_BY_DAY}"
+        f" AND resource_type != '' AND principal != '' GROUP BY {by} {_USED}",
+        {"cluster": cluster, "from_ms": max(1, since_ms)},
     )
 
 
-def uses_from(cluster: str, address: str, span: Span) -> Question:
-    """The same from one address; reads rows, not sums."""
+def uses_from(cluster: str, addresses: Sequence[str], since_ms: int) -> Question:
+    """The same by `address`, of these."""
+    by = "address, principal, resource_type, resource, operation"
+    names = {f"address{number}": address for number, address in enumerate(addresses)}
+    listed = ", ".join(f"{{{name}:String}}" for name in names)
     return Question(
-        "SELECT principal, resource_type, resource, operation, sum(allowed) AS sum_allowed,"
-        " maxIf(from_time, allowed > 0) AS last_time"
-        f" FROM activity WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type != ''"
-        " AND address = {address:String}"
-        " GROUP BY principal, resource_type, resource, operation HAVING sum_allowed > 0",
-        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms, "address": address},
+        f"SELECT {by}, {_LAST_USE} FROM activity WHERE cluster = {{cluster:String}} AND {_BY_DAY}"
+        f" AND resource_type != '' AND address IN ({listed}) GROUP BY {by} {_USED}",
+        {"cluster": cluster, "from_ms": max(1, since_ms), **names},
     )
 
 

@@ -10,11 +10,15 @@ Partition  by day; retention drops whole days.
 principals a Bloom filter: a principal uses few of all topics, so that most granules are skipped.
 by_hour    sums by hour without client ids and addresses, brokers first, for questions over days. A projection lives and
            dies with the part that it sums, so it never disagrees with the rows.
+by_day     when somebody last did something, and from where: a fiftieth of by_hour, for questions over months.
+
+Version 2 has `day` and by_day. A table of version 1 gets them; what was stored before is read from its rows then, until
+it is older than what is kept.
 """
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 TABLE = "activity"
 
 COLUMNS = {
@@ -44,6 +48,7 @@ the broker had no room for, and `lost` the slices before this one that it no lon
 
 _DERIVED = (
     "hour DateTime('UTC') MATERIALIZED toStartOfHour(from_time) CODEC(Delta, ZSTD(1))",
+    "day Date MATERIALIZED toDate(hour) CODEC(Delta, ZSTD(1))",
     "to_time DateTime64(3, 'UTC') ALIAS from_time + toIntervalMillisecond(duration_ms)",
 )
 _PRINCIPALS = "INDEX principals principal TYPE bloom_filter(0.01) GRANULARITY 1"
@@ -53,11 +58,15 @@ _BY_HOUR = """PROJECTION by_hour (
          min(from_time), max(from_time), maxIf(from_time, allowed > 0)
   GROUP BY cluster, broker, hour, principal, resource_type, resource, operation)"""
 
+_BY_DAY = """PROJECTION by_day (
+  SELECT cluster, day, resource_type, resource, operation, principal, address, maxIf(from_time, allowed > 0)
+  GROUP BY cluster, day, resource_type, resource, operation, principal, address)"""
+
 
 def create_table(retention_days: int) -> str:
     """Does nothing where the table is."""
     columns = [f"{name} {kind}" for name, kind in COLUMNS.items()]
-    body = ",\n  ".join((*columns, *_DERIVED, _PRINCIPALS, _BY_HOUR))
+    body = ",\n  ".join((*columns, *_DERIVED, _PRINCIPALS, _BY_HOUR, _BY_DAY))
     return f"""CREATE TABLE IF NOT EXISTS {TABLE} (
   {body}
 ) ENGINE = MergeTree
@@ -67,6 +76,15 @@ ORDER BY (cluster, hour, resource_type, resource, operation, principal, client_i
 {_ttl(retention_days)}
 SETTINGS ttl_only_drop_parts = 1, fsync_after_insert = 1
 COMMENT '{comment()}'"""
+
+
+def upgrade() -> tuple[str, ...]:
+    """Makes a table of version 1 one of this version; doing so twice, or at once with another member, is harmless."""
+    return (
+        f"ALTER TABLE {TABLE} ADD COLUMN IF NOT EXISTS {_DERIVED[1]} AFTER hour",
+        f"ALTER TABLE {TABLE} ADD {_BY_DAY.replace('PROJECTION', 'PROJECTION IF NOT EXISTS', 1)}",
+        f"ALTER TABLE {TABLE} MODIFY COMMENT '{comment()}'",
+    )
 
 
 def set_retention(retention_days: int) -> str:

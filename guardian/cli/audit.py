@@ -34,7 +34,8 @@ ToOption = Annotated[str, typer.Option("--to", help="The end; else now.")]
 LongSinceOption = Annotated[str, typer.Option("--since", help="How far back, such as 7d.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many rows at most.")]
 
-_VERDICTS = {pb.ACL_USED: "used", pb.ACL_UNUSED: "UNUSED", pb.ACL_TOO_WIDE: "TOO WIDE"}
+# In the order of the table.
+_VERDICTS = {pb.ACL_TOO_WIDE: "TOO WIDE", pb.ACL_UNUSED: "UNUSED", pb.ACL_UNSEEN: "unseen", pb.ACL_USED: "used"}
 
 
 @audit.command("topic")
@@ -218,6 +219,9 @@ def acls(
 ) -> None:
     """List the ACLs that nobody used, and those that allow more than was used.
 
+    unseen: nobody was seen to use it, which says nothing: controllers authorize what brokers pass on to them, such as
+    topics that are created, altered or deleted, and send no activity.
+
     Example: guardian audit acls live --since 30d
     """
     since_ms = _now_ms() - parse_duration_ms("--since", since)
@@ -237,7 +241,7 @@ def acls(
             human_time(acl.last_ms),
             acl.why or "-",
         )
-        for acl in sorted(shown, key=lambda acl: (-acl.verdict, acl.principal, acl.resource_type, acl.resource_name))
+        for acl in sorted(shown, key=_acl_order)
     ]
     print_table(("VERDICT", "PRINCIPAL", "OPERATION", "RESOURCE", "FROM", "LAST USED", "WHY"), rows)
     fitting = len(reply.acls) - len(shown)
@@ -245,7 +249,18 @@ def acls(
         _note(f"{fitting} of {len(reply.acls)} rules fit what was used; --all shows them.")
     if reply.denials:
         _note(f"{reply.denials} rules that deny were not judged.")
+    unseen = sum(acl.verdict == pb.ACL_UNSEEN for acl in reply.acls)
+    if unseen:
+        _note(
+            f"{unseen} rules are for what controllers authorize (CREATE, ALTER, DELETE, ALTER_CONFIGS), whose activity "
+            "nobody sends: ask their users before you remove them."
+        )
     _explain_coverage(reply.coverage)
+
+
+def _acl_order(acl: pb.AclUse) -> tuple[int, str, str, str]:
+    rank = list(_VERDICTS).index(acl.verdict) if acl.verdict in _VERDICTS else len(_VERDICTS)
+    return rank, acl.principal, acl.resource_type, acl.resource_name
 
 
 _COUNTS = ("ALLOWED", "DENIED", "PRODUCED", "FETCHED")

@@ -7,11 +7,12 @@ import sys
 import typer
 
 from guardian import __version__
-from guardian.cli import cluster, federation, local, plan, raft, ticket, tiering
+from guardian.cli import broker, cluster, federation, local, plan, raft, ticket, tiering
 from guardian.cli.audit import audit
 from guardian.cli.collection import collection
 from guardian.cli.disks import disk_readers, disks
 from guardian.cli.durability import durability
+from guardian.cli.findings import findings
 from guardian.cli.links import links
 from guardian.cli.server import server
 from guardian.cli.status import status
@@ -26,11 +27,13 @@ app = typer.Typer(
 app.command()(server)
 app.command()(status)
 app.command()(collection)
+app.command()(findings)
 app.command()(durability)
 app.command()(disks)
 app.command()(disk_readers)
 app.command()(links)
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(broker.app, name="broker")
 app.add_typer(federation.machines, name="machine")
 app.add_typer(federation.tenants, name="tenant")
 app.add_typer(federation.topics, name="topic")

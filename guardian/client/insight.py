@@ -47,3 +47,8 @@ class InsightCalls:
             clusters=clusters, from_ms=from_ms, to_ms=to_ms, max_crossers=max_crossers
         )
         return self._calls.read(lambda stubs: stubs.insight.GetLinkUse, request, SLOW)
+
+    def findings(self, cluster: str = "", limit: int = 0) -> insight_pb2.FindingsReport:
+        """What the leader's detectors find, and when they looked; no cluster: all. Raises NotFound."""
+        request = insight_pb2.ListFindingsRequest(cluster=cluster, limit=limit)
+        return self._calls.ask_leader(lambda stubs: stubs.insight.ListFindings, request)

@@ -11,7 +11,8 @@ Cuts and losses: DESIGN.md, "What can happen to a cluster".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from guardian.model.cluster_state import PartitionState
 from guardian.model.durability import (
@@ -31,16 +32,26 @@ _MAX_NAMED = 5
 
 def audit(topics: Mapping[str, TopicFacts], brokers: Mapping[int, BrokerPlace]) -> Durability:
     """Rates the topics, and says what each loss would do. `brokers` are all that the federation knows of."""
-    rated = [rate(name, facts, brokers) for name, facts in topics.items()]
     return Durability(
-        topics=tuple(sorted(rated, key=lambda topic: (topic.rating, topic.topic))),
+        topics=tuple(rate_all(topics, brokers)),
         losses=tuple(losses(topics, brokers)),
         remarks=tuple(remarks(brokers)),
     )
 
 
+def rate_all(topics: Mapping[str, TopicFacts], brokers: Mapping[int, BrokerPlace]) -> list[TopicDurability]:
+    """The topics, worst first."""
+    racks = _Racks.of(brokers)
+    rated = [_rate(name, facts, racks) for name, facts in topics.items()]
+    return sorted(rated, key=lambda topic: (topic.rating, topic.topic))
+
+
 def rate(name: str, facts: TopicFacts, brokers: Mapping[int, BrokerPlace]) -> TopicDurability:
     """What one topic's data survives."""
+    return _rate(name, facts, _Racks.of(brokers))
+
+
+def _rate(name: str, facts: TopicFacts, racks: _Racks) -> TopicDurability:
     partitions = facts.partitions.values()
     settings = facts.settings
     factor = min((len(each.replicas) for each in partitions), default=0)
@@ -49,7 +60,7 @@ def rate(name: str, facts: TopicFacts, brokers: Mapping[int, BrokerPlace]) -> To
     under_replicated = sum(len(each.isr) < len(each.replicas) for each in partitions)
     # Out-of-sync replicas may lead: what was acknowledged meanwhile is gone, whatever min.insync.replicas is.
     promised = 1 if settings.is_unclean else min(settings.min_isr, factor)
-    found = list(_reasons(facts, factor, brokers))
+    found = list(_reasons(facts, factor, racks))
     rating = min((rating for rating, _ in found), default=Rating.SOUND)
     return TopicDurability(
         topic=name,
@@ -68,9 +79,23 @@ def rate(name: str, facts: TopicFacts, brokers: Mapping[int, BrokerPlace]) -> To
 
 
 def losses(topics: Mapping[str, TopicFacts], brokers: Mapping[int, BrokerPlace]) -> Iterator[Loss]:
-    """Each broker that lives, each rack and each IDC of which more than one is known; the worst first in each scope."""
-    for scope, groups in _scopes(brokers).items():
-        found = [_loss(scope, name, inside, topics) for name, inside in groups.items()]
+    """Each broker that lives, each rack and each IDC of which more than one is known; the worst first in each scope.
+
+    One pass over the partitions: each looks only at the few groups that its replicas stand in.
+    """
+    groups = [
+        _Group(scope, name, inside) for scope, members in _scopes(brokers).items() for name, inside in members.items()
+    ]
+    of_broker: dict[int, list[_Group]] = {}
+    for group in groups:
+        for broker in group.brokers:
+            of_broker.setdefault(broker, []).append(group)
+    for facts in topics.values():
+        promised = 1 if facts.settings.is_unclean else facts.settings.min_isr
+        for partition in facts.partitions.values():
+            _add_losses(of_broker, partition, facts.settings.min_isr, promised)
+    for scope in Scope:
+        found = [group.loss() for group in groups if group.scope is scope]
         yield from sorted(found, key=lambda loss: (-loss.offline, -loss.unwritable, -loss.exposed, -loss.leaders))
 
 
@@ -98,7 +123,7 @@ def remarks(brokers: Mapping[int, BrokerPlace]) -> Iterator[str]:
         yield f"{_named('broker', unknown)} without broker.rack: the loss of a rack can't be told for them"
 
 
-def _reasons(facts: TopicFacts, factor: int, brokers: Mapping[int, BrokerPlace]) -> Iterator[tuple[Rating, str]]:
+def _reasons(facts: TopicFacts, factor: int, racks: _Racks) -> Iterator[tuple[Rating, str]]:
     partitions, settings = facts.partitions, facts.settings
     yield from _counted(
         Rating.OFFLINE,
@@ -147,16 +172,31 @@ def _reasons(facts: TopicFacts, factor: int, brokers: Mapping[int, BrokerPlace])
     )
     yield from _counted(
         Rating.DEGRADED,
-        (n for n, each in partitions.items() if _is_in_one_rack(each, brokers)),
+        (n for n, each in partitions.items() if racks.has_all_in_one(each)),
         "with all replicas in one rack: move one to another",
     )
 
 
-def _is_in_one_rack(partition: PartitionState, brokers: Mapping[int, BrokerPlace]) -> bool:
-    """Only where there are several racks to choose from."""
-    known = {place.rack for place in brokers.values() if place.rack}
-    racks = {brokers[broker].rack if broker in brokers else "" for broker in partition.replicas}
-    return len(known) > 1 and len(partition.replicas) > 1 and len(racks) == 1 and "" not in racks
+@dataclass(frozen=True, slots=True)
+class _Racks:
+    """Of brokers, by id; `are_several`: there are some to choose from."""
+
+    by_broker: Mapping[int, str]
+    are_several: bool
+
+    @staticmethod
+    def of(brokers: Mapping[int, BrokerPlace]) -> _Racks:
+        known = {broker: place.rack for broker, place in brokers.items()}
+        return _Racks(known, len(set(known.values()) - {""}) > 1)
+
+    def has_all_in_one(self, partition: PartitionState) -> bool:
+        replicas = partition.replicas
+        if not self.are_several or len(replicas) < 2:
+            return False
+        first = self.by_broker.get(replicas[0], "")
+        if not first or self.by_broker.get(replicas[1], "") != first:
+            return False
+        return all(self.by_broker.get(broker, "") == first for broker in replicas)
 
 
 def _counted(rating: Rating, partitions: Iterable[int], what: str) -> Iterator[tuple[Rating, str]]:
@@ -191,19 +231,39 @@ def _known(groups: Mapping[str, set[int]]) -> dict[str, frozenset[int]]:
     return named if len(groups) > 1 else {}
 
 
-def _loss(scope: Scope, name: str, inside: frozenset[int], topics: Mapping[str, TopicFacts]) -> Loss:
-    leaders = offline = unwritable = exposed = 0
-    for facts in topics.values():
-        settings = facts.settings
-        for partition in facts.partitions.values():
-            if inside.isdisjoint(partition.replicas):
-                continue
-            leaders += partition.leader in inside
-            left = sum(broker not in inside for broker in partition.isr)
-            was_online = partition.leader >= 0
-            # An unclean election finds a leader among those that are not in sync, at the price of data.
-            offline += was_online and not left
-            unwritable += was_online and 0 < left < settings.min_isr <= len(partition.isr)
-            promised = 1 if settings.is_unclean else settings.min_isr
-            exposed += sum(broker in inside for broker in partition.replicas) >= promised
-    return Loss(scope, name, tuple(sorted(inside)), leaders, offline, unwritable, exposed)
+@dataclass(slots=True, eq=False)
+class _Group:
+    """What may be lost at once, and the partitions that this would hit, counted up."""
+
+    scope: Scope
+    name: str
+    brokers: frozenset[int]
+    leaders: int = 0
+    offline: int = 0
+    unwritable: int = 0
+    exposed: int = 0
+
+    def loss(self) -> Loss:
+        hit = (self.leaders, self.offline, self.unwritable, self.exposed)
+        return Loss(self.scope, self.name, tuple(sorted(self.brokers)), *hit)
+
+
+def _add_losses(
+    of_broker: Mapping[int, Sequence[_Group]], partition: PartitionState, min_isr: int, promised: int
+) -> None:
+    """An unclean election finds a leader among those not in sync, at the price of data: offline all the same."""
+    inside: dict[_Group, int] = {}
+    for broker in partition.replicas:
+        for group in of_broker.get(broker, ()):
+            inside[group] = inside.get(group, 0) + 1
+    in_sync, was_online = len(partition.isr), partition.leader >= 0
+    is_whole = in_sync == len(partition.replicas)
+    for group in of_broker.get(partition.leader, ()):
+        group.leaders += 1
+    for group, replicas in inside.items():
+        lost = replicas if is_whole else sum(broker in group.brokers for broker in partition.isr)
+        left = in_sync - lost
+        group.exposed += replicas >= promised
+        if was_online:
+            group.offline += not left
+            group.unwritable += 0 < left < min_isr <= in_sync

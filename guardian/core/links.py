@@ -26,6 +26,8 @@ from guardian.model.units import human_bytes
 
 MINUTE_MS = 60_000
 _NAMED = 3
+_SPREAD = 1 << 19  # spans at a time: what is worked out on the way takes ten times their memory
+_PACKED_BITS = 62
 
 Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -51,19 +53,23 @@ class Minutes:
         found: Numbers = (at_ms - self.from_ms) // MINUTE_MS
         return found
 
-    def spread(self, from_ms: Numbers, to_ms: Numbers, amounts: Floats) -> tuple[Numbers, Numbers, Floats]:
-        """Which entry, which minute, how much of it: even over the time. What lies outside is left out."""
+    def overlaps(self, from_ms: Numbers, to_ms: Numbers) -> tuple[Numbers, Numbers, Floats]:
+        """Which span, which minute, and what share of the span lies in it. What lies outside is left out."""
         lasts = np.maximum(to_ms - from_ms, 1)
         first, last = self.index_of(from_ms), self.index_of(from_ms + lasts - 1)
         touched = last - first + 1
-        entries = np.repeat(np.arange(len(amounts)), touched)
+        entries = np.repeat(np.arange(len(lasts)), touched)
         begins = np.cumsum(touched) - touched
         minutes = first[entries] + np.arange(len(entries)) - begins[entries]
         starts = self.from_ms + minutes * MINUTE_MS
         overlap = np.minimum(starts + MINUTE_MS, (from_ms + lasts)[entries]) - np.maximum(starts, from_ms[entries])
         inside = (minutes >= 0) & (minutes < self.count)
-        shares = amounts[entries] * overlap / lasts[entries]
-        return entries[inside], minutes[inside], shares[inside]
+        return entries[inside], minutes[inside], (overlap / lasts[entries])[inside]
+
+    def spread(self, from_ms: Numbers, to_ms: Numbers, amounts: Floats) -> tuple[Numbers, Numbers, Floats]:
+        """Which entry, which minute, how much of it: even over the time. What lies outside is left out."""
+        entries, minutes, shares = self.overlaps(from_ms, to_ms)
+        return entries, minutes, amounts[entries] * shares
 
     def sums(self, minutes: Numbers, amounts: Floats) -> Floats:
         """By minute."""
@@ -72,7 +78,8 @@ class Minutes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicCounters:
-    """A topic's totals on a broker, a row a sample; by broker, topic and time. `topics` names the codes."""
+    """A topic's totals on a broker, a row a sample, in any order; one that comes twice does no harm. `topics` names the
+    codes."""
 
     at_ms: Numbers
     broker: Numbers
@@ -97,43 +104,56 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """Bytes of topics by minute: parallel columns."""
+    """Bytes of topics on brokers: a row a pair of these, by broker and topic, and a column a minute."""
 
     broker: Numbers
     topic: Numbers
-    minute: Numbers
     bytes_in: Floats
     bytes_out: Floats
     topics: Sequence[str]
 
     def in_minute(self, number: int) -> Moved:
         """What moved in this one, as its minute 0."""
-        at = np.flatnonzero(self.minute == number)
-        minute = np.zeros(len(at), np.int64)
-        return Moved(self.broker[at], self.topic[at], minute, self.bytes_in[at], self.bytes_out[at], self.topics)
+        at = slice(number, number + 1)
+        return Moved(self.broker, self.topic, self.bytes_in[:, at], self.bytes_out[:, at], self.topics)
 
 
 def moved(counters: TopicCounters, minutes: Minutes) -> Moved:
     """Differences of a broker's totals within one of its lives, spread over the minutes between."""
-    order = np.lexsort((counters.at_ms, counters.topic, counters.broker))
-    at, broker, topic, life, taken, given = (
-        column[order]
-        for column in (
-            counters.at_ms,
-            counters.broker,
-            counters.topic,
-            counters.life_ms,
-            counters.bytes_in,
-            counters.bytes_out,
-        )
-    )
-    steps_in, steps_out = np.diff(taken), np.diff(given)
+    order = in_order(counters.broker, counters.topic, counters.at_ms)
+    broker, topic = counters.broker[order], counters.topic[order]
+    at, life = counters.at_ms[order], counters.life_ms[order]
+    steps_in, steps_out = np.diff(counters.bytes_in[order]), np.diff(counters.bytes_out[order])
     is_pair = (np.diff(broker) == 0) & (np.diff(topic) == 0) & (np.diff(life) == 0) & (np.diff(at) > 0)
     pairs = np.flatnonzero(is_pair & (steps_in >= 0) & (steps_out >= 0) & ((steps_in > 0) | (steps_out > 0)))
-    entries, minute, bytes_in = minutes.spread(at[:-1][pairs], at[1:][pairs], steps_in[pairs].astype(np.float64))
-    _, _, bytes_out = minutes.spread(at[:-1][pairs], at[1:][pairs], steps_out[pairs].astype(np.float64))
-    rows = pairs[entries]
-    return Moved(broker[rows], topic[rows], minute, bytes_in, bytes_out, counters.topics)
+    owners = _pair(broker[pairs], topic[pairs])
+    is_first = np.ones(len(pairs), np.bool_)
+    is_first[1:] = np.diff(owners) != 0
+    seats = np.cumsum(is_first) - 1
+    shape = (int(is_first.sum()), minutes.count)
+    bytes_in, bytes_out = np.zeros(shape), np.zeros(shape)
+    for begin in range(0, len(pairs), _SPREAD):
+        some = pairs[begin : begin + _SPREAD]
+        entries, minute, shares = minutes.overlaps(at[some], at[some + 1])
+        cells = seats[begin : begin + _SPREAD][entries] * minutes.count + minute
+        bytes_in += np.bincount(cells, steps_in[some][entries] * shares, bytes_in.size).reshape(shape)
+        bytes_out += np.bincount(cells, steps_out[some][entries] * shares, bytes_out.size).reshape(shape)
+    firsts = pairs[is_first]
+    return Moved(broker[firsts], topic[firsts], bytes_in, bytes_out, counters.topics)
+
+
+def in_order(*columns: Numbers) -> Numbers:
+    """The positions of rows sorted by these columns, the first of them first. Packed into one number where they fit:
+    that takes a fifth of the time."""
+    packed, bits = np.zeros(len(columns[0]), np.int64), 0
+    for column in columns:
+        low = int(column.min(initial=np.iinfo(np.int64).max)) if len(column) else 0
+        width = (int(column.max()) - low).bit_length() if len(column) else 0
+        bits += width
+        if bits > _PACKED_BITS:
+            return np.lexsort(columns[::-1])
+        packed = (packed << width) | (column - low)
+    return np.argsort(packed)
 
 
 @dataclass(slots=True)
@@ -173,13 +193,13 @@ def add_replication(traffic: Traffic, cluster: str, found: Moved, replicas: Repl
     places = _Idcs(idcs)
     copies = _copies(replicas, places)
     rows, targets = _joined(_pair(found.broker, found.topic), copies.pair)
-    amounts = found.bytes_in[rows] * copies.times[targets]
     directions = places.of(found.broker[rows]) * len(places.names) + copies.idc[targets]
     for code in np.unique(directions).tolist():
         chosen = directions == code
         direction = Direction(places.names[code // len(places.names)], places.names[code % len(places.names)])
-        traffic.add(direction, Crossing.REPLICATE, traffic.minutes.sums(found.minute[rows[chosen]], amounts[chosen]))
-        of_topics = np.bincount(found.topic[rows[chosen]], amounts[chosen])
+        amounts = found.bytes_in[rows[chosen]] * copies.times[targets[chosen], np.newaxis]
+        traffic.add(direction, Crossing.REPLICATE, amounts.sum(axis=0))
+        of_topics = np.bincount(found.topic[rows[chosen]], amounts.sum(axis=1))
         traffic.crossers.extend(
             Crosser(direction, Crossing.REPLICATE, cluster, found.topics[topic], round(float(of_topics[topic])))
             for topic in np.flatnonzero(of_topics >= 1).tolist()
@@ -197,7 +217,7 @@ class _Copies:
 
 def _copies(replicas: Replicas, places: _Idcs) -> _Copies:
     partitions = _pair(replicas.topic, replicas.partition)
-    order = np.lexsort((replicas.broker, partitions))
+    order = in_order(replicas.topic, replicas.partition, replicas.broker)
     hosted, hosts = partitions[order], replicas.broker[order]
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (np.diff(hosted) != 0) | (np.diff(hosts) != 0)
@@ -238,7 +258,7 @@ def _joined(keys: Numbers, ascending: Numbers) -> tuple[Numbers, Numbers]:
 
 def _summed(pairs: Numbers, idc: Numbers, amounts: Floats) -> tuple[Numbers, Numbers, Floats]:
     """One row a pair and IDC, ascending."""
-    order = np.lexsort((idc, pairs))
+    order = in_order(pairs, idc)
     pairs, idc, amounts = pairs[order], idc[order], amounts[order]
     if not len(pairs):
         return pairs, idc, amounts
@@ -388,9 +408,9 @@ def _topic_minutes(
     }
     keys = np.array(sorted(set(known.values())), np.int64)
     rows, at = _joined(_pair(places.of(found.broker), found.topic), keys)
-    cells = at * minutes.count + found.minute[rows]
+    cells = (at[:, np.newaxis] * minutes.count + np.arange(minutes.count)).ravel()
     sums = {
-        crossing: np.bincount(cells, amounts[rows], len(keys) * minutes.count).reshape(len(keys), minutes.count)
+        crossing: np.bincount(cells, amounts[rows].ravel(), len(keys) * minutes.count).reshape(len(keys), minutes.count)
         for crossing, amounts in ((Crossing.PRODUCE, found.bytes_in), (Crossing.CONSUME, found.bytes_out))
     }
     return {place: sums[place[0]][int(np.searchsorted(keys, key))].astype(np.float64) for place, key in known.items()}

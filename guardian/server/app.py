@@ -2,7 +2,7 @@
 
 RocksDB ─ MetastoreStateMachine ─ RaftReplica ─ ReplicatedStore ─┬─ gRPC: Federation, Tickets, Tiering, Sessions, Raft
                                                                  ├─ who leads partitions, asked of brokers (for claims)
-                                                                 ├─ executor and housekeeping (on the leader)
+                                                                 ├─ executor, housekeeping and detectors (on the leader)
                                                                  └─ collector (this member's share of brokers)
 """
 
@@ -12,6 +12,7 @@ import fcntl
 import shutil
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,26 +26,29 @@ from guardian.activity.store import ActivityStore
 from guardian.config import ServerConfig
 from guardian.core.lake_keeping import LakeTimes
 from guardian.core.ticketing import ApprovalPolicy
-from guardian.errors import GuardianError, InvalidInput, Unavailable
+from guardian.errors import Conflict, GuardianError, InvalidInput
 from guardian.executor.driver import Driver
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.model.links import load_links
 from guardian.model.topology import Cluster
+from guardian.reporter.asking import BrokerAsker
 from guardian.reporter.collector import Collector, CollectorSettings, ReporterTls
 from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.reporter.membership import CollectorMembership
 from guardian.server.admins import ClusterAdmins
-from guardian.server.collection import CollectionAssigner, ReplicatedCollectionGroup
+from guardian.server.collection import CollectionAssigner, KnownFederation, ReplicatedCollectionGroup
 from guardian.server.counting import CallCounters, LoopCounters
 from guardian.server.discovery import BrokerTargets
 from guardian.server.execution import ReplicatedExecutionStore
+from guardian.server.findings import FindingsWatch
 from guardian.server.grpc_server import start_grpc
 from guardian.server.housekeeping import Housekeeper
 from guardian.server.http import HttpServer
 from guardian.server.loop import LeaderLoop
 from guardian.server.metrics import Measured, MemberMetrics
+from guardian.server.open_files import EnoughFiles, raise_limit
 from guardian.server.raft import SCRATCH
 from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore, now_ms
@@ -65,36 +69,59 @@ _CLAIM_KAFKA_TIMEOUT_S = 3.0
 _HOUSEKEEPING_S = 10.0
 _ASSIGNING_S = 1.0
 _LAKE_KEEPING_S = 60.0
+_FINDINGS_S = 2.0
 _DAY_MS = 86_400_000
 
 
 def serve(config: ServerConfig) -> None:
-    """Runs a member until SIGTERM or SIGINT, then closes all of it in order."""
+    """Runs a member until SIGTERM or SIGINT, then closes all of it in order.
+
+    Raises as `start`, and Conflict when another process of its name is a member of the group already.
+    """
     stop = threading.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signal_number, lambda *_: stop.set())
+    faults: list[str] = []
+    raise_limit()
+
+    def fail(sentence: str) -> None:
+        faults.append(sentence)
+        stop.set()
+
     with ExitStack() as stack:
-        start(config, stack)
+        start(config, stack, fail)
         _log.info("serving", member=config.name, grpc=config.grpc, http=config.http)
         stop.wait()
         _log.info("stopping", member=config.name)
+    if faults:
+        raise Conflict(faults[0])
 
 
-def start(config: ServerConfig, stack: ExitStack) -> None:
-    """Starts every part and registers its end with `stack`.
+def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = lambda _: None) -> None:
+    """Starts every part and registers its end with `stack`. `fail` gets a sentence when the member has to end.
 
     Raises InvalidInput when a port or folder is taken or can't be used, or when what is stored is damaged.
     """
     if config.links is not None:
         load_links(config.links)  # a mistake is told now; the file is read again at each question
     _lock(config.data, stack)
-    replica, state_machine = _replicated(config, stack)
+    replica, state_machine = _replicated(config, stack, fail)
     store = ReplicatedStore(replica, state_machine, now_ms)
 
     activity = _activity(config, stack)
     lake = LakeWriter(config.lake, config.name, config.collect.flush_s)
     collector = _collecting(config, store, lake, activity, stack)
-    loops = _leading(config, store, stack)
+    findings = FindingsWatch(
+        store,
+        _connect,
+        config.lake,
+        now_ms,
+        int(config.collect.interval_s * 1000),
+        int((config.collect.interval_s + config.collect.flush_s) * 1000),
+        activity,
+        config.links,
+    )
+    loops = _leading(config, store, findings, stack)
 
     finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), _connect_for_claim)
     stack.callback(finder.close)
@@ -116,6 +143,8 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
         counters,
         activity,
         config.links,
+        findings,
+        ask_broker=BrokerAsker(_reporter_tls(config), config.collect.timeout_s).ask,
     )
     calls = CallCounters()
     stack.callback(start_grpc(config.grpc, partial(register, parts), counters=calls).stop)
@@ -128,6 +157,7 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
         counters,
         calls,
         loops,
+        findings,
     )
     pages = {"/metrics": CollectorRegistry(), "/metrics/tenants": CollectorRegistry()}
     pages["/metrics"].register(MemberMetrics(measured))
@@ -137,7 +167,9 @@ def start(config: ServerConfig, stack: ExitStack) -> None:
     stack.callback(http.stop)
 
 
-def _replicated(config: ServerConfig, stack: ExitStack) -> tuple[RaftReplica, MetastoreStateMachine]:
+def _replicated(
+    config: ServerConfig, stack: ExitStack, fail: Callable[[str], None]
+) -> tuple[RaftReplica, MetastoreStateMachine]:
     try:
         state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
         stack.callback(state_machine.close)
@@ -151,6 +183,7 @@ def _replicated(config: ServerConfig, stack: ExitStack) -> tuple[RaftReplica, Me
             join=config.join,
             tls=_tls(config),
             disk_reserve_bytes=config.disk.reserve_mb << 20,
+            on_duplicate=fail,
         )
     except (CannotStart, StoreError) as error:
         raise InvalidInput(str(error)) from None
@@ -162,11 +195,13 @@ def _replicated(config: ServerConfig, stack: ExitStack) -> tuple[RaftReplica, Me
 def _collecting(
     config: ServerConfig, store: ReplicatedStore, lake: LakeWriter, activity: ActivityStore | None, stack: ExitStack
 ) -> Collector:
-    membership = CollectorMembership(ReplicatedCollectionGroup(store), config.name, uuid4().hex, config.collect.delay_s)
+    known = KnownFederation(store, EnoughFiles().check)
+    group = ReplicatedCollectionGroup(store, known)
+    membership = CollectorMembership(group, config.name, uuid4().hex, config.collect.delay_s)
     collector = Collector(
         config.name,
         lake,
-        lambda: _clusters(store),
+        known.clusters,
         membership.mine,
         CollectorSettings(config.collect.interval_s, config.collect.timeout_s, tls=_reporter_tls(config)),
         activity,
@@ -178,7 +213,9 @@ def _collecting(
     return collector
 
 
-def _leading(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> dict[str, LoopCounters]:
+def _leading(
+    config: ServerConfig, store: ReplicatedStore, findings: FindingsWatch, stack: ExitStack
+) -> dict[str, LoopCounters]:
     """What only the leader does; the counters of each loop by its name."""
     admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect)
     stack.callback(admins.close)
@@ -188,13 +225,14 @@ def _leading(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> 
     stack.callback(driver.close)
     housekeeper = Housekeeper(store, config.limits, now_ms)
     keeper = LakeKeeper(config.lake, LakeTimes(retention_ms=int(config.limits.lake_days * _DAY_MS)), now_ms)
-    assigner = CollectionAssigner(store, config.collect.delay_s, now_ms)
+    assigner = CollectionAssigner(store, KnownFederation(store), config.collect.delay_s, now_ms)
     loops: dict[str, LoopCounters] = {}
     for name, tick, interval_s in (
         ("executor", driver.tick, config.execute.tick_s),
         ("housekeeping", housekeeper.tick, _HOUSEKEEPING_S),
         ("assignment", assigner.tick, _ASSIGNING_S),
         ("lake", keeper.tick, _LAKE_KEEPING_S),
+        ("findings", findings.tick, _FINDINGS_S),
     ):
         loops[name] = LoopCounters()
         loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name])
@@ -243,14 +281,6 @@ def _tls(config: ServerConfig) -> TlsFiles | None:
 def _reporter_tls(config: ServerConfig) -> ReporterTls | None:
     files = config.reporter_tls
     return ReporterTls(files.ca, files.certificate, files.key) if files else None
-
-
-def _clusters(store: ReplicatedStore) -> tuple[Cluster, ...]:
-    """For the collector, which knows the errors of guardian.errors only: any other would end its thread."""
-    try:
-        return store.read_local().clusters()
-    except StoreError as error:
-        raise Unavailable(str(error)) from error
 
 
 def _lock(data: Path, stack: ExitStack) -> None:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import closing
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import grpc
 
 from guardian.activity.store import ActivityStore
+from guardian.core import findings
 from guardian.core.disk_reads import disk_reads
 from guardian.core.disks import judge
 from guardian.core.durability import audit
-from guardian.errors import NotFound
-from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
-from guardian.model.cluster_state import ClusterDescription, PartitionState
-from guardian.model.durability import BrokerPlace, TopicFacts, TopicSettings
-from guardian.model.topology import Cluster, TopicPartition
+from guardian.errors import InvalidInput, NotFound
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.topology import Cluster
 from guardian.server import lake_facts
+from guardian.server.durability_facts import durability_facts
+from guardian.server.findings import FindingsWatch
 from guardian.server.link_use import LinkUseReader
 from guardian.server.requests import views_for
 from guardian.server.store import ReplicatedStore
 from guardian.wire.disks import disk_reads_to_proto, disks_to_proto
 from guardian.wire.durability import durability_to_proto
+from guardian.wire.findings import findings_to_proto
 from metastore.views import Views
 from protos.guardian.v1 import insight_pb2 as pb
 from protos.guardian.v1 import insight_pb2_grpc
@@ -34,19 +35,15 @@ MAX_TOPICS = 10_000
 MAX_DISKS = 50_000
 MAX_READERS = 10_000
 MAX_CROSSERS = 1000
+MAX_FINDINGS = 10_000
 _CROSSERS = 10
 _HOUR_MS = 3_600_000
 _READERS_MS = 600_000  # what a page cache holds is a matter of minutes
 
-_MIN_ISR = "min.insync.replicas"
-_UNCLEAN = "unclean.leader.election.enable"
-_REPLICA_LAG = "replica.lag.time.max.ms"
-_REBALANCE = "auto.leader.rebalance.enable"
-
 
 class InsightServicer(insight_pb2_grpc.InsightServicer):
     """`connect` opens an admin connection, which is closed after the call. `activity` is None where no client activity
-    is kept, `links_file` where nothing is said of the lines between IDCs."""
+    is kept, `links_file` where nothing is said of the lines between IDCs, `watch` where no detectors run."""
 
     def __init__(
         self,
@@ -56,6 +53,7 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         now_ms: Callable[[], int],
         activity: ActivityStore | None = None,
         links_file: Path | None = None,
+        watch: FindingsWatch | None = None,
     ) -> None:
         self._store = store
         self._connect = connect
@@ -63,15 +61,12 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         self._now_ms = now_ms
         self._activity = activity
         self._links_file = links_file
+        self._watch = watch
 
     def GetDurability(self, request: pb.GetDurabilityRequest, context: grpc.ServicerContext) -> pb.DurabilityReport:
         cluster = self._cluster(request.cluster, context)
         with closing(self._connect(cluster)) as admin:
-            topics = _topics(admin, request.topics)
-            hosting = {
-                broker for facts in topics.values() for each in facts.partitions.values() for broker in each.replicas
-            }
-            brokers = _brokers(admin, cluster, hosting)
+            topics, brokers = durability_facts(admin, cluster, request.topics)
         if request.topics and not topics:
             raise NotFound(f"topics is {', '.join(request.topics)}: cluster {cluster.name} has none of that name")
         return durability_to_proto(
@@ -109,6 +104,20 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         reader = LinkUseReader(LakeReader(self._lake_url), self._activity, self._links_file)
         return reader.report(clusters, window, min(request.max_crossers or _CROSSERS, MAX_CROSSERS))
 
+    def ListFindings(self, request: pb.ListFindingsRequest, context: grpc.ServicerContext) -> pb.FindingsReport:
+        if self._watch is None:
+            raise InvalidInput("this member has no detectors: ask a member that `guardian server` runs")
+        if request.cluster:
+            self._cluster(request.cluster, context)
+        watch, leads_since_ms = self._watch.known()
+        return findings_to_proto(
+            findings.findings(watch, request.cluster),
+            findings.looks(watch, request.cluster),
+            findings.in_grace(watch, request.cluster),
+            leads_since_ms,
+            min(request.limit or MAX_FINDINGS, MAX_FINDINGS),
+        )
+
     def _cluster(self, name: str, context: grpc.ServicerContext) -> Cluster:
         return _registered(views_for(self._store, context), name)
 
@@ -123,44 +132,3 @@ def _registered(views: Views, name: str) -> Cluster:
     if cluster is None:
         raise NotFound(f"cluster is {name!r}, which is not registered: see `guardian cluster list`")
     return cluster
-
-
-def _brokers(admin: KafkaAdmin, cluster: Cluster, hosting: Iterable[int]) -> dict[int, BrokerPlace]:
-    """Those that live, that are registered or that are to have a replica."""
-    alive = admin.describe_cluster()
-    settings = admin.effective_configs([(BROKER, str(broker)) for broker in alive.brokers], {_REPLICA_LAG, _REBALANCE})
-    known = sorted({*alive.brokers, *hosting, *(broker.id for broker in cluster.brokers)})
-    return {broker: _place(broker, cluster, alive, settings.get((BROKER, str(broker)), {})) for broker in known}
-
-
-def _place(broker_id: int, cluster: Cluster, alive: ClusterDescription, settings: Mapping[str, str]) -> BrokerPlace:
-    registered = cluster.broker(broker_id)
-    node = alive.brokers.get(broker_id)
-    rebalances = settings.get(_REBALANCE)
-    return BrokerPlace(
-        rack=node.rack if node is not None else registered.rack if registered is not None else "",
-        idc=registered.idc if registered is not None else "",
-        is_alive=node is not None,
-        replica_lag_ms=int(settings[_REPLICA_LAG]) if _REPLICA_LAG in settings else None,
-        rebalances_leaders=None if rebalances is None else rebalances == "true",
-    )
-
-
-def _topics(admin: KafkaAdmin, patterns: Iterable[str]) -> dict[str, TopicFacts]:
-    """A topic that is deleted between the two reads is left out."""
-    wanted = tuple(patterns)
-    partitions: dict[str, dict[int, PartitionState]] = {}
-    for name, state in admin.describe_partitions().items():
-        if _is_wanted(name, wanted):
-            partitions.setdefault(name.topic, {})[name.partition] = state
-    settings = admin.effective_configs([(TOPIC, topic) for topic in partitions], {_MIN_ISR, _UNCLEAN})
-    return {
-        topic: TopicFacts(
-            TopicSettings(int(values.get(_MIN_ISR, "1")), values.get(_UNCLEAN) == "true"), partitions[topic]
-        )
-        for (_, topic), values in settings.items()
-    }
-
-
-def _is_wanted(name: TopicPartition, patterns: tuple[str, ...]) -> bool:
-    return not patterns or any(fnmatchcase(name.topic, pattern) for pattern in patterns)

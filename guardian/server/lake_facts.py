@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
-from guardian.core.links import Minutes, Moved, Replicas, TopicCounters, moved
+from guardian.core.links import Flags, Minutes, Moved, Numbers, Replicas, TopicCounters, in_order, moved
 from guardian.model.disk_reads import HostFacts, LeaderFacts, TopicRates
 from guardian.model.disks import DiskSeries
 from guardian.model.topology import TopicPartition
@@ -32,12 +32,9 @@ _DISK_COLUMNS = (
     "write_ms",
     "in_flight",
 )
-_PENDING = 32  # batches that are summed up at a time
 _PLACES_MS = 120_000
 _PLACES = 3
 _EDGE_MS = 180_000  # the sample before the window, for the first difference in it
-
-_Aggregates = list[tuple[str, str]]
 
 
 def disk_series(lake: LakeReader, cluster: str, window: Window) -> list[DiskSeries]:
@@ -119,48 +116,40 @@ def leaders_and_topics(
     lake: LakeReader, cluster: str, window: Window, topics: Collection[str]
 ) -> tuple[dict[TopicPartition, LeaderFacts], dict[tuple[int, str], TopicRates]]:
     """Of these topics: each partition at the leader that was seen last, and what each broker moved of them."""
-    columns = (
-        "at_ms",
-        "broker",
-        "broker_started_at_ms",
-        "topic",
-        "partition",
-        "log_dir",
-        "is_leader",
-        "log_start_offset",
-        "log_end_offset",
-        "topic_bytes_in_total",
-        "topic_bytes_out_total",
+    wanted = ds.field("is_leader") & ds.field("topic").isin(pa.array(sorted(topics), pa.string()))
+    codes = {"topic": _Codes(), "log_dir": _Codes()}
+    columns = _Columns((*_SEATS, *_COUNTED))
+    for batch in lake.batches(
+        PARTITION_SAMPLES, cluster, window, (*_SEATS, *_COUNTED), coded=("topic", "log_dir"), where=wanted
+    ):
+        columns.add(_coded(batch, codes))
+    rows = columns.result()
+    order, begins = _groups(rows, _SEATS)
+    highest = {name: np.maximum.reduceat(rows[name][order], begins) for name in _COUNTED} if len(begins) else rows
+    grown = {name: highest[name] - np.minimum.reduceat(rows[name][order], begins) for name in _COUNTED if len(begins)}
+    if not grown:
+        return {}, {}
+    # The latest come last: they stay in the dictionaries.
+    found = np.argsort(highest["at_ms"], kind="stable")
+    found = found[grown["at_ms"][found] > 0]
+    written, taken, given = (
+        (grown[name][found] * 1000 / grown["at_ms"][found]).tolist()
+        for name in ("log_end_offset", "topic_bytes_in_total", "topic_bytes_out_total")
     )
-    wanted = pa.array(sorted(topics), pa.string())
-    batches = (
-        rows.filter(pc.and_(rows["is_leader"], pc.is_in(rows["topic"], wanted)))
-        for rows in lake.batches(PARTITION_SAMPLES, cluster, window, columns)
-    )
-    counters = ("log_end_offset", "topic_bytes_in_total", "topic_bytes_out_total")
-    keys = ("broker", "broker_started_at_ms", "topic", "partition", "log_dir")
-    values: _Aggregates = [(name, kind) for name in ("at_ms", *counters) for kind in ("min", "max")]
-    found = _grouped(batches, keys, [*values, ("log_start_offset", "max")])
-    leaders: dict[TopicPartition, tuple[int, LeaderFacts]] = {}
-    rates: dict[tuple[int, str], tuple[int, TopicRates]] = {}
-    for row in found.to_pylist():
-        lasts_s = (row["at_ms_max"] - row["at_ms_min"]) / 1000
-        if lasts_s <= 0:
-            continue
-        written, taken, given = ((row[f"{name}_max"] - row[f"{name}_min"]) / lasts_s for name in counters)
-        partition, at_ms = TopicPartition(row["topic"], row["partition"]), row["at_ms_max"]
-        leader = LeaderFacts(
-            row["broker"], row["log_dir"], row["log_start_offset_max"], row["log_end_offset_max"], written
-        )
-        if partition not in leaders or leaders[partition][0] < at_ms:
-            leaders[partition] = (at_ms, leader)
-        key = (row["broker"], row["topic"])
-        if key not in rates or rates[key][0] < at_ms:
-            rates[key] = (at_ms, TopicRates(taken, given))
+    starts, ends = (highest[name][found].tolist() for name in ("log_start_offset", "log_end_offset"))
+    seats = order[begins][found]
+    brokers, partitions = (rows[name][seats].tolist() for name in ("broker", "partition"))
+    names, log_dirs = (np.array(codes[name].names, object)[rows[name][seats]].tolist() for name in ("topic", "log_dir"))
+    leaders = map(LeaderFacts, brokers, log_dirs, starts, ends, written)
+    rates = map(TopicRates, taken, given)
     return (
-        {partition: leader for partition, (_, leader) in leaders.items()},
-        {key: topic for key, (_, topic) in rates.items()},
+        dict(zip(map(TopicPartition, names, partitions), leaders, strict=True)),
+        dict(zip(zip(brokers, names, strict=True), rates, strict=True)),
     )
+
+
+_SEATS = ("broker", "broker_started_at_ms", "topic", "partition", "log_dir")
+_COUNTED = ("at_ms", "log_start_offset", "log_end_offset", "topic_bytes_in_total", "topic_bytes_out_total")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,45 +162,88 @@ class Placed:
 
 
 def placed(lake: LakeReader, cluster: str, window: Window, minutes: Minutes) -> Placed | None:
-    """Reads the samples of the window, and those just before it; None when there are none."""
-    columns = (
-        "at_ms",
-        "broker",
-        "broker_started_at_ms",
-        "topic",
-        "partition",
-        "is_leader",
-        "log_end_offset",
-        "topic_bytes_in_total",
-        "topic_bytes_out_total",
-    )
-    totals = _Groups(
-        ("at_ms", "broker", "topic"),
-        [("broker_started_at_ms", "max"), ("topic_bytes_in_total", "max"), ("topic_bytes_out_total", "max")],
-    )
-    held = _Groups(
-        ("broker", "topic", "partition", "is_leader"),
-        [("at_ms", "max"), ("log_end_offset", "min"), ("log_end_offset", "max")],
-    )
-    samples = 0
+    """Reads what leaders say in the window and just before it, then who follows; None when nothing is said.
+
+    A topic's totals on a broker are in the row of each partition that it leads: Kafka counts for leaders only.
+    """
     earlier = Window(max(0, window.from_ms - _EDGE_MS), window.to_ms)
     topics = _Codes()
-    for rows in lake.batches(PARTITION_SAMPLES, cluster, earlier, columns, coded=("topic",)):
-        samples += rows.num_rows
-        coded = topics.replace(rows, "topic")
-        totals.add(coded)
-        held.add(coded.filter(_now_and_then(coded["at_ms"], earlier)))
-    if not samples:
+    codes = {"topic": topics}
+    totals, led = _Columns(_TOTALS), _Columns(_LED)
+    for rows in lake.batches(
+        PARTITION_SAMPLES, cluster, earlier, [*_TOTALS, *_LED[3:]], coded=("topic",), where=ds.field("is_leader")
+    ):
+        found = _coded(rows, codes)
+        totals.add(found, _is_first_of_topic(found))
+        led.add(found, _now_and_then(found["at_ms"], earlier))
+    if not totals.rows:
         return None
-    return Placed(moved(_counters(totals.result(), topics.names), minutes), _replicas(held.result()), samples)
+    counters = totals.result()
+    replicas = _replicas(led.result(), _followers(lake, cluster, earlier, codes, np.unique(counters["broker"])))
+    placed_bytes = moved(_counters(counters, topics.names), minutes)
+    return Placed(placed_bytes, replicas, led.rows_seen)
 
 
-def _now_and_then(at_ms: pa.ChunkedArray, window: Window) -> pa.Array:
+_TOTALS = ("at_ms", "broker", "topic", "broker_started_at_ms", "topic_bytes_in_total", "topic_bytes_out_total")
+_LED = ("at_ms", "broker", "topic", "partition", "log_end_offset")
+_FOLLOWED = ("at_ms", "broker", "topic", "partition")
+
+_Arrays = dict[str, Numbers]
+
+
+def _is_first_of_topic(found: Mapping[str, Numbers]) -> Flags:
+    """Of rows that follow each other and say the same of a topic, the first."""
+    flags = np.ones(len(found["at_ms"]), np.bool_)
+    same = [np.diff(found[name]) == 0 for name in ("at_ms", "broker", "topic")]
+    flags[1:] = ~(same[0] & same[1] & same[2])
+    return flags
+
+
+def _now_and_then(at_ms: Numbers, window: Window) -> Flags:
     """Rows of the window's end and of some spans before it: where replicas are changes seldom, and what partitions
     gained tells nearly as well from a few samples as from all."""
     spans = (window.to_ms - window.from_ms) // _PLACES_MS
-    before_end: npt.NDArray[np.int64] = (window.to_ms - at_ms.to_numpy()) // _PLACES_MS
-    return pa.array(before_end % max(1, spans // _PLACES) == 0)
+    flags: Flags = (window.to_ms - at_ms) // _PLACES_MS % max(1, spans // _PLACES) == 0
+    return flags
+
+
+def _followers(
+    lake: LakeReader, cluster: str, window: Window, codes: Mapping[str, _Codes], brokers: Numbers
+) -> _Arrays:
+    """Rows of the window's end; of those brokers that said nothing then, rows of all of it."""
+    follows = ~ds.field("is_leader")
+    found = _Columns(_FOLLOWED)
+    latest = Window(max(window.from_ms, window.to_ms - _PLACES_MS), window.to_ms)
+    for rows in lake.batches(PARTITION_SAMPLES, cluster, latest, _FOLLOWED, coded=("topic",), where=follows):
+        found.add(_coded(rows, codes))
+    missing = np.setdiff1d(brokers, found.result("broker")["broker"]).tolist()
+    if missing:
+        absent = follows & ds.field("broker").isin(missing)
+        for rows in lake.batches(PARTITION_SAMPLES, cluster, window, _FOLLOWED, coded=("topic",), where=absent):
+            found.add(_coded(rows, codes))
+    return found.result()
+
+
+class _Columns:
+    """Numbers of batches, column by column."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._parts: dict[str, list[Numbers]] = {name: [] for name in names}
+        self.rows = 0
+        self.rows_seen = 0
+
+    def add(self, found: Mapping[str, Numbers], chosen: Flags | None = None) -> None:
+        for name, parts in self._parts.items():
+            parts.append(found[name] if chosen is None or chosen.all() else found[name][chosen])
+        self.rows_seen += len(found["at_ms"])
+        self.rows += len(parts[-1])
+
+    def result(self, *names: str) -> _Arrays:
+        """These columns, or all."""
+        return {name: np.concatenate([_NONE, *self._parts[name]]) for name in names or self._parts}
+
+
+_NONE: Numbers = np.empty(0, np.int64)
 
 
 class _Codes:
@@ -225,73 +257,72 @@ class _Codes:
         """By code."""
         return list(self._codes)
 
-    def replace(self, rows: pa.RecordBatch, column: str) -> pa.Table:
-        """The batch with codes instead of the texts of a column, which comes in a dictionary."""
-        texts = rows[column]
+    def of(self, texts: pa.DictionaryArray) -> Numbers:
         codes = [self._codes.setdefault(text, len(self._codes)) for text in texts.dictionary.to_pylist()]
-        coded = pa.array(codes, pa.int32()).take(texts.indices)
-        return pa.Table.from_batches([rows]).set_column(rows.schema.get_field_index(column), column, coded)
+        found: Numbers = np.array(codes, np.int64)[texts.indices.to_numpy()]
+        return found
 
 
-def _counters(rows: pa.Table, topics: Sequence[str]) -> TopicCounters:
-    at_ms, broker, topic, life_ms, bytes_in, bytes_out = (
-        rows[name].to_numpy().astype(np.int64)
-        for name in (
-            "at_ms",
-            "broker",
-            "topic",
-            "broker_started_at_ms_max",
-            "topic_bytes_in_total_max",
-            "topic_bytes_out_total_max",
-        )
+def _coded(rows: pa.RecordBatch, codes: Mapping[str, _Codes]) -> _Arrays:
+    """The batch's numbers, with codes for its texts, which come in dictionaries."""
+    return {name: codes[name].of(rows[name]) if name in codes else _numbers(rows[name]) for name in rows.schema.names}
+
+
+def _numbers(column: pa.Array) -> Numbers:
+    found: Numbers = column.to_numpy().astype(np.int64, copy=False)
+    return found
+
+
+def _counters(totals: _Arrays, topics: Sequence[str]) -> TopicCounters:
+    return TopicCounters(
+        at_ms=totals["at_ms"],
+        broker=totals["broker"],
+        topic=totals["topic"],
+        life_ms=totals["broker_started_at_ms"],
+        bytes_in=totals["topic_bytes_in_total"],
+        bytes_out=totals["topic_bytes_out_total"],
+        topics=topics,
     )
-    return TopicCounters(at_ms, broker, topic, life_ms, bytes_in, bytes_out, topics)
 
 
-def _replicas(rows: pa.Table) -> Replicas:
+def _replicas(led: _Arrays, followed: _Arrays) -> Replicas:
     """What a broker does not hold any more when it is last seen was moved away: it is no follower. What it led, it
     led."""
-    broker, topic, partition, at_ms, begin, end = (
-        rows[name].to_numpy().astype(np.int64)
-        for name in ("broker", "topic", "partition", "at_ms_max", "log_end_offset_min", "log_end_offset_max")
+    last: dict[int, int] = {}
+    for rows in (led, followed):
+        brokers, seats = np.unique(rows["broker"], return_inverse=True)
+        latest = np.zeros(len(brokers), np.int64)
+        np.maximum.at(latest, seats, rows["at_ms"])
+        for broker, at_ms in zip(brokers.tolist(), latest.tolist(), strict=True):
+            last[broker] = max(last.get(broker, 0), at_ms)
+    leaders, gained = _gained(led)
+    known = np.array(sorted(last), np.int64)
+    seen = np.array([last[broker] for broker in known.tolist()], np.int64)
+    kept = np.flatnonzero(followed["at_ms"] == seen[np.searchsorted(known, followed["broker"])])
+    is_leader = np.zeros(len(leaders) + len(kept), np.bool_)
+    is_leader[: len(leaders)] = True
+    broker, topic, partition = (
+        np.concatenate([led[name][leaders], followed[name][kept]]) for name in ("broker", "topic", "partition")
     )
-    is_leader = rows["is_leader"].to_numpy()
-    _, seat = np.unique(broker, return_inverse=True)
-    last = np.zeros(int(seat.max(initial=0)) + 1, np.int64)
-    np.maximum.at(last, seat, at_ms)
-    kept = is_leader | (at_ms == last[seat])
-    return Replicas(broker[kept], topic[kept], partition[kept], is_leader[kept], (end - begin)[kept])
+    return Replicas(broker, topic, partition, is_leader, np.concatenate([gained, np.zeros(len(kept), np.int64)]))
 
 
-class _Groups:
-    """Sums up rows by keys as they come; only minima and maxima, so that a row that comes twice does no harm. In one
-    thread: for batches of this size several take ten times the CPU, and the member has other work."""
-
-    def __init__(self, keys: Sequence[str], values: _Aggregates) -> None:
-        self._keys = list(keys)
-        self._values = values
-        self._again: _Aggregates = [(f"{name}_{kind}", kind) for name, kind in values]
-        self._parts: list[pa.Table] = []
-
-    def add(self, rows: pa.Table) -> None:
-        self._parts.append(rows.group_by(self._keys, use_threads=False).aggregate(self._values))
-        if len(self._parts) >= _PENDING:
-            self._parts = [self._merged()]
-
-    def result(self) -> pa.Table:
-        """The keys, and each value as name_min or name_max; no columns when there was no row."""
-        return self._merged()
-
-    def _merged(self) -> pa.Table:
-        if not self._parts:
-            return pa.table({})
-        found = pa.concat_tables(self._parts).group_by(self._keys, use_threads=False).aggregate(self._again)
-        names = {f"{name}_{kind}": name for name, kind in self._again}
-        return found.rename_columns([names.get(name, name) for name in found.column_names])
+def _gained(led: _Arrays) -> tuple[Numbers, Numbers]:
+    """A row of each partition on each leader, and by how much its log grew there."""
+    order, begins = _groups(led, ("broker", "topic", "partition"))
+    if not len(begins):
+        return _NONE, _NONE
+    ends = led["log_end_offset"][order]
+    return order[begins], np.maximum.reduceat(ends, begins) - np.minimum.reduceat(ends, begins)
 
 
-def _grouped(batches: Iterator[pa.RecordBatch], keys: Sequence[str], values: _Aggregates) -> pa.Table:
-    groups = _Groups(keys, values)
-    for batch in batches:
-        groups.add(pa.Table.from_batches([batch]))
-    return groups.result()
+def _groups(rows: _Arrays, keys: Sequence[str]) -> tuple[Numbers, Numbers]:
+    """The rows in the order of these keys, and where in that order each new combination begins."""
+    order = in_order(*(rows[key] for key in keys))
+    if not len(order):
+        return _NONE, _NONE
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[0] = True
+    for key in keys:
+        is_first[1:] |= np.diff(rows[key][order]) != 0
+    return order, np.flatnonzero(is_first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from spark_analytics.lake.window import Window
 _OPERATIONS = {"WRITE": Crossing.PRODUCE, "READ": Crossing.CONSUME}
 _CLIENTS = 2000  # a pair of IDCs, before what is unknown is divided among them
 _MAX_FINDINGS = 20
+_MOST_OF_PEAK = 10
 
 _Row = Mapping[str, Any]
 
@@ -36,6 +37,15 @@ class _Known:
     cluster: str
     placed: Placed
     idcs: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NearLimit:
+    """A line near its limit: who crosses it in the busiest minute, and all of it in a sentence."""
+
+    use: LinkUse
+    crossers: Sequence[Crosser]
+    sentence: str
 
 
 class LinkUseReader:
@@ -50,27 +60,43 @@ class LinkUseReader:
     def report(self, clusters: Sequence[Cluster], window: Window, most: int) -> pb.LinkUseReport:
         """`most` crossers of each line, in each direction."""
         minutes = Minutes.of(window.from_ms, window.to_ms)
+        known, traffic = self._known(clusters, window, minutes)
+        uses = links.link_uses(traffic, self._settings)
+        near = {each.use.direction: each for each in self._near(known, minutes, uses, most)}
+        report = pb.LinkUseReport(
+            from_ms=minutes.from_ms,
+            to_ms=window.to_ms,
+            currency=self._settings.currency,
+            findings=[each.sentence for each in near.values()],
+            unplaced_bytes=round(traffic.unplaced),
+            samples=sum(each.placed.samples for each in known),
+            remarks=[*links.remarks(traffic, self._settings, _without_idc(clusters)), *self._without_activity()],
+        )
+        for use in uses:
+            of_peak = near[use.direction].crossers if use.direction in near else ()
+            report.links.append(link_to_proto(use, links.largest(traffic.crossers, use.direction, most), of_peak))
+        return report
+
+    def near_limits(self, clusters: Sequence[Cluster], window: Window) -> list[NearLimit]:
+        """The lines that come near their limits in the window, with who crosses in the busiest minute."""
+        minutes = Minutes.of(window.from_ms, window.to_ms)
+        known, traffic = self._known(clusters, window, minutes)
+        return list(self._near(known, minutes, links.link_uses(traffic, self._settings), _MOST_OF_PEAK))
+
+    def _known(self, clusters: Sequence[Cluster], window: Window, minutes: Minutes) -> tuple[Sequence[_Known], Traffic]:
         known = [
             _Known(cluster.name, found, {broker.id: broker.idc for broker in cluster.brokers if broker.idc})
             for cluster in clusters
             if (found := placed(self._lake, cluster.name, window, minutes)) is not None
         ]
-        traffic = self._traffic(known, minutes)
-        report = pb.LinkUseReport(
-            from_ms=minutes.from_ms,
-            to_ms=window.to_ms,
-            currency=self._settings.currency,
-            unplaced_bytes=round(traffic.unplaced),
-            samples=sum(each.placed.samples for each in known),
-            remarks=[*links.remarks(traffic, self._settings, _without_idc(clusters)), *self._without_activity()],
-        )
-        for use in links.link_uses(traffic, self._settings):
-            of_peak: tuple[Crosser, ...] = ()
-            if links.is_near(use, self._settings) and len(report.findings) < _MAX_FINDINGS:
-                of_peak = tuple(self._peak_crossers(known, minutes, use, most))
-                report.findings.append(links.finding(use, _clock(use.peak_at_ms), of_peak))
-            report.links.append(link_to_proto(use, links.largest(traffic.crossers, use.direction, most), of_peak))
-        return report
+        return known, self._traffic(known, minutes)
+
+    def _near(
+        self, known: Sequence[_Known], minutes: Minutes, uses: Sequence[LinkUse], most: int
+    ) -> Iterator[NearLimit]:
+        for use in [use for use in uses if links.is_near(use, self._settings)][:_MAX_FINDINGS]:
+            crossers = tuple(self._peak_crossers(known, minutes, use, most))
+            yield NearLimit(use, crossers, links.finding(use, _clock(use.peak_at_ms), crossers))
 
     def _peak_crossers(self, known: Sequence[_Known], minutes: Minutes, use: LinkUse, most: int) -> Sequence[Crosser]:
         """Who crosses a line in its busiest minute."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from prometheus_client.core import (
@@ -14,11 +15,15 @@ from prometheus_client.core import (
 )
 
 from guardian.activity.store import StoreStatus
+from guardian.core import findings
+from guardian.core.findings import Watch
+from guardian.errors import Unavailable
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
 from guardian.reporter.counting import BUCKETS_S, CollectionCounters
 from guardian.reporter.lake_writer import LakeStatus
 from guardian.server.counting import CallCounters, LoopCounters
+from guardian.server.findings import FindingsWatch
 from guardian.server.store import ReplicatedStore
 from guardian.server.totals import Moves, MoveTotals, PartitionTotals, Totals
 from guardian.tiering.counting import GRANTED, TieringCounters, name_of
@@ -31,7 +36,8 @@ _LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Who of a member's parts is asked. `loops` are the leader's, by name; `activity` is None where none is kept."""
+    """Who of a member's parts is asked. `loops` are the leader's, by name; `activity` is None where none is kept;
+    `findings` tells only while the member leads, and is None where no detectors run."""
 
     store: ReplicatedStore
     collects: Callable[[], list[str]]
@@ -41,6 +47,7 @@ class Measured:
     tiering: TieringCounters
     calls: CallCounters
     loops: Mapping[str, LoopCounters]
+    findings: FindingsWatch | None = None
 
 
 class MemberMetrics:
@@ -71,6 +78,9 @@ class MemberMetrics:
         yield from tiering_metrics(measured.tiering, *self._totals.read())
         yield from call_metrics(measured.calls)
         yield from loop_metrics(measured.loops)
+        if measured.findings is not None:
+            with suppress(Unavailable):  # another member leads, and tells
+                yield from findings_metrics(measured.findings.known()[0])
 
 
 def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
@@ -174,6 +184,22 @@ def loop_metrics(loops: Mapping[str, LoopCounters]) -> Iterable[Metric]:
         failed.add_metric([name], loop.failures)
     yield ticks
     yield failed
+
+
+def findings_metrics(watch: Watch) -> Iterable[Metric]:
+    """What this member's detectors found as the leader, and when they looked. Pure."""
+    found = GaugeMetricFamily("guardian_findings", "What detectors find now.", labels=["cluster", "kind"])
+    for (cluster, kind), count in sorted(findings.counts(watch).items()):
+        found.add_metric([cluster, kind.name.lower()], count)
+    yield found
+    looked = GaugeMetricFamily(
+        "guardian_detector_last_look_timestamp_seconds",
+        "When a detector looked last with success.",
+        labels=["cluster", "detector"],
+    )
+    for place, last in sorted(watch.looks.items()):
+        looked.add_metric([place.cluster, place.detector.value], last.looked_at_ms / 1000)
+    yield looked
 
 
 def tiering_metrics(counters: TieringCounters, totals: Totals, age_s: float) -> Iterable[Metric]:

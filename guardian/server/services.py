@@ -15,12 +15,13 @@ from grpc_reflection.v1alpha import reflection
 from guardian.activity.store import ActivityStore
 from guardian.core.ticketing import ApprovalPolicy
 from guardian.kafka.admin import KafkaAdmin
-from guardian.model.topology import Cluster
+from guardian.model.topology import Broker, Cluster
 from guardian.server.activity import ActivityServicer
 from guardian.server.admins import connect_by_name
 from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changes
 from guardian.server.federation import FederationServicer
+from guardian.server.findings import FindingsWatch
 from guardian.server.insight import InsightServicer
 from guardian.server.raft import RaftServicer
 from guardian.server.sessions import SessionsServicer
@@ -66,7 +67,8 @@ class Parts:
     """What the services are made of. `connect` opens an admin connection, which its caller closes; `collects` tells the
     brokers that this member collects from; `client_address` is where clients reach it; `data` is its folder; `counters`
     are what its metrics tell of tiering; `activity` is None where no client activity is kept, `links_file` where
-    nothing is said of the lines between IDCs."""
+    nothing is said of the lines between IDCs, `findings` where no detectors run.
+    `ask_broker` reads a broker's reporter, and is None where none can be asked."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
@@ -83,6 +85,8 @@ class Parts:
     counters: TieringCounters
     activity: ActivityStore | None = None
     links_file: Path | None = None
+    findings: FindingsWatch | None = None
+    ask_broker: Callable[[Cluster, Broker], federation_pb2.BrokerMetrics] | None = None
 
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:
@@ -97,12 +101,14 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     admin_for = connect_by_name(lambda name: store.read_local().cluster(name), parts.connect)
     tickets = TicketsServicer(store, async_store, changes, admin_for, parts.policy, parts.now_ms)
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
-    federation = FederationServicer(store, parts.connect, parts.collects, parts.lake_url)
+    federation = FederationServicer(store, parts.connect, parts.collects, parts.lake_url, parts.ask_broker)
     federation_pb2_grpc.add_FederationServicer_to_server(federation, server)
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
     raft = RaftServicer(parts.replica, parts.client_address, parts.data)
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
-    insight = InsightServicer(store, parts.connect, parts.lake_url, parts.now_ms, parts.activity, parts.links_file)
+    insight = InsightServicer(
+        store, parts.connect, parts.lake_url, parts.now_ms, parts.activity, parts.links_file, parts.findings
+    )
     insight_pb2_grpc.add_InsightServicer_to_server(insight, server)
     activity = ActivityServicer(store, parts.activity, parts.connect, parts.now_ms)
     activity_pb2_grpc.add_ActivityServicer_to_server(activity, server)

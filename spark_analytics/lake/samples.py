@@ -60,9 +60,16 @@ class LakeReader:
         return rows.filter(pa.concat_arrays([pa.array([True]), is_new]))
 
     def batches(
-        self, name: str, cluster: str, window: Window, columns: Sequence[str], coded: Collection[str] = ()
+        self,
+        name: str,
+        cluster: str,
+        window: Window,
+        columns: Sequence[str],
+        coded: Collection[str] = (),
+        where: ds.Expression | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of the window as they come; texts of the columns `coded` stay in dictionaries, as the files have them.
+        """Rows of the window as they come, those that `where` holds for; texts of the columns `coded` stay in
+        dictionaries, as the files have them.
 
         Raises InvalidInput when they are more than the limits allow, Unavailable when the lake can't be read.
         """
@@ -71,10 +78,11 @@ class LakeReader:
             if not files:
                 return
             at_ms = ds.field("at_ms")
+            inside = (at_ms >= window.from_ms) & (at_ms < window.to_ms)
             parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=set(coded)))
             scanner = ds.dataset(files, _schema(name, coded), format=parquet, filesystem=self._fs).scanner(
                 columns=list(columns),
-                filter=(at_ms >= window.from_ms) & (at_ms < window.to_ms),
+                filter=inside if where is None else inside & where,
                 batch_size=_BATCH_ROWS,
                 batch_readahead=_AHEAD,
                 fragment_readahead=_AHEAD,

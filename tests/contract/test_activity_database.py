@@ -197,19 +197,22 @@ def test_the_last_uses_and_the_sums_of_topics(database: Database) -> None:
         slice_of(1, 3, NOON_MS + HOUR_MS, ("User:alice", "denied-only", "READ", 0)),
     )
     span = Span(NOON_MS, NOON_MS + 2 * HOUR_MS)
-    uses = {row["resource"]: row for row in database.query(questions.topic_last_uses("live", span))}
+    uses = {row["resource"]: row for row in database.query(questions.topic_last_uses("live", NOON_MS))}
     assert uses["orders"]["last_write"] == datetime(2040, 3, 4, 12, tzinfo=UTC)
     assert uses["orders"]["last_read"] == datetime(2040, 3, 4, 13, tzinfo=UTC)
     assert uses["denied-only"]["last_read"].year == 1970
     sums = {row["resource"]: row for row in database.query(questions.topic_sums("live", span))}
     assert (sums["orders"]["sum_produced"], sums["orders"]["writes"], sums["orders"]["reads"]) == (700, 5, 6)
-    allowed = database.query(questions.uses("live", span))
+    allowed = database.query(questions.uses("live", NOON_MS))
     assert {(row["principal"], row["resource"], row["operation"]) for row in allowed} == {
         ("User:alice", "orders", "WRITE"),
         ("User:alice", "orders", "READ"),
     }
-    assert len(database.query(questions.uses_from("live", "10.0.0.1", span))) == 2
-    assert database.query(questions.uses_from("live", "10.0.0.2", span)) == []
+    later = database.query(questions.uses("live", NOON_MS + 1))
+    assert [row["operation"] for row in later] == ["READ"]
+    found = database.query(questions.uses_from("live", ["10.0.0.1", "10.0.0.2"], NOON_MS))
+    assert [row["address"] for row in found] == ["10.0.0.1", "10.0.0.1"]
+    assert database.query(questions.uses_from("live", ["10.0.0.2"], NOON_MS)) == []
 
 
 def test_markers_tell_what_is_stored_and_what_the_answers_rest_on(database: Database) -> None:

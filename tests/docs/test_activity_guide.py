@@ -56,7 +56,7 @@ def test_every_column_is_explained() -> None:
     section = TEXT.partition("## The table")[2].partition("\n## ")[0]
     explained = re.findall(r"^\| ([a-z_, ]+) \|", section, re.MULTILINE)
     names = {name.strip() for cell in explained for name in cell.split(",")} - {"column"}
-    assert names == {*schema.COLUMNS, "hour", "to_time"}
+    assert names == {*schema.COLUMNS, "hour", "day", "to_time"}
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from guardian.activity import questions
+from guardian.activity import questions, schema
 from guardian.activity.database import Question, prepare
 from guardian.activity.embedded import EmbeddedDatabase
 from guardian.activity.store import ActivityStore, Position
@@ -150,6 +151,35 @@ def test_a_full_disk_makes_slices_wait_and_they_are_stored_when_there_is_room(tm
         disk.free()
         until(lambda: store.position("live", 1) == Position(LIFE, 39))
         assert rows_by_slice(store) == dict.fromkeys(range(1, 40), USES + 1)
+
+
+def test_a_table_of_version_1_is_brought_up_to_date_with_what_it_holds(tmp_path: Path) -> None:
+    folder = tmp_path / "activity"
+    first = re.sub(r",\n  PROJECTION by_day.*?address\)", "", schema.create_table(30), flags=re.DOTALL)
+    first = re.sub(r",\n  day Date[^\n]*", ",", first).replace(schema.comment(), "guardian activity, schema 1")
+    assert "day " not in first.replace("by_day", "")
+    with closing(EmbeddedDatabase(folder, MEMORY_MB)) as database:
+        database.execute(first)
+        columns = ", ".join(schema.COLUMNS)
+        database.execute(
+            f"INSERT INTO activity ({columns}) SELECT 'live', 1, {LIFE}, 1, fromUnixTimestamp64Milli({AT_MS}), 1000,"
+            " 'TOPIC', 'old', 'READ', 'User:bob', 'app', '10.0.0.9', 3, 0, 0, 0, false, 0, 0"
+        )
+    with opened(folder) as store:
+        store.write("live", batch(1, broker=2))
+        until(lambda: store.position("live", 2) == Position(LIFE, 1))
+        found = {row["resource"]: row["principal"] for row in store.ask(questions.uses("live", AT_MS))}
+        assert found["old"] == "User:bob"
+        assert found["topic-7"] == "User:alice"
+        assert store.ask(questions.uses("live", AT_MS + 2000)) == []
+        (from_there,) = store.ask(questions.uses_from("live", ["10.0.0.9", "10.0.0.8"], AT_MS))
+        assert (from_there["address"], from_there["resource"]) == ("10.0.0.9", "old")
+        asked = questions.topic_last_uses("live", 0)
+        assert {row["resource"] for row in store.ask(asked)} >= {"old", "topic-0"}
+        plan = store.ask(Question(f"EXPLAIN {asked.sql}", asked.parameters))
+        assert any("by_day" in row["explain"] for row in plan)
+    with opened(folder) as again:
+        assert len(rows_by_slice(again)) == 1
 
 
 def test_a_folder_that_can_not_be_made_is_told_in_one_sentence(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,10 +14,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from typer.testing import CliRunner
 
 from deploy.local import ports, processes
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from deploy.local.processes import LocalProcess
+from guardian.cli.main import app
 from guardian.client import GuardianClient
 from spark_analytics.lake.schema import BROKER_SAMPLES, DISK_SAMPLES, PARTITION_SAMPLES
 
@@ -85,6 +88,12 @@ def test_a_fleet_registers_itself_is_collected_and_goes_on_after_a_restart(membe
         assert sorted(clusters) == ["sim-1", "sim-2"]
         assert [broker.id for broker in clusters["sim-2"].brokers] == [1, 2, 3, 4, 5]
         assert {broker.idc for broker in clusters["sim-1"].brokers} == {"shanghai", "suzhou", "hangzhou"}
+        asked = ["broker", "metrics", "sim-1", "2", "--filter", "name=LeaderCount", "--endpoints", member.grpc]
+        told = CliRunner().invoke(app, [*asked, "-o", "json"])
+        assert told.exit_code == 0, told.output
+        (leaders,) = json.loads(told.stdout)["values"].items()
+        assert leaders[0] == "kafka.server:type=ReplicaManager,name=LeaderCount:Value"
+        assert 0 < leaders[1] <= REPLICAS
 
         processes.stop_all([fleet], deadline_s=DEADLINE_S)
         assert "ended after" in processes.last_lines(fleet)

@@ -13,10 +13,12 @@ class AclVerdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ACL_USED: _ClassVar[AclVerdict]
     ACL_UNUSED: _ClassVar[AclVerdict]
     ACL_TOO_WIDE: _ClassVar[AclVerdict]
+    ACL_UNSEEN: _ClassVar[AclVerdict]
 ACL_VERDICT_UNSPECIFIED: AclVerdict
 ACL_USED: AclVerdict
 ACL_UNUSED: AclVerdict
 ACL_TOO_WIDE: AclVerdict
+ACL_UNSEEN: AclVerdict
 
 class ActivityCoverage(_message.Message):
     __slots__ = ("from_ms", "to_ms", "slices", "brokers", "dropped_events", "lost_slices", "kept_from_ms")

@@ -32,6 +32,15 @@ class Crossing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PRODUCE: _ClassVar[Crossing]
     CONSUME: _ClassVar[Crossing]
     REPLICATE: _ClassVar[Crossing]
+
+class FindingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FINDING_KIND_UNSPECIFIED: _ClassVar[FindingKind]
+    TOPIC_OFFLINE: _ClassVar[FindingKind]
+    TOPIC_AT_RISK: _ClassVar[FindingKind]
+    SLOW_DISK: _ClassVar[FindingKind]
+    LINE_NEAR_LIMIT: _ClassVar[FindingKind]
+    TOPIC_WEAK: _ClassVar[FindingKind]
 DURABILITY_RATING_UNSPECIFIED: DurabilityRating
 OFFLINE: DurabilityRating
 AT_RISK: DurabilityRating
@@ -49,6 +58,12 @@ CROSSING_UNSPECIFIED: Crossing
 PRODUCE: Crossing
 CONSUME: Crossing
 REPLICATE: Crossing
+FINDING_KIND_UNSPECIFIED: FindingKind
+TOPIC_OFFLINE: FindingKind
+TOPIC_AT_RISK: FindingKind
+SLOW_DISK: FindingKind
+LINE_NEAR_LIMIT: FindingKind
+TOPIC_WEAK: FindingKind
 
 class GetDurabilityRequest(_message.Message):
     __slots__ = ("cluster", "topics", "max_topics")
@@ -361,3 +376,57 @@ class LinkUseReport(_message.Message):
     unplaced_bytes: int
     samples: int
     def __init__(self, from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkUse, _Mapping]]] = ..., findings: _Optional[_Iterable[str]] = ..., remarks: _Optional[_Iterable[str]] = ..., currency: _Optional[str] = ..., unplaced_bytes: _Optional[int] = ..., samples: _Optional[int] = ...) -> None: ...
+
+class ListFindingsRequest(_message.Message):
+    __slots__ = ("cluster", "limit")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    limit: int
+    def __init__(self, cluster: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class Finding(_message.Message):
+    __slots__ = ("kind", "cluster", "subject", "since_ms", "last_seen_ms", "evidence", "show")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    LAST_SEEN_MS_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SHOW_FIELD_NUMBER: _ClassVar[int]
+    kind: FindingKind
+    cluster: str
+    subject: str
+    since_ms: int
+    last_seen_ms: int
+    evidence: str
+    show: str
+    def __init__(self, kind: _Optional[_Union[FindingKind, str]] = ..., cluster: _Optional[str] = ..., subject: _Optional[str] = ..., since_ms: _Optional[int] = ..., last_seen_ms: _Optional[int] = ..., evidence: _Optional[str] = ..., show: _Optional[str] = ...) -> None: ...
+
+class DetectorLook(_message.Message):
+    __slots__ = ("detector", "cluster", "looked_at_ms", "failed_at_ms", "error")
+    DETECTOR_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    LOOKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    FAILED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    detector: str
+    cluster: str
+    looked_at_ms: int
+    failed_at_ms: int
+    error: str
+    def __init__(self, detector: _Optional[str] = ..., cluster: _Optional[str] = ..., looked_at_ms: _Optional[int] = ..., failed_at_ms: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...
+
+class FindingsReport(_message.Message):
+    __slots__ = ("findings", "findings_in_all", "looks", "in_grace", "leads_since_ms")
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_IN_ALL_FIELD_NUMBER: _ClassVar[int]
+    LOOKS_FIELD_NUMBER: _ClassVar[int]
+    IN_GRACE_FIELD_NUMBER: _ClassVar[int]
+    LEADS_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    findings: _containers.RepeatedCompositeFieldContainer[Finding]
+    findings_in_all: int
+    looks: _containers.RepeatedCompositeFieldContainer[DetectorLook]
+    in_grace: int
+    leads_since_ms: int
+    def __init__(self, findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., findings_in_all: _Optional[int] = ..., looks: _Optional[_Iterable[_Union[DetectorLook, _Mapping]]] = ..., in_grace: _Optional[int] = ..., leads_since_ms: _Optional[int] = ...) -> None: ...

@@ -48,6 +48,10 @@ class InsightStub:
     """
     GetLinkUse: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetLinkUseRequest, _insight_pb2.LinkUseReport]
     """What crosses the lines between IDCs, in all clusters."""
+    ListFindings: _grpc.UnaryUnaryMultiCallable[_insight_pb2.ListFindingsRequest, _insight_pb2.FindingsReport]
+    """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
+    UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
+    """
 
 @_typing.type_check_only
 class InsightAsyncStub(InsightStub):
@@ -67,6 +71,10 @@ class InsightAsyncStub(InsightStub):
     """
     GetLinkUse: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetLinkUseRequest, _insight_pb2.LinkUseReport]  # type: ignore[assignment]
     """What crosses the lines between IDCs, in all clusters."""
+    ListFindings: _aio.UnaryUnaryMultiCallable[_insight_pb2.ListFindingsRequest, _insight_pb2.FindingsReport]  # type: ignore[assignment]
+    """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
+    UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
+    """
 
 class InsightServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -107,5 +115,15 @@ class InsightServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_insight_pb2.LinkUseReport, _abc.Awaitable[_insight_pb2.LinkUseReport]]:
         """What crosses the lines between IDCs, in all clusters."""
+
+    @_abc_1.abstractmethod
+    def ListFindings(
+        self,
+        request: _insight_pb2.ListFindingsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.FindingsReport, _abc.Awaitable[_insight_pb2.FindingsReport]]:
+        """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
+        UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
+        """
 
 def add_InsightServicer_to_server(servicer: InsightServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -100,9 +100,13 @@ def slice_questions() -> Iterator[tuple[str, Question]]:
         yield f"broker, {title}", questions.broker_activity(CLUSTER, 7, span, 1000)
         yield f"principal, {title}", questions.principal_activity(CLUSTER, "User:team-3", span, 1000)
         yield f"coverage, {title}", questions.coverage(CLUSTER, span)
-    yield "idle topics, day", questions.topic_last_uses(CLUSTER, span)
+    yield "idle topics, day", questions.topic_last_uses(CLUSTER, DAY_MS)
     yield "tenant costs, day", questions.topic_sums(CLUSTER, span)
-    yield "ACLs' uses, day", questions.uses(CLUSTER, span)
+    yield "ACLs' uses, day", questions.uses(CLUSTER, DAY_MS)
+    yield (
+        "ACLs' uses from 100 addresses, day",
+        questions.uses_from(CLUSTER, [f"10.{number}.7.7" for number in range(100)], DAY_MS),
+    )
 
 
 def worker_rss_mb(folder: Path) -> tuple[float, float]:

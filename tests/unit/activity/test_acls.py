@@ -87,7 +87,10 @@ def test_a_literal_star_is_no_prefix() -> None:
 def test_everybody_and_all_operations_are_too_wide() -> None:
     found = judged(acl(principal="User:*", operation="ALL"), use(principal="User:bob"), use(operation="WRITE"))
     assert found.verdict is Verdict.TOO_WIDE
-    assert found.why == "it is for everybody, and User:alice, User:bob came; it allows all, and READ, WRITE was needed"
+    assert found.why == (
+        "it is for everybody, and User:alice, User:bob came; it allows all, and READ, WRITE was needed, "
+        "besides what controllers authorize unseen"
+    )
 
 
 def test_a_rule_of_a_host_is_judged_by_what_came_from_there() -> None:
@@ -99,3 +102,38 @@ def test_a_rule_of_a_host_is_judged_by_what_came_from_there() -> None:
 
 def test_rules_that_deny_are_not_judged() -> None:
     assert judge([acl(permission="DENY")], [use()], {}, TOPICS) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation"),
+    [
+        ("TOPIC", "CREATE"),
+        ("TOPIC", "DELETE"),
+        ("TOPIC", "ALTER"),
+        ("TOPIC", "ALTER_CONFIGS"),
+        ("TOPIC", "ALL"),
+        ("CLUSTER", "ALTER"),
+        ("CLUSTER", "DESCRIBE"),
+        ("GROUP", "ALTER_CONFIGS"),
+        ("USER", "CREATE_TOKENS"),
+    ],
+)
+def test_a_rule_for_what_controllers_authorize_is_never_called_unused(kind: str, operation: str) -> None:
+    found = judged(acl(operation=operation, kind=kind))
+    assert found.verdict is Verdict.UNSEEN
+    assert "controllers" in found.why
+
+
+@pytest.mark.parametrize(("kind", "operation"), [("TOPIC", "WRITE"), ("GROUP", "DELETE"), ("TRANSACTIONAL_ID", "ALL")])
+def test_a_rule_for_what_brokers_alone_authorize_is_unused_when_nobody_comes(kind: str, operation: str) -> None:
+    assert judged(acl(operation=operation, kind=kind)).verdict is Verdict.UNUSED
+
+
+def test_a_rule_for_all_says_what_of_it_can_not_be_seen() -> None:
+    found = judged(acl(operation="ALL"), use())
+    assert found.verdict is Verdict.TOO_WIDE
+    assert "READ was needed, besides what controllers authorize unseen" in found.why
+
+
+def test_a_rule_that_a_broker_has_seen_in_use_is_used_though_controllers_authorize_it_too() -> None:
+    assert judged(acl(operation="DELETE"), use(operation="DELETE")).verdict is Verdict.USED

@@ -31,8 +31,8 @@ def test_whole_hours_reach_outwards() -> None:
         questions.topic_users(NASTY, NASTY, SPAN, 5),
         questions.broker_activity(NASTY, 1, SPAN, 5),
         questions.principal_activity(NASTY, NASTY, SPAN, 5),
-        questions.uses_from(NASTY, NASTY, SPAN),
-        questions.topic_last_uses(NASTY, SPAN),
+        questions.uses_from(NASTY, [NASTY], SPAN.from_ms),
+        questions.topic_last_uses(NASTY, SPAN.from_ms),
         questions.stored_slices(NASTY, 0, 1),
     ],
 )

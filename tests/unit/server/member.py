@@ -14,6 +14,7 @@ from guardian.kafka.fake import FakeKafka
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.counting import CallCounters
+from guardian.server.findings import FindingsWatch
 from guardian.server.grpc_server import GrpcLimits, start_grpc
 from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore
@@ -87,6 +88,10 @@ class Member:
             self.endpoint = f"127.0.0.1:{free.getsockname()[1]}"
         self.counters = TieringCounters()
         self.calls = CallCounters()
+        # Its detectors look when a test calls `tick`.
+        self.findings = FindingsWatch(
+            self.store, self._connect, lake, lambda: self.now_ms, 60_000, 120_000, activity, links_file
+        )
         self._finder = LeaderFinder(self._cluster_by_id, self._connect)
         parts = Parts(
             self.replica,
@@ -104,6 +109,7 @@ class Member:
             self.counters,
             activity,
             links_file,
+            self.findings,
         )
         limits = GrpcLimits(threads=8, grace_s=0.0)
         self._server = start_grpc(self.endpoint, partial(register, parts), limits=limits, counters=self.calls)

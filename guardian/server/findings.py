@@ -1,0 +1,184 @@
+"""The leader's detectors: they look at every cluster again and again, without being asked.
+
+LeaderLoop ─▶ tick ─▶ what is due? ─▶ look (Kafka, the lake, the activity store) ─▶ core.findings ─▶ what is known
+
+Findings are in the leader's memory: all of them can be seen again, so a new leader begins anew and knows them after two
+looks. Nothing here changes a cluster; whoever heals one starts from `known()`.
+
+A look rests on what collectors have brought, so its times follow the interval of collections. A line is looked at in
+minutes that no look before has judged: one busy minute is seen once, and so is no finding.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from guardian.activity.store import ActivityStore
+from guardian.core import findings as core
+from guardian.core.disks import judge
+from guardian.core.durability import rate_all
+from guardian.core.findings import Times, Watch
+from guardian.core.links import MINUTE_MS
+from guardian.errors import GuardianError, NotFound, Unavailable
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.disks import DiskHealth, DiskVerdict
+from guardian.model.durability import Rating, TopicDurability
+from guardian.model.finding import Detector, FindingKind, Place, Sighting, Subject
+from guardian.model.links import load_links
+from guardian.model.topology import Cluster
+from guardian.server import lake_facts
+from guardian.server.durability_facts import durability_facts
+from guardian.server.link_use import LinkUseReader
+from guardian.server.store import ReplicatedStore
+from spark_analytics.lake.samples import LakeReader, ReadLimits
+from spark_analytics.lake.window import Window
+
+_BUDGET_S = 5.0  # of a tick: whoever stops the member waits for the look that is under way at the most
+_LIMITS = ReadLimits(seconds=30.0)  # nobody waits for the answer
+_DISK_INTERVALS = 30
+_LEAST_WINDOW_MS = 60_000
+_TOPIC_KINDS = {
+    Rating.OFFLINE: FindingKind.TOPIC_OFFLINE,
+    Rating.AT_RISK: FindingKind.TOPIC_AT_RISK,
+    Rating.WEAK: FindingKind.TOPIC_WEAK,
+}
+
+
+class FindingsWatch:
+    """`tick` is for one thread, the rest for any. `connect` opens an admin connection, which is closed after a look.
+
+    `collect_ms` is the interval of collections, and `lag_ms` how late their rows may be in the lake.
+    """
+
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        connect: Callable[[Cluster], KafkaAdmin],
+        lake_url: str,
+        now_ms: Callable[[], int],
+        collect_ms: int,
+        lag_ms: int,
+        activity: ActivityStore | None = None,
+        links_file: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._connect = connect
+        self._lake_url = lake_url
+        self._now_ms = now_ms
+        self._collect_ms = collect_ms
+        self._lag_ms = lag_ms
+        self._activity = activity
+        self._links_file = links_file
+        self._clock = clock
+        self._times = Times.of_interval(collect_ms)
+        self._lock = threading.Lock()
+        self._watch = Watch()
+        self._term = -1
+        self._leads_since_ms = 0
+
+    def known(self) -> tuple[Watch, int]:
+        """What is known, and since when detectors look. Raises Unavailable on a member that does not lead."""
+        if not self._store.is_leader():
+            raise Unavailable("this member does not lead, and only the leader's detectors look: ask the leader")
+        with self._lock:
+            if self._term != self._store.status().term:
+                return Watch(), self._now_ms()
+            return self._watch, self._leads_since_ms
+
+    def tick(self) -> list[str]:
+        """Looks where it is time to; says which findings are new, which have ended, and what could not be looked at."""
+        self._begin_anew_in_a_new_term()
+        clusters = {cluster.name: cluster for cluster in self._store.read_local().clusters()}
+        wanted = core.places_of(sorted(clusters), has_lines=self._links_file is not None)
+        self._set(core.only(self._watch, wanted))
+        before = {finding.subject for finding in core.findings(self._watch)}
+        said: list[str] = []
+        until = self._clock() + _BUDGET_S
+        for place in core.due(self._watch, wanted, self._now_ms(), self._times):
+            said.extend(self._look(place, clusters))
+            if self._clock() >= until:
+                break
+        after = {finding.subject: finding for finding in core.findings(self._watch)}
+        said.extend(f"found: {_titled(subject)}: {after[subject].evidence}" for subject in sorted(set(after) - before))
+        said.extend(f"over: {_titled(subject)}" for subject in sorted(before - set(after)))
+        return said
+
+    def _begin_anew_in_a_new_term(self) -> None:
+        term = self._store.status().term
+        with self._lock:
+            if term != self._term:
+                self._watch, self._term, self._leads_since_ms = Watch(), term, self._now_ms()
+
+    def _set(self, watch: Watch) -> None:
+        with self._lock:
+            self._watch = watch
+
+    def _look(self, place: Place, clusters: dict[str, Cluster]) -> Iterator[str]:
+        """A look that fails in a way nobody foresaw is noted as well: else it would be made at every tick."""
+        at_ms = self._now_ms()
+        try:
+            sightings = list(self._sightings(place, clusters, at_ms))
+        except Exception as error:
+            self._set(core.failed(self._watch, place, at_ms, str(error) or repr(error)))
+            if not isinstance(error, GuardianError):
+                raise
+            yield f"detector {place.detector.value} of {place.cluster or 'all clusters'}: {error}"
+        else:
+            self._set(core.looked(self._watch, place, at_ms, sightings, self._times[place.detector]))
+
+    def _sightings(self, place: Place, clusters: dict[str, Cluster], at_ms: int) -> Iterator[Sighting]:
+        match place.detector:
+            case Detector.DURABILITY:
+                return self._topics(clusters[place.cluster])
+            case Detector.DISKS:
+                return self._disks(place.cluster, at_ms)
+            case Detector.LINKS:
+                return self._lines(list(clusters.values()), at_ms)
+
+    def _topics(self, cluster: Cluster) -> Iterator[Sighting]:
+        with closing(self._connect(cluster)) as admin:
+            facts, brokers = durability_facts(admin, cluster)
+        for topic in rate_all(facts, brokers):
+            if topic.rating in _TOPIC_KINDS:
+                yield _of_topic(cluster.name, topic)
+
+    def _disks(self, cluster: str, at_ms: int) -> Iterator[Sighting]:
+        window = Window(at_ms - max(_LEAST_WINDOW_MS, _DISK_INTERVALS * self._collect_ms), at_ms + 1)
+        for disk in judge(lake_facts.disk_series(self._lake(), cluster, window)).disks:
+            if disk.verdict is DiskVerdict.SLOW:
+                yield _of_disk(cluster, disk)
+
+    def _lines(self, clusters: list[Cluster], at_ms: int) -> Iterator[Sighting]:
+        """Minutes that are over, and whose rows are in the lake."""
+        if self._links_file is None:
+            raise NotFound("links is not set: no line has a limit")
+        if not any(line.bits_per_s for line in load_links(self._links_file).lines.values()):
+            return
+        end_ms = (at_ms - self._lag_ms) // MINUTE_MS * MINUTE_MS
+        window = Window(end_ms - self._times[Detector.LINKS].look_ms // MINUTE_MS * MINUTE_MS, end_ms)
+        for near in LinkUseReader(self._lake(), self._activity, self._links_file).near_limits(clusters, window):
+            direction = near.use.direction
+            subject = Subject(FindingKind.LINE_NEAR_LIMIT, "", f"{direction.from_idc} to {direction.to_idc}")
+            yield Sighting(subject, near.sentence, "guardian links --since 30m --top 10")
+
+    def _lake(self) -> LakeReader:
+        return LakeReader(self._lake_url, _LIMITS)
+
+
+def _of_topic(cluster: str, topic: TopicDurability) -> Sighting:
+    subject = Subject(_TOPIC_KINDS[topic.rating], cluster, f"topic {topic.topic}")
+    return Sighting(subject, "; ".join(topic.reasons), f"guardian durability {cluster} --topic {topic.topic}")
+
+
+def _of_disk(cluster: str, disk: DiskHealth) -> Sighting:
+    subject = Subject(FindingKind.SLOW_DISK, cluster, f"broker {disk.broker}, disk {disk.disk}")
+    return Sighting(subject, disk.why, f"guardian disks {cluster} --since 1h", disk.since_ms)
+
+
+def _titled(subject: Subject) -> str:
+    return f"{subject.kind.name.lower()} {subject.name}" + (f" of {subject.cluster}" if subject.cluster else "")

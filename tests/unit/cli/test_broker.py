@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from guardian.cli import broker
+from guardian.cli.main import app
+from guardian.errors import InvalidInput
+from protos.guardian.v1 import federation_pb2
+
+
+class Guardian:
+    """The client's part that the command uses."""
+
+    def __enter__(self) -> Guardian:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def broker_metrics(self, cluster: str, broker_id: int) -> federation_pb2.BrokerMetrics:
+        assert (cluster, broker_id) == ("live", 7)
+        return federation_pb2.BrokerMetrics(
+            collected_at_ms=5, names=["a:Value", "b:Count", "c:Value"], values=[0.25, 12345678.0, float("nan")]
+        )
+
+
+@pytest.fixture(autouse=True)
+def guardian(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker, "connect", lambda _: Guardian())
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["broker", "metrics", "live", "7", *arguments])
+
+
+def test_all_metrics_are_lines_with_whole_numbers_as_they_are() -> None:
+    lines = [line.split() for line in run().stdout.splitlines()]
+    assert lines == [["METRIC", "VALUE"], ["a:Value", "0.25"], ["b:Count", "12345678"], ["c:Value", "nan"]]
+
+
+def test_a_filter_leaves_the_names_that_have_it_and_says_when_none_has() -> None:
+    assert [line.split()[0] for line in run("--filter", "^[ab]:").stdout.splitlines()[1:]] == ["a:Value", "b:Count"]
+    assert run("--filter", "zebra").stdout == "none of 3 metrics has a name with 'zebra'\n"
+
+
+def test_json_has_no_numbers_that_json_does_not_know() -> None:
+    assert json.loads(run("-o", "json").stdout) == {
+        "collected_at_ms": 5,
+        "values": {"a:Value": 0.25, "b:Count": 12345678.0, "c:Value": None},
+    }
+
+
+def test_a_filter_that_is_no_regular_expression_is_told() -> None:
+    failed = run("--filter", "(")
+    assert isinstance(failed.exception, InvalidInput)
+    assert str(failed.exception).startswith("filter is '(', which is no regular expression: missing )")

@@ -1,0 +1,255 @@
+"""The leader's detectors: from Kafka and a lake on this disk to the command line and to Prometheus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from typer.testing import CliRunner
+
+from guardian.activity.store import ActivityStore
+from guardian.cli.main import app
+from guardian.client import GuardianClient
+from guardian.errors import ClusterUnavailable, NotFound, Unavailable
+from guardian.model.finding import FindingKind
+from guardian.server.metrics import findings_metrics
+from guardian.wire.federation import cluster_to_proto
+from protos.guardian.v1 import insight_pb2 as pb
+from tests.unit.server.lake import CLUSTER, FROM_MS, MINUTE_MS, TO_MS, write_lake
+from tests.unit.server.member import Member
+from tests.unit.server.test_insight_lake import Activity
+
+LOOK_MS = 5 * MINUTE_MS
+LINES = """
+[networks]
+sh = ["10.1.0.0/16"]
+[[lines]]
+between = ["sh", "sz"]
+gbit_per_s = {}
+"""
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lake")
+    write_lake(path)
+    return path
+
+
+@pytest.fixture
+def start(lake: Path, tmp_path: Path) -> Iterator[Callable[..., Member]]:
+    """A member with topics of sound settings, whose line between IDCs carries so many Gbit/s."""
+    started: list[Member] = []
+
+    def member(gbit_per_s: float | None = None) -> Member:
+        file = tmp_path / "links.toml"
+        file.write_text(LINES.format(gbit_per_s))
+        activity = cast("ActivityStore", Activity())
+        found = Member(lake=str(lake), activity=activity, links_file=file if gbit_per_s else None)
+        found.store.put_cluster(cluster_to_proto(CLUSTER))
+        found.kafka.delete_topic("t")
+        found.kafka.create_topic("orders", {0: (1, 2, 3), 1: (2, 3, 1)})
+        found.kafka.set_config(("TOPIC", "orders"), "min.insync.replicas", "2")
+        found.now_ms = TO_MS
+        started.append(found)
+        return found
+
+    yield member
+    for each in started:
+        each.stop()
+
+
+def look(member: Member, minutes: float = 5) -> list[str]:
+    """So many minutes later."""
+    member.now_ms += int(minutes * MINUTE_MS)
+    return member.findings.tick()
+
+
+def run(member: Member, *arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["findings", *arguments, "--endpoints", member.endpoint])
+    return result.exit_code, result.output
+
+
+def found(member: Member, kind: FindingKind) -> list[dict[str, Any]]:
+    code, output = run(member, "-o", "json")
+    assert code == 0
+    report = json.loads(output)
+    return [finding for finding in report["findings"] if finding["kind"] == kind.name]
+
+
+def page(member: Member) -> str:
+    class Told:
+        def collect(self) -> Any:
+            return findings_metrics(member.findings.known()[0])
+
+    registry = CollectorRegistry()
+    registry.register(Told())
+    return generate_latest(registry).decode()
+
+
+def test_a_topic_at_risk_is_told_after_its_grace_period_and_not_before(start: Callable[..., Member]) -> None:
+    member = start()
+    for broker in (2, 3):
+        member.kafka.kill_broker(broker)
+    said = look(member)
+    assert not any("orders" in sentence for sentence in said)
+    assert found(member, FindingKind.TOPIC_AT_RISK) == []
+    assert "2 more are seen, and told when they last" in run(member, "live")[1]  # the other one is a disk
+    first_ms = member.now_ms
+    assert look(member, 1) == []  # not due yet
+
+    said = look(member, 4)
+    assert any(sentence.startswith("found: topic_at_risk topic orders of live:") for sentence in said)
+    (finding,) = found(member, FindingKind.TOPIC_AT_RISK)
+    assert (finding["cluster"], finding["subject"], finding["since_ms"]) == ("live", "topic orders", str(first_ms))
+    assert "with one copy in sync" in finding["evidence"]
+    assert finding["show"] == "guardian durability live --topic orders"
+    code, table = run(member, "live", "--fail")
+    assert code == 1
+    assert "topic at risk" in table
+    assert 'guardian_findings{cluster="live",kind="topic_at_risk"} 1.0' in page(member)
+    assert 'guardian_findings{cluster="live",kind="topic_offline"} 0.0' in page(member)
+
+
+def test_a_finding_ends_when_it_is_mended_for_good(start: Callable[..., Member]) -> None:
+    member = start()
+    for broker in (2, 3):
+        member.kafka.kill_broker(broker)
+    for _ in range(2):
+        look(member)
+    for broker in (2, 3):
+        member.kafka.start_broker(broker)
+    member.kafka.advance()
+    look(member)
+    assert len(found(member, FindingKind.TOPIC_AT_RISK)) == 1  # as long as it may come back
+    said = look(member)
+    assert "over: topic_at_risk topic orders of live" in said
+    assert found(member, FindingKind.TOPIC_AT_RISK) == []
+    assert 'kind="topic_at_risk"} 0.0' in page(member)
+
+
+def test_a_slow_disk_is_told_with_its_beginning_in_the_lake(start: Callable[..., Member]) -> None:
+    member = start()
+    look(member, 0)
+    look(member)
+    (finding,) = found(member, FindingKind.SLOW_DISK)
+    assert finding["subject"] == "broker 2, disk sdb"
+    # The detector looks at thirty intervals, so it can't have been slow for longer.
+    assert int(finding["since_ms"]) <= TO_MS - 25 * MINUTE_MS
+    assert "ms of its peers" in finding["evidence"]
+    assert finding["show"] == "guardian disks live --since 1h"
+
+
+def test_a_line_that_is_near_its_limit_all_the_time_is_told_with_who_crosses(start: Callable[..., Member]) -> None:
+    member = start(gbit_per_s=0.0005)
+    member.now_ms = FROM_MS + 20 * MINUTE_MS
+    look(member, 0)
+    assert found(member, FindingKind.LINE_NEAR_LIMIT) == []
+    look(member)
+    (finding,) = [each for each in found(member, FindingKind.LINE_NEAR_LIMIT) if each["subject"] == "sh to sz"]
+    assert finding["cluster"] == ""
+    assert "replication of t of live" in finding["evidence"]
+    assert 'guardian_findings{cluster="",kind="line_near_limit"}' in page(member)
+
+
+def test_one_busy_minute_of_a_line_is_no_finding_whenever_the_looks_are(start: Callable[..., Member]) -> None:
+    for offset in (0, 47, 171):  # seconds
+        member = start(gbit_per_s=0.0012)  # only the consumer's minute is above it
+        member.now_ms = FROM_MS + offset * 1000
+        seen = 0
+        for _ in range(6):
+            look(member)
+            watch, _ = member.findings.known()
+            seen += any(subject.kind is FindingKind.LINE_NEAR_LIMIT for subject in watch.seen)
+            assert found(member, FindingKind.LINE_NEAR_LIMIT) == []
+        assert seen == 1
+
+
+def test_what_can_not_be_looked_at_is_told_and_nothing_is_called_sound(
+    start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = start()
+
+    def away() -> None:
+        raise ClusterUnavailable("cluster live can't be reached")
+
+    monkeypatch.setattr(member.kafka, "describe_partitions", away)
+    said = look(member)
+    assert any(sentence.startswith("detector durability of live:") for sentence in said)
+    output = run(member, "live")[1]
+    assert "note: detector durability of live has seen nothing so far:" in output
+    assert 'kind="topic_at_risk"' not in page(member)
+
+
+def test_an_error_that_nobody_foresaw_is_noted_and_not_met_at_every_tick(
+    start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = start()
+
+    def broken() -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(member.kafka, "describe_partitions", broken)
+    with pytest.raises(ZeroDivisionError):
+        look(member)
+    assert look(member, 1) == []
+    report = run(member)[1]
+    assert "a bug" in report
+
+
+def test_only_the_leader_answers(start: Callable[..., Member]) -> None:
+    member = start()
+    look(member)
+    member.replica.leads = False
+    with pytest.raises(Unavailable, match="does not lead"):
+        member.findings.known()
+    with GuardianClient([member.endpoint], timeout_s=1) as client, pytest.raises(Unavailable, match="does not lead"):
+        client.findings()
+
+
+def test_a_new_term_begins_anew(start: Callable[..., Member], monkeypatch: pytest.MonkeyPatch) -> None:
+    member = start()
+    look(member, 0)
+    look(member)
+    assert found(member, FindingKind.SLOW_DISK)
+    later = replace(member.store.status(), term=member.store.status().term + 1)
+    monkeypatch.setattr(member.replica, "status", lambda: later)
+    assert member.findings.known()[0].seen == {}
+    assert "nobody has looked yet" in run(member)[1]
+    look(member, 1)
+    look(member)
+    assert found(member, FindingKind.SLOW_DISK)
+
+
+def test_a_cluster_that_is_not_registered_is_told(start: Callable[..., Member]) -> None:
+    member = start()
+    with GuardianClient([member.endpoint]) as client:
+        with pytest.raises(NotFound, match="nowhere"):
+            client.findings("nowhere")
+        assert client.findings("live") == pb.FindingsReport(leads_since_ms=TO_MS)
+
+
+def test_findings_are_cut_at_the_limit_and_the_gravest_stay(start: Callable[..., Member]) -> None:
+    member = start()
+    member.kafka.create_topic("weak", {0: (1, 2, 3)})
+    look(member)
+    look(member)
+    with GuardianClient([member.endpoint]) as client:
+        report = client.findings("live", limit=1)
+    assert [finding.kind for finding in report.findings] == [pb.SLOW_DISK]
+    assert report.findings_in_all == 2
+    assert "1 more, no graver: --limit 2 shows all" in run(member, "--limit", "1")[1]
+
+
+def test_a_cluster_without_trouble_says_that_somebody_looked(start: Callable[..., Member]) -> None:
+    member = start()
+    member.now_ms = FROM_MS + 20 * MINUTE_MS  # the disk is not slow yet
+    look(member)
+    code, output = run(member, "live", "--fail")
+    assert code == 0
+    assert output.startswith("nothing is wrong: 2 looks")
