@@ -162,6 +162,13 @@ class _Reading:
             slices,
             lambda at: f"{field} of {{}} has {values[at]}: use bytes, from 0",
         )
+        # What one client moved is added up, and has to fit as well.
+        sums = np.bincount(slices, values, len(self._found))
+        self._refuse_any(
+            sums >= _MAX_BYTES,
+            np.arange(len(sums)),
+            lambda at: f"{field} of {{}} has {sums[at]} in all: use bytes, from 0",
+        )
         return values
 
     def _column(self, field: str, kind: type[np.generic]) -> Any:

@@ -55,9 +55,10 @@ class Asked:
         return batch.collected_at_ms - (self.sent_at_ms + self.answered_at_ms) // 2
 
     def correction_ms(self, batch: reporter_pb2.MetricBatch) -> int:
-        """What to add to the broker's times: 0, unless its clock is more than 2 s away from the member's."""
-        skew_ms = self.skew_ms(batch)
-        return -skew_ms if abs(skew_ms) > _TRUSTED_SKEW_MS else 0
+        """What to add to the broker's times: 0, unless it says to have collected more than 2 s before the call or after
+        it. A call may take long, and no clock is wrong because of that."""
+        begin_ms, end_ms = self.sent_at_ms - _TRUSTED_SKEW_MS, self.answered_at_ms + _TRUSTED_SKEW_MS
+        return 0 if begin_ms <= batch.collected_at_ms <= end_ms else -self.skew_ms(batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class _Moment:
 def ingest(batch: reporter_pb2.MetricBatch, layout: MetricLayout, asked: Asked) -> Rows:
     """The rows of one collection. `layout` is what is known after the batch.
 
-    `at_ms` is the broker's clock, or the member's when that is more than 2 s away.
+    `at_ms` is the broker's clock, or the middle of the call by the member's when that is more than 2 s before or after
+    the call.
 
     Raises InvalidInput when the batch comes from another broker or cluster than expected, from a broker that is still
     starting, or contradicts itself.

@@ -129,7 +129,7 @@ TABLES: dict[str, pa.Schema] = {
             pa.field("error", pa.string(), nullable=False),
             # Since version 2; null in the row of a failed collection, but for `member`.
             pa.field("member", pa.string()),  # of Guardian, who collected
-            pa.field("skew_ms", pa.int64()),  # the broker's clock minus the member's; beyond 2 s `at_ms` is corrected
+            pa.field("skew_ms", pa.int64()),  # the broker's clock minus the member's; `at_ms` corrects what is wrong
             pa.field("messages_in_total", pa.int64()),
             pa.field("replication_bytes_in_total", pa.int64()),
             pa.field("replication_bytes_out_total", pa.int64()),

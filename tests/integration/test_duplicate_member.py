@@ -47,6 +47,10 @@ def seat(client: GuardianClient) -> str:
     return found.incarnation if found is not None else ""
 
 
+def sees_all(client: GuardianClient, endpoint: str) -> bool:
+    return sorted(client.member_at(endpoint, timeout_s=DEADLINE_S).live_members) == ["g1", "g2", "g3"]
+
+
 def copy_of(member: Member, data: Path) -> Member:
     """As on a machine that was cloned, or on the same one at other ports."""
     grpc, http, raft = (f"{HOST}:{port}" for port in ports.pick(3))
@@ -66,7 +70,7 @@ def test_a_second_process_of_a_member_ends_with_one_sentence_and_the_first_goes_
 ) -> None:
     with GuardianClient(local.endpoints) as client:
         until("the first process collects", lambda: seat(client))
-        before, term = seat(client), client.raft_status().term
+        before = seat(client)
         done = run(copy_of(local.members[0], local.home / "copied"), local)
         assert done.returncode == 2, done.stderr
         told = done.stderr.splitlines()[-1]
@@ -74,9 +78,7 @@ def test_a_second_process_of_a_member_ends_with_one_sentence_and_the_first_goes_
             done.stderr
         )
         assert told.endswith(": stop that one, or give this member a name and data of its own")
-        # Nobody has noticed: no election, no seat taken, all three are there.
-        assert client.raft_status().term == term
+        # The first has its seat still, and all three are there. Terms say nothing: a slow machine elects as well.
         assert seat(client) == before
         assert all(member.pid is not None for member in local.members)
-        views = [client.member_at(endpoint, timeout_s=DEADLINE_S) for endpoint in local.endpoints]
-        assert [sorted(view.live_members) for view in views] == [["g1", "g2", "g3"]] * 3
+        until("all three see each other", lambda: all(sees_all(client, endpoint) for endpoint in local.endpoints))

@@ -143,6 +143,11 @@ def test_a_slice_that_contradicts_itself_is_refused(change: Mapping[str, Any], t
         slice_rows(NAME, activity)
 
 
+def test_bytes_that_are_too_many_together_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"bytes_fetched of slice 3 .* in all"):
+        slice_rows(NAME, found((ORDERS, READ, 3), moved=((USER, APP, 0, 2.0**59),) * 40))
+
+
 def test_a_slice_that_is_refused_leaves_a_marker_that_says_so() -> None:
     marker = refused_slice(NAME, AT_MS)
     assert (marker.rows.num_rows, marker.rows.to_pylist()[0]["lost"]) == (1, 1)

@@ -82,8 +82,8 @@ def batch(metrics: dict[str, float] = METRICS, **changes: Any) -> pb.MetricBatch
     return pb.MetricBatch(**{**fields, **changes})
 
 
-def rows_of(answer: pb.MetricBatch) -> Rows:
-    return ingest(answer, MetricLayout().extended_by(answer), ASKED)
+def rows_of(answer: pb.MetricBatch, asked: Asked = ASKED) -> Rows:
+    return ingest(answer, MetricLayout().extended_by(answer), asked)
 
 
 def partition_rows(answer: pb.MetricBatch) -> list[dict[str, Any]]:
@@ -169,16 +169,26 @@ def test_metrics_that_are_kept_have_rows_under_their_own_name() -> None:
     assert {(row["metric"], row["value"]) for row in rows} == set(kept.items())
 
 
-@pytest.mark.parametrize("skew_ms", [2_000, -2_000])
-def test_a_clock_that_is_a_little_off_is_taken_as_it_is(skew_ms: int) -> None:
-    row = rows_of(batch(collected_at_ms=AT_MS - 10 + skew_ms))["broker_samples"].to_pylist()[0]
-    assert (row["at_ms"], row["skew_ms"]) == (AT_MS - 10 + skew_ms, skew_ms)
+def collected(at_ms: int, asked: Asked = ASKED) -> tuple[int, int]:
+    """When the broker was collected by the lake, and the skew."""
+    row = rows_of(batch(collected_at_ms=at_ms), asked)["broker_samples"].to_pylist()[0]
+    return row["at_ms"], row["skew_ms"]
 
 
-@pytest.mark.parametrize("skew_ms", [2_001, -2_001, -AT_MS, 10**18])
-def test_the_members_clock_stands_in_for_one_that_is_wrong(skew_ms: int) -> None:
-    row = rows_of(batch(collected_at_ms=AT_MS - 10 + skew_ms))["broker_samples"].to_pylist()[0]
-    assert (row["at_ms"], row["skew_ms"]) == (AT_MS - 10, skew_ms)
+@pytest.mark.parametrize("at_ms", [ASKED.sent_at_ms - 2_000, ASKED.answered_at_ms + 2_000])
+def test_a_clock_that_is_a_little_off_is_taken_as_it_is(at_ms: int) -> None:
+    assert collected(at_ms) == (at_ms, at_ms - (AT_MS - 10))
+
+
+@pytest.mark.parametrize("at_ms", [ASKED.sent_at_ms - 2_001, ASKED.answered_at_ms + 2_001, 0, AT_MS + 10**18])
+def test_the_members_clock_stands_in_for_one_that_is_wrong(at_ms: int) -> None:
+    assert collected(at_ms) == (AT_MS - 10, at_ms - (AT_MS - 10))
+
+
+@pytest.mark.parametrize("at_ms", [AT_MS, AT_MS + 9_000])
+def test_a_call_that_takes_long_makes_no_clock_wrong(at_ms: int) -> None:
+    slow = replace(ASKED, sent_at_ms=AT_MS, answered_at_ms=AT_MS + 9_000)
+    assert collected(at_ms, slow) == (at_ms, at_ms - (AT_MS + 4_500))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e300])

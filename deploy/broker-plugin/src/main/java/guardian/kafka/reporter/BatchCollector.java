@@ -75,14 +75,15 @@ final class BatchCollector {
         if (dictionary.size() > Math.max(namesAlwaysKept, NAMES_PER_LIVE_NAME * liveNames)) {
             dictionary = new NameDictionary();
         }
-        liveNames = 0;
+        int live = 0;
         for (int i = 0; i < listings.length; i++) {
             MetricSource source = sources.get(i);
             if (listings[i] == null || !listings[i].isCurrent(source, dictionary)) {
                 listings[i] = Listing.of(source, dictionary);
             }
-            liveNames += listings[i].names();
+            live += listings[i].names();
         }
+        liveNames = live;
         return new Listed(dictionary, List.of(listings));
     }
 }

@@ -34,11 +34,20 @@ final class LogSize implements MetricReader {
         return false;
     }
 
+    /** Empty when Kafka can't say: one log costs its log dir nothing but its own bytes. */
     OptionalLong bytes() {
         Reading known = last;
         if (known != null && nanoTime.getAsLong() - known.atNs() < FRESH_NS) {
             return OptionalLong.of(known.bytes());
         }
-        return gauge.value() instanceof Number number ? OptionalLong.of(number.longValue()) : OptionalLong.empty();
+        return of(gauge);
+    }
+
+    static OptionalLong of(Gauge<?> gauge) {
+        try {
+            return gauge.value() instanceof Number number ? OptionalLong.of(number.longValue()) : OptionalLong.empty();
+        } catch (Exception | LinkageError e) {
+            return OptionalLong.empty();
+        }
     }
 }

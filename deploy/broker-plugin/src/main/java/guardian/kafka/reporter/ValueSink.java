@@ -41,12 +41,13 @@ final class ValueSink {
         }
     }
 
+    /** Kafka's gauges are mostly of Scala, which declares no exception: any may come. */
     private void take(Listing.Slot slot) {
         try {
             if (!slot.reader().read(values)) {
                 return;
             }
-        } catch (RuntimeException | LinkageError e) {
+        } catch (Exception | LinkageError e) {
             LOG.debug("{} has no value", slot.mbean(), e);
             return;
         }

@@ -126,8 +126,6 @@ final class YammerMetricSource implements MetricSource, LogDirReader.BrokerLogs,
 
     private OptionalLong gauge(String type, String name, String mbean) {
         Metric metric = registry.allMetrics().get(new MetricName("kafka.log", type, name, null, mbean));
-        return metric instanceof Gauge<?> gauge && gauge.value() instanceof Number number
-                ? OptionalLong.of(number.longValue())
-                : OptionalLong.empty();
+        return metric instanceof Gauge<?> gauge ? LogSize.of(gauge) : OptionalLong.empty();
     }
 }

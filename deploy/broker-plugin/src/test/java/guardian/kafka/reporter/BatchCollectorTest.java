@@ -12,6 +12,7 @@ import guardian.v1.ActivitySlice;
 import guardian.v1.CollectRequest;
 import guardian.v1.HostFacts;
 import guardian.v1.MetricBatch;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -219,6 +220,27 @@ class BatchCollectorTest {
         gauge("A", 1);
         assertThrows(
                 ValueSink.Expired.class, () -> collector.collect(CollectRequest.getDefaultInstance(), () -> true));
+    }
+
+    @Test
+    void aMetricThatThrowsWhatNobodyDeclaresIsLeftOutAndNoOther() {
+        gauge("A", 1);
+        registry.newGauge(name("Fails"), new Gauge<Integer>() {
+            @Override
+            public Integer value() {
+                throw BatchCollectorTest.<RuntimeException>undeclared(new IOException("the disk is gone"));
+            }
+        });
+        gauge("Z", 2);
+        assertEquals(
+                Map.of("kafka.server:type=T,name=A:Value", 1.0, "kafka.server:type=T,name=Z:Value", 2.0),
+                named(collect(collector, CollectRequest.getDefaultInstance())));
+    }
+
+    /** As Scala throws. */
+    @SuppressWarnings("unchecked")
+    private static <E extends Exception> E undeclared(Exception e) throws E {
+        throw (E) e;
     }
 
     @Test

@@ -38,6 +38,17 @@ class LogSizeTest {
     }
 
     @Test
+    void oneThatFailsIsUnknown() {
+        Gauge<Long> failing = new Gauge<>() {
+            @Override
+            public Long value() {
+                throw new IllegalStateException("the log is closed");
+            }
+        };
+        assertEquals(OptionalLong.empty(), new LogSize(failing, () -> nowNs).bytes());
+    }
+
+    @Test
     void aCollectionAlwaysReads() {
         double[] values = new double[1];
         size.read(values);
