@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from guardian.activity.slices import Counts, Floats, Ints, Slices, Texts
+from guardian.core.joining import joined
 
 TOPIC = "TOPIC"
 _WRITE, _READ = "WRITE", "READ"
@@ -137,12 +138,8 @@ class _Joined:
 
 def _join(left: Ints, right: Ints) -> _Joined:
     order = np.argsort(right, kind="stable")
-    sorted_right = right[order]
-    first = np.searchsorted(sorted_right, left, "left")
-    counts = np.searchsorted(sorted_right, left, "right") - first
-    pairs = np.repeat(np.arange(len(left)), counts)
-    nth = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return _Joined(pairs, order[first[pairs] + nth], counts)
+    pairs, at = joined(left, right[order])
+    return _Joined(pairs, order[at], np.bincount(pairs, minlength=len(left)))
 
 
 def _changed(texts: Texts, codes: Ints, change: Callable[[str], str]) -> Ints:

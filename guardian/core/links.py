@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from guardian.core.joining import joined
 from guardian.model.links import Crosser, Crossing, Direction, LinkSettings, LinkUse
 from guardian.model.units import human_bytes
 
@@ -192,7 +193,7 @@ def add_replication(traffic: Traffic, cluster: str, found: Moved, replicas: Repl
     """`idcs` by broker; a broker without one crosses nothing."""
     places = _Idcs(idcs)
     copies = _copies(replicas, places)
-    rows, targets = _joined(_pair(found.broker, found.topic), copies.pair)
+    rows, targets = joined(_pair(found.broker, found.topic), copies.pair)
     directions = places.of(found.broker[rows]) * len(places.names) + copies.idc[targets]
     for code in np.unique(directions).tolist():
         chosen = directions == code
@@ -224,7 +225,7 @@ def _copies(replicas: Replicas, places: _Idcs) -> _Copies:
     hosted, hosts = hosted[is_first], hosts[is_first]
     led = np.flatnonzero(replicas.is_leader)
     shares = _shares(_pair(replicas.broker[led], replicas.topic[led]), replicas.gained[led])
-    leaders, followers = _joined(partitions[led], hosted)
+    leaders, followers = joined(partitions[led], hosted)
     own, others = places.of(replicas.broker[led][leaders]), places.of(hosts[followers])
     crosses = (own >= 0) & (others >= 0) & (own != others)
     pairs = _pair(replicas.broker[led], replicas.topic[led])[leaders][crosses]
@@ -245,15 +246,6 @@ def _shares(groups: Numbers, amounts: Numbers) -> Floats:
         return np.empty(0)
     evenly = 1 / np.maximum(counts, 1)
     return np.where(totals[group] > 0, amounts / np.maximum(totals[group], 1), evenly[group])
-
-
-def _joined(keys: Numbers, ascending: Numbers) -> tuple[Numbers, Numbers]:
-    """The positions of all pairs that are equal."""
-    begins = np.searchsorted(ascending, keys, "left")
-    counts = np.searchsorted(ascending, keys, "right") - begins
-    left = np.repeat(np.arange(len(keys)), counts)
-    right = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts) + begins[left]
-    return left, right
 
 
 def _summed(pairs: Numbers, idc: Numbers, amounts: Floats) -> tuple[Numbers, Numbers, Floats]:
@@ -407,7 +399,7 @@ def _topic_minutes(
         if place[1] in idc_codes and place[2] in topic_codes
     }
     keys = np.array(sorted(set(known.values())), np.int64)
-    rows, at = _joined(_pair(places.of(found.broker), found.topic), keys)
+    rows, at = joined(_pair(places.of(found.broker), found.topic), keys)
     cells = (at[:, np.newaxis] * minutes.count + np.arange(minutes.count)).ravel()
     sums = {
         crossing: np.bincount(cells, amounts[rows].ravel(), len(keys) * minutes.count).reshape(len(keys), minutes.count)
