@@ -26,7 +26,6 @@ class Times:
     look_ms: int
     raise_ms: int
     clear_ms: int
-    looks: int = 2
 
     @staticmethod
     def of_interval(collect_ms: int) -> dict[Detector, Times]:
@@ -42,13 +41,12 @@ _LEAST_LOOK_MS = {Detector.DURABILITY: 10_000, Detector.DISKS: 10_000, Detector.
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A subject that is or was just seen, in `looks` looks in a row unless it is raised already."""
+    """A subject that is or was just seen, in each look since then unless it is raised already."""
 
     place: Place
     sighting: Sighting
     since_ms: int
     last_seen_ms: int
-    looks: int = 1
     is_raised: bool = False
 
 
@@ -154,7 +152,6 @@ _KINDS = {
 def _seen(known: Seen | None, place: Place, sighting: Sighting, at_ms: int, times: Times) -> Seen:
     since_ms = sighting.since_ms or at_ms
     if known is None:
-        return Seen(place, sighting, since_ms, at_ms, is_raised=times.looks <= 1 and at_ms - since_ms >= times.raise_ms)
-    since_ms, looks = min(known.since_ms, since_ms), known.looks + 1
-    lasts = looks >= times.looks and at_ms - since_ms >= times.raise_ms
-    return Seen(place, sighting, since_ms, at_ms, looks, known.is_raised or lasts)
+        return Seen(place, sighting, since_ms, at_ms)
+    since_ms = min(known.since_ms, since_ms)
+    return Seen(place, sighting, since_ms, at_ms, known.is_raised or at_ms - since_ms >= times.raise_ms)

@@ -110,7 +110,8 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
 
     activity = _activity(config, stack)
     lake = LakeWriter(config.lake, config.name, config.collect.flush_s)
-    collector = _collecting(config, store, lake, activity, stack)
+    known = KnownFederation(store, EnoughFiles().check)
+    collector = _collecting(config, store, known, lake, activity, stack)
     findings = FindingsWatch(
         store,
         _connect,
@@ -121,7 +122,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         activity,
         config.links,
     )
-    loops = _leading(config, store, findings, stack)
+    loops = _leading(config, store, known, findings, stack)
 
     finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), _connect_for_claim)
     stack.callback(finder.close)
@@ -193,9 +194,13 @@ def _replicated(
 
 
 def _collecting(
-    config: ServerConfig, store: ReplicatedStore, lake: LakeWriter, activity: ActivityStore | None, stack: ExitStack
+    config: ServerConfig,
+    store: ReplicatedStore,
+    known: KnownFederation,
+    lake: LakeWriter,
+    activity: ActivityStore | None,
+    stack: ExitStack,
 ) -> Collector:
-    known = KnownFederation(store, EnoughFiles().check)
     group = ReplicatedCollectionGroup(store, known)
     membership = CollectorMembership(group, config.name, uuid4().hex, config.collect.delay_s)
     collector = Collector(
@@ -214,7 +219,7 @@ def _collecting(
 
 
 def _leading(
-    config: ServerConfig, store: ReplicatedStore, findings: FindingsWatch, stack: ExitStack
+    config: ServerConfig, store: ReplicatedStore, known: KnownFederation, findings: FindingsWatch, stack: ExitStack
 ) -> dict[str, LoopCounters]:
     """What only the leader does; the counters of each loop by its name."""
     admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect)
@@ -225,7 +230,7 @@ def _leading(
     stack.callback(driver.close)
     housekeeper = Housekeeper(store, config.limits, now_ms)
     keeper = LakeKeeper(config.lake, LakeTimes(retention_ms=int(config.limits.lake_days * _DAY_MS)), now_ms)
-    assigner = CollectionAssigner(store, KnownFederation(store), config.collect.delay_s, now_ms)
+    assigner = CollectionAssigner(store, known, config.collect.delay_s, now_ms)
     loops: dict[str, LoopCounters] = {}
     for name, tick, interval_s in (
         ("executor", driver.tick, config.execute.tick_s),
