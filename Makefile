@@ -6,18 +6,19 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+WARM := $(VENV)/.compiled
 # uv leaves lock files in TMPDIR: not outside our own folders.
 UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
 PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe clean
+.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
 
-setup: $(STAMP)  ## the environment in .venv, from the hash-locked requirements
+setup: $(STAMP) $(WARM)  ## the environment in .venv, from the hash-locked requirements; the search compiled
 
 $(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "python3 is missing or older than 3.11: apt-get install python3 python3-venv" >&2; exit 2; }
@@ -27,6 +28,13 @@ $(STAMP): requirements/bootstrap.lock requirements/dev.lock pyproject.toml
 	@mkdir -p $(VENV)/tmp
 	@$(UV) pip install --quiet --require-hashes --no-build-isolation-package pyspark -r requirements/dev.lock
 	@$(UV) pip install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+# numba compiles the search at first use, into a cache beside the source: a minute on a busy machine. Whoever comes first
+# would pay for it, a test with a deadline or the first plan; and executors of a Spark cluster get what is compiled here.
+$(WARM): $(STAMP) $(wildcard spark_analytics/search/*.py)
+	@echo "setup: compiling the search (once; after a change of it, once more)"
+	@$(BIN)/python -m spark_analytics.jobs.warming
 	@touch $@
 
 lock: setup  ## resolve requirements/*.lock anew
@@ -91,6 +99,9 @@ bench-tiering: plugin  ## the broker plugin's metadata manager beside Kafka's to
 
 bench-observe: plugin  ## what observing costs a broker beside JMX, and a member with 1000 simulated brokers, in about ten minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.observe
+
+bench-planner: setup  ## plans beside Cruise Control's stored ones, on fresh clusters, at scale and from a lake, in about fifteen minutes; exits 1 when a bar is missed
+	$(BIN)/python -m tests.bench.planner
 
 clean:  ## what the targets above made, but for .venv
 	rm -rf build dist deploy/broker-plugin/target deploy/local/target tests/kafka_suites/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

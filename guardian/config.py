@@ -49,13 +49,17 @@ memory_mb = 700                    # that the embedded ClickHouse of a path may 
 [execute]
 tick_s = 1.0                       # between two looks at what runs
 tiered_warm_up_s = 600.0           # a tiered topic's new replica leads once it holds that much of writing; 0: at once
+
+[planner]                          # what plans are asked for unless a command says otherwise, the same for all members
+target_spread = 0.2                # all of its settings: spark_analytics/README.md
+disk_limit = 0.75
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -64,6 +68,7 @@ from urllib.parse import urlsplit
 from guardian.activity.address import parse_url
 from guardian.errors import InvalidInput
 from guardian.model.topology import require_endpoint
+from spark_analytics.planners.settings import PlannerSettings
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT_ENDPOINT = "127.0.0.1:9750"
@@ -132,7 +137,8 @@ class LimitsConfig:
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     """One member. `peers` maps the other members' names to their Raft endpoints; `advertise` is where clients reach
-    this one's gRPC (empty: at `grpc`); `links` is the file of the lines between IDCs."""
+    this one's gRPC (empty: at `grpc`); `links` is the file of the lines between IDCs; `planner` is what plans are asked
+    for, as it is written."""
 
     name: str
     data: Path
@@ -152,6 +158,7 @@ class ServerConfig:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
     links: Path | None = None
+    planner: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def audit_url(self) -> str:
@@ -173,6 +180,7 @@ class ServerConfig:
         self._check_endpoints()
         self._check_shared("lake", self.lake)
         self._check_audit()
+        planner_settings(self.planner)
         for setting, value in (
             ("collect.interval_s", self.collect.interval_s),
             ("collect.timeout_s", self.collect.timeout_s),
@@ -242,6 +250,29 @@ class ServerConfig:
             )
 
 
+def planner_settings(section: Mapping[str, object]) -> PlannerSettings:
+    """Of a section [planner]. Raises InvalidInput that names the field, the value and the fix."""
+    try:
+        settings = PlannerSettings.of(section)
+        require_goals("goals", settings.goals)
+        require_goals("weights", [goal for goal, _ in settings.weights])
+    except InvalidInput as error:
+        sentence = str(error)
+        raise InvalidInput(sentence if sentence.startswith("planner.") else f"planner.{sentence}") from None
+    return settings
+
+
+def require_goals(field_name: str, names: Iterable[str]) -> None:
+    """Raises InvalidInput that names the field and the goals that are meant perhaps."""
+    for name in names:
+        from spark_analytics.goals.registry import goal  # noqa: PLC0415  numpy is slow to load, and goals are seldom named
+
+        try:
+            goal(name)
+        except InvalidInput as error:
+            raise InvalidInput(f"{field_name}: {error}") from None
+
+
 def require_member_name(field_name: str, name: str) -> None:
     """Raises InvalidInput that names the field."""
     if not _NAME.fullmatch(name):
@@ -305,6 +336,7 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         limits=_limits(table),
         audit=_audit(table),
         links=Path(_text(table, "links")) if "links" in table else None,
+        planner=_section(table, "planner"),
     )
 
 

@@ -41,6 +41,14 @@ def add(
         list[str] | None,
         typer.Option("--label", help="BROKER=LABEL, BROKER= for none; others keep theirs. May be repeated."),
     ] = None,
+    broker_sets: Annotated[
+        Path | None,
+        typer.Option(
+            "--broker-sets",
+            help="Cruise Control's brokerSets.json: each set is a label; --label wins.",
+            show_default="none",
+        ),
+    ] = None,
     state: Annotated[
         list[str] | None,
         typer.Option("--state", help="BROKER=active|draining|maintenance; others keep theirs. May be repeated."),
@@ -59,7 +67,8 @@ def add(
         ca_file=str(ca_file.absolute()) if ca_file else "",
     )
     reporters = {_broker_id("reporter", key): value for key, value in _pairs("reporter", reporter).items()}
-    labels = {_broker_id("label", key): text for key, text in _pairs("label", label, may_be_empty=True).items()}
+    sets = _sets(broker_sets) if broker_sets else {}
+    labels = sets | {_broker_id("label", key): text for key, text in _pairs("label", label, may_be_empty=True).items()}
     states = {_broker_id("state", key): _state(text) for key, text in _pairs("state", state).items()}
     idcs = _pairs("idc", idc)
     brokers = tuple(Broker(broker, reporter=endpoint) for broker, endpoint in reporters.items())
@@ -67,6 +76,12 @@ def add(
         cluster = Cluster(name, bootstrap, security=security, brokers=brokers)
         registered = client.register_cluster(cluster, idcs, labels=labels, states=states)
     print(f"cluster {registered.name} is registered: {len(registered.brokers)} brokers, id {registered.cluster_id}")
+    if sets:
+        names = ", ".join(sorted(set(sets.values())))
+        print(
+            f"Labels of broker sets: {names}. Plans keep topics of other labels, and of none, off these brokers: give "
+            f"topics their label (guardian topic put {name} TOPIC --label SET), or name labels in shared_labels."
+        )
 
 
 @app.command("list")
@@ -114,6 +129,12 @@ def remove(
     with connect(endpoints) as client:
         client.remove_cluster(name)
     print(f"cluster {name} is forgotten")
+
+
+def _sets(file: Path) -> dict[int, str]:
+    from spark_analytics.readers import broker_sets_json  # numpy is slow to load, and sets are seldom given
+
+    return broker_sets_json.read(file)
 
 
 def _pairs(option: str, values: list[str] | None, *, may_be_empty: bool = False) -> dict[str, str]:

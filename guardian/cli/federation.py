@@ -10,17 +10,21 @@ import binascii
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, actor, connect, parse_rate
 from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
+from guardian.model.topology import Cluster
 from guardian.model.units import human_bytes, parse_duration_ms
-from guardian.wire.entries import entry_to_proto
+from guardian.wire.entries import entry_from_proto, entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
+from spark_analytics.readers import confluent_placement
 
 machines = typer.Typer(help="The pool of machines, free or in a cluster.", no_args_is_help=True)
 tenants = typer.Typer(help="Tenants, and the broker labels that their topics may use.", no_args_is_help=True)
@@ -268,6 +272,55 @@ def put_idc_policy(
     Example: guardian idc-policy put two-cities --replicas shanghai=2 --replicas suzhou=1 --leaders shanghai
     """
     _put(endpoints, [IdcPolicy(name, tuple(map(_replicas, replicas)), leaders)], expect, dry_run, output)
+
+
+@idc_policies.command("import")
+def import_idc_policy(
+    name: Annotated[str, typer.Argument(help="The policy's name.")],
+    file: Annotated[Path, typer.Argument(help="Confluent's placement constraints, the JSON of a topic.")],
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="Its racks count as the data centres where they stand, in this cluster.")
+    ] = "",
+    topics_: Annotated[
+        list[str] | None, typer.Option("--topic", help="A topic of --cluster that gets the policy; may be repeated.")
+    ] = None,
+    expect: ExpectOption = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Make an IDC policy of Confluent's placement constraints, and give it to topics; says what could not be kept.
+
+    Nothing moves: guardian plan migrate-idc --policy NAME does that.
+
+    Example: guardian idc-policy import two-cities placement.json --cluster live --topic orders --dry-run
+    """
+    if topics_ and not cluster:
+        raise InvalidInput(f"--topic is {topics_[0]!r} and --cluster is missing: say whose topic it is")
+    with connect(endpoints) as client:
+        imported = confluent_placement.read(file, name, _registered(client, cluster) if cluster else None)
+        changes = [pb.FederationChange(put=entry_to_proto(imported.policy), expected_revision=expect)]
+        for topic in dict.fromkeys(topics_ or ()):
+            (known,) = [*client.federation(pb.TOPICS, cluster=cluster, name=topic)] or [pb.FederationEntry()]
+            changes.append(_with_policy(known, cluster, topic, name))
+    for remark in imported.remarks:
+        typer.echo(f"Note: {remark}", err=True)
+    _change(endpoints, changes, [name_of(entry_from_proto(change.put)) for change in changes], dry_run, output)
+
+
+def _registered(client: GuardianClient, name: str) -> Cluster:
+    for known in client.list_clusters():
+        if known.name == name:
+            return known
+    raise InvalidInput(f"--cluster is {name!r}, which is not registered: see `guardian cluster list`")
+
+
+def _with_policy(known: pb.FederationEntry, cluster: str, topic: str, policy: str) -> pb.FederationChange:
+    """The topic's entry with this policy, made only if nobody changes it meanwhile."""
+    put = pb.FederationEntry()
+    put.CopyFrom(known if known.HasField("topic") else entry_to_proto(Topic(cluster, topic)))
+    put.topic.idc_policy = policy
+    return pb.FederationChange(put=put, expected_revision=known.revision)
 
 
 @idc_policies.command("drop")

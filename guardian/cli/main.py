@@ -7,15 +7,19 @@ import sys
 import typer
 
 from guardian import __version__
-from guardian.cli import broker, cluster, federation, local, plan, raft, ticket, tiering
+from guardian.cli import broker, cluster, federation, local, raft, ticket, tiering
+from guardian.cli.analyze import analyze
 from guardian.cli.audit import audit
 from guardian.cli.collection import collection
 from guardian.cli.disks import disk_readers, disks
 from guardian.cli.durability import durability
 from guardian.cli.findings import findings
+from guardian.cli.forecast import forecast
 from guardian.cli.links import links
+from guardian.cli.plan.commands import app as plan
 from guardian.cli.server import server
 from guardian.cli.status import status
+from guardian.cli.whatif import app as what_if
 from guardian.errors import GuardianError
 
 app = typer.Typer(
@@ -32,6 +36,8 @@ app.command()(durability)
 app.command()(disks)
 app.command()(disk_readers)
 app.command()(links)
+app.command()(analyze)
+app.command()(forecast)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(broker.app, name="broker")
 app.add_typer(federation.machines, name="machine")
@@ -42,7 +48,8 @@ app.add_typer(federation.exclusions, name="exclusion")
 app.add_typer(audit, name="audit")
 app.add_typer(raft.app, name="raft")
 app.add_typer(tiering.app, name="tiering")
-app.add_typer(plan.app, name="plan")
+app.add_typer(plan, name="plan")
+app.add_typer(what_if, name="what-if")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(local.app, name="local")
 

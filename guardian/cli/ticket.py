@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
-from guardian.cli.plan import describe_move, short_log_dirs, shortened, show_plan
+from guardian.cli.plan.tables import describe_move, show_plan
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
 from guardian.model.execution import Execution, TaskState
+from guardian.model.log_dirs import short_log_dirs, shortened
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.units import human_bytes
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto

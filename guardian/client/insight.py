@@ -48,6 +48,12 @@ class InsightCalls:
         )
         return self._calls.read(lambda stubs: stubs.insight.GetLinkUse, request, SLOW)
 
+    def lines(self, cluster: str = "", from_ms: int = 0, to_ms: int = 0) -> insight_pb2.LinesReport:
+        """The lines between IDCs, and, of a cluster that is named, from which IDCs its clients write and read. Raises
+        NotFound, or InvalidInput when it is too much to read, or the members' links file is wrong."""
+        request = insight_pb2.GetLinesRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms)
+        return self._calls.read(lambda stubs: stubs.insight.GetLines, request, SLOW)
+
     def findings(self, cluster: str = "", limit: int = 0) -> insight_pb2.FindingsReport:
         """What the leader's detectors find, and when they looked; no cluster: all. Raises NotFound."""
         request = insight_pb2.ListFindingsRequest(cluster=cluster, limit=limit)

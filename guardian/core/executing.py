@@ -5,7 +5,8 @@
     PENDING ──▶ RUNNING ──▶ DONE                  DONE, REVERTED: only once it was seen in Kafka
        │           ├──────▶ FAILED                the topic was deleted, or another tool moved the partition
        │           └──▶ REVERTING ──▶ REVERTED    the ticket is being cancelled (FAILED here too, for the same reasons)
-       └──────────────────────────▶ REVERTED      it never started
+       ├──────────────────────────▶ REVERTED      it never started
+       └──────────────────────────▶ FAILED        it never started: it needed the room of one that failed
 
     RUNNING ticket      every task goes to its end; then SUCCEEDED, or FAILED when any task failed
     CANCELLING ticket   nothing starts; what is under way goes back, but for replicas that have already arrived (to
@@ -22,7 +23,7 @@ go when Kafka shows that the copy is over. The ticket ends when none of them is 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from guardian.core import throttling
@@ -79,11 +80,13 @@ class Step:
 
 
 def begin(ticket: Ticket, plan: Plan, tiered: Collection[str] = (), warm_up_s: float = 0.0) -> Execution:
-    """All tasks PENDING, in the order in which they start: most relief per byte first, then by name.
+    """All tasks PENDING, in the order in which they start: the plan's own, or most relief per byte first, then by name.
 
     New replicas of the `tiered` topics lead when they hold what is written in `warm_up_s`; at once when that is 0.
     """
-    moves = sorted(plan.moves, key=lambda m: (-m.write_rate / max(m.bytes_to_copy, 1), m.partition))
+    moves: Sequence[PartitionMove] = plan.moves
+    if not plan.is_ordered:
+        moves = sorted(moves, key=lambda m: (-m.write_rate / max(m.bytes_to_copy, 1), m.partition))
     numbered = enumerate(moves, start=1)
     warm_ups = dict.fromkeys(tiered, warm_up_s)
     return Execution(
@@ -178,15 +181,36 @@ def _take_back_one(task: ExecutionTask, observation: ClusterObservation, now_ms:
 def _start(
     tasks: tuple[ExecutionTask, ...], observation: ClusterObservation, limits: ExecutionLimits, now_ms: int
 ) -> tuple[ExecutionTask, ...]:
-    """Pending tasks enter in their order as slots free up; one that does not fit holds nobody back."""
+    """Pending tasks enter in their order as slots free up; one that does not fit holds nobody back, in its stage.
+
+    A stage takes the room that the ones before it made, so it begins when these are over, and not at all when a task
+    of theirs failed.
+    """
     slots = _Slots(limits)
     for task in tasks:
         if task.state in _ACTIVE:
             slots.take(copy_of(_aim(task, now_ms), observation))
-    return tuple(_start_one(t, observation, slots, now_ms) if t.state is TaskState.PENDING else t for t in tasks)
+    stage = min((task.move.stage for task in tasks if not task.state.is_over), default=0)
+    failed = next((task for task in tasks if task.state is TaskState.FAILED and task.move.stage < stage), None)
+    return tuple(
+        _start_one(task, observation, slots, stage, failed, now_ms) if task.state is TaskState.PENDING else task
+        for task in tasks
+    )
 
 
-def _start_one(task: ExecutionTask, observation: ClusterObservation, slots: _Slots, now_ms: int) -> ExecutionTask:
+def _start_one(
+    task: ExecutionTask,
+    observation: ClusterObservation,
+    slots: _Slots,
+    stage: int,
+    failed: ExecutionTask | None,
+    now_ms: int,
+) -> ExecutionTask:
+    if failed:
+        detail = f"never started: {failed.move.partition} of stage {failed.move.stage} failed, whose room it may need"
+        return replace(task, state=TaskState.FAILED, detail=detail, ended_at_ms=now_ms)
+    if task.move.stage > stage:
+        return replace(task, detail=f"waits for the room that stage {stage} makes")
     found = look(_aim(task, now_ms), observation)
     if found.standing is Standing.WAIT:
         return replace(task, detail=found.detail)

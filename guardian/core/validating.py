@@ -59,7 +59,7 @@ class _View:
 
 def _resolve_move(move: PartitionMove, view: _View) -> PartitionMove | None:
     """The completed move, or None when it is already true."""
-    state = _state(move.partition, view)
+    state = _state(move, view)
     _check_replication_factor(move, state)
     _check_write_rate(move)
     for replica in move.target:
@@ -72,9 +72,15 @@ def _resolve_move(move: PartitionMove, view: _View) -> PartitionMove | None:
     return replace(move, original=present, size_bytes=_size(move.partition, view))
 
 
-def _state(partition: TopicPartition, view: _View) -> PartitionState:
+def _state(move: PartitionMove, view: _View) -> PartitionState:
+    partition = move.partition
     state = view.partitions.get(partition)
     if state is None:
+        if move.is_new:
+            raise InvalidInput(
+                f"partition {partition} is to be created, which a ticket can't do yet: create it with the replicas of "
+                "the plan (kafka-topics --replica-assignment)"
+            )
         known = sorted(other.partition for other in view.partitions if other.topic == partition.topic)
         if not known:
             raise InvalidInput(
@@ -85,6 +91,8 @@ def _state(partition: TopicPartition, view: _View) -> PartitionState:
             f"partition {partition} does not exist in cluster {view.cluster}: "
             f"topic {partition.topic} has {known[0]} to {known[-1]}"
         )
+    if move.is_new:
+        raise Conflict(f"the plan is stale: it creates {partition}, which exists by now: make a new plan")
     if partition in view.reassignments:
         raise InvalidInput(
             f"{partition} has a reassignment in flight already, by another tool or ticket: "
@@ -97,7 +105,8 @@ def _check_replication_factor(move: PartitionMove, state: PartitionState) -> Non
     if len(move.target) != len(state.replicas):
         raise InvalidInput(
             f"replicas of {move.partition} would change the replication factor from "
-            f"{len(state.replicas)} to {len(move.target)}: give {len(state.replicas)} brokers"
+            f"{len(state.replicas)} to {len(move.target)}, which a ticket can't do yet: "
+            f"give {len(state.replicas)} brokers"
         )
 
 

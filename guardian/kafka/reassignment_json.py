@@ -65,6 +65,8 @@ def write(moves: Iterable[PartitionMove], target: bool = True) -> str:
     entries = []
     for move in moves:
         placements = move.target if target else move.original
+        if move.is_new and not target:
+            raise InvalidInput(f"{move.partition} is created by the plan: to undo that, delete its topic")
         if not placements:
             raise InvalidInput(
                 f"original of {move.partition} is not known: make a ticket of the plan first, which fills it in"

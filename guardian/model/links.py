@@ -89,6 +89,16 @@ class Crosser:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientPlace:
+    """What the clients in one IDC write to and read from a topic, in bytes/s."""
+
+    topic: str
+    idc: str
+    produced: float
+    fetched: float
+
+
+@dataclass(frozen=True, slots=True)
 class LinkUse:
     """One direction in a span of minutes: bytes by reason and by minute, and what it comes to."""
 

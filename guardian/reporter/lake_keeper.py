@@ -1,4 +1,5 @@
-"""Keeps the lake tidy: hours that are over become one file a table, old ones go, and so does what a crash left.
+"""Keeps the lake tidy: hours that are over become one file a table, old ones go, and so does what a crash left. An hour
+of partition samples is then rolled up (guardian.reporter.lake_rollup).
 
 Files are streamed: a row group's worth of rows is in memory, however long the hour was. What to do is decided in
 guardian.core.lake_keeping.
@@ -21,8 +22,9 @@ import pyarrow.parquet as pq
 import structlog
 
 from guardian.core.lake_keeping import HIDDEN, Chores, LakeFile, LakeTimes, chores
+from guardian.reporter.lake_rollup import is_rolled_up, outlived, roll_up_file
 from spark_analytics.lake.filesystem import open_lake
-from spark_analytics.lake.schema import TABLES
+from spark_analytics.lake.schema import PARTITION_HOURS, PARTITION_SAMPLES, TABLES
 
 _LOG = structlog.get_logger(__name__)
 _REPLACES = b"guardian.lake.replaces"
@@ -97,6 +99,8 @@ class LakeKeeper:
         if hour.path in self._tidy:
             return ""
         self._looks += 1
+        if hour.table == PARTITION_HOURS:
+            return self._keep_rollups(hour)
         files = {info.base_name: self._file(info) for info in self._children(hour.path)}
         due = chores(hour.end_ms, files, self._now_ms(), self._times)
         for name in due.remove:
@@ -104,9 +108,38 @@ class LakeKeeper:
         if due.merge:
             self._merge(hour, due.merge)
             return f"lake: {len(due.merge)} files of {hour.path} are one now"
+        if source := self._to_roll_up(hour, files):
+            roll_up_file(self._fs, hour.path, source, self._now_ms())
+            return f"lake: {hour.path} is rolled up"
         if due == Chores() and self._is_done(hour, files):
             self._tidy.add(hour.path)
         return f"lake: {len(due.remove)} files of {hour.path} are removed" if due.remove else ""
+
+    def _to_roll_up(self, hour: _Hour, files: Mapping[str, LakeFile]) -> str:
+        """The one file of an hour of partition samples that is over, has none waiting beside it and no roll-up yet."""
+        if hour.table != PARTITION_SAMPLES or hour.end_ms >= self._now_ms() - self._times.settled_ms:
+            return ""
+        replaced = {name for file in files.values() for name in file.replaces}
+        current = [name for name in files if not name.startswith(HIDDEN) and name not in replaced]
+        if len(current) != 1 or is_rolled_up(self._fs, hour.path, current[0]):
+            return ""
+        return current[0]
+
+    def _keep_rollups(self, hour: _Hour) -> str:
+        """Roll-ups are never merged: the last one counts."""
+        files = {info.base_name: self._file(info) for info in self._children(hour.path)}
+        now_ms = self._now_ms()
+        old = [name for name in outlived(list(files)) if files[name].modified_ms < now_ms - self._times.grace_ms]
+        half = [
+            name
+            for name, file in files.items()
+            if name.startswith(HIDDEN) and file.modified_ms < now_ms - self._times.abandoned_ms
+        ]
+        for name in (*old, *half):
+            self._fs.delete_file(f"{hour.path}/{name}")
+        if len(files) == 1 and hour.end_ms < now_ms - _LATE_MS:
+            self._tidy.add(hour.path)
+        return f"lake: {len(old) + len(half)} files of {hour.path} are removed" if old or half else ""
 
     def _is_expired(self, hour: _Hour) -> bool:
         return chores(hour.end_ms, {}, self._now_ms(), self._times).expired

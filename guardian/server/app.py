@@ -146,6 +146,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         config.links,
         findings,
         ask_broker=BrokerAsker(_reporter_tls(config), config.collect.timeout_s).ask,
+        planner=config.planner,
     )
     calls = CallCounters()
     stack.callback(start_grpc(config.grpc, partial(register, parts), counters=calls).stop)

@@ -19,6 +19,7 @@ from guardian.server.store import ReplicatedStore
 from guardian.wire import metadata
 from guardian.wire.collection import assignment_to_proto
 from guardian.wire.federation import broker_state, cluster_from_proto, cluster_to_proto
+from guardian.wire.planner import planner_to_proto
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import federation_pb2_grpc, records_pb2
@@ -31,7 +32,7 @@ MAX_PAGE_BYTES = 1 << 20
 
 class FederationServicer(federation_pb2_grpc.FederationServicer):
     """`connect` opens an admin connection; `collects` tells this member's share of the brokers; `ask_broker` is None
-    where reporters can't be asked."""
+    where reporters can't be asked; `planner` is the section [planner] of this member's configuration."""
 
     def __init__(
         self,
@@ -40,12 +41,14 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         collects: Callable[[], list[str]],
         lake_url: str,
         ask_broker: Callable[[Cluster, Broker], pb.BrokerMetrics] | None = None,
+        planner: Mapping[str, object] | None = None,
     ) -> None:
         self._store = store
         self._connect = connect
         self._collects = collects
         self._lake_url = lake_url
         self._ask_broker = ask_broker
+        self._planner = planner_to_proto(planner or {})
 
     def RegisterCluster(
         self, request: pb.RegisterClusterRequest, context: grpc.ServicerContext
@@ -152,6 +155,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             live_members=sorted(status.live_members),
             lake_url=self._lake_url,
             collects=sorted(self._collects()),
+            planner=self._planner,
         )
 
 

@@ -104,6 +104,11 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         reader = LinkUseReader(LakeReader(self._lake_url), self._activity, self._links_file)
         return reader.report(clusters, window, min(request.max_crossers or _CROSSERS, MAX_CROSSERS))
 
+    def GetLines(self, request: pb.GetLinesRequest, context: grpc.ServicerContext) -> pb.LinesReport:
+        cluster = self._cluster(request.cluster, context) if request.cluster else None
+        window = self._window(request.from_ms, request.to_ms, _HOUR_MS)
+        return LinkUseReader(LakeReader(self._lake_url), self._activity, self._links_file).lines(cluster, window)
+
     def ListFindings(self, request: pb.ListFindingsRequest, context: grpc.ServicerContext) -> pb.FindingsReport:
         if self._watch is None:
             raise InvalidInput("this member has no detectors: ask a member that `guardian server` runs")

@@ -13,11 +13,13 @@ from guardian.activity.crossings import Places
 from guardian.activity.questions import Span
 from guardian.activity.store import ActivityStore
 from guardian.core import links
+from guardian.core.client_places import client_places
 from guardian.core.links import MINUTE_MS, Client, ClientActivity, ClientMinutes, ClientTopic, Minutes, Traffic
 from guardian.model.links import Crosser, Crossing, LinkSettings, LinkUse, load_links
 from guardian.model.topology import Cluster
 from guardian.server.lake_facts import Placed, placed
 from guardian.wire.disks import link_to_proto
+from guardian.wire.lines import lines_to_proto
 from protos.guardian.v1 import insight_pb2 as pb
 from spark_analytics.lake.samples import LakeReader
 from spark_analytics.lake.window import Window
@@ -77,6 +79,26 @@ class LinkUseReader:
             report.links.append(link_to_proto(use, links.largest(traffic.crossers, use.direction, most), of_peak))
         return report
 
+    def lines(self, cluster: Cluster | None, window: Window) -> pb.LinesReport:
+        """The lines, and where the clients of this cluster are."""
+        if cluster is None:
+            return lines_to_proto(self._settings, (), ())
+        minutes = Minutes.of(window.from_ms, window.to_ms)
+        idcs = {broker.id: broker.idc for broker in cluster.brokers if broker.idc}
+        found = placed(self._lake, cluster.name, window, minutes)
+        if found is None:
+            return lines_to_proto(self._settings, (), (f"the lake has nothing of cluster {cluster.name} in this time",))
+        if self._activity is None:
+            return lines_to_proto(self._settings, (), self._without_activity())
+        known = _Known(cluster.name, found, idcs)
+        places, span = self._places(known), _span(minutes)
+        rows = [
+            _client_topic(row, places) for row in self._activity.ask(crossings.by_topic(cluster.name, places, span))
+        ]
+        clients = client_places(found.moved, rows, idcs, minutes, window.to_ms)
+        remarks = [*clients.remarks(cluster.name, bool(self._settings.networks))]
+        return lines_to_proto(self._settings, clients.places, remarks)
+
     def near_limits(self, clusters: Sequence[Cluster], window: Window) -> list[NearLimit]:
         """The lines that come near their limits in the window, with who crosses in the busiest minute."""
         minutes = Minutes.of(window.from_ms, window.to_ms)
@@ -122,10 +144,8 @@ class LinkUseReader:
     def _clients(self, known: _Known, minutes: Minutes) -> ClientActivity:
         if self._activity is None:
             return ClientActivity()
-        networks = self._settings.networks
-        idcs = sorted({*known.idcs.values(), *(idc for _, idc in networks)})
-        places = Places(idcs, known.idcs, networks)
-        span = Span(minutes.from_ms, minutes.from_ms + minutes.count * MINUTE_MS)
+        places = self._places(known)
+        span = _span(minutes)
         by_slice, by_topic, clients = (
             self._activity.ask(question)
             for question in (
@@ -140,10 +160,18 @@ class LinkUseReader:
             [_client(row, places) for row in clients],
         )
 
+    def _places(self, known: _Known) -> Places:
+        networks = self._settings.networks
+        return Places(sorted({*known.idcs.values(), *(idc for _, idc in networks)}), known.idcs, networks)
+
     def _without_activity(self) -> Sequence[str]:
         if self._activity is not None:
             return ()
         return ("audit.url is not set, so that producers and consumers are not in the numbers: set it for all members",)
+
+
+def _span(minutes: Minutes) -> Span:
+    return Span(minutes.from_ms, minutes.from_ms + minutes.count * MINUTE_MS)
 
 
 def _client_minutes(row: _Row, places: Places) -> ClientMinutes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc.aio
@@ -68,7 +68,8 @@ class Parts:
     brokers that this member collects from; `client_address` is where clients reach it; `data` is its folder; `counters`
     are what its metrics tell of tiering; `activity` is None where no client activity is kept, `links_file` where
     nothing is said of the lines between IDCs, `findings` where no detectors run.
-    `ask_broker` reads a broker's reporter, and is None where none can be asked."""
+    `ask_broker` reads a broker's reporter, and is None where none can be asked. `planner` is what plans are asked for
+    unless a command says otherwise."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
@@ -87,6 +88,7 @@ class Parts:
     links_file: Path | None = None
     findings: FindingsWatch | None = None
     ask_broker: Callable[[Cluster, Broker], federation_pb2.BrokerMetrics] | None = None
+    planner: Mapping[str, object] = field(default_factory=dict)
 
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:
@@ -101,7 +103,9 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     admin_for = connect_by_name(lambda name: store.read_local().cluster(name), parts.connect)
     tickets = TicketsServicer(store, async_store, changes, admin_for, parts.policy, parts.now_ms)
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
-    federation = FederationServicer(store, parts.connect, parts.collects, parts.lake_url, parts.ask_broker)
+    federation = FederationServicer(
+        store, parts.connect, parts.collects, parts.lake_url, parts.ask_broker, parts.planner
+    )
     federation_pb2_grpc.add_FederationServicer_to_server(federation, server)
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
     raft = RaftServicer(parts.replica, parts.client_address, parts.data)

@@ -1,22 +1,38 @@
-"""Hard: a partition keeps its number of replicas, so no broker gets a second one of it.
-
-A broker that a sibling has left in this plan is closed too: going there would copy what that broker already had.
-"""
+"""Hard: every replica has a place, and no broker holds two of one partition."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from spark_analytics.goals.goal import Answers, answers
+from spark_analytics.goals.goal import Hard, Placed
 from spark_analytics.model.cluster_model import Ints
-from spark_analytics.model.placement import Placement
 
 
-def acceptance(placement: Placement, slots: Ints, log_dirs: Ints) -> Answers:
-    """[slots, log dirs] of Acceptance."""
-    model = placement.model
-    there = model.log_dir_broker[log_dirs]
-    others = placement.siblings[slots]
-    homes = np.where(others < 0, -1, model.slot_broker[others])
-    taken = np.concatenate([placement.sibling_brokers(slots), homes], axis=1)
-    return answers((taken[:, :, None] == there[None, None, :]).any(axis=1))
+class ReplicationFactor(Hard):
+    name = "replication-factor"
+    aliases: tuple[str, ...] = ()
+
+    def measure(self, placed: Placed) -> float:
+        """Replicas without a place, or beside another one of theirs."""
+        return float((placed.slot_broker < 0).sum() + len(_doubled(placed)))
+
+    def violations(self, placed: Placed) -> Iterator[str]:
+        model = placed.model
+        for slot in np.flatnonzero(placed.slot_broker < 0).tolist():
+            yield f"{model.partition(int(model.slot_partition[slot]))} has a replica without a place"
+        for slot in _doubled(placed).tolist():
+            partition = model.partition(int(model.slot_partition[slot]))
+            yield f"{partition} has two replicas on {placed.broker(int(placed.slot_broker[slot]))}"
+
+
+def _doubled(placed: Placed) -> Ints:
+    """[slots] the second one of each pair."""
+    order = np.lexsort((placed.slot_broker, placed.model.slot_partition))
+    partition, broker = placed.model.slot_partition[order], placed.slot_broker[order]
+    same = (partition[1:] == partition[:-1]) & (broker[1:] == broker[:-1]) & (broker[1:] >= 0)
+    return np.sort(order[1:][same])
+
+
+GOAL = ReplicationFactor()

@@ -1,6 +1,9 @@
-"""A Spark session on this machine that leaves nothing behind; or the operator's, under spark-submit.
+"""A Spark session on this machine that leaves nothing behind; on a cluster's master; or the operator's, under
+spark-submit.
 
-Small on purpose: samples become a row a replica early, so a few shuffle partitions do. It listens on loopback only.
+Small on purpose: samples become a row a replica early, so a few shuffle partitions do. Alone on this machine it listens
+on loopback only. Executors elsewhere get our code, and the search as compiled here: nothing is taken from a shared
+machine.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardian.errors import InvalidInput
+from spark_analytics.jobs.shipping import archives
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,8 +37,10 @@ appender.stderr.layout.pattern = spark: %m%n
 """
 
 
-def local_session(app: str, master: str = "local[*]") -> SparkSession:
+def local_session(app: str, master: str = "local[*]", is_large: bool = False) -> SparkSession:
     """The session of this process; made when there is none. The caller stops it.
+
+    `is_large`: for windows of hours (Window.is_long), or for a session that stays.
 
     Raises InvalidInput when PySpark or Java is missing or too old, and says how to install it.
     """
@@ -42,18 +48,34 @@ def local_session(app: str, master: str = "local[*]") -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only after the extra is known to be there
 
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit started us, with the operator's settings
-        return SparkSession.builder.appName(app).getOrCreate()
+        return _supplied(SparkSession.builder.appName(app).getOrCreate(), _scratch())
     require_java()
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    here = master.startswith("local")
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if here:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(app).master(master)
-    if SparkSession.getActiveSession() is None:
-        for key, value in _configuration(_scratch()).items():
-            builder = builder.config(key, value)
-    return builder.getOrCreate()
+    if SparkSession.getActiveSession() is not None:
+        return builder.getOrCreate()
+    scratch = _scratch()
+    for key, value in {**_configuration(scratch, is_large), **(_LOOPBACK if here else {})}.items():
+        builder = builder.config(key, value)
+    return _supplied(builder.getOrCreate(), scratch)
+
+
+def _supplied(session: SparkSession, scratch: Path) -> SparkSession:
+    """With our code for executors that are not this process, compiled once here and not by each of them."""
+    if not str(session.sparkContext.master).startswith("local"):
+        from spark_analytics.planners.warming import warm  # noqa: PLC0415 - needs the extra
+
+        warm()
+        for archive in archives(scratch):
+            session.sparkContext.addArchive(archive)
+    return session
 
 
 def require_analyze_extra() -> None:
-    for module in ("numpy", "pyarrow", "pyspark"):
+    for module in ("numpy", "numba", "pyarrow", "pyspark"):
         if find_spec(module) is None:
             raise InvalidInput(f"planning needs the analyze extra ({module} is missing): {_INSTALL_EXTRA}")
 
@@ -83,21 +105,30 @@ def _scratch() -> Path:
     return directory
 
 
-def _configuration(scratch: Path) -> dict[str, str]:
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_SMALL_HEAP_MB, _LARGE_HEAP_MB = 1024, 4096
+
+
+def _heap_mb(is_large: bool) -> int:
+    """At most a quarter of the machine."""
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    return max(_SMALL_HEAP_MB, min(_LARGE_HEAP_MB, memory_mb // 4)) if is_large else _SMALL_HEAP_MB
+
+
+def _configuration(scratch: Path, is_large: bool) -> dict[str, str]:
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING)
     # A job of seconds is over before the optimising compiler and the parallel collector pay: they took half its CPU.
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    quick = "-XX:+UseSerialGC" if is_large else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     java = f"{quick} -XX:-UsePerfData -Djava.io.tmpdir={scratch} -Dlog4j2.configurationFile={logging.as_uri()}"
     return {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": f"{_heap_mb(is_large)}m",
         "spark.driver.extraJavaOptions": java,
         "spark.local.dir": str(scratch),
         "spark.log.level": "FATAL",
+        "spark.python.worker.reuse": "true",
         "spark.sql.adaptive.enabled": "true",
-        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.shuffle.partitions": "8" if is_large else "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.ui.enabled": "false",

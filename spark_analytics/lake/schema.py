@@ -1,4 +1,4 @@
-"""The schema of the metrics lake, version 2.
+"""The schema of the metrics lake, version 3.
 
     LAKE/<table>/cluster=<name>/hour=<YYYY-MM-DDTHH, UTC>/<member>-<first ms>-<id>.parquet
 
@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-VERSION = 2
+VERSION = 3
 
 PARTITION_SAMPLES = "partition_samples"
 LOG_DIR_SAMPLES = "log_dir_samples"
@@ -26,6 +26,7 @@ DISK_SAMPLES = "disk_samples"
 NIC_SAMPLES = "nic_samples"
 METRIC_SAMPLES = "metric_samples"
 BROKER_SAMPLES = "broker_samples"
+PARTITION_HOURS = "partition_hours"
 
 _METADATA = {b"guardian.lake.version": str(VERSION).encode()}
 _AT = pa.field("at_ms", pa.int64(), nullable=False)  # the broker's clock
@@ -142,6 +143,33 @@ TABLES: dict[str, pa.Schema] = {
             pa.field("cpu_pressure_us", pa.int64()),  # some task waited, since the host's start; io and memory alike
             pa.field("io_pressure_us", pa.int64()),
             pa.field("memory_pressure_us", pa.int64()),
+        ],
+        metadata=_METADATA,
+    ),
+    # One row a replica and hour, made of its samples when the hour is compacted (spark_analytics.lake.rollup).
+    # An hour's directory may hold several files: only the one whose name comes last counts. Since version 3.
+    PARTITION_HOURS: pa.schema(
+        [
+            _AT,  # of the hour's last sample, which all up to `replicas` are of
+            _BROKER,
+            pa.field("topic", pa.string(), nullable=False),
+            pa.field("partition", pa.int32(), nullable=False),
+            pa.field("log_dir", pa.string(), nullable=False),
+            pa.field("is_leader", pa.bool_(), nullable=False),
+            pa.field("size_bytes", pa.int64(), nullable=False),
+            pa.field("replicas", pa.int32()),  # as the leader sees it; null on followers
+            pa.field("first_at_ms", pa.int64(), nullable=False),
+            pa.field("first_size_bytes", pa.int64(), nullable=False),
+            pa.field("samples", pa.int32(), nullable=False),
+            # Between consecutive samples within one life of the broker: how long they lasted, and messages gained.
+            pa.field("covered_ms", pa.int64(), nullable=False),
+            pa.field("messages", pa.int64(), nullable=False),
+            # Medians in bytes/s of what it took in and gave to consumers; null where no pair of samples tells.
+            pa.field("write_rate", pa.float32()),
+            pa.field("read_rate", pa.float32()),
+            # Of each pair its duration and rates (spark_analytics.lake.rates): hours add up to any window's quantiles.
+            pa.field("pairs", pa.binary(), nullable=False),
+            pa.field("led", pa.bool_(), nullable=False),  # in these pairs; else it served consumers as a follower
         ],
         metadata=_METADATA,
     ),

@@ -1,28 +1,34 @@
 """A window of time, and what the lake says of a cluster in it, as a model.
 
-The reader hands over one table a cluster: a row a broker, a log dir, a replica, told apart by `kind`. Here they meet:
-is there enough to plan from, what is still there at the end of the window, who leads, which rate is a partition's.
+The reader hands over one table a cluster: a row a broker, a log dir, a disk, a replica, told apart by `kind`. Here they
+meet what people have told Guardian: is there enough to plan from, what is still there at the end of the window, who
+leads, whose topics these are and what may live where.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from guardian.errors import InvalidInput
-from guardian.model.plan import ReplicaPlacement
-from guardian.model.topology import TopicPartition
-from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
+from guardian.model.directory import Directory
+from guardian.model.federation import Machine
+from guardian.model.topology import Broker, BrokerState
+from spark_analytics.lake.disks import DiskKey, io_capacities
+from spark_analytics.lake.hosts import Hosts, brokers_on, hosts_of
+from spark_analytics.lake.liveness import Liveness, is_current
+from spark_analytics.lake.measured import MIN_PAIRS, Busy, Replicas, columns_of, numbers
+from spark_analytics.model.cluster_model import ClusterModel
+from spark_analytics.model.facts import UNKNOWN, Bools, BrokerFacts, LogDirFacts, TopicFacts
 
-BROKER, LOG_DIR, REPLICA = "broker", "log_dir", "replica"
-
-# A median of fewer pairs of samples follows a single burst.
-MIN_PAIRS = 3
+LONG_MS = 3 * 3_600_000
+BROKER, LOG_DIR, DISK, REPLICA = "broker", "log_dir", "disk", "replica"
 
 _Row = Mapping[str, Any]
 
@@ -38,6 +44,11 @@ class Window:
         if not 0 <= self.from_ms < self.to_ms:
             raise InvalidInput(f"window is from {self.from_ms} to {self.to_ms} ms: it must end after it begins")
 
+    @property
+    def is_long(self) -> bool:
+        """It is read by way of roll-ups, by more memory and more tasks at once than one of minutes."""
+        return self.to_ms - self.from_ms >= LONG_MS
+
     def __str__(self) -> str:
         return f"{_time(self.from_ms)} and {_time(self.to_ms)}"
 
@@ -46,39 +57,61 @@ def _time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def model_of(cluster: str, rows: pa.Table, window: Window) -> ClusterModel:
+def model_of(
+    cluster: str,
+    rows: pa.Table,
+    window: Window,
+    directory: Directory | None = None,
+    hosts: Hosts | None = None,
+) -> ClusterModel:
     """The model of a cluster. Raises InvalidInput when the window has too few samples of it, and says of which broker.
 
-    `rows` as spark_analytics.lake.reader.model_rows makes them, those of this cluster.
+    `rows` as spark_analytics.lake.reader.model_rows makes them, those of this cluster, in any order. `hosts` are those
+    of its brokers, where `directory` lacks the other clusters that may be on them; by itself it tells them.
     """
-    brokers = {row["broker"]: row for row in _of_kind(rows, BROKER)}
-    _require_samples(cluster, brokers, window)
-    log_dirs = [row for row in _of_kind(rows, LOG_DIR) if _is_current(row, brokers)]
-    replicas = _of_kind(rows, REPLICA)
-    current = [row for row in replicas if _is_current(row, brokers)]
-    _require_replicas(cluster, brokers, replicas, current)
-    return ClusterModel.of(
-        cluster=cluster,
-        brokers=[BrokerFacts(row["broker"], row["rack"], row["idc"]) for row in brokers.values()],
-        log_dirs=[
-            LogDirFacts(
-                row["broker"], row["log_dir"], row["total_bytes"], row["usable_bytes"], row["disk"], row["offline"]
-            )
-            for row in log_dirs
-        ],
-        partitions=_partitions(current),
+    if hosts is None:
+        hosts = hosts_of(directory or Directory()).get(cluster, {})
+    told = (directory or Directory()).of_cluster(cluster)
+    brokers = sorted(_of_kind(rows, BROKER).to_pylist(), key=lambda row: row["broker"])
+    dir_rows, replica_rows = _of_kind(rows, LOG_DIR), _of_kind(rows, REPLICA)
+    liveness = Liveness.of(brokers, dir_rows, replica_rows, told)
+    _require_samples(cluster, [row for row in brokers if row["broker"] not in liveness.gone], window)
+    broker_ids = np.array([row["broker"] for row in brokers], dtype=np.int64)
+    disks = {(row["broker"], row["disk"]): row for row in _of_kind(rows, DISK).to_pylist()}
+    current_dirs = dir_rows.filter(pa.array(is_current(dir_rows, brokers)))
+    log_dirs = _log_dirs(current_dirs.to_pylist(), disks, hosts)
+    _require_replicas(cluster, brokers, replica_rows, liveness.shown)
+    replicas = Replicas.of(replica_rows, broker_ids, liveness.present, liveness.lost)
+    topics = _topics(replicas.topics, told)
+    columns = columns_of(
+        cluster,
+        replicas,
+        log_dirs,
+        broker_ids,
+        topics,
+        _busy(brokers, hosts, liveness),
+        {key: _number(row, "io_rate", 0.0) for key, row in disks.items()},
+    )
+    return ClusterModel.from_arrays(
+        cluster,
+        _brokers(brokers, told, window, hosts, liveness),
+        log_dirs,
+        topics,
+        columns,
+        told.tenants,
+        told.policies,
+        list(told.links.lines.values()),
         at_ms=window.to_ms,
-        input=_input(brokers, window),
+        input=_input(brokers, window, liveness),
     )
 
 
-def _of_kind(rows: pa.Table, kind: str) -> list[dict[str, Any]]:
-    chosen: list[dict[str, Any]] = rows.filter(pc.equal(rows["kind"], kind)).to_pylist()
-    return chosen
+def _of_kind(rows: pa.Table, kind: str) -> pa.Table:
+    return rows.filter(pc.equal(rows["kind"], kind))
 
 
-def _require_samples(cluster: str, brokers: Mapping[int, _Row], window: Window) -> None:
-    lacking = sorted(broker for broker, row in brokers.items() if row["pairs"] < MIN_PAIRS)
+def _require_samples(cluster: str, brokers: Sequence[_Row], window: Window) -> None:
+    lacking = [row["broker"] for row in brokers if row["pairs"] < MIN_PAIRS]
     if lacking or not brokers:
         enough = len(brokers) - len(lacking)
         which = f" (too few of broker {', '.join(map(str, lacking))})" if lacking else ""
@@ -88,53 +121,145 @@ def _require_samples(cluster: str, brokers: Mapping[int, _Row], window: Window) 
         )
 
 
-def _is_current(row: _Row, brokers: Mapping[int, _Row]) -> bool:
-    """Whether it was still there when the broker was last sampled; else it was deleted, or has moved away."""
-    broker = brokers.get(row["broker"])
-    return broker is not None and row["at_ms"] > broker["last_at_ms"] - broker["interval_ms"] / 2
-
-
-def _require_replicas(
-    cluster: str, brokers: Mapping[int, _Row], replicas: Iterable[_Row], current: Iterable[_Row]
-) -> None:
+def _require_replicas(cluster: str, brokers: Sequence[_Row], replicas: pa.Table, current: Bools) -> None:
     """A broker that lost all its replicas within the window may as well lack samples: only the next window can tell."""
-    seen, left = {row["broker"] for row in replicas}, {row["broker"] for row in current}
-    for broker in sorted((seen - left) & brokers.keys()):
-        raise InvalidInput(
-            f"broker {broker} of cluster {cluster} has no partition samples at {_time(brokers[broker]['last_at_ms'])}, "
-            "though it had some earlier in the window: take a window that begins later"
+    broker = numbers(replicas, "broker", -1.0)
+    gone = set(np.unique(broker).tolist()) - set(np.unique(broker[current]).tolist())
+    for row in brokers:
+        if row["broker"] in gone:
+            raise InvalidInput(
+                f"broker {row['broker']} of cluster {cluster} has no partition samples at {_time(row['last_at_ms'])}, "
+                "though it had some earlier in the window: take a window that begins later"
+            )
+
+
+def _log_dirs(rows: Sequence[_Row], disks: Mapping[DiskKey, _Row], hosts: Hosts) -> list[LogDirFacts]:
+    capacities = io_capacities(disks, {_disk_of(row): float(row["total_bytes"]) for row in rows}, hosts)
+    return [
+        LogDirFacts(
+            broker=row["broker"],
+            path=row["log_dir"],
+            total_bytes=row["total_bytes"],
+            usable_bytes=row["usable_bytes"],
+            disk=row["disk"] or "",
+            offline=row["offline"],
+            io_capacity=capacities[_disk_of(row)],
+            await_ms=_number(disks.get(_disk_of(row), {}), "await_ms", float("nan")),
         )
+        for row in rows
+    ]
 
 
-def _partitions(replicas: Iterable[_Row]) -> list[PartitionFacts]:
-    together: dict[TopicPartition, list[_Row]] = {}
-    for row in replicas:
-        together.setdefault(TopicPartition(row["topic"], row["partition"]), []).append(row)
-    return [_partition(partition, rows) for partition, rows in together.items()]
+def _disk_of(row: _Row) -> DiskKey:
+    return row["broker"], row["disk"] or ""
 
 
-def _partition(partition: TopicPartition, rows: list[_Row]) -> PartitionFacts:
-    """Two brokers that both say they lead were sampled before and after a change: the later one is right."""
-    first, *others = sorted(rows, key=lambda row: (not row["is_leader"], -row["at_ms"], row["broker"]))
-    return PartitionFacts(
-        partition=partition,
-        replicas=tuple(ReplicaPlacement(row["broker"], row["log_dir"]) for row in (first, *others)),
-        write_rate=first["write_rate"] or 0.0,
-        read_rate=first["read_rate"] or 0.0,
-        size_bytes=max(row["size_bytes"] for row in rows),
-        movable=first["is_leader"] and (first["rate_pairs"] or 0) >= MIN_PAIRS,
+def _number(row: _Row, name: str, missing: float) -> float:
+    value = row.get(name)
+    return missing if value is None else float(value)
+
+
+def _topics(names: Sequence[str], told: Directory) -> list[TopicFacts]:
+    entries = {topic.name: topic for topic in told.topics}
+    return [
+        TopicFacts(
+            name,
+            entry.tenant,
+            entry.label,
+            entry.idc_policy,
+            float(entry.expected_bytes_in_per_s),
+            float(entry.expected_bytes_out_per_s),
+        )
+        if (entry := entries.get(name))
+        else TopicFacts(name)
+        for name in names
+    ]
+
+
+def _busy(rows: Sequence[_Row], hosts: Hosts, liveness: Liveness) -> Busy:
+    """Brokers of one host all see the whole host's CPU: each counts for its part. What the dead did, others do now."""
+    at = {host.name: number for number, host in enumerate(hosts.values(), len(rows))}
+    ids = [row["broker"] for row in rows]
+    return Busy(
+        cpu=np.array(
+            [
+                float("nan")
+                if broker in liveness.gone
+                else _number(row, "cpu", float("nan")) / brokers_on(hosts, broker)
+                for broker, row in zip(ids, rows, strict=True)
+            ],
+            dtype=np.float64,
+        ),
+        host=np.array(
+            [at[hosts[broker].name] if broker in hosts else number for number, broker in enumerate(ids)], dtype=np.int64
+        ),
     )
 
 
-def _input(brokers: Mapping[int, _Row], window: Window) -> str:
+def _brokers(
+    rows: Sequence[_Row], told: Directory, window: Window, hosts: Hosts, liveness: Liveness
+) -> list[BrokerFacts]:
+    """Where a broker and people differ, people are right about its IDC, the broker about its rack.
+
+    A broker that is being emptied, expected to be away, or that may be dead, takes nothing.
+    """
+    entries = {broker.id: broker for cluster in told.clusters for broker in cluster.brokers}
+    machines = {machine.broker_id: machine for machine in told.machines if machine.cluster}
+    kept_free = {exclusion.broker_id for exclusion in told.exclusions if not 0 < exclusion.until_ms <= window.to_ms}
+    kept_free |= liveness.doubtful
+    facts = [
+        _broker(
+            row,
+            entries.get(row["broker"]) or Broker(row["broker"]),
+            machines.get(row["broker"]),
+            kept_free,
+            brokers_on(hosts, row["broker"]) > 1,
+        )
+        for row in rows
+    ]
+    return [replace(each, alive=each.id not in liveness.gone) for each in facts]
+
+
+def _broker(row: _Row, entry: Broker, machine: Machine | None, kept_free: set[int], shares_host: bool) -> BrokerFacts:
+    """How much of a shared host's CPU is a broker's can't be told."""
+    cores = 0.0 if shares_host else _number(row, "cores", 0.0) or (machine.cores if machine else 0)
+    nic = _number(row, "nic_bytes_per_s", 0.0) or (machine.nic_bytes_per_s if machine else 0)
+    return BrokerFacts(
+        id=entry.id,
+        rack=row["rack"] or entry.rack,
+        idc=entry.idc or row["idc"],
+        host=machine.host if machine else "",
+        label=entry.label or (machine.label if machine else ""),
+        excluded=entry.id in kept_free or entry.state is not BrokerState.ACTIVE,
+        capacity=(100.0 * cores or UNKNOWN, nic or UNKNOWN, nic or UNKNOWN, UNKNOWN),
+    )
+
+
+def _input(rows: Sequence[_Row], window: Window, liveness: Liveness) -> str:
+    brokers = [row for row in rows if row["broker"] not in liveness.gone]
     length = window.to_ms - window.from_ms
-    complete = {
-        broker: min(1.0, (row["covered_ms"] + row["interval_ms"]) / length) for broker, row in sorted(brokers.items())
-    }
+    complete = {row["broker"]: min(1.0, (row["covered_ms"] + row["interval_ms"]) / length) for row in brokers}
     least = min(complete, key=lambda broker: complete[broker])
-    samples = sum(row["samples"] for row in brokers.values())
-    failed = sum(row["failed"] for row in brokers.values())
+    samples = sum(row["samples"] for row in brokers)
+    failed = sum(row["failed"] for row in brokers)
     return (
         f"{samples} samples of {len(brokers)} brokers between {window}, {sum(complete.values()) / len(complete):.0%} "
         f"complete (least: broker {least} with {complete[least]:.0%}; failed collections: {failed})"
+        + "".join(_gone_words(rows, liveness))
     )
+
+
+def _gone_words(rows: Sequence[_Row], liveness: Liveness) -> Iterator[str]:
+    for row in rows:
+        if row["broker"] in liveness.dead:
+            yield f"; broker {row['broker']} is dead: no sample since {_time(row['last_at_ms'])}, others lead now"
+        elif row["broker"] in liveness.unseen:
+            yield (
+                f"; broker {row['broker']} counts as dead: no sample in the window, {row['failed']} collections failed"
+            )
+        elif row["broker"] in liveness.doubtful:
+            yield (
+                f"; broker {row['broker']} takes nothing: no sample since {_time(row['last_at_ms'])}, and whether it "
+                "lives can't be told, as it led nothing that others hold (if it is dead, guardian plan remove "
+                f"--broker {row['broker']})"
+            )

@@ -1,12 +1,10 @@
-"""What traffic is, for a broker and for a log dir, and how unevenly it is spread. Bytes/s throughout.
+"""What a placement costs each broker and each log dir, and how unevenly. The sums of all else.
 
-    log dir  = what is written to its replicas: each replica of a partition writes what the partition's leader takes in
-    broker   = produce into the partitions that it leads
-             + replication into the partitions that it follows     (these two: the sum over its log dirs)
-             + what consumers fetch from the partitions that it leads
+    broker   = what its replicas cost as followers (`slot_load`) + what leading adds where it leads (`leader_load`)
+    log dir  = the bytes of the replicas in it, and what they write to and read from its disk
 
-What a leader sends to its followers is left out: it equals what they write, which is counted where it is written.
-Moving replicas and leaders about changes neither total, so a mean is constant while a plan is made.
+Moving replicas and leaders about changes no total, so a mean is constant while a plan is made. A replica without a
+place costs nobody anything.
 """
 
 from __future__ import annotations
@@ -15,55 +13,126 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guardian.model.plan import LoadSummary
-from spark_analytics.model.cluster_model import ClusterModel, Floats, Ints
+from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints, brokers_of
+from spark_analytics.model.resources import RESOURCES, WITH_CAPACITY, Resource
+
+BYTES, IO = 0, 1
+"""The columns of a log dir's load: bytes, and bytes/s."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """The loads of one placement: `broker` and `log_dir` in bytes/s, `leaders` and `leader_bytes_in` per broker."""
+    """The loads of one placement, in the units of Resource."""
 
-    broker: Floats  # [brokers]
-    log_dir: Floats  # [log dirs]
-    leaders: Floats  # [brokers]
-    leader_bytes_in: Floats  # [brokers]
+    broker: Floats  # [brokers, RESOURCES]
+    log_dir: Floats  # [log dirs, 2]: BYTES, IO
+    leader_bytes_in: Floats  # [brokers] NW_IN of the partitions that it leads
+    potential_nw_out: Floats  # [brokers] NW_OUT if it led all that it holds
 
 
 def load_of(model: ClusterModel, slot_log_dir: Ints, leader_slot: Ints) -> Load:
     """The load when replicas lie as `slot_log_dir` says and are led by `leader_slot`."""
-    brokers = len(model.broker_ids)
-    written = model.write_rate[model.slot_partition]
-    leader_broker = model.log_dir_broker[slot_log_dir[leader_slot]]
+    broker = brokers_of(model, slot_log_dir)
+    leader_broker = broker[leader_slot]
+    loads = np.empty((model.brokers, RESOURCES))
+    for resource in Resource:
+        loads[:, resource] = _sums(broker, model.slot_load[:, resource], model.brokers)
+        loads[:, resource] += _sums(leader_broker, model.leader_load[:, resource], model.brokers)
+    on_disk = (model.slot_load[:, Resource.DISK], model.slot_io)
+    leads_in = model.slot_load[leader_slot, Resource.NW_IN] + model.leader_load[:, Resource.NW_IN]
+    if_led = model.slot_load[:, Resource.NW_OUT] + model.leader_load[model.slot_partition, Resource.NW_OUT]
     return Load(
-        broker=_sums(model.log_dir_broker[slot_log_dir], written, brokers)
-        + _sums(leader_broker, model.read_rate, brokers),
-        log_dir=_sums(slot_log_dir, written, len(model.log_dirs)),
-        leaders=_sums(leader_broker, np.ones(len(leader_slot)), brokers),
-        leader_bytes_in=_sums(leader_broker, model.write_rate, brokers),
+        broker=loads,
+        log_dir=np.column_stack([_sums(slot_log_dir, amounts, len(model.log_dirs)) for amounts in on_disk]),
+        leader_bytes_in=_sums(leader_broker, leads_in, model.brokers),
+        potential_nw_out=_sums(broker, if_led, model.brokers),
     )
-
-
-def _sums(places: Ints, amounts: Floats, count: int) -> Floats:
-    return np.bincount(places, amounts, count).astype(np.float64)
 
 
 def load_now(model: ClusterModel) -> Load:
     return load_of(model, model.slot_log_dir, model.leader_slot)
 
 
-def spread(loads: Floats) -> float:
-    """max/mean - 1: 0 when even, 1 when the busiest has twice its share. 0 when there is no load at all."""
-    mean = float(loads.mean()) if len(loads) else 0.0
-    return float(loads.max()) / mean - 1 if mean > 0 else 0.0
+def sums(places: Ints, amounts: Floats, count: int) -> Floats:
+    """[count] what each place gets, all of which are known."""
+    return np.bincount(places, amounts, count).astype(np.float64)
 
 
-def summaries(model: ClusterModel, before: Load, after: Load) -> tuple[LoadSummary, ...]:
-    """One row a broker, each followed by one row for each of its log dirs that are online."""
-    rows: list[LoadSummary] = []
-    for index, broker in enumerate(model.broker_ids.tolist()):
-        rows.append(LoadSummary(broker, "", float(before.broker[index]), float(after.broker[index])))
-        rows.extend(
-            LoadSummary(broker, model.log_dirs[log_dir], float(before.log_dir[log_dir]), float(after.log_dir[log_dir]))
-            for log_dir in np.flatnonzero((model.log_dir_broker == index) & ~model.log_dir_offline).tolist()
-        )
-    return tuple(rows)
+def _sums(places: Ints, amounts: Floats, count: int) -> Floats:
+    """By place; what is at -1 is left out."""
+    return sums(places + 1, amounts, count + 1)[1:]
+
+
+def scale(model: ClusterModel) -> Floats:
+    """[brokers, RESOURCES] by what a load is divided to compare brokers: their capacity; 1 for counts.
+
+    An unknown capacity counts as the median of the known ones; where none is known, all brokers are alike.
+    """
+    scales = np.ones((model.brokers, RESOURCES))
+    for resource in WITH_CAPACITY:
+        capacity = model.capacity[:, resource]
+        known = np.isfinite(capacity)
+        if known.any():
+            scales[:, resource] = np.where(known, capacity, np.median(capacity[known]))
+    return scales
+
+
+def disk_scale(model: ClusterModel) -> Floats:
+    """[log dirs, 2] the same for log dirs: the bytes and the io capacity of the disk below, shared by its log dirs."""
+    sharing = np.bincount(model.log_dir_disk, minlength=len(model.disk_total_bytes)).astype(np.float64)
+    scales = np.ones((len(model.log_dirs), 2))
+    for column, capacity in ((BYTES, model.disk_total_bytes), (IO, model.disk_io_capacity)):
+        known = np.isfinite(capacity) & (capacity > 0)
+        if known.any():
+            each = np.where(known, capacity, np.median(capacity[known])) / np.maximum(sharing, 1)
+            scales[:, column] = each[model.log_dir_disk]
+    return scales
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """How uneven a load is over some brokers, by resource, relative to capacity."""
+
+    mean: Floats  # [RESOURCES]
+    cv: Floats  # [RESOURCES] standard deviation / mean; 0 where there is no load
+    max_over_mean: Floats  # [RESOURCES]; 1 where there is no load
+
+
+def spread_of(model: ClusterModel, load: Load, brokers: Bools | None = None) -> Spread:
+    """Over `brokers`, by default those that are alive."""
+    chosen = model.alive if brokers is None else brokers
+    use = (load.broker / scale(model))[chosen]
+    return Spread(
+        mean=use.mean(axis=0) if len(use) else np.zeros(RESOURCES),
+        cv=np.array([cv(use[:, resource]) for resource in Resource]),
+        max_over_mean=np.array([max_over_mean(use[:, resource]) for resource in Resource]),
+    )
+
+
+def cv(values: Floats) -> float:
+    """Standard deviation / mean; 0 when there is nothing."""
+    mean = float(values.mean()) if len(values) else 0.0
+    return float(values.std()) / mean if mean > 0 else 0.0
+
+
+def max_over_mean(values: Floats) -> float:
+    """1 when even, or when there is nothing."""
+    mean = float(values.mean()) if len(values) else 0.0
+    return float(values.max()) / mean if mean > 0 else 1.0
+
+
+def topic_counts(model: ClusterModel, slot_log_dir: Ints) -> tuple[Ints, Ints, Ints]:
+    """(topic, broker, replicas) for each broker that holds a topic, by topic and broker."""
+    broker = brokers_of(model, slot_log_dir)
+    key = model.partition_topic[model.slot_partition] * model.brokers + broker
+    pairs, counts = np.unique(key[broker >= 0], return_counts=True)
+    return pairs // model.brokers, pairs % model.brokers, counts
+
+
+def topic_excess(model: ClusterModel, slot_log_dir: Ints) -> int:
+    """Over all topics, the replicas by which its fullest broker exceeds an even share of the alive ones."""
+    topic, _, counts = topic_counts(model, slot_log_dir)
+    most, total = np.zeros(len(model.topics), np.int64), np.zeros(len(model.topics), np.int64)
+    np.maximum.at(most, topic, counts)
+    np.add.at(total, topic, counts)
+    return int((most - -(-total // max(int(model.alive.sum()), 1))).sum())

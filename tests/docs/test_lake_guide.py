@@ -23,6 +23,7 @@ from spark_analytics.lake.schema import (
     LOG_DIR_SAMPLES,
     METRIC_SAMPLES,
     NIC_SAMPLES,
+    PARTITION_HOURS,
     PARTITION_SAMPLES,
     TABLES,
 )
@@ -36,6 +37,7 @@ KEYS = {
     NIC_SAMPLES: ("nic",),
     METRIC_SAMPLES: ("metric",),
     BROKER_SAMPLES: (),
+    PARTITION_HOURS: ("topic", "partition"),
 }
 TELLS = {
     PARTITION_SAMPLES: "a replica: what this broker holds of a partition",
@@ -44,6 +46,8 @@ TELLS = {
     NIC_SAMPLES: "a network interface of the broker's host",
     METRIC_SAMPLES: "a metric that is kept under its own name",
     BROKER_SAMPLES: "a collection of a broker, also one that failed; written last",
+    PARTITION_HOURS: "a replica and an hour, rolled up from its samples; of several files in a directory only the last "
+    "by name counts",
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,3 +66,41 @@ def test_every_plan_ends_at_its_target_or_back_where_it_was(
         assert task.state in (TaskState.DONE, TaskState.REVERTED)
         assert world.is_at(task.move, task.move.target if task.state is TaskState.DONE else task.move.original)
     world.leaves_nothing()
+
+
+@settings(max_examples=80)
+@given(
+    drawn=st.lists(st.tuples(partitions(), st.integers(0, 3)), min_size=1, max_size=6),
+    throttle=st.sampled_from([MB, 20 * MB]),
+    limits=st.builds(ExecutionLimits, st.integers(1, 5), st.integers(1, 5), st.integers(1, 5)),
+    die_at=st.none() | st.integers(1, 120),
+)
+def test_no_move_begins_before_all_of_the_stages_below_it_are_over_whatever_the_limits_and_whoever_dies(
+    drawn: list[tuple[tuple[list[int], list[str], int], int]],
+    throttle: int,
+    limits: ExecutionLimits,
+    die_at: int | None,
+) -> None:
+    world = World(len(BROKERS), limits)
+    for number, ((replicas, _, size), _) in enumerate(drawn):
+        world.kafka.create_topic(f"t{number}", {0: replicas}, size, write_rate=1000)
+    moves = [replace(move(f"t{n}-0", *p, rate=1000.0), stage=stage) for n, ((_, p, _), stage) in enumerate(drawn)]
+    try:
+        world.ticket(*sorted(moves, key=lambda one: one.stage), throttle=throttle)
+    except InvalidInput as error:
+        assert "already true" in str(error)  # noqa: PT017  (any other error is a failure)
+        return
+    world.wire.die_at = die_at or -1
+    for _ in range(400):
+        if not world.store.driven_tickets():
+            break
+        try:
+            world.tick()
+        except Crash:
+            world.new_driver()
+        execution = world.store.execution("t-1")
+        tasks = execution.tasks if execution else ()  # the process may die before there is one
+        for task in tasks:
+            if task.state is not TaskState.PENDING:
+                assert all(each.state.is_over for each in tasks if each.move.stage < task.move.stage)
+    assert world.state() is TicketState.SUCCEEDED, world.said

@@ -8,6 +8,7 @@ import pytest
 
 from guardian import config
 from guardian.errors import InvalidInput
+from spark_analytics.planners.settings import PlannerSettings
 
 GOOD = """
 name = "g1"
@@ -55,6 +56,34 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
 def test_a_file_of_the_lines_between_idcs_may_be_named(tmp_path: Path) -> None:
     assert load(tmp_path, GOOD).links is None
     assert load(tmp_path, f'links = "/etc/links.toml"\n{GOOD}').links == Path("/etc/links.toml")
+
+
+def test_what_plans_are_asked_for_is_checked_at_the_start(tmp_path: Path) -> None:
+    section = '[planner]\ndisk_limit = 0.75\nmax_bytes = inf\ngoals = ["DiskUsageDistributionGoal"]\n'
+    weights = "[planner.weights]\ncpu-spread = 2\n"
+    found = load(tmp_path, f"{GOOD}{section}{weights}")
+    assert config.planner_settings(found.planner) == PlannerSettings(
+        disk_limit=0.75, goals=("DiskUsageDistributionGoal",), weights=(("cpu-spread", 2.0),)
+    )
+    assert load(tmp_path, GOOD).planner == {}
+
+
+@pytest.mark.parametrize(
+    ("section", "sentence"),
+    [
+        ("disk_limit = 75", "planner.disk_limit is 75: use a share above 0 and up to 1, such as 0.8"),
+        ('disk_limit = "x"', "planner.disk_limit is 'x': use a number"),
+        ("limit = 1", "planner.limit is not known: use .*cpu_limit"),
+        ('goals = ["dsik-spread"]', "planner.goals: goal 'dsik-spread' is not known: use .*disk-spread"),
+        ("weights = {cpu = 1}", "planner.weights: goal 'cpu' is not known: use "),
+        ("weights = 1", r"planner.weights is 1: write it as a section, \[planner.weights\]"),
+    ],
+)
+def test_a_wrong_planner_setting_is_named_with_its_value_and_the_fix(
+    tmp_path: Path, section: str, sentence: str
+) -> None:
+    with pytest.raises(InvalidInput, match=rf"configuration .*g1\.toml: {sentence}"):
+        load(tmp_path, f"{GOOD}[planner]\n{section}\n")
 
 
 def test_the_raft_port_is_open_to_others_with_tls_and_the_rest_only_when_told_so_in_words(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+from google.protobuf import struct_pb2 as _struct_pb2
 from protos.guardian.v1 import collection_pb2 as _collection_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -407,7 +408,7 @@ class GetMemberRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("name", "version", "leader", "term", "applied_index", "live_members", "lake_url", "collects")
+    __slots__ = ("name", "version", "leader", "term", "applied_index", "live_members", "lake_url", "collects", "planner")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
@@ -416,6 +417,7 @@ class Member(_message.Message):
     LIVE_MEMBERS_FIELD_NUMBER: _ClassVar[int]
     LAKE_URL_FIELD_NUMBER: _ClassVar[int]
     COLLECTS_FIELD_NUMBER: _ClassVar[int]
+    PLANNER_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     leader: str
@@ -424,4 +426,5 @@ class Member(_message.Message):
     live_members: _containers.RepeatedScalarFieldContainer[str]
     lake_url: str
     collects: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., applied_index: _Optional[int] = ..., live_members: _Optional[_Iterable[str]] = ..., lake_url: _Optional[str] = ..., collects: _Optional[_Iterable[str]] = ...) -> None: ...
+    planner: _struct_pb2.Struct
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., applied_index: _Optional[int] = ..., live_members: _Optional[_Iterable[str]] = ..., lake_url: _Optional[str] = ..., collects: _Optional[_Iterable[str]] = ..., planner: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...

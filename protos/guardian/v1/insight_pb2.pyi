@@ -377,6 +377,52 @@ class LinkUseReport(_message.Message):
     samples: int
     def __init__(self, from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkUse, _Mapping]]] = ..., findings: _Optional[_Iterable[str]] = ..., remarks: _Optional[_Iterable[str]] = ..., currency: _Optional[str] = ..., unplaced_bytes: _Optional[int] = ..., samples: _Optional[int] = ...) -> None: ...
 
+class GetLinesRequest(_message.Message):
+    __slots__ = ("cluster", "from_ms", "to_ms")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    FROM_MS_FIELD_NUMBER: _ClassVar[int]
+    TO_MS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    from_ms: int
+    to_ms: int
+    def __init__(self, cluster: _Optional[str] = ..., from_ms: _Optional[int] = ..., to_ms: _Optional[int] = ...) -> None: ...
+
+class Line(_message.Message):
+    __slots__ = ("one", "other", "bits_per_s", "price_gb")
+    ONE_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
+    BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    PRICE_GB_FIELD_NUMBER: _ClassVar[int]
+    one: str
+    other: str
+    bits_per_s: float
+    price_gb: float
+    def __init__(self, one: _Optional[str] = ..., other: _Optional[str] = ..., bits_per_s: _Optional[float] = ..., price_gb: _Optional[float] = ...) -> None: ...
+
+class ClientPlace(_message.Message):
+    __slots__ = ("topic", "idc", "produced_bytes_per_s", "fetched_bytes_per_s")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    IDC_FIELD_NUMBER: _ClassVar[int]
+    PRODUCED_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    FETCHED_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    idc: str
+    produced_bytes_per_s: float
+    fetched_bytes_per_s: float
+    def __init__(self, topic: _Optional[str] = ..., idc: _Optional[str] = ..., produced_bytes_per_s: _Optional[float] = ..., fetched_bytes_per_s: _Optional[float] = ...) -> None: ...
+
+class LinesReport(_message.Message):
+    __slots__ = ("currency", "lines", "clients", "remarks")
+    CURRENCY_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    REMARKS_FIELD_NUMBER: _ClassVar[int]
+    currency: str
+    lines: _containers.RepeatedCompositeFieldContainer[Line]
+    clients: _containers.RepeatedCompositeFieldContainer[ClientPlace]
+    remarks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, currency: _Optional[str] = ..., lines: _Optional[_Iterable[_Union[Line, _Mapping]]] = ..., clients: _Optional[_Iterable[_Union[ClientPlace, _Mapping]]] = ..., remarks: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class ListFindingsRequest(_message.Message):
     __slots__ = ("cluster", "limit")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]

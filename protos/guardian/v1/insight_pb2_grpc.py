@@ -54,6 +54,11 @@ class InsightStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinkUseRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.LinkUseReport.FromString,
                 _registered_method=True)
+        self.GetLines = channel.unary_unary(
+                '/guardian.v1.Insight/GetLines',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinesRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.LinesReport.FromString,
+                _registered_method=True)
         self.ListFindings = channel.unary_unary(
                 '/guardian.v1.Insight/ListFindings',
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.ListFindingsRequest.SerializeToString,
@@ -96,6 +101,14 @@ class InsightServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetLines(self, request, context):
+        """The lines between IDCs as the members' links file has them, and from which IDCs a cluster's clients write and read:
+        what a plan that moves topics between IDCs is judged by.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListFindings(self, request, context):
         """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
         UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
@@ -126,6 +139,11 @@ def add_InsightServicer_to_server(servicer, server):
                     servicer.GetLinkUse,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinkUseRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.LinkUseReport.SerializeToString,
+            ),
+            'GetLines': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLines,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinesRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.LinesReport.SerializeToString,
             ),
             'ListFindings': grpc.unary_unary_rpc_method_handler(
                     servicer.ListFindings,
@@ -241,6 +259,33 @@ class Insight:
             '/guardian.v1.Insight/GetLinkUse',
             protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinkUseRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_insight__pb2.LinkUseReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLines(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/GetLines',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.GetLinesRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.LinesReport.FromString,
             options,
             channel_credentials,
             insecure,

@@ -48,6 +48,10 @@ class InsightStub:
     """
     GetLinkUse: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetLinkUseRequest, _insight_pb2.LinkUseReport]
     """What crosses the lines between IDCs, in all clusters."""
+    GetLines: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetLinesRequest, _insight_pb2.LinesReport]
+    """The lines between IDCs as the members' links file has them, and from which IDCs a cluster's clients write and read:
+    what a plan that moves topics between IDCs is judged by.
+    """
     ListFindings: _grpc.UnaryUnaryMultiCallable[_insight_pb2.ListFindingsRequest, _insight_pb2.FindingsReport]
     """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
     UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
@@ -71,6 +75,10 @@ class InsightAsyncStub(InsightStub):
     """
     GetLinkUse: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetLinkUseRequest, _insight_pb2.LinkUseReport]  # type: ignore[assignment]
     """What crosses the lines between IDCs, in all clusters."""
+    GetLines: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetLinesRequest, _insight_pb2.LinesReport]  # type: ignore[assignment]
+    """The lines between IDCs as the members' links file has them, and from which IDCs a cluster's clients write and read:
+    what a plan that moves topics between IDCs is judged by.
+    """
     ListFindings: _aio.UnaryUnaryMultiCallable[_insight_pb2.ListFindingsRequest, _insight_pb2.FindingsReport]  # type: ignore[assignment]
     """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
     UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
@@ -115,6 +123,16 @@ class InsightServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_insight_pb2.LinkUseReport, _abc.Awaitable[_insight_pb2.LinkUseReport]]:
         """What crosses the lines between IDCs, in all clusters."""
+
+    @_abc_1.abstractmethod
+    def GetLines(
+        self,
+        request: _insight_pb2.GetLinesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.LinesReport, _abc.Awaitable[_insight_pb2.LinesReport]]:
+        """The lines between IDCs as the members' links file has them, and from which IDCs a cluster's clients write and read:
+        what a plan that moves topics between IDCs is judged by.
+        """
 
     @_abc_1.abstractmethod
     def ListFindings(

@@ -64,7 +64,7 @@ class ReplicaPlacement(_message.Message):
     def __init__(self, broker: _Optional[int] = ..., log_dir: _Optional[str] = ...) -> None: ...
 
 class PartitionMove(_message.Message):
-    __slots__ = ("topic", "partition", "original", "target", "size_bytes", "write_rate", "reason")
+    __slots__ = ("topic", "partition", "original", "target", "size_bytes", "write_rate", "reason", "goal", "relief", "stage", "is_new")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ORIGINAL_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +72,10 @@ class PartitionMove(_message.Message):
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     WRITE_RATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    GOAL_FIELD_NUMBER: _ClassVar[int]
+    RELIEF_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    IS_NEW_FIELD_NUMBER: _ClassVar[int]
     topic: str
     partition: int
     original: _containers.RepeatedCompositeFieldContainer[ReplicaPlacement]
@@ -79,35 +83,127 @@ class PartitionMove(_message.Message):
     size_bytes: int
     write_rate: float
     reason: str
-    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., original: _Optional[_Iterable[_Union[ReplicaPlacement, _Mapping]]] = ..., target: _Optional[_Iterable[_Union[ReplicaPlacement, _Mapping]]] = ..., size_bytes: _Optional[int] = ..., write_rate: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
+    goal: str
+    relief: float
+    stage: int
+    is_new: bool
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., original: _Optional[_Iterable[_Union[ReplicaPlacement, _Mapping]]] = ..., target: _Optional[_Iterable[_Union[ReplicaPlacement, _Mapping]]] = ..., size_bytes: _Optional[int] = ..., write_rate: _Optional[float] = ..., reason: _Optional[str] = ..., goal: _Optional[str] = ..., relief: _Optional[float] = ..., stage: _Optional[int] = ..., is_new: _Optional[bool] = ...) -> None: ...
 
 class Plan(_message.Message):
-    __slots__ = ("cluster", "kind", "moves", "made_at_ms", "input", "loads")
+    __slots__ = ("cluster", "kind", "moves", "made_at_ms", "input", "loads", "goals", "unmet", "links", "transfers", "throttle", "seconds", "settings", "notes", "racks")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     MOVES_FIELD_NUMBER: _ClassVar[int]
     MADE_AT_MS_FIELD_NUMBER: _ClassVar[int]
     INPUT_FIELD_NUMBER: _ClassVar[int]
     LOADS_FIELD_NUMBER: _ClassVar[int]
+    GOALS_FIELD_NUMBER: _ClassVar[int]
+    UNMET_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    TRANSFERS_FIELD_NUMBER: _ClassVar[int]
+    THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    RACKS_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     kind: str
     moves: _containers.RepeatedCompositeFieldContainer[PartitionMove]
     made_at_ms: int
     input: str
     loads: _containers.RepeatedCompositeFieldContainer[LoadSummary]
-    def __init__(self, cluster: _Optional[str] = ..., kind: _Optional[str] = ..., moves: _Optional[_Iterable[_Union[PartitionMove, _Mapping]]] = ..., made_at_ms: _Optional[int] = ..., input: _Optional[str] = ..., loads: _Optional[_Iterable[_Union[LoadSummary, _Mapping]]] = ...) -> None: ...
+    goals: _containers.RepeatedCompositeFieldContainer[GoalResult]
+    unmet: _containers.RepeatedScalarFieldContainer[str]
+    links: _containers.RepeatedCompositeFieldContainer[LinkTransfer]
+    transfers: _containers.RepeatedCompositeFieldContainer[BrokerTransfer]
+    throttle: int
+    seconds: float
+    settings: _containers.RepeatedCompositeFieldContainer[PlanSetting]
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    racks: _containers.RepeatedCompositeFieldContainer[RackTransfer]
+    def __init__(self, cluster: _Optional[str] = ..., kind: _Optional[str] = ..., moves: _Optional[_Iterable[_Union[PartitionMove, _Mapping]]] = ..., made_at_ms: _Optional[int] = ..., input: _Optional[str] = ..., loads: _Optional[_Iterable[_Union[LoadSummary, _Mapping]]] = ..., goals: _Optional[_Iterable[_Union[GoalResult, _Mapping]]] = ..., unmet: _Optional[_Iterable[str]] = ..., links: _Optional[_Iterable[_Union[LinkTransfer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[BrokerTransfer, _Mapping]]] = ..., throttle: _Optional[int] = ..., seconds: _Optional[float] = ..., settings: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[_Union[RackTransfer, _Mapping]]] = ...) -> None: ...
 
 class LoadSummary(_message.Message):
-    __slots__ = ("broker", "log_dir", "before", "after")
+    __slots__ = ("broker", "log_dir", "before", "after", "resource", "capacity", "is_leaving")
     BROKER_FIELD_NUMBER: _ClassVar[int]
     LOG_DIR_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    IS_LEAVING_FIELD_NUMBER: _ClassVar[int]
     broker: int
     log_dir: str
     before: float
     after: float
-    def __init__(self, broker: _Optional[int] = ..., log_dir: _Optional[str] = ..., before: _Optional[float] = ..., after: _Optional[float] = ...) -> None: ...
+    resource: str
+    capacity: float
+    is_leaving: bool
+    def __init__(self, broker: _Optional[int] = ..., log_dir: _Optional[str] = ..., before: _Optional[float] = ..., after: _Optional[float] = ..., resource: _Optional[str] = ..., capacity: _Optional[float] = ..., is_leaving: _Optional[bool] = ...) -> None: ...
+
+class GoalResult(_message.Message):
+    __slots__ = ("goal", "is_hard", "before", "after", "target", "is_met")
+    GOAL_FIELD_NUMBER: _ClassVar[int]
+    IS_HARD_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    IS_MET_FIELD_NUMBER: _ClassVar[int]
+    goal: str
+    is_hard: bool
+    before: float
+    after: float
+    target: float
+    is_met: bool
+    def __init__(self, goal: _Optional[str] = ..., is_hard: _Optional[bool] = ..., before: _Optional[float] = ..., after: _Optional[float] = ..., target: _Optional[float] = ..., is_met: _Optional[bool] = ...) -> None: ...
+
+class LinkTransfer(_message.Message):
+    __slots__ = ("from_idc", "to_idc", "bytes", "seconds", "cost", "has_cost")
+    FROM_IDC_FIELD_NUMBER: _ClassVar[int]
+    TO_IDC_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    HAS_COST_FIELD_NUMBER: _ClassVar[int]
+    from_idc: str
+    to_idc: str
+    bytes: int
+    seconds: float
+    cost: float
+    has_cost: bool
+    def __init__(self, from_idc: _Optional[str] = ..., to_idc: _Optional[str] = ..., bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., cost: _Optional[float] = ..., has_cost: _Optional[bool] = ...) -> None: ...
+
+class RackTransfer(_message.Message):
+    __slots__ = ("from_rack", "to_rack", "bytes")
+    FROM_RACK_FIELD_NUMBER: _ClassVar[int]
+    TO_RACK_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    from_rack: str
+    to_rack: str
+    bytes: int
+    def __init__(self, from_rack: _Optional[str] = ..., to_rack: _Optional[str] = ..., bytes: _Optional[int] = ...) -> None: ...
+
+class BrokerTransfer(_message.Message):
+    __slots__ = ("broker", "bytes_in", "bytes_out", "bytes_inside", "seconds")
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    BYTES_IN_FIELD_NUMBER: _ClassVar[int]
+    BYTES_OUT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_INSIDE_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    broker: int
+    bytes_in: int
+    bytes_out: int
+    bytes_inside: int
+    seconds: float
+    def __init__(self, broker: _Optional[int] = ..., bytes_in: _Optional[int] = ..., bytes_out: _Optional[int] = ..., bytes_inside: _Optional[int] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class PlanSetting(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Ticket(_message.Message):
     __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes")

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from guardian.cli.main import app
 from guardian.errors import GuardianError
+from guardian.model.topology import Broker, Cluster
+from guardian.wire.federation import cluster_to_proto
 from tests.unit.server.member import Member
 
 Run = Callable[..., str]
+WEST = Cluster("west", "h:9092", "other", brokers=(Broker(1, "r1", "sh"), Broker(2, "r2", "sz")))
 
 
 @pytest.fixture
 def guardian() -> Iterator[Run]:
     member = Member()
+    member.store.put_cluster(cluster_to_proto(WEST))
 
     def run(line: str, *more: str) -> str:
         result = CliRunner().invoke(app, [*line.split(), *more, "--endpoints", member.endpoint])
@@ -70,6 +75,53 @@ def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
             guardian(f"idc-policy put two {wrong}")
     with pytest.raises(GuardianError, match="--id is"):
         guardian("topic put live orders --id !")
+
+
+PLACEMENT = """
+{"version": 2, "replicas": [{"count": 2, "constraints": {"rack": "r1"}}],
+ "observers": [{"count": 1, "constraints": {"rack": "sz"}}]}
+"""
+
+
+def test_confluents_placement_becomes_a_policy_of_topics(guardian: Run, tmp_path: Path) -> None:
+    file = tmp_path / "placement.json"
+    file.write_text(PLACEMENT)
+    guardian("topic put west orders --in 20MB")
+    line = f"idc-policy import two {file} --cluster west --topic orders --topic new"
+
+    dry = guardian(f"{line} --dry-run")
+    assert "Note: observers (1 in sz) become replicas like any other" in dry
+    assert "Note: leaders are preferred in sh, since only observers are elsewhere" in dry
+    assert [each for each in dry.splitlines() if not each.startswith("Note: ")] == [
+        "IDC policy two would be stored; nothing was stored",
+        "topic west/orders would be stored; nothing was stored",
+        "topic west/new would be stored; nothing was stored",
+    ]
+    assert json.loads(guardian("idc-policy list -o json")) == []
+
+    guardian(line)
+    assert "sh=2, sz=1" in guardian("idc-policy list")
+    orders, new = sorted(
+        (each["topic"] for each in json.loads(guardian("topic list -o json"))), key=lambda each: -len(each["name"])
+    )
+    assert (orders["name"], orders["idc_policy"], orders["expected_bytes_in_per_s"]) == ("orders", "two", "20000000")
+    assert (new["name"], new["idc_policy"]) == ("new", "two")
+
+
+def test_a_placement_that_names_what_is_not_there_changes_nothing(guardian: Run, tmp_path: Path) -> None:
+    file = tmp_path / "placement.json"
+    file.write_text(PLACEMENT.replace('"r1"', '"r9"'))
+    for line, sentence in [
+        (f"two {file} --cluster west", "rack is 'r9': use an IDC or a rack of cluster west, such as sh, sz, r1, r2"),
+        (f"two {file} --cluster gone", "--cluster is 'gone', which is not registered"),
+        (f"two {file} --topic orders", "--topic is 'orders' and --cluster is missing: say whose topic it is"),
+        (f"two {tmp_path}/gone.json", "placement constraints .*gone.json can't be read"),
+    ]:
+        with pytest.raises(GuardianError, match=sentence):
+            guardian(f"idc-policy import {line}")
+    assert json.loads(guardian("idc-policy list -o json")) == []
+    guardian(f"idc-policy import anywhere {file}")
+    assert "r9=2, sz=1" in guardian("idc-policy list")
 
 
 def test_exclusions_are_lifted_all_or_none(guardian: Run, monkeypatch: pytest.MonkeyPatch) -> None:

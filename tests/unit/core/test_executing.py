@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,7 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
-from guardian.model.execution import TaskState
+from guardian.model.execution import Execution, TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -194,6 +195,49 @@ def test_most_relief_per_byte_comes_first_then_the_name() -> None:
     tasks = begin(TICKET, plan(*moves)).tasks
     assert [task.move.partition.topic for task in tasks] == ["c", "d", "a", "b"]
     assert [task.number for task in tasks] == [1, 2, 3, 4]
+
+
+def test_a_plan_that_says_what_its_moves_serve_keeps_its_order() -> None:
+    moves = tuple(
+        PartitionMove(TopicPartition(name, 0), at(1), at(2), size_bytes=10, write_rate=rate, goal="disk-spread")
+        for name, rate in (("b", 1.0), ("c", 9.0), ("a", 5.0))
+    )
+    assert [task.move.partition.topic for task in begin(TICKET, plan(*moves)).tasks] == ["b", "c", "a"]
+
+
+LATER = replace(MOVE, partition=TopicPartition("u", 0), stage=1)
+
+
+def test_a_stage_begins_when_the_one_before_it_is_over() -> None:
+    started = run(begin(TICKET, plan(MOVE, LATER)), seen((1, 2)))
+    assert [task.state for task in started.tasks] == [TaskState.RUNNING, TaskState.PENDING]
+    assert started.tasks[1].detail == "waits for the room that stage 0 makes"
+    over = run(started, seen((3, 2), dirs={3: "/d1"}))
+    assert [task.state for task in over.tasks] == [TaskState.DONE, TaskState.PENDING]
+    assert run(over, both_seen()).tasks[1].state is TaskState.RUNNING
+
+
+def test_a_stage_does_not_begin_when_a_move_before_it_failed() -> None:
+    failed = run(run(begin(TICKET, plan(MOVE, LATER)), seen((1, 2))), seen((2, 4)))
+    assert [task.state for task in failed.tasks] == [TaskState.FAILED, TaskState.PENDING]
+    ended = step(TicketState.RUNNING, failed, both_seen(), ExecutionLimits(), 0, 6)
+    assert ended.execution.tasks[1].detail == "never started: t-0 of stage 0 failed, whose room it may need"
+    assert ended.transition is not None
+    assert ended.transition[0] is TicketState.FAILED
+
+
+def run(execution: Execution, observation: ClusterObservation) -> Execution:
+    return step(TicketState.RUNNING, execution, observation, ExecutionLimits(), 0, 5).execution
+
+
+def both_seen() -> ClusterObservation:
+    """Where the later move's partition is as its plan expects it."""
+    found = seen((1, 2))
+    log_dirs = tuple(
+        replace(each, replicas={**each.replicas, **({LATER.partition: REPLICA} if each.replicas else {})})
+        for each in found.log_dirs
+    )
+    return replace(found, partitions={**found.partitions, LATER.partition: found.partitions[T0]}, log_dirs=log_dirs)
 
 
 def test_a_plan_is_stale_when_its_partition_is_elsewhere() -> None:

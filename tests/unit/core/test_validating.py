@@ -92,12 +92,26 @@ def test_the_right_broker_with_another_log_dir_is_not_yet_true() -> None:
         (move(T0, 4, 2), "broker 4 of t-0 is not alive: start it, or choose from 1, 2, 3"),
         (move(TopicPartition("gone", 0), 1), "topic gone does not exist in cluster live, or is being deleted"),
         (move(TopicPartition("t", 7), 1), "partition t-7 does not exist in cluster live: topic t has 0 to 2"),
-        (move(T0, 1, 2, 3), "replicas of t-0 would change the replication factor from 2 to 3: give 2 brokers"),
+        (move(T0, 1, 2, 3), "replication factor from 2 to 3, which a ticket can't do yet: give 2 brokers"),
+        (
+            PartitionMove(TopicPartition("t", 3), (), (placement(1),), is_new=True),
+            "partition t-3 is to be created, which a ticket can't do yet: create it with the replicas of the plan",
+        ),
         (move(T0, "3:/x", 2), "log_dir /x of t-0 is not one of broker 3: its log dirs are /b3/d0, /b3/d1"),
         (move(T0, "3:/b3/d2", 2), "log_dir /b3/d2 of t-0 is offline on broker 3 .*: choose from /b3/d0, /b3/d1"),
         (move(T0, 1, 2), "all 1 moves of the plan are already true in cluster live: nothing to do"),
     ],
-    ids=["unknown broker", "dead broker", "no topic", "no partition", "rf", "no log dir", "offline", "nothing to do"],
+    ids=[
+        "unknown broker",
+        "dead broker",
+        "no topic",
+        "no partition",
+        "rf",
+        "new",
+        "no log dir",
+        "offline",
+        "nothing to do",
+    ],
 )
 def test_bad_input_is_refused_with_one_sentence(wrong: PartitionMove, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
@@ -123,6 +137,11 @@ def test_a_partition_that_moves_already_is_refused() -> None:
 def test_a_plan_made_from_something_else_is_stale(original: tuple[int | str, ...]) -> None:
     with pytest.raises(Conflict, match=r"the plan is stale: it expects t-0 on .*/b2/d0\]: make a new plan"):
         resolved(move(T0, 3, 2, original=original))
+
+
+def test_a_plan_that_creates_what_exists_by_now_is_stale() -> None:
+    with pytest.raises(Conflict, match="the plan is stale: it creates t-0, which exists by now: make a new plan"):
+        resolved(replace(move(T0, 3, 2), is_new=True))
 
 
 def test_a_plan_made_from_the_cluster_as_it_is_is_fresh() -> None:

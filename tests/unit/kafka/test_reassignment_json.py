@@ -75,6 +75,13 @@ def test_a_rollback_of_an_unknown_original_is_refused() -> None:
         write(read(file_of(entry()), "live").moves, target=False)
 
 
+def test_a_rollback_of_a_partition_that_is_created_is_refused() -> None:
+    created = PartitionMove(TopicPartition("t", 0), (), (PLACEMENT(1),), is_new=True)
+    assert json.loads(write([created]))["partitions"][0]["replicas"] == [1]
+    with pytest.raises(InvalidInput, match="t-0 is created by the plan: to undo that, delete its topic"):
+        write([created], target=False)
+
+
 @given(moves)
 def test_writing_then_reading_is_identity(written: tuple[PartitionMove, ...]) -> None:
     assert read(write(written), "live").moves == written

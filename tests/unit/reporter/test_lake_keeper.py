@@ -17,7 +17,7 @@ from guardian.model.topology import Broker, Cluster
 from guardian.reporter.ingest import Asked, failed_collection
 from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.reporter.lake_writer import LakeWriter
-from spark_analytics.lake.schema import BROKER_SAMPLES, TABLES
+from spark_analytics.lake.schema import BROKER_SAMPLES, PARTITION_HOURS, PARTITION_SAMPLES, TABLES, hour_of
 
 HOUR_MS = 3_600_000
 START_MS = 1_790_000_000_000 // HOUR_MS * HOUR_MS
@@ -195,3 +195,71 @@ def test_a_large_lake_is_walked_through_in_several_ticks(tmp_path: Path, clock: 
         write(tmp_path, 1, 2, cluster=cluster)
     keeper = LakeKeeper(str(tmp_path), LakeTimes(30 * DAY_MS), clock, max_looks=1)
     assert [said.split("cluster=")[1][0] for _ in range(3) for said in keeper.tick()] == ["a", "b", "c"]
+
+
+def write_samples(lake: Path, *moments: int) -> None:
+    """A file for each moment, with a replica that takes in 1000 bytes each ms."""
+    schema = TABLES[PARTITION_SAMPLES]
+    for moment in moments:
+        row: dict[str, Any] = dict.fromkeys(schema.names, 0)
+        row |= {"at_ms": START_MS + moment, "broker": 1, "topic": "t", "log_dir": "/d", "is_leader": True}
+        row |= {"log_end_offset": moment, "topic_bytes_in_total": 1000 * moment, "size_bytes": moment}
+        writer = LakeWriter(str(lake), "g1")
+        writer.write("live", {PARTITION_SAMPLES: pa.Table.from_pylist([row], schema=schema)})
+        writer.flush()
+
+
+def rollups(lake: Path) -> list[Path]:
+    """The last one counts."""
+    return sorted((lake / PARTITION_HOURS).rglob("rolled-*.parquet"))
+
+
+def test_an_hour_of_partition_samples_is_rolled_up_once_its_files_are_one(
+    tmp_path: Path, keeper: LakeKeeper, clock: Clock
+) -> None:
+    write_samples(tmp_path, 1000, 2000, 3000)
+    assert len(keeper.tick()) == 1
+    assert rollups(tmp_path) == []
+    directory = tmp_path / PARTITION_SAMPLES / "cluster=live" / f"hour={hour_of(START_MS)}"
+    assert keeper.tick() == [f"lake: {directory} is rolled up"]
+    [rolled] = rollups(tmp_path)
+    [row] = pq.read_table(rolled, partitioning=None).to_pylist()
+    assert (row["samples"], row["messages"], row["covered_ms"]) == (3, 2000, 2000)
+    assert row["write_rate"] == pytest.approx(1_000_000, rel=1e-3)
+    assert keeper.tick() == []
+
+
+def test_rows_that_come_late_make_a_new_roll_up_and_the_old_one_goes_later(
+    tmp_path: Path, keeper: LakeKeeper, clock: Clock
+) -> None:
+    write_samples(tmp_path, 1000, 2000)
+    keeper.tick()
+    keeper.tick()
+    write_samples(tmp_path, 3000)
+    clock.now_ms += 1
+    keeper.tick()
+    keeper.tick()
+    old, new = rollups(tmp_path)
+    assert pq.read_table(new, partitioning=None)["samples"].to_pylist() == [3]
+    for file in (old, new):
+        os.utime(file, (clock.now_ms / 1000, clock.now_ms / 1000))
+    clock.now_ms += 15 * 60_000 + 1
+    keeper.tick()
+    assert rollups(tmp_path) == [new]
+
+
+def test_an_hour_with_one_file_is_rolled_up_as_it_is(tmp_path: Path, keeper: LakeKeeper, clock: Clock) -> None:
+    write_samples(tmp_path, 1000)
+    clock.now_ms = END_MS
+    assert keeper.tick() == []
+    clock.now_ms = END_MS + HOUR_MS
+    keeper.tick()
+    assert len(rollups(tmp_path)) == 1
+
+
+def test_a_roll_up_goes_with_its_hour(tmp_path: Path, keeper: LakeKeeper, clock: Clock) -> None:
+    write_samples(tmp_path, 1000)
+    keeper.tick()
+    clock.now_ms += 31 * DAY_MS
+    keeper.tick()
+    assert rollups(tmp_path) == []

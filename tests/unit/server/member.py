@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import tempfile
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -74,6 +75,7 @@ class Member:
         lake: str = "/lake",
         activity: ActivityStore | None = None,
         links_file: Path | None = None,
+        planner: Mapping[str, object] | None = None,
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -110,6 +112,7 @@ class Member:
             activity,
             links_file,
             self.findings,
+            planner=planner or {},
         )
         limits = GrpcLimits(threads=8, grace_s=0.0)
         self._server = start_grpc(self.endpoint, partial(register, parts), limits=limits, counters=self.calls)

@@ -18,10 +18,12 @@ from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.core.links import Minutes
 from guardian.errors import InvalidInput, NotFound
+from guardian.model.links import Direction
 from guardian.model.topology import TopicPartition
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.server.lake_facts import placed
 from guardian.wire.federation import cluster_to_proto
+from guardian.wire.lines import lines_from_proto
 from protos.guardian.v1 import insight_pb2 as pb
 from spark_analytics.lake.samples import LakeReader
 from spark_analytics.lake.schema import PARTITION_SAMPLES
@@ -213,6 +215,35 @@ def test_the_table_of_lines_names_who_crosses(member: Member) -> None:
     assert "sz to sh, the largest in its busiest minute" in output
     code, output = run(member, "links", *SPAN, "--cluster", "live", "-o", "json")
     assert len(json.loads(output)["links"][0]["minute_bytes"]) == MINUTES + 1
+
+
+def test_a_plan_is_told_the_lines_and_where_clients_are(client: GuardianClient) -> None:
+    report = client.lines("live", FROM_MS, TO_MS)
+    (line,) = report.lines
+    assert (line.one, line.other, line.bits_per_s, line.price_gb, report.currency) == ("sh", "sz", 1e6, 10.0, "EUR")
+    (place,) = report.clients
+    assert (place.topic, place.idc, place.produced_bytes_per_s) == ("t", "sh", 0.0)
+    assert place.fetched_bytes_per_s == pytest.approx(12 * MB / 3600, rel=0.05)
+    (remark,) = report.remarks
+    assert remark.startswith("nobody has told who moves ")
+    assert lines_from_proto(report).line(Direction("sz", "sh")).price_gb == 10.0
+    assert not client.lines().clients
+    assert client.lines().lines == report.lines
+
+
+def test_a_plan_is_told_what_is_not_known_of_clients(lake: Path) -> None:
+    member = Member(lake=str(lake))
+    try:
+        member.store.put_cluster(cluster_to_proto(CLUSTER))
+        with GuardianClient([member.endpoint], timeout_s=60) as client:
+            (remark,) = client.lines("live", FROM_MS, TO_MS).remarks
+            assert remark.startswith("audit.url is not set, so that producers and consumers are not in the numbers")
+            (remark,) = client.lines("live", 1, 2).remarks
+            assert remark == "the lake has nothing of cluster live in this time"
+            with pytest.raises(NotFound, match="cluster is 'dead'"):
+                client.lines("dead")
+    finally:
+        member.stop()
 
 
 def test_a_wrong_links_file_is_told_to_who_asks(member: Member, tmp_path: Path) -> None:

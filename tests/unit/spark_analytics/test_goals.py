@@ -1,109 +1,281 @@
+"""Each goal sees what breaks it, says where, and sees nothing else."""
+
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from guardian.errors import InvalidInput
+from guardian.model.federation import IdcPolicy
 from guardian.model.plan import ReplicaPlacement
 from guardian.model.topology import TopicPartition
-from spark_analytics.goals import disk_capacity, leader_distribution, rack_aware, replication_factor, traffic_spread
-from spark_analytics.goals.goal import Acceptance
-from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
-from spark_analytics.model.placement import Placement
+from spark_analytics.goals import registry
+from spark_analytics.goals.goal import Goal, Placed
+from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
+from spark_analytics.model.resources import RESOURCES, Resource
+from spark_analytics.search.goal import Targets
+from spark_analytics.search.rules import Rules
 
-ACCEPT, REJECT, CLOSED = Acceptance.ACCEPT, Acceptance.REPLICA_REJECT, Acceptance.LOG_DIR_REJECT
-ALL = np.arange(4)
 
+def model() -> ClusterModel:
+    """Brokers 0 and 1 in rack a, 2 and 3 in rack b, which are data centres too; the log dirs of b are 2b and 2b + 1.
 
-def placement(racks: str, *partitions: tuple[int, ...], size: int = 10) -> Placement:
-    """Broker n is in the n-th rack of `racks` and has one log dir; a partition is the indices of its brokers."""
-    model = ClusterModel.of(
+    t-0 on 0 and 2, t-1 on 1 and 3, t-2 on 2 and 0, t-3 on 3 and 1: even in everything.
+    """
+    pairs = [(0, 2), (1, 3), (2, 0), (3, 1)]
+    return ClusterModel.of(
         "live",
-        [BrokerFacts(index, rack) for index, rack in enumerate(racks)],
-        [LogDirFacts(index, "/d", 100, 60, offline=rack == "x") for index, rack in enumerate(racks)],
+        [BrokerFacts(b, "aabb"[b], "aabb"[b], capacity=(100, 100, 100, 200)) for b in range(4)],
+        [LogDirFacts(b, f"/d{n}", 100, 100) for b in range(4) for n in (0, 1)],
         [
-            PartitionFacts(TopicPartition("t", n), tuple(ReplicaPlacement(b, "/d") for b in on), 1.0, 1.0, size)
-            for n, on in enumerate(partitions)
+            PartitionFacts(
+                TopicPartition("t", number),
+                (ReplicaPlacement(one, "/d0"), ReplicaPlacement(two, "/d1")),
+                10,
+                10,
+                30,
+                cpu=5,
+                leader_cpu=5,
+            )
+            for number, (one, two) in enumerate(pairs)
         ],
+        [TopicFacts("t", policy="p")],
+        policies=[IdcPolicy("p", (("a", 1), ("b", 1)))],
     )
-    return Placement.of(model)
 
 
-def test_rack_aware_keeps_a_rack_of_its_own_for_each_replica() -> None:
-    answers = rack_aware.acceptance(placement("abbc", (0, 1)), np.array([0, 1]), ALL)
-    assert answers.tolist() == [[ACCEPT, REJECT, REJECT, ACCEPT], [REJECT, ACCEPT, ACCEPT, ACCEPT]]
+def rules(**other: Any) -> Rules:
+    brokers = np.ones((1, 4), dtype=np.bool_)
+    given: dict[str, Any] = {
+        "class_of": np.zeros(4, dtype=np.int64),
+        "may_stay": brokers,
+        "may_take": brokers,
+        "may_lead": brokers,
+        "idc_min": np.array([[1, 1]]),
+        "idc_max": np.array([[1, 1]]),
+        "rack_max": np.array([1]),
+        "log_dir_may_take": np.ones(8, dtype=np.bool_),
+        "log_dir_may_stay": np.ones(8, dtype=np.bool_),
+        "capacity_limit": np.array([0.7, 0.8, 0.8, 0.8]),
+        "disk_limit": 0.8,
+        "free_to_move": np.ones(8, dtype=np.bool_),
+        "must_leave": np.zeros(8, dtype=np.bool_),
+    }
+    return Rules(**given | other)
 
 
-def test_rack_aware_lets_a_replica_that_shares_its_rack_go_anywhere() -> None:
-    answers = rack_aware.acceptance(placement("aabb", (0, 1)), np.array([0]), ALL)
-    assert answers.tolist() == [[ACCEPT] * 4]
+def but(*brokers: int) -> np.ndarray[Any, Any]:
+    """[1, brokers] all but these."""
+    return np.array([[broker not in brokers for broker in range(4)]])
 
 
-def test_rack_aware_never_worsens_what_racks_are_too_few_for() -> None:
-    # RF 3 in two racks: 0 and 1 share rack a, 2 is alone in b.
-    answers = rack_aware.acceptance(placement("aabb", (0, 1, 2)), np.array([0, 2]), ALL)
-    assert answers.tolist() == [[ACCEPT] * 4, [REJECT, REJECT, ACCEPT, ACCEPT]]
+def placed(
+    moved: dict[int, int] | None = None,
+    led: dict[int, int] | None = None,
+    given: Rules | None = None,
+    of: ClusterModel | None = None,
+) -> Placed:
+    """`moved` {slot: log dir}, `led` {partition: slot}."""
+    made = of or model()
+    slots, leaders = made.slot_log_dir.copy(), made.leader_slot.copy()
+    for slot, log_dir in (moved or {}).items():
+        slots[slot] = log_dir
+    for partition, slot in (led or {}).items():
+        leaders[partition] = slot
+    return Placed.of(made, given or rules(), Targets.of_spread(0.1), slots, leaders)
 
 
-def test_a_broker_holds_one_replica_of_a_partition() -> None:
-    answers = replication_factor.acceptance(placement("abcd", (0, 1), (2,)), np.array([0, 2]), ALL)
-    assert answers.tolist() == [[ACCEPT, REJECT, ACCEPT, ACCEPT], [ACCEPT] * 4]
+def broken(at: Placed) -> dict[str, float]:
+    return {each.name: each.measure(at) for each in registry.GOALS if any(each.violations(at))}
 
 
-def test_a_broker_that_a_sibling_left_is_closed() -> None:
-    moved = placement("abcd", (0, 1))
-    moved.move(1, 3)
-    answers = replication_factor.acceptance(moved, np.array([0]), ALL)
-    assert answers.tolist() == [[ACCEPT, REJECT, ACCEPT, REJECT]]
+def test_nothing_breaks_a_goal_in_an_even_cluster() -> None:
+    at = placed()
+    assert broken(at) == {}
+    assert {each.name: each.measure(at) for each in registry.GOALS if each.is_hard} == {
+        each.name: 0 for each in registry.GOALS if each.is_hard
+    }
 
 
 @pytest.mark.parametrize(
-    ("limit", "reserve", "expected"),
+    ("goal", "at", "measure", "sentence"),
     [
-        (0.8, 0.05, [55, 55, 55, 55]),  # 60 of 100 are usable, 5 stay so
-        (0.8, 0.51, [9, 9, 9, 9]),
-        (0.19, 0.05, [9, 9, 19, 19]),  # the replicas on 0 and 1 take 10 already
-        (0.05, 0.05, [0, 0, 5, 5]),
+        ("rack", placed({1: 3}), 1, "t-0 has 2 replicas in rack a, where it may have 1"),
+        ("idc", placed({1: 3}), 2, "t-0 has 2 replicas in a, its policy wants at most 1"),
+        ("label", placed(given=rules(may_stay=but(3))), 2, "t-1 has a replica on broker 3, which is not for it"),
+        ("exclusion", placed({1: 6}, given=rules(may_take=but(3))), 1, "t-0 would go to log dir /d0 of broker 3"),
+        (
+            "exclusion",
+            placed({1: 4}, given=rules(log_dir_may_take=np.arange(8) != 4)),
+            1,
+            "t-0 would go to log dir /d0 of broker 2",
+        ),
+        ("replication-factor", placed({1: -1}), 1, "t-0 has a replica without a place"),
+        ("replication-factor", placed({1: 1}), 1, "t-0 has two replicas on broker 0"),
+        (
+            "cpu-capacity",
+            placed(given=rules(capacity_limit=np.array([0.14, 1, 1, 1]))),
+            4,
+            "broker 0 uses 15% of its cpu, above 14%",
+        ),
+        (
+            "disk-capacity",
+            placed({1: 6}, given=rules(capacity_limit=np.array([1, 1, 1, 0.4]))),
+            1,
+            "broker 3 uses 45% of its disk, above 40%",
+        ),
+        (
+            "nw-in-capacity",
+            placed({1: 6}, given=rules(capacity_limit=np.array([1, 0.25, 1, 1]))),
+            1,
+            "broker 3 uses 30% of its nw_in",
+        ),
+        (
+            "nw-out-capacity",
+            placed(led={0: 1}, given=rules(capacity_limit=np.array([1, 1, 0.3, 1]))),
+            1,
+            "broker 2 uses 40% of its nw_out",
+        ),
+        (
+            "log-dir-capacity",
+            placed({0: 1, 2: 1, 6: 1}),
+            1,
+            "log dir /d1 of broker 0 holds 120% of its disk, above 80%",
+        ),
+        ("leader-place", placed(given=rules(may_lead=but(0))), 1, "t-0 is led by broker 0, which should not lead it"),
+        ("leader-spread", placed(led={0: 1, 1: 3}), 1.0, "leaders of brokers varies by 100.0% around the mean"),
+        ("replica-spread", placed({1: 6}), 0.3535533, "replicas of brokers varies by 35.4%"),
+        ("cpu-spread", placed(led={0: 1}), 0.2357023, "broker 2 cpu at 1.33x the mean, above 1.10x"),
+        ("nw-in-spread", placed({1: 6}), 0.3535533, "broker 3 nw_in at 1.50x the mean"),
+        ("nw-out-spread", placed(led={0: 1}), 0.7071068, "broker 2 nw_out at 2.00x the mean"),
+        ("disk-spread", placed({1: 6}), 0.3535533, "broker 3 disk at 1.50x the mean"),
+        ("leader-bytes-in-spread", placed(led={0: 1}), 0.7071068, "most on broker 2, 2.00x the mean"),
+        ("potential-nw-out", placed({1: 6, 3: 6, 5: 6}), 0.8, ""),
+        ("log-dir-spread", placed({0: 1}), 1.0, "log dir /d1 of broker 0 disk at 2.00x the mean of its broker"),
+        ("log-dir-io-spread", placed({0: 1}), 1.0, "log dir /d1 of broker 0 disk_io at 2.00x the mean of its broker"),
+        ("topic-spread", placed({1: 6}), 1, "topic t has 3 replicas on one broker, above 2"),
     ],
 )
-def test_head_room_keeps_both_limits(limit: float, reserve: float, expected: list[float]) -> None:
-    model = placement("abcd", (0, 1), size=10).model
-    assert disk_capacity.head_room(model, limit, reserve).tolist() == pytest.approx(expected)
+def test_a_goal_sees_what_breaks_it(goal: str, at: Placed, measure: float, sentence: str) -> None:
+    each = registry.goal(goal)
+    assert each.measure(at) == pytest.approx(measure)
+    assert any(sentence in found for found in each.violations(at)) or not sentence
 
 
-def test_copies_must_fit_on_a_disk_that_is_online() -> None:
-    crowded = placement("abcx", (0, 1), size=10)
-    capacity = disk_capacity.head_room(crowded.model, 0.19, 0.05)
-    answers = disk_capacity.acceptance(crowded, capacity, np.array([0]), ALL)
-    assert answers.tolist() == [[ACCEPT, REJECT, ACCEPT, CLOSED]]  # 0 is home
+def test_brokers_are_held_against_their_own_pool() -> None:
+    """Two pools, one twice as loaded as the other, are even each by itself."""
+    apart = rules(
+        class_of=np.array([0, 1, 0, 1]),
+        may_take=np.array([[True, False, True, False], [False, True, False, True]]),
+        may_stay=np.ones((2, 4), dtype=np.bool_),
+        may_lead=np.ones((2, 4), dtype=np.bool_),
+        idc_min=np.zeros((2, 2), dtype=np.int64),
+        idc_max=np.full((2, 2), 9),
+        rack_max=np.array([1, 1]),
+    )
+    heavy = model()
+    load = heavy.slot_load.copy()
+    load[heavy.slot_partition % 2 == 1] *= 2
+    uneven = replace(heavy, slot_load=load)
+    disk = registry.goal("disk-spread")
+    assert disk.measure(placed(given=apart, of=uneven)) == pytest.approx(0)
+    assert disk.measure(placed(of=uneven)) == pytest.approx(1 / 3)
 
 
-def test_what_came_in_takes_room_until_the_copy_ends() -> None:
-    crowded = placement("abcd", (0,), (1,), size=40)
-    capacity = disk_capacity.head_room(crowded.model, 0.8, 0.05)
-    assert capacity.tolist() == [40, 40, 55, 55]
-    crowded.move(0, 2)
-    assert disk_capacity.acceptance(crowded, capacity, np.array([1]), np.array([2]))[0, 0] == REJECT
-    # Nothing is credited to broker 0, which the replica leaves.
-    assert disk_capacity.room(crowded, capacity, ALL).tolist() == [40, 40, 15, 55]
-    crowded.move(0, 3)
-    assert disk_capacity.room(crowded, capacity, ALL).tolist() == [40, 40, 55, 15]
+def test_dead_brokers_do_not_count() -> None:
+    dead = replace(model(), alive=np.array([True, True, True, False]))
+    emptied = placed({3: 1, 6: 5}, given=rules(may_stay=but(3), may_take=but(3)), of=dead)
+    assert registry.goal("replica-spread").measure(emptied) == pytest.approx(2**0.5 / 8)
+    assert registry.goal("label").measure(emptied) == 0
+    assert registry.goal("replica-spread").measure(placed({3: 1, 6: 5})) > 0.5
 
 
-def test_relief_is_greatest_where_a_place_is_fullest() -> None:
-    loads = np.array([30.0, 20.0, 10.0])
-    relief = traffic_spread.relief(loads, np.full(3, -5.0), mean=20.0, target=0.1)
-    assert relief[0] > relief[1]
-    assert relief[2] < 0
-    assert traffic_spread.relief(loads, np.full(3, -5.0), mean=0.0, target=0.1).tolist() == [0, 0, 0]
+def test_goals_with_numbers_of_their_own_read_them_from_the_rules() -> None:
+    few = rules(most_replicas=np.array([1, 2, 2, 2]))
+    capacity = registry.goal("replica-capacity")
+    assert capacity.measure(placed(given=few)) == 1
+    assert list(capacity.violations(placed(given=few))) == [
+        "broker 0 holds 2 replicas, above 1: the cluster's 8 have 4 brokers, which may hold 7"
+    ]
+    least = registry.goal("min-leaders")
+    one_each = rules(least_leaders=np.array([1]))
+    assert least.measure(placed(given=one_each)) == 0
+    assert list(least.violations(placed(led={0: 1}, given=one_each))) == [
+        "broker 0 leads 0 partitions of t, fewer than 1"
+    ]
+    assert least.measure(placed(led={0: 1}, given=rules(least_leaders=np.array([1]), may_lead=but(0)))) == 0
+    assert capacity.measure(placed()) == least.measure(placed(led={0: 1})) == 0
 
 
-def test_no_place_may_exceed_the_fullest() -> None:
-    answers = traffic_spread.acceptance(np.array([5.0, 9.0, 9.0]), np.array([5.0, 2.0, -1.0]), fullest=10.0)
-    assert answers.tolist() == [True, False, True]
+@pytest.mark.parametrize("each", registry.GOALS, ids=lambda each: each.name)
+def test_a_target_that_is_not_asked_for_is_never_missed(each: Goal) -> None:
+    lenient = Targets(np.full(RESOURCES, np.inf), np.full(RESOURCES, np.inf), np.inf, topic_spread=False)
+    at = replace(placed({1: 6}, led={0: 1}), targets=lenient)
+    assert each.is_hard or each.name == "potential-nw-out" or not list(each.violations(at))
 
 
-def test_leaders_are_uneven_by_count_or_by_bytes() -> None:
-    load = placement("abcd", (0, 1), (0, 2), (3, 1), (2, 1)).load
-    assert leader_distribution.overload(load).tolist() == [1.0, -1.0, 0.0, 0.0]
-    gains = leader_distribution.transfer_relief(load, 0, np.array([1, 2]), np.array([1.0, 1.0]), 0.1)
-    assert gains[0] > gains[1]
+def test_judging_tells_before_and_after_of_every_goal() -> None:
+    found = {result.goal: result for result in registry.judged(placed(), placed({1: 3}))}
+    assert list(found) == [each.name for each in registry.GOALS]
+    rack, disk = found["rack"], found["disk-spread"]
+    assert (rack.is_hard, rack.before, rack.after, rack.target, rack.is_met) == (True, 0, 1, 0, False)
+    assert (disk.is_hard, disk.is_met) == (False, False)
+    assert disk.target == pytest.approx(0.06)
+    assert found["cpu-capacity"].is_met
+
+
+def test_what_is_wrong_is_explained_goal_by_goal_and_not_at_length() -> None:
+    found = registry.explained(placed(given=rules(may_stay=but(0, 1, 2, 3))), most=2)
+    assert [sentence.split(":")[0] for sentence in found].count("label") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("DiskUsageDistributionGoal", "disk-spread"),
+        ("com.linkedin.kafka.cruisecontrol.analyzer.goals.RackAwareGoal", "rack"),
+        ("RackAwareDistributionGoal", "rack"),
+        ("ReplicaCapacityGoal", "replica-capacity"),
+        ("DiskCapacityGoal", "disk-capacity"),
+        ("NetworkInboundCapacityGoal", "nw-in-capacity"),
+        ("NetworkOutboundCapacityGoal", "nw-out-capacity"),
+        ("CpuCapacityGoal", "cpu-capacity"),
+        ("ReplicaDistributionGoal", "replica-spread"),
+        ("PotentialNwOutGoal", "potential-nw-out"),
+        ("NetworkInboundUsageDistributionGoal", "nw-in-spread"),
+        ("NetworkOutboundUsageDistributionGoal", "nw-out-spread"),
+        ("CpuUsageDistributionGoal", "cpu-spread"),
+        ("LeaderReplicaDistributionGoal", "leader-spread"),
+        ("LeaderBytesInDistributionGoal", "leader-bytes-in-spread"),
+        ("TopicReplicaDistributionGoal", "topic-spread"),
+        ("MinTopicLeadersPerBrokerGoal", "min-leaders"),
+        ("PreferredLeaderElectionGoal", "leader-place"),
+        ("IntraBrokerDiskCapacityGoal", "log-dir-capacity"),
+        ("IntraBrokerDiskUsageDistributionGoal", "log-dir-spread"),
+        ("BrokerSetAwareGoal", "label"),
+        ("DISK-SPREAD", "disk-spread"),
+    ],
+)
+def test_goals_answer_to_the_names_that_operators_know(name: str, known: str) -> None:
+    assert registry.goal(name).name == known
+
+
+def test_an_unknown_goal_is_refused_with_near_names() -> None:
+    with pytest.raises(InvalidInput, match=r"goal 'DiskUsageGoal' is not known: use .*DiskUsageDistributionGoal"):
+        registry.goal("DiskUsageGoal")
+    with pytest.raises(InvalidInput, match="goal 'xyzzy' is not known: use replication-factor, rack, "):
+        registry.goal("xyzzy")
+
+
+def test_a_goal_says_which_resources_the_search_makes_even_for_it() -> None:
+    assert registry.resources("DiskUsageDistributionGoal") == (Resource.DISK,)
+    assert registry.resources("rack") == ()
+    assert {resource for each in registry.GOALS for resource in each.resources} == set(Resource)
+
+
+def test_no_two_goals_share_a_name() -> None:
+    names = [name.lower() for each in registry.GOALS for name in (each.name, *each.aliases)]
+    assert len(set(names)) == len(names)

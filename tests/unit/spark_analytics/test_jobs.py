@@ -1,13 +1,32 @@
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import Row
 
-from guardian.errors import InvalidInput
-from spark_analytics.jobs import session
-from spark_analytics.jobs.balance import main
+from guardian.errors import GuardianError, InvalidInput
+from guardian.model.directory import Directory
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.topology import Broker, Cluster, TopicPartition
+from guardian.wire.plans import plan_from_proto
+from protos.guardian.v1 import tickets_pb2
+from spark_analytics.jobs import clusters, command, plans, session, whatif
+from spark_analytics.jobs.clusters import answered, of_row
+from spark_analytics.jobs.plans import main
+from spark_analytics.lake import reader
 from spark_analytics.lake.listing import table_path
+from spark_analytics.lake.window import Window
+from spark_analytics.planners import planning
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import Remove
+from tests.unit.spark_analytics.planners.small import GB, brokers, cluster
 
 
 def java(directory: Path, version: str) -> str:
@@ -53,13 +72,83 @@ def test_a_missing_extra_is_one_sentence_and_exit_code_2(
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--window", "soon"], "window is 'soon'"), (["--target-spread", "-1"], "target_spread is -1.0")],
+    [
+        (["--window", "soon"], "window is 'soon'"),
+        (["--settings", '{"target_spread": -1}'], "target_spread is -1"),
+        (["--task", '{"kind": "tidy"}'], "task.kind is 'tidy': use one of add-brokers"),
+        (["--task", "{"], "task is no JSON at position 1"),
+        (["--directory", "/nowhere.json"], "directory is /nowhere.json: it can't be read"),
+    ],
 )
 def test_bad_options_are_one_sentence_and_exit_code_2(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--lake", str(tmp_path), "--cluster", "live", "--out", "plans.json", *arguments]) == 2
     assert capsys.readouterr().err.startswith(message)
+
+
+def test_an_answer_is_there_or_one_sentence_why_not(caplog: pytest.LogCaptureFixture) -> None:
+    def refuse() -> None:
+        raise InvalidInput("too few samples")
+
+    def trip() -> None:
+        [].pop()
+
+    def row(answer: Callable[[], object]) -> object:
+        return of_row(Row(**answered("live", answer).to_pylist()[0]))
+
+    assert row(lambda: 7) == 7
+    refused, bug, unfit = row(refuse), row(trip), row(threading.Lock)
+    assert isinstance(refused, InvalidInput)
+    assert str(refused) == "too few samples"
+    assert str(bug) == "cluster live has no answer, report this: IndexError: pop from empty list"
+    assert "cannot pickle" in str(unfit)
+    assert "line" in caplog.text  # of the traceback
+    assert not caplog.text.count("too few samples")
+
+
+def test_with_each_cluster_go_the_hosts_that_it_shares_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def table(*clusters: str) -> pa.Table:
+        return pa.table({"cluster": list(clusters)})
+
+    brokers = (Broker(1, reporter="h:1"), Broker(2, reporter="i:1"))
+    told = Directory(clusters=(Cluster("live", "h:9", brokers=brokers), Cluster("bulk", "h:8", brokers=brokers[:1])))
+    monkeypatch.setattr(clusters, "without_samples", lambda *_: {})
+    monkeypatch.setattr(reader, "model_rows", lambda *_: None)
+    monkeypatch.setattr(clusters, "in_groups", lambda _, __, ask: [ask(table(name)) for name in ("live", "bulk")])
+    monkeypatch.setattr(
+        clusters, "gathered", lambda answers: {row["cluster"]: row for [row] in (each.to_pylist() for each in answers)}
+    )
+    monkeypatch.setattr(clusters, "model_of", lambda *given: given[4])
+
+    def sharing(hosts: Any) -> dict[int, int]:
+        return {broker: host.brokers for broker, host in hosts.items()}
+
+    found = clusters.of_each(mock.Mock(), "/lake", dict.fromkeys(["live", "bulk"], sharing), Window(1, 2), told)
+    assert found == {"live": {1: 2, 2: 1}, "bulk": {1: 2}}
+
+
+def test_clusters_are_those_named_or_all_of_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[list[str]] = []
+
+    def answers(_: object, __: str, questions: Mapping[str, object], *___: object) -> dict[str, object]:
+        asked.append(list(questions))
+        return {}
+
+    monkeypatch.setattr(command.Job, "session", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(whatif, "answers", answers)
+    directory = tmp_path / "directory.json"
+    directory.write_text('{"clusters": [{"name": "b", "bootstrap": "h:1"}, {"name": "a", "bootstrap": "h:2"}]}')
+    question = ["--question", '{"kind": "lose", "brokers": [1]}', "--lake", "/lake", "--out", str(tmp_path / "out")]
+    assert whatif.main([*question, "--directory", str(directory)]) == 0
+    assert whatif.main([*question, "--directory", str(directory), "--cluster", "b"]) == 0
+    assert asked == [["a", "b"], ["b"]]
+    assert whatif.main(question) == 2
+    assert capsys.readouterr().err == (
+        "cluster is not given and the directory names none: use --cluster or --directory\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,3 +163,26 @@ def test_bad_options_are_one_sentence_and_exit_code_2(
 )
 def test_the_members_url_of_the_lake_is_put_in_hadoops_words(lake: str, path: str) -> None:
     assert table_path(lake, "t") == path
+
+
+def test_a_plan_that_does_too_little_says_so_and_one_that_breaks_a_rule_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = cluster(brokers(4), {"t-0": ((1, 2), 10)})
+    made = plans._planned(Remove((1,)), PlannerSettings())
+
+    def answer(*targets: tuple[int, ...]) -> Plan:
+        moves = tuple(_moved((1, 2), target) for target in targets)
+        monkeypatch.setattr(planning, "make", lambda *_: Plan("live", "remove-brokers", moves))
+        return plan_from_proto(tickets_pb2.Plan.FromString(made(model)))
+
+    assert answer((3, 2)).unmet == ()
+    (sentence,) = answer().unmet
+    assert sentence.startswith("broker 1 keeps 1 replicas")
+    with pytest.raises(GuardianError, match="breaks a rule and is dropped, report this: the number of replicas"):
+        answer((2,))
+
+
+def _moved(original: tuple[int, ...], target: tuple[int, ...]) -> PartitionMove:
+    there, then = (tuple(ReplicaPlacement(broker, "/d") for broker in each) for each in (original, target))
+    return PartitionMove(TopicPartition("t", 0), there, then, size_bytes=10 * GB)

@@ -1,75 +1,92 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from guardian.model.plan import LoadSummary, ReplicaPlacement, spreads
+from guardian.model.plan import ReplicaPlacement
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
-from spark_analytics.model.load import load_now, load_of, spread, summaries
-from spark_analytics.model.placement import Placement
+from spark_analytics.model.load import (
+    cv,
+    disk_scale,
+    load_now,
+    load_of,
+    max_over_mean,
+    scale,
+    spread_of,
+    topic_excess,
+)
+
+INF = float("inf")
 
 
 def model() -> ClusterModel:
     places = [ReplicaPlacement(1, "/d1"), ReplicaPlacement(2, "/d1"), ReplicaPlacement(2, "/d2")]
     return ClusterModel.of(
         "live",
-        [BrokerFacts(1), BrokerFacts(2), BrokerFacts(3)],
         [
-            *(LogDirFacts(broker, f"/d{number}", 100, 100) for broker in (1, 2, 3) for number in (1, 2)),
-            LogDirFacts(3, "/d3", 0, 0, offline=True),
+            BrokerFacts(1, capacity=(100, 1000, INF, INF)),
+            BrokerFacts(2, capacity=(400, INF, INF, 500)),
+            BrokerFacts(3, alive=False, capacity=(200, INF, INF, INF)),
         ],
         [
-            PartitionFacts(TopicPartition("t", 0), (places[0], places[1]), write_rate=10, read_rate=5, size_bytes=7),
-            PartitionFacts(TopicPartition("t", 1), (places[2], places[0]), write_rate=1, read_rate=2, size_bytes=3),
+            *(LogDirFacts(broker, f"/d{number}", 100 * broker, 100) for broker in (1, 2) for number in (1, 2)),
+            LogDirFacts(3, "/d1", 0, 0, offline=True),
+        ],
+        [
+            PartitionFacts(TopicPartition("t", 0), (places[0], places[1]), 10, 5, 7, cpu=1, leader_cpu=2, reads=(0, 4)),
+            PartitionFacts(TopicPartition("t", 1), (places[2], places[0]), 1, 2, 3),
         ],
     )
 
 
-def test_a_broker_carries_produce_replication_and_consumers() -> None:
+def test_a_broker_carries_its_replicas_and_what_leading_adds() -> None:
     load = load_now(model())
-    assert load.broker.tolist() == [10 + 5 + 1, 10 + 1 + 2, 0]
-    assert load.log_dir.tolist() == [11, 0, 10, 1, 0, 0, 0]
-    assert load.leaders.tolist() == [1, 1, 0]
+    # CPU, NW_IN, NW_OUT (consumers, followers, and consumers of a follower), DISK, REPLICAS, LEADERS
+    assert load.broker.tolist() == [[3, 11, 5 + 10, 10, 2, 1], [1, 11, 2 + 1 + 4, 10, 2, 1], [0] * 6]
+    assert load.log_dir.tolist() == [[10, 11], [0, 0], [7, 10], [3, 1], [0, 0]]
     assert load.leader_bytes_in.tolist() == [10, 1, 0]
+    assert load.potential_nw_out.tolist() == [15 + 3, 4 + 15 + 3, 0]
 
 
-def test_spread_is_max_over_mean_less_one() -> None:
-    assert spread(np.array([1.0, 2.0, 3.0])) == pytest.approx(0.5)
-    assert spread(np.array([4.0, 4.0])) == 0
-    assert spread(np.zeros(3)) == 0
-    assert spread(np.array([])) == 0
+def test_moving_replicas_and_leaders_changes_no_total() -> None:
+    total = load_now(model()).broker.sum(axis=0)
+    moved = load_of(model(), np.array([3, 1, 0, 2]), np.array([1, 3]))
+    assert moved.broker.sum(axis=0).tolist() == total.tolist()
+    assert moved.broker[0].tolist() != load_now(model()).broker[0].tolist()
 
 
-def test_summaries_have_a_row_a_broker_and_one_for_each_online_log_dir() -> None:
-    load = load_now(model())
-    rows = summaries(model(), load, load)
-    assert [(row.broker, row.log_dir) for row in rows] == [
-        *[(1, ""), (1, "/d1"), (1, "/d2")],
-        *[(2, ""), (2, "/d1"), (2, "/d2")],
-        *[(3, ""), (3, "/d1"), (3, "/d2")],
-    ]
-    assert rows[4] == LoadSummary(2, "/d1", 10.0, 10.0)
-    assert spreads(rows)["log dir"] == pytest.approx((11 * 6 / 22 - 1,) * 2)
+def test_a_replica_without_a_place_costs_nobody_anything() -> None:
+    load = load_of(model(), np.array([-1, 2, 3, 0]), model().leader_slot)
+    assert load.broker[:, 4].tolist() == [1, 2, 0]
+    assert load.broker[:, 5].tolist() == [0, 1, 0]
 
 
-def test_a_placement_under_trial_keeps_its_loads() -> None:
-    """After each step the sums are what adding up from nothing gives."""
-    placement = Placement.of(model())
-    steps: list[Callable[[], None]] = [
-        lambda: placement.move(0, 4),
-        lambda: placement.lead(1),
-        lambda: placement.move(0, 5),
-        lambda: placement.move(3, 1),
-        lambda: placement.lead(3),
-        lambda: placement.move(0, 0),
-    ]
-    for step in steps:
-        step()
-        expected = load_of(placement.model, placement.slot_log_dir, placement.leader_slot)
-        for name in ("broker", "log_dir", "leaders", "leader_bytes_in"):
-            assert getattr(placement.load, name).tolist() == getattr(expected, name).tolist(), name
-    # Slot 0 is home again; slot 3 lies on broker 1's second disk.
-    assert placement.incoming_bytes.tolist() == [0, 3, 0, 0, 0, 0, 0]
+def test_use_is_relative_to_capacity_and_an_unknown_one_counts_as_the_middle() -> None:
+    assert scale(model())[:, 0].tolist() == [100, 400, 200]
+    assert scale(model())[:, 1].tolist() == [1000, 1000, 1000]
+    assert scale(model())[:, 2].tolist() == [1, 1, 1]
+    assert scale(model())[:, 3].tolist() == [200, 500, 350]
+    assert scale(model())[:, 4].tolist() == [1, 1, 1]
+    assert disk_scale(model())[:, 0].tolist() == [100, 100, 200, 200, 150]
+    assert disk_scale(model())[:, 1].tolist() == [1, 1, 1, 1, 1]
+
+
+def test_spread_is_over_living_brokers() -> None:
+    found = spread_of(model(), load_now(model()))
+    assert found.max_over_mean[0] == pytest.approx(0.03 / ((0.03 + 0.0025) / 2))
+    assert found.cv[4] == 0
+    every = spread_of(model(), load_now(model()), np.ones(3, dtype=np.bool_))
+    assert every.max_over_mean[4] == pytest.approx(1.5)
+
+
+def test_spreads_of_nothing_are_even() -> None:
+    for values in (np.zeros(3), np.array([])):
+        assert (cv(values), max_over_mean(values)) == (0.0, 1.0)
+    assert cv(np.array([1.0, 3.0])) == 0.5
+    assert max_over_mean(np.array([1.0, 3.0])) == 1.5
+
+
+def test_topic_excess_counts_what_the_fullest_broker_holds_beyond_an_even_share() -> None:
+    assert topic_excess(model(), model().slot_log_dir) == 0
+    assert topic_excess(model(), np.array([0, 2, 2, 2])) == 1

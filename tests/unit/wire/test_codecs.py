@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from guardian.errors import InvalidInput
 from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
-from guardian.model.plan import LoadSummary, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import (
+    BrokerTransfer,
+    GoalResult,
+    LinkTransfer,
+    LoadSummary,
+    PartitionMove,
+    Plan,
+    RackTransfer,
+    ReplicaPlacement,
+)
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 from guardian.wire.federation import cluster_from_proto, cluster_to_proto
 from guardian.wire.plans import plan_from_proto, plan_hash, plan_to_bytes, plan_to_proto
 from guardian.wire.tickets import execution_from_proto, execution_to_proto, ticket_from_proto, ticket_to_proto
-from protos.guardian.v1 import federation_pb2
+from protos.guardian.v1 import federation_pb2, tickets_pb2
 
 places = st.builds(ReplicaPlacement, st.integers(0, 9), st.sampled_from(["any", "/a", "/b"]))
 replicas = st.lists(places, min_size=2, max_size=2, unique_by=lambda place: place.broker).map(tuple)
@@ -26,17 +37,43 @@ moves = st.builds(
     st.integers(0, 2**40),
     st.floats(0, 1e9),
     st.text(max_size=10),
+    st.text(max_size=5),
+    st.floats(0, 1e9),
+    st.integers(0, 9),
 )
+new_partitions = st.builds(
+    PartitionMove,
+    st.builds(TopicPartition, st.text(min_size=1, max_size=5), st.integers(0, 1000)),
+    st.just(()),
+    replicas,
+    st.integers(0, 2**40),
+    is_new=st.just(True),
+)
+amounts = st.floats(0, 1e9)
+names = st.text(max_size=3)
+sizes = st.integers(0, 2**50)
 plans = st.builds(
     Plan,
     st.just("live"),
     st.just("balance"),
-    st.lists(moves, max_size=5, unique_by=lambda move: move.partition).map(tuple),
+    st.lists(moves | new_partitions, max_size=5, unique_by=lambda move: move.partition).map(tuple),
     st.integers(0, 2**41),
     st.text(max_size=10),
     st.lists(
-        st.builds(LoadSummary, st.integers(0, 9), st.text(max_size=3), st.floats(0, 1e9), st.floats(0, 1e9)), max_size=3
+        st.builds(LoadSummary, st.integers(0, 9), names, amounts, amounts, names, amounts, st.booleans()), max_size=3
     ).map(tuple),
+    st.lists(
+        st.builds(GoalResult, names, st.booleans(), amounts, amounts, amounts | st.just(math.inf), st.booleans()),
+        max_size=2,
+    ).map(tuple),
+    st.lists(names, max_size=2).map(tuple),
+    st.lists(st.builds(LinkTransfer, names, names, sizes, amounts, amounts | st.none()), max_size=2).map(tuple),
+    st.lists(st.builds(BrokerTransfer, st.integers(0, 9), sizes, sizes, sizes, amounts), max_size=2).map(tuple),
+    sizes,
+    amounts,
+    st.lists(st.tuples(names, names), max_size=2).map(tuple),
+    st.lists(names, max_size=2).map(tuple),
+    st.lists(st.builds(RackTransfer, names, names, sizes), max_size=2).map(tuple),
 )
 
 
@@ -44,6 +81,18 @@ plans = st.builds(
 def test_a_plan_comes_back_as_it_was(plan: Plan) -> None:
     assert plan_from_proto(plan_to_proto(plan)) == plan
     assert plan_hash(plan_to_bytes(plan)) == plan_hash(plan_to_bytes(plan_from_proto(plan_to_proto(plan))))
+
+
+def test_a_plan_of_an_older_version_keeps_its_bytes_and_so_its_hash() -> None:
+    places = (ReplicaPlacement(1, "/a"), ReplicaPlacement(2))
+    move = PartitionMove(TopicPartition("t", 3), places, places[::-1], 7, 2.5, "why")
+    plan = Plan("live", "balance", (move,), 9, "input", (LoadSummary(1, "/a", 1.5, 0.5),))
+    stored = bytes.fromhex(
+        "0a046c697665120762616c616e63651a370a017410031a06080112022f611a0708021203616e79220708021203616e792206080112022f61"
+        "28073100000000000004403a0377687920092a05696e7075743218080112022f6119000000000000f83f21000000000000e03f"
+    )
+    assert plan_to_bytes(plan) == stored
+    assert plan_from_proto(tickets_pb2.Plan.FromString(stored)) == plan
 
 
 def test_a_ticket_comes_back_as_it_was() -> None:

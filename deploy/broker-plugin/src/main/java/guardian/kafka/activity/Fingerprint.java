@@ -35,7 +35,8 @@ record Fingerprint(long high, long low) {
     Fingerprint with(Action action) {
         ResourcePattern pattern = action.resourcePattern();
         int kind = pattern.resourceType().ordinal() << Short.SIZE | action.operation().ordinal();
-        return with(kind).with(pattern.name());
+        Fingerprint all = with(kind).with(pattern.name());
+        return new Fingerprint(avalanche(all.high), avalanche(all.low));
     }
 
     private Fingerprint with(InetAddress address) {
@@ -87,5 +88,15 @@ record Fingerprint(long high, long low) {
     /** Both halves of the product: each bit of it depends on all of both factors. */
     private static long mix(long one, long other) {
         return one * other ^ Math.multiplyHigh(one, other);
+    }
+
+    /**
+     * The last step of MurmurHash3's 64 bits. After {@link #mix} alone, with two keys of a hundred, names that differ in
+     * their last letters share the top or the bottom bits, by which tables and stripes are chosen.
+     */
+    private static long avalanche(long word) {
+        long once = (word ^ word >>> 33) * 0xff51afd7ed558ccdL;
+        long twice = (once ^ once >>> 33) * 0xc4ceb9fe1a85ec53L;
+        return twice ^ twice >>> 33;
     }
 }

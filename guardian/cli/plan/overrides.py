@@ -1,0 +1,112 @@
+"""How even and how dear a plan shall be, as the command line says it: on top of the members' settings, or of none."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from guardian import config
+from guardian.cli.options import parse_rate
+from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
+from guardian.client import GuardianClient
+from guardian.errors import InvalidInput
+from guardian.model.units import parse_duration_ms
+from spark_analytics.planners.settings import PlannerSettings
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGTP]?)B?", re.ASCII)
+_SIZES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_MOST_BYTES = 1e18  # an exabyte: more is a slip of the finger
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """`changes` are settings by name; `exclude_topics` are left out besides those that are excluded anyway."""
+
+    file: Path | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    exclude_topics: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        target_spread: Annotated[
+            float | None,
+            typer.Option(
+                "--target-spread",
+                help="How even brokers shall be, as max/mean - 1: the larger, the less is copied.",
+                show_default="about 0.08, by resource",
+            ),
+        ] = None,
+        max_bytes: Annotated[
+            str,
+            typer.Option(
+                "--max-bytes", help="The most to copy, such as 500GB: the best plan for it.", show_default="any"
+            ),
+        ] = "",
+        max_time: Annotated[
+            str, typer.Option("--max-time", help="The most that copying may take, such as 2h.", show_default="any")
+        ] = "",
+        goals: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--goal",
+                "--goals",
+                help="A soft goal, by Guardian's or Cruise Control's name; several with commas, or repeated.",
+                show_default="all",
+            ),
+        ] = None,
+        exclude_topics: Annotated[
+            list[str] | None,
+            typer.Option("--exclude-topic", help="Not moved; may end in a star and be repeated.", show_default="none"),
+        ] = None,
+        throttle: Annotated[
+            str, typer.Option("--throttle", help="Bytes/s per broker for copies, such as 80MB.", show_default="50MB")
+        ] = "",
+        settings: SettingsOption = None,
+    ) -> Overrides:
+        changes: dict[str, Any] = {}
+        if target_spread is not None:
+            changes["target_spread"] = target_spread
+        if max_bytes:
+            changes["max_bytes"] = parse_size("max-bytes", max_bytes)
+        if max_time:
+            changes["max_seconds"] = parse_duration_ms("max-time", max_time) / 1000
+        if goals:
+            changes["goals"] = _split(goals)
+            config.require_goals("goal", changes["goals"])
+        if throttle:
+            changes["throttle"] = float(parse_rate(throttle))
+        found = cls(settings, changes, tuple(exclude_topics or ()))
+        found.alone()  # what is wrong is told before anything is read
+        return found
+
+    def for_members(self, client: GuardianClient) -> PlannerSettings:
+        """On top of the members' settings. Raises InvalidInput, Unavailable."""
+        return self._on(planner_settings(client, self.file))
+
+    def alone(self) -> PlannerSettings:
+        """Without a member. Raises InvalidInput."""
+        return self._on(config.planner_settings(section_of(self.file)))
+
+    def _on(self, settings: PlannerSettings) -> PlannerSettings:
+        excluded = tuple(dict.fromkeys((*settings.excluded_topics, *self.exclude_topics)))
+        return dataclasses.replace(settings, **self.changes, excluded_topics=excluded)
+
+
+def parse_size(name: str, text: str) -> float:
+    """Bytes of "500GB", "1.5T" and the like, powers of ten; `name` is what the error calls it. Raises InvalidInput."""
+    match = _SIZE.fullmatch(text.strip())
+    size = float(match[1]) * _SIZES[match[2]] if match else -1.0
+    if not 0 <= size <= _MOST_BYTES:
+        raise InvalidInput(f"{name} is {text!r}: use bytes, such as 500GB or 1.5TB")
+    return size
+
+
+def _split(goals: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for text in goals for name in text.split(",") if name.strip())

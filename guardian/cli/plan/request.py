@@ -1,0 +1,80 @@
+"""What every planning command shares: which clusters, from which samples, how even, how dear, and where results go."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guardian.cli.options import EndpointsOption, Output, OutputOption
+from guardian.cli.plan.overrides import Overrides
+from guardian.cli.shared import made_of
+from guardian.errors import InvalidInput
+from guardian.model.units import parse_duration_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The shared options, parsed. `window` is [from, to) in ms since the epoch."""
+
+    overrides: Overrides
+    clusters: tuple[str, ...]
+    window: tuple[int, int]
+    lake: str
+    master: str
+    dry_run: bool
+    out: Path | None
+    rollback: Path | None
+    picture: Path | None
+    endpoints: str
+    output: Output
+
+    @classmethod
+    def of(
+        cls,
+        overrides: Overrides,
+        cluster: Annotated[list[str], typer.Option("--cluster", help="The cluster to plan for; may be repeated.")],
+        window: Annotated[
+            str, typer.Option(help="How much of the newest traffic to look at, such as 5m or 24h.")
+        ] = "1h",
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan, store nothing.")] = False,
+        out: Annotated[
+            Path | None, typer.Option(help="Write the plan's kafka-reassign-partitions JSON here (one cluster only).")
+        ] = None,
+        rollback: Annotated[
+            Path | None, typer.Option(help="Write the JSON that undoes the plan here (one cluster only).")
+        ] = None,
+        picture: Annotated[
+            Path | None, typer.Option(help="Draw the plan as an HTML page, which needs no network (one cluster only).")
+        ] = None,
+        lake: Annotated[
+            str, typer.Option(help="The lake's path or URL.", show_default="the one that Guardian writes")
+        ] = "",
+        master: Annotated[str, typer.Option(help="The Spark master.")] = "local[*]",
+        endpoints: EndpointsOption = "",
+        output: OutputOption = Output.TABLE,
+    ) -> Request:
+        clusters = tuple(dict.fromkeys(cluster))
+        if len(clusters) > 1 and (out or rollback or picture):
+            raise InvalidInput("--out, --rollback and --picture hold one cluster's plan: give one --cluster")
+        until_ms = time.time_ns() // 1_000_000
+        return cls(
+            overrides=overrides,
+            clusters=clusters,
+            window=(until_ms - parse_duration_ms("window", window), until_ms),
+            lake=lake,
+            master=master,
+            dry_run=dry_run,
+            out=out,
+            rollback=rollback,
+            picture=picture,
+            endpoints=endpoints,
+            output=output,
+        )
+
+
+request = made_of(Overrides.of, Request.of)
+"""The request of all options together, which typer reads as they are here."""

@@ -1,0 +1,103 @@
+"""All goals by name, Guardian's and Cruise Control's, in the order in which they are told: hard ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from itertools import islice
+
+from guardian.errors import InvalidInput
+from guardian.model.plan import GoalResult
+from spark_analytics.goals import (
+    cpu_capacity,
+    cpu_spread,
+    disk_capacity,
+    disk_spread,
+    exclusion,
+    idc_placement,
+    label_isolation,
+    leader_bytes_in_spread,
+    leader_place,
+    leader_spread,
+    log_dir_capacity,
+    log_dir_io_spread,
+    log_dir_spread,
+    min_leaders,
+    nw_in_capacity,
+    nw_in_spread,
+    nw_out_capacity,
+    nw_out_spread,
+    potential_nw_out,
+    rack_aware,
+    replica_capacity,
+    replica_spread,
+    replication_factor,
+    topic_spread,
+)
+from spark_analytics.goals.goal import Goal, Placed
+from spark_analytics.model.resources import Resource
+
+GOALS: tuple[Goal, ...] = (
+    replication_factor.GOAL,
+    rack_aware.GOAL,
+    idc_placement.GOAL,
+    label_isolation.GOAL,
+    exclusion.GOAL,
+    cpu_capacity.GOAL,
+    nw_in_capacity.GOAL,
+    nw_out_capacity.GOAL,
+    disk_capacity.GOAL,
+    log_dir_capacity.GOAL,
+    replica_capacity.GOAL,
+    leader_place.GOAL,
+    min_leaders.GOAL,
+    cpu_spread.GOAL,
+    nw_in_spread.GOAL,
+    nw_out_spread.GOAL,
+    disk_spread.GOAL,
+    replica_spread.GOAL,
+    leader_spread.GOAL,
+    leader_bytes_in_spread.GOAL,
+    potential_nw_out.GOAL,
+    topic_spread.GOAL,
+    log_dir_spread.GOAL,
+    log_dir_io_spread.GOAL,
+)
+
+_BY_NAME = {name: each for each in GOALS for name in (each.name, *each.aliases)}
+_BY_LOWER = {name.lower(): each for name, each in _BY_NAME.items()}
+
+
+def goal(name: str) -> Goal:
+    """By Guardian's name or Cruise Control's, package or not. Raises InvalidInput that lists near names."""
+    known = _BY_LOWER.get(name.rsplit(".", 1)[-1].strip().lower())
+    if known is None:
+        lower = get_close_matches(name.rsplit(".", 1)[-1].lower(), _BY_LOWER, n=3, cutoff=0.5)
+        near = [each for each in _BY_NAME if each.lower() in lower] or [each.name for each in GOALS]
+        raise InvalidInput(f"goal {name!r} is not known: use {', '.join(near)}")
+    return known
+
+
+def resources(name: str) -> tuple[Resource, ...]:
+    """What the search makes even for this goal; () where it is kept by rules, or by topics and disks themselves."""
+    return goal(name).resources
+
+
+def judged(before: Placed, after: Placed, goals: Sequence[Goal] = GOALS) -> tuple[GoalResult, ...]:
+    """Each goal before and after. A hard one is met when nothing breaks it, a soft one when all of it is in target."""
+    return tuple(
+        GoalResult(
+            goal=each.name,
+            is_hard=each.is_hard,
+            before=each.measure(before),
+            after=each.measure(after),
+            target=each.target(after),
+            is_met=not any(True for _ in each.violations(after)),
+        )
+        for each in goals
+    )
+
+
+def explained(placed: Placed, most: int = 5, goals: Sequence[Goal] = GOALS) -> tuple[str, ...]:
+    """What is not as it should be, goal by goal, up to `most` sentences each: "rack: t-3 has 2 replicas in ..."."""
+    return tuple(f"{each.name}: {sentence}" for each in goals for sentence in islice(each.violations(placed), most))

@@ -1,0 +1,140 @@
+"""Lake -> windows -> model -> whatever is asked of a cluster, for many clusters at once.
+
+Spark groups the rows by cluster and asks in parallel; only answers come back. What a person can mend comes back as a
+sentence, and one cluster's trouble is no other's.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from guardian.errors import GuardianError, InvalidInput, NotFound
+from guardian.model.directory import Directory
+from spark_analytics.lake import listing, reader
+from spark_analytics.lake.hosts import hosts_of
+from spark_analytics.lake.window import Window, model_of
+from spark_analytics.model.cluster_model import ClusterModel
+
+Answer = TypeVar("Answer")
+Asked = Callable[[ClusterModel], Answer]
+"""Runs in a Spark worker: raises InvalidInput where the cluster is such that there is no answer."""
+
+_LOG = logging.getLogger(__name__)
+_ANSWER = pa.schema([("cluster", pa.string()), ("answer", pa.binary()), ("refused", pa.string()), ("bug", pa.string())])
+_ANSWER_DDL = "cluster string, answer binary, refused string, bug string"
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE[^]]*\].*?file:? (\S+?)\.?\s")
+
+
+def of_each(
+    spark: SparkSession,
+    lake_url: str,
+    asked: Mapping[str, Asked[Answer]],
+    window: Window,
+    directory: Directory | None = None,
+) -> dict[str, Answer | GuardianError]:
+    """For each cluster its answer, or why there is none, in the order of `asked`.
+
+    Raises InvalidInput when the lake can't be read, NotFound when it lacks all of them.
+    """
+    if not asked:
+        raise InvalidInput("clusters is empty: name at least one")
+    directory = directory or Directory()
+    told = {cluster: directory.of_cluster(cluster) for cluster in asked}
+    hosts = hosts_of(directory)
+    questions = dict(asked)
+
+    def ask(group: pa.Table) -> pa.Table:
+        cluster = group["cluster"][0].as_py()
+
+        def answer() -> Answer:
+            return questions[cluster](model_of(cluster, group, window, told[cluster], hosts.get(cluster, {})))
+
+        return answered(cluster, answer)
+
+    lacking = without_samples(spark, lake_url, list(asked))
+    rows = reader.model_rows(spark, lake_url, [cluster for cluster in asked if cluster not in lacking], window)
+    found = gathered(in_groups(rows, len(asked), ask))
+    return {
+        cluster: lacking[cluster] if cluster in lacking else _answer(cluster, found.get(cluster), window)
+        for cluster in asked
+    }
+
+
+def without_samples(spark: SparkSession, lake_url: str, clusters: Sequence[str]) -> dict[str, NotFound]:
+    """Those that the lake lacks, with why they have no answer. Raises NotFound when it lacks all of them."""
+    lacking = listing.lacking(spark, lake_url, clusters)
+    if len(lacking) == len(set(clusters)):
+        raise next(iter(lacking.values()))
+    return lacking
+
+
+def in_groups(rows: DataFrame, clusters: int, ask: Callable[[pa.Table], pa.Table]) -> DataFrame:
+    """More tasks than clusters, so that two seldom wait for one another."""
+    return rows.repartition(4 * clusters, "cluster").groupBy("cluster").applyInArrow(ask, _ANSWER_DDL)
+
+
+def answered(cluster: str, answer: Callable[[], object]) -> pa.Table:
+    """A row with the answer, or with the sentence that says why there is none."""
+    row: dict[str, object] = {"cluster": cluster}
+    try:
+        row["answer"] = pickle.dumps(answer())
+    except InvalidInput as error:
+        row["refused"] = str(error)
+    except GuardianError as error:
+        row["bug"] = str(error)
+    except Exception as error:  # noqa: BLE001  # one cluster's trouble is no other's
+        _LOG.exception("cluster %s has no answer", cluster)
+        row["bug"] = f"cluster {cluster} has no answer, report this: {type(error).__name__}: {error}"
+    return pa.Table.from_pylist([row], schema=_ANSWER)
+
+
+def gathered(rows: DataFrame) -> dict[str, Row]:
+    return {row["cluster"]: row for row in _collect(rows)}
+
+
+def of_row(row: Row) -> object | GuardianError:
+    if row["refused"]:
+        return InvalidInput(row["refused"])
+    if row["bug"]:
+        return GuardianError(row["bug"])
+    answer: object = pickle.loads(bytes(row["answer"]))  # noqa: S301  # Spark's own workers have pickled it
+    return answer
+
+
+def required(found: Mapping[str, Answer | GuardianError]) -> dict[str, Answer]:
+    """All answers. Raises the first reason why there is none."""
+    answers: dict[str, Answer] = {}
+    for cluster, answer in found.items():
+        if isinstance(answer, GuardianError):
+            raise answer
+        answers[cluster] = answer
+    return answers
+
+
+def _answer(cluster: str, row: Row | None, window: Window) -> Answer | GuardianError:
+    if row is None:
+        return InvalidInput(f"cluster {cluster} has no samples between {window}: take a window that has some")
+    return of_row(row)  # type: ignore[return-value]  # what the worker has made of the question
+
+
+def _collect(rows: DataFrame) -> Iterable[Row]:
+    try:
+        return rows.collect()
+    except (PySparkException, Py4JJavaError) as error:
+        file = _UNREADABLE.search(str(error))
+        if file is None:
+            raise
+        raise InvalidInput(f"lake file {file[1]} can't be read as Parquet: restore it or remove it") from error
+
+
+def same_for(clusters: Sequence[str], asked: Asked[Answer]) -> dict[str, Asked[Answer]]:
+    return dict.fromkeys(clusters, asked)

@@ -1,0 +1,1 @@
+"""Models and placements from files: our own, and those of other tools."""

@@ -1,0 +1,75 @@
+"""Cruise Control's brokerSets.json: brokers that stay among themselves; here they are brokers under one label.
+
+    {"brokerSets": [{"brokerSetId": "blue", "brokerIds": [0, 1, 2]}, ...]}
+
+Cruise Control chooses a topic's set by a hash of its name. Here a topic has a label of its own in the topic directory;
+one that has none gets the set that holds most of its bytes now, so that taking over the file moves as little as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from guardian.errors import InvalidInput
+from guardian.model.topology import require_label
+from spark_analytics.model.cluster_model import ClusterModel, Ints
+from spark_analytics.model.edits import broker_facts, topic_facts, with_changes
+from spark_analytics.model.resources import Resource
+from spark_analytics.readers.json_file import JsonObject, objects, read_json, text
+
+
+def read(path: Path) -> dict[int, str]:
+    """The set of each broker id. Raises InvalidInput: field, value, fix."""
+    return sets_of(read_json(path, "broker sets file"))
+
+
+def sets_of(document: JsonObject) -> dict[int, str]:
+    """The same of a parsed file."""
+    found: dict[int, str] = {}
+    for where, item in objects(document, "brokerSets"):
+        require_label(name := text(where, item, "brokerSetId"))
+        ids = item.get("brokerIds")
+        if not name or not isinstance(ids, list) or not all(type(broker) is int and broker >= 0 for broker in ids):
+            raise InvalidInput(f"{where} is {name!r} with brokerIds {ids!r}: use a name and a list of broker ids")
+        for broker in ids:
+            if found.setdefault(broker, name) != name:
+                raise InvalidInput(f"{where}.brokerIds has {broker}, which is in {found[broker]} too: keep it in one")
+    return found
+
+
+def with_broker_sets(model: ClusterModel, sets: Mapping[int, str]) -> ClusterModel:
+    """Brokers labelled with their sets, and topics without a label with the set where most of their bytes are.
+
+    Raises InvalidInput where a broker has no set, or is not known.
+    """
+    brokers = broker_facts(model)
+    for broker_id in sorted(sets.keys() - {broker.id for broker in brokers}):
+        raise InvalidInput(f"brokerIds has {broker_id}, which is not in cluster {model.cluster}: take it out")
+    for broker in brokers:
+        if broker.id not in sets:
+            raise InvalidInput(f"broker {broker.id} of cluster {model.cluster} is in no broker set: add it to one")
+    names = sorted(set(sets.values()))
+    home = _fullest(model, np.array([names.index(sets[broker.id]) for broker in brokers], dtype=np.int64), len(names))
+    topics = [
+        replace(topic, label=names[home[index]])
+        for index, topic in enumerate(topic_facts(model))
+        if not topic.label and home[index] >= 0
+    ]
+    return with_changes(model, brokers=[replace(broker, label=sets[broker.id]) for broker in brokers], topics=topics)
+
+
+def _fullest(model: ClusterModel, set_of_broker: Ints, sets: int) -> list[int]:
+    """By topic the set that holds most of its bytes, the first by name where several do; -1: the topic is nowhere."""
+    placed = model.slot_log_dir >= 0
+    topic = model.partition_topic[model.slot_partition][placed]
+    of = set_of_broker[model.slot_broker[placed]]
+    shape = (len(model.topics), sets)
+    held = np.zeros(shape)
+    # Topics that hold nothing yet go by their replicas.
+    np.add.at(held, (topic, of), model.slot_load[placed, Resource.DISK] + 1.0)
+    best: list[int] = np.where(held.sum(axis=1) > 0, held.argmax(axis=1), -1).tolist()
+    return best

@@ -1,0 +1,133 @@
+"""Cruise Control's capacity.json: what each broker has to give.
+
+    {"brokerCapacities": [
+        {"brokerId": "-1", "capacity": {"DISK": "100000", "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}},
+        {"brokerId": "0", "capacity": {"DISK": {"/d1": "250000", "/d2": "250000"}, "CPU": {"num.cores": "16"}, ...}}]}
+
+Broker -1 stands for every broker that is not named. DISK is MB, of the broker or of each log dir; NW_IN and NW_OUT are
+KB/s; K and M are 1024 and 1024 * 1024, as Cruise Control counts. CPU is percent of the machine, or its cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from guardian.errors import InvalidInput
+from guardian.model.plan import ANY_LOG_DIR
+from spark_analytics.model.cluster_model import ClusterModel
+from spark_analytics.model.edits import broker_facts, log_dir_facts, with_changes
+from spark_analytics.model.facts import BrokerFacts, LogDirFacts
+from spark_analytics.readers.json_file import JsonObject, number, objects, part, read_json, whole
+
+DEFAULT = -1
+_KB, _MB = 1024.0, 1024.0 * 1024.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """One of `cores` and `cpu_percent` (of the machine) is 0; `disks` is empty where only the sum is given."""
+
+    disk_bytes: float
+    nw_in: float
+    nw_out: float
+    cores: float = 0.0
+    cpu_percent: float = 0.0
+    disks: Mapping[str, float] = field(default_factory=dict)
+
+
+def read(path: Path) -> dict[int, Capacity]:
+    """Capacities by broker id, DEFAULT for the others. Raises InvalidInput: field, value, fix."""
+    return capacities_of(read_json(path, "capacity file"))
+
+
+def capacities_of(document: JsonObject) -> dict[int, Capacity]:
+    """The same of a parsed file."""
+    found: dict[int, Capacity] = {}
+    for where, item in objects(document, "brokerCapacities"):
+        broker = whole(where, item, "brokerId", least=DEFAULT)
+        if broker in found:
+            raise InvalidInput(f"{where}.brokerId is {broker}, which was given before: keep one")
+        found[broker] = _capacity(f"{where}.capacity", part(where, item, "capacity"))
+    return found
+
+
+def _capacity(where: str, item: JsonObject) -> Capacity:
+    disks: dict[str, float] = {}
+    if isinstance(item.get("DISK"), dict):
+        by_path = part(where, item, "DISK")
+        disks = {path: _positive(f"{where}.DISK", by_path, path) * _MB for path in sorted(by_path)}
+    cores = cpu_percent = 0.0
+    if isinstance(item.get("CPU"), dict):
+        cores = _positive(f"{where}.CPU", part(where, item, "CPU"), "num.cores")
+    else:
+        cpu_percent = _positive(where, item, "CPU")
+    return Capacity(
+        disk_bytes=sum(disks.values()) if disks else _positive(where, item, "DISK") * _MB,
+        nw_in=_positive(where, item, "NW_IN") * _KB,
+        nw_out=_positive(where, item, "NW_OUT") * _KB,
+        cores=cores,
+        cpu_percent=cpu_percent,
+        disks=disks,
+    )
+
+
+def _positive(where: str, item: JsonObject, field: str) -> float:
+    value = number(where, item, field)
+    if value <= 0:
+        raise InvalidInput(f"{where}.{field} is {value:g}: use a number above 0")
+    return value
+
+
+def with_capacities(model: ClusterModel, capacities: Mapping[int, Capacity]) -> ClusterModel:
+    """The model with these capacities. Raises InvalidInput where a broker or a log dir has none, or is not known."""
+    brokers = broker_facts(model)
+    for broker_id in sorted(capacities.keys() - {DEFAULT} - {broker.id for broker in brokers}):
+        raise InvalidInput(
+            f"brokerId {broker_id} is not in cluster {model.cluster}: "
+            "take it out of the capacity file, or wait for its samples"
+        )
+    log_dirs: dict[int, list[LogDirFacts]] = {}
+    for log_dir in log_dir_facts(model):
+        log_dirs.setdefault(log_dir.broker, []).append(log_dir)
+    changed = [(broker, _given(capacities, broker.id)) for broker in brokers]
+    return with_changes(
+        model,
+        brokers=[_broker(broker, capacity) for broker, capacity in changed],
+        log_dirs=[each for broker, capacity in changed for each in _log_dirs(log_dirs.get(broker.id, []), capacity)],
+    )
+
+
+def _given(capacities: Mapping[int, Capacity], broker: int) -> Capacity:
+    given = capacities.get(broker) or capacities.get(DEFAULT)
+    if given is None:
+        raise InvalidInput(f"brokerId {broker} is missing: give its capacity, or one for brokerId {DEFAULT}")
+    return given
+
+
+def _broker(broker: BrokerFacts, given: Capacity) -> BrokerFacts:
+    """Percent are of what the broker is known to have; of one core where that is not known."""
+    known = broker.capacity[0] if broker.capacity[0] < float("inf") else 100.0
+    cpu = given.cores * 100 if given.cores else given.cpu_percent / 100 * known
+    return replace(broker, capacity=(cpu, given.nw_in, given.nw_out, given.disk_bytes))
+
+
+def _log_dirs(log_dirs: list[LogDirFacts], given: Capacity) -> list[LogDirFacts]:
+    """Where a broker has one disk only, the sum is its size."""
+    if [log_dir.path for log_dir in log_dirs] == [ANY_LOG_DIR]:
+        return [_resized(log_dirs[0], given.disk_bytes)]
+    for path in given.disks:
+        if path not in {log_dir.path for log_dir in log_dirs}:
+            broker = log_dirs[0].broker if log_dirs else "?"
+            raise InvalidInput(
+                f"DISK has {path}, which is no log dir of broker {broker}: use its log.dirs, "
+                f"{', '.join(log_dir.path for log_dir in log_dirs)}"
+            )
+    return [_resized(log_dir, given.disks[log_dir.path]) for log_dir in log_dirs if log_dir.path in given.disks]
+
+
+def _resized(log_dir: LogDirFacts, total: float) -> LogDirFacts:
+    """What is used stays used."""
+    used = max(log_dir.total_bytes - log_dir.usable_bytes, 0.0)
+    return replace(log_dir, total_bytes=total, usable_bytes=max(total - used, 0.0))

@@ -1,0 +1,105 @@
+"""Brokers become empty: as many as can, all of each or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardian.errors import InvalidInput
+from spark_analytics.planners.tasks import Remove
+from tests.unit.spark_analytics.planners.small import brokers, cluster, planned, targets
+
+
+def test_what_is_on_the_broker_moves_and_nothing_else() -> None:
+    model = cluster(brokers(4), {"t-0": ((1, 2), 10), "t-1": ((2, 3), 10), "t-2": ((2, 1), 10)})
+
+    plan = planned(model, Remove((3,)))
+
+    assert set(targets(plan)) == {"t-1"}
+    assert targets(plan)["t-1"] in ([1, 2], [2, 4])
+    assert (plan.unmet, plan.notes) == ((), ("1 of the 1 brokers asked for can go",))
+
+
+def test_the_smallest_go_first_and_who_must_stay_has_a_reason() -> None:
+    """Three brokers hold two replicas each of 300 GB: two of them have room for all, of which one is 1600 GB."""
+    on = {"t-0": ((1, 2), 300), "t-1": ((2, 3), 300), "t-2": ((3, 1), 300)}
+    model = cluster(brokers(3), on, total={1: 1600, 2: 1500, 3: 1400})
+
+    plan = planned(model, Remove((1, 3)))
+
+    assert plan.notes == ("1 of the 2 brokers asked for can go",)
+    assert plan.unmet == ("broker 1 can't go: 1 broker would be left for topics of replication factor 2",)
+    assert all(3 not in at for at in targets(plan).values())
+    assert set(targets(plan)) == {"t-1", "t-2"}
+
+
+def test_a_broker_of_which_one_replica_finds_no_place_keeps_them_all() -> None:
+    """The sums allow it: 800 GB below the limit are left, of which no disk has 500."""
+    model = cluster(brokers(3), {"t-0": ((1,), 500), "t-1": ((1,), 20), "t-2": ((2,), 400), "t-3": ((3,), 400)})
+
+    plan = planned(model, Remove((1,)))
+
+    assert plan.moves == ()
+    assert plan.unmet == (
+        "broker 1 can't go: there is no place for t-0: no disk that may hold it has room for the copy",
+    )
+
+
+def test_a_dead_broker_always_goes_for_each_replica_that_finds_a_place_is_safe() -> None:
+    on = {"t-0": ((1, 2), 500), "t-1": ((1, 2), 20), "t-2": ((3, 2), 400)}
+    model = cluster(brokers(3, b1={"alive": False}), on)
+
+    plan = planned(model, Remove((1,)))
+
+    assert targets(plan)["t-1"] == [2, 3]
+    assert plan.notes == ("1 of the 1 brokers asked for can go",)
+
+
+def test_what_breaks_a_rule_elsewhere_stays() -> None:
+    same_rack = brokers(4, b1={"rack": "r2"})
+    model = cluster(same_rack, {"t-0": ((1, 2), 10), "t-1": ((3,), 10)})
+
+    plan = planned(model, Remove((3,)))
+
+    assert set(targets(plan)) == {"t-1"}
+
+
+def test_the_others_are_balanced_where_that_is_asked() -> None:
+    on = {f"t-{number}": ((1,), 50) for number in range(6)} | {"t-6": ((4,), 50)}
+
+    assert set(targets(planned(cluster(brokers(4), on), Remove((4,))))) == {"t-6"}
+    assert len(planned(cluster(brokers(4), on), Remove((4,), balance=True)).moves) > 1
+
+
+def test_a_broker_with_a_partition_that_was_not_seen_whole_stays() -> None:
+    model = cluster(brokers(4), {"t-0": ((1, 2), 10), "t-1": ((1, 3), 10)}, unseen=["t-1"])
+
+    plan = planned(model, Remove((1,)))
+
+    assert plan.moves == ()
+    sentence, reason = plan.unmet
+    assert sentence.startswith("t-1 stays as it is: its leader knows of more replicas than were sampled")
+    assert reason == "broker 1 can't go: t-1 must not be moved, as not all of its replicas are known"
+
+
+def test_a_broker_that_stays_for_what_was_not_seen_of_it_makes_room_for_another_to_go() -> None:
+    """Without broker 1 there would be too few for t-0; it stays for t-1, so that 3 can go."""
+    model = cluster(brokers(3), {"t-0": ((2, 3), 10), "t-1": ((1,), 10)}, unseen=["t-1"])
+
+    plan = planned(model, Remove((1, 3)))
+
+    assert targets(plan) == {"t-0": [1, 2]}
+    assert plan.notes == ("1 of the 2 brokers asked for can go",)
+
+
+def test_of_a_dead_broker_that_was_never_seen_is_told_what_it_may_hold() -> None:
+    model = cluster(brokers(4, b4={"alive": False}), {"t-0": ((1, 2), 10), "t-1": ((1, 3), 10)}, unseen=["t-1"])
+
+    (sentence,) = planned(model, Remove((4,))).unmet
+
+    assert sentence.startswith("t-1 stays as it is: its leader knows of more replicas than were sampled")
+    assert "bring back broker 4, or take a window that begins before that was lost" in sentence
+
+
+def test_some_must_remain() -> None:
+    with pytest.raises(InvalidInput, match="brokers names all 2 brokers of cluster live: some must remain"):
+        planned(cluster(brokers(2), {"t-0": ((1,), 10)}), Remove((1, 2)))
