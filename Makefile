@@ -11,6 +11,8 @@ WARM := $(VENV)/.compiled
 UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
 PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
+# Two files of tests at a time: much of their time is spent waiting for brokers and members to start.
+SIDE_BY_SIDE := -n 2 --dist loadfile
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
 .PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner clean
@@ -65,7 +67,7 @@ contracts: setup
 
 unit: setup
 	@mkdir -p build/pytest
-	$(BIN)/pytest -q -m "not integration and not soak" --basetemp=build/pytest/unit
+	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m "not integration and not soak" --basetemp=build/pytest/unit
 
 check: setup  ## lint, types, import contracts, unit tests: under two minutes
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
@@ -80,7 +82,7 @@ fault-tools:
 
 integration: fault-tools plugin
 	@mkdir -p build/pytest
-	$(BIN)/pytest -m "integration and not soak" --basetemp=build/pytest/integration
+	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "integration and not soak" --basetemp=build/pytest/integration
 
 test: check integration  ## everything CI runs: real brokers, real Spark, real processes
 
