@@ -15,7 +15,7 @@ PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o
 SIDE_BY_SIDE := -n 2 --dist loadfile
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner clean
+.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -104,6 +104,9 @@ bench-observe: plugin  ## what observing costs a broker beside JMX, and a member
 
 bench-planner: setup  ## plans beside Cruise Control's stored ones, on fresh clusters, at scale and from a lake, in about fifteen minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.planner
+
+bench-execute: plugin  ## tickets on real brokers by the clock, the throttle and a large fleet simulated, in about ten minutes; exits 1 when a bar is missed
+	$(BIN)/python -m tests.bench.execute
 
 clean:  ## what the targets above made, but for .venv
 	rm -rf build dist deploy/broker-plugin/target deploy/local/target tests/kafka_suites/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

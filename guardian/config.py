@@ -6,6 +6,7 @@ grpc  = "127.0.0.1:9750"           # brokers, admins, the CLI
 http  = "127.0.0.1:9751"           # /healthz, /readyz, /metrics
 raft  = "127.0.0.1:9752"           # the other members
 lake  = "/var/lib/guardian/lake"   # a path, or a URL that all members reach
+approvals = "/etc/guardian/approvals.toml"   # who may approve which tickets (guardian/tickets.md), the same for all
 links = "/etc/guardian/links.toml" # the lines between IDCs (guardian/model/links.py), the same for all; default: none
 advertise = "127.0.0.1:9750"       # where clients reach `grpc`; default: the same
 join  = false                      # true: wait to be added to a group that runs (`guardian raft add`)
@@ -31,6 +32,7 @@ reserve_mb = 512                   # with less free where `data` is, changes are
 session_idle_s       = 3600.0      # a client's session that is not used for so long is forgotten
 sessions             = 100000      # beyond it the least recently used are forgotten
 audit_days           = 90.0        # older audit records are removed
+event_days           = 7.0         # older events of tickets and throttles are removed
 lake_days            = 30.0        # older hours of the metrics lake are removed
 events_per_partition = 20000      # older segment events are removed; live segments stay
 
@@ -49,10 +51,51 @@ memory_mb = 700                    # that the embedded ClickHouse of a path may 
 [execute]
 tick_s = 1.0                       # between two looks at what runs
 tiered_warm_up_s = 600.0           # a tiered topic's new replica leads once it holds that much of writing; 0: at once
+per_broker_in = 10                 # moves at the same time: into a broker,
+per_broker_out = 10                # ... out of one,
+per_disk = 10                      # ... that read or write a log dir,
+per_line = 100                     # ... over a line between IDCs, in one direction,
+per_cluster = 1250                 # ... and partitions of a cluster
+slot_mb = 64                       # a move of fewer megabytes counts less than one; 0: each counts as one
+plan_age_s = 86400.0               # an approved plan whose samples are older is made anew before it runs; 0: never
+
+[throttle]                         # how fast copies may be (guardian/executor/README.md); a ticket says where to begin
+adaptive = true                    # false: each ticket's rate is fixed
+floor_mb_per_s = 1.0               # never below, and so much without metrics
+ceiling_mb_per_s = 0.0             # never above, whatever a ticket asks for; 0: as it asks
+disk_utilisation = 0.8             # limits from which on rates fall: a disk's share of time busy,
+await_ms = 50.0                    # ... its time for a request,
+nic_share = 0.8                    # ... an interface's share of its speed,
+nic_gbit_per_s = 0.0               # ... which is this where the host does not tell it; 0: no limit then,
+p99_factor = 1.5                   # ... how much slower clients' requests may become,
+p99_ms = 20.0                      # ... as long as their p99 is above this,
+line_share = 0.8                   # ... and a line's share of its capacity (`links`), clients included
+
+[healing]                          # what is done by itself about broken brokers and disks: guardian/model/healing.py
+mode = "observe"                   # observe, propose or act
+
+[hooks.by-script]                  # what stops, starts or restarts a broker: all kinds in guardian/model/hook.py
+kind    = "command"
+command = ["/usr/local/bin/kafka-node", "{action}", "{cluster}", "{broker}"]
+
+[protection]                       # of disks over their limits (guardian/protection.md), the same for all members
+mode = "observe"                   # "act": hold back what is abnormal; "off": do not even look
+look_s = 5.0                       # between two looks at an unhealthy disk
+window_s = 60.0                    # a disk is unhealthy when it is over a limit for so long, on the average
+step_s = 30.0                      # between two steps for one disk
+utilisation = 0.9                  # limits: share of the time that the disk is busy, and ms that an I/O takes
+await_ms = 50.0
+floor_bytes_per_s = 1000000        # nothing is held back to less
+blind_s = 300.0                    # what is held for a disk that can't be seen any more is let go after that
 
 [planner]                          # what plans are asked for unless a command says otherwise, the same for all members
 target_spread = 0.2                # all of its settings: spark_analytics/README.md
 disk_limit = 0.75
+
+[[sinks]]                          # where events of tickets and throttles are sent to: guardian/model/sink.py
+name = "alerts"
+kind = "alertmanager"
+url  = "http://alertmanager:9093"
 """
 
 from __future__ import annotations
@@ -62,11 +105,18 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from guardian.activity.address import parse_url
+from guardian.core.adapting import ThrottleSettings
+from guardian.core.disk_limits import DiskLimits
+from guardian.core.protecting import ProtectionSettings
+from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
+from guardian.model.healing import HealingPolicies
+from guardian.model.hook import Hook
+from guardian.model.sink import Sink, sinks_of
 from guardian.model.topology import require_endpoint
 from spark_analytics.planners.settings import PlannerSettings
 
@@ -91,10 +141,59 @@ class CollectConfig:
 @dataclass(frozen=True, slots=True)
 class ExecuteConfig:
     """Seconds between two ticks of the executor, and those whose writes a new replica of a tiered topic must hold
-    locally before it leads (0: it leads at once)."""
+    locally before it leads (0: it leads at once); moves at the same time, as ExecutionLimits says; the age at which a
+    plan is made anew before it runs (0: at none)."""
 
     tick_s: float = 1.0
     tiered_warm_up_s: float = 600.0
+    per_broker_in: int = 10
+    per_broker_out: int = 10
+    per_cluster: int = 1250
+    per_disk: int = 10
+    per_line: int = 100
+    slot_mb: int = 64
+    plan_age_s: float = _DAY_S
+
+    @property
+    def patience_s(self) -> float:
+        """That a tick waits for brokers' metrics: who is later is heard at the next one."""
+        return min(0.25, self.tick_s / 4)
+
+    @property
+    def limits(self) -> ExecutionLimits:
+        return ExecutionLimits(
+            self.per_broker_in,
+            self.per_broker_out,
+            self.per_cluster,
+            self.per_disk,
+            self.per_line,
+            self.slot_mb * 1_000_000,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectionConfig:
+    """Of disks over their limits: see the module's example."""
+
+    mode: Literal["off", "observe", "act"] = "observe"
+    look_s: float = 5.0
+    window_s: float = 60.0
+    step_s: float = 30.0
+    utilisation: float = 0.9
+    await_ms: float = 50.0
+    floor_bytes_per_s: int = 1_000_000
+    blind_s: float = 300.0
+
+    @property
+    def settings(self) -> ProtectionSettings:
+        """What decisions are made with. Raises InvalidInput."""
+        return ProtectionSettings(
+            self.mode == "act",
+            DiskLimits(self.utilisation, self.await_ms, int(self.window_s * 1000)),
+            int(self.step_s * 1000),
+            self.floor_bytes_per_s,
+            int(self.blind_s * 1000),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +229,7 @@ class LimitsConfig:
     session_idle_s: float = 3600.0
     sessions: int = 100_000
     audit_days: float = 90.0
+    event_days: float = 7.0
     lake_days: float = 30.0
     events_per_partition: int = 20_000
 
@@ -137,8 +237,8 @@ class LimitsConfig:
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     """One member. `peers` maps the other members' names to their Raft endpoints; `advertise` is where clients reach
-    this one's gRPC (empty: at `grpc`); `links` is the file of the lines between IDCs; `planner` is what plans are asked
-    for, as it is written."""
+    this one's gRPC (empty: at `grpc`); `links` is the file of the lines between IDCs, `approvals` that of who may
+    approve; `planner` is what plans are asked for, as it is written."""
 
     name: str
     data: Path
@@ -149,6 +249,7 @@ class ServerConfig:
     peers: Mapping[str, str] = field(default_factory=dict)
     collect: CollectConfig = field(default_factory=CollectConfig)
     execute: ExecuteConfig = field(default_factory=ExecuteConfig)
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     advertise: str = ""
     join: bool = False
     allow_plaintext: bool = False
@@ -158,7 +259,12 @@ class ServerConfig:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
     links: Path | None = None
+    approvals: Path | None = None
     planner: Mapping[str, object] = field(default_factory=dict)
+    protection: ProtectionConfig = field(default_factory=ProtectionConfig)
+    hooks: Mapping[str, Hook] = field(default_factory=dict)
+    sinks: tuple[Sink, ...] = ()
+    healing: HealingPolicies = field(default_factory=HealingPolicies)
 
     @property
     def audit_url(self) -> str:
@@ -186,6 +292,7 @@ class ServerConfig:
             ("collect.timeout_s", self.collect.timeout_s),
             ("collect.flush_s", self.collect.flush_s),
             ("execute.tick_s", self.execute.tick_s),
+            ("protection.look_s", self.protection.look_s),
         ):
             if not 0 < value <= _DAY_S:
                 raise InvalidInput(f"{setting} is {value}: use seconds, more than 0 and at most {_DAY_S}")
@@ -193,11 +300,25 @@ class ServerConfig:
             ("collect.delay_s", self.collect.delay_s, 1, 3600),
             ("execute.tiered_warm_up_s", self.execute.tiered_warm_up_s, 0, _DAY_S),
             ("disk.reserve_mb", self.disk.reserve_mb, 0, 1 << 30),
+            ("protection.window_s", self.protection.window_s, 1, 3600),
+            ("protection.step_s", self.protection.step_s, 1, 3600),
+            ("protection.utilisation", self.protection.utilisation, 0.01, 1),
+            ("protection.await_ms", self.protection.await_ms, 0.1, 60_000),
+            ("protection.floor_bytes_per_s", self.protection.floor_bytes_per_s, 1, 1 << 40),
+            ("protection.blind_s", self.protection.blind_s, 1, _DAY_S),
             ("audit.retention_days", self.audit.retention_days, 1, 3650),
             ("audit.memory_mb", self.audit.memory_mb, 300, 1 << 20),
+            ("execute.per_broker_in", self.execute.per_broker_in, 1, 10_000),
+            ("execute.per_broker_out", self.execute.per_broker_out, 1, 10_000),
+            ("execute.per_cluster", self.execute.per_cluster, 1, 1_000_000),
+            ("execute.per_disk", self.execute.per_disk, 1, 10_000),
+            ("execute.per_line", self.execute.per_line, 1, 1_000_000),
+            ("execute.slot_mb", self.execute.slot_mb, 0, 1_000_000),
+            ("execute.plan_age_s", self.execute.plan_age_s, 0, 365 * _DAY_S),
             ("limits.session_idle_s", self.limits.session_idle_s, 60, 365 * _DAY_S),
             ("limits.sessions", self.limits.sessions, 100, 100_000),
             ("limits.audit_days", self.limits.audit_days, 1, 36_500),
+            ("limits.event_days", self.limits.event_days, 0.01, 3650),
             ("limits.lake_days", self.limits.lake_days, 1, 36_500),
             ("limits.events_per_partition", self.limits.events_per_partition, 1000, 1_000_000_000),
         ):
@@ -326,7 +447,8 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         lake=_text(table, "lake"),
         peers={name: _text(peers, name, "peers.") for name in peers},
         collect=CollectConfig(**_numbers(table, "collect", {"interval_s", "timeout_s", "flush_s", "delay_s"})),
-        execute=ExecuteConfig(**_numbers(table, "execute", {"tick_s", "tiered_warm_up_s"})),
+        execute=_execute(table),
+        throttle=_throttle(table),
         advertise=_text(table, "advertise") if "advertise" in table else "",
         join=_switch(table, "join"),
         allow_plaintext=_switch(table, "allow_plaintext"),
@@ -336,7 +458,12 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         limits=_limits(table),
         audit=_audit(table),
         links=Path(_text(table, "links")) if "links" in table else None,
+        approvals=Path(_text(table, "approvals")) if "approvals" in table else None,
         planner=_section(table, "planner"),
+        protection=_protection(table),
+        hooks={name: Hook.of(name, section) for name, section in _section(table, "hooks").items()},
+        sinks=sinks_of(table.get("sinks", [])),
+        healing=HealingPolicies.of_section(_section(table, "healing")),
     )
 
 
@@ -361,6 +488,61 @@ def _audit(table: Mapping[str, object]) -> AuditConfig:
         password_file=Path(_text(section, "password_file", "audit.")) if "password_file" in section else None,
         **_whole_numbers({"audit": numbers}, "audit", set(numbers)),
     )
+
+
+def _execute(table: Mapping[str, object]) -> ExecuteConfig:
+    section = _section(table, "execute")
+    _refuse_unknown("execute.", section, {setting.name for setting in fields(ExecuteConfig)})
+    spans = {name: value for name, value in section.items() if name.endswith("_s")}
+    counts = {name: value for name, value in section.items() if name not in spans}
+    values: dict[str, Any] = {
+        **_numbers({"execute": spans}, "execute", set(spans)),
+        **_whole_numbers({"execute": counts}, "execute", set(counts)),
+    }
+    return ExecuteConfig(**values)
+
+
+_THROTTLE_RATES = {"floor_mb_per_s": "floor", "ceiling_mb_per_s": "ceiling"}
+
+
+def _throttle(table: Mapping[str, object]) -> ThrottleSettings:
+    section = _section(table, "throttle")
+    known = {setting.name for setting in fields(ThrottleSettings)} - set(_THROTTLE_RATES.values())
+    _refuse_unknown("throttle.", section, known | _THROTTLE_RATES.keys())
+    others = {name: value for name, value in section.items() if name != "adaptive"}
+    numbers: dict[str, Any] = _numbers({"throttle": others}, "throttle", set(others))
+    for name, field_name in _THROTTLE_RATES.items():
+        if name in numbers:
+            numbers[field_name] = _bytes_per_s(f"throttle.{name}", numbers.pop(name))
+    adaptive = section.get("adaptive", True)
+    if not isinstance(adaptive, bool):
+        raise InvalidInput(f"throttle.adaptive is {adaptive!r}: use true or false")
+    try:
+        return ThrottleSettings(adaptive=adaptive, **numbers)
+    except InvalidInput as error:
+        raise InvalidInput(f"throttle.{error}") from None
+
+
+def _bytes_per_s(name: str, megabytes: float) -> int:
+    if not 0 <= megabytes <= 1e6:
+        raise InvalidInput(f"{name} is {megabytes:g}: use megabytes per second, from 0 to 1000000")
+    return round(megabytes * 1_000_000)
+
+
+def _protection(table: Mapping[str, object]) -> ProtectionConfig:
+    section = _section(table, "protection")
+    _refuse_unknown("protection.", section, {setting.name for setting in fields(ProtectionConfig)})
+    mode = section.get("mode", "observe")
+    if mode not in ("off", "observe", "act"):
+        raise InvalidInput(f'protection.mode is {mode!r}: use "off", "observe" or "act"')
+    numbers = {name: value for name, value in section.items() if name not in ("mode", "floor_bytes_per_s")}
+    floor = {name: value for name, value in section.items() if name == "floor_bytes_per_s"}
+    values: dict[str, Any] = {
+        "mode": mode,
+        **_numbers({"protection": numbers}, "protection", set(numbers)),
+        **_whole_numbers({"protection": floor}, "protection", set(floor)),
+    }
+    return ProtectionConfig(**values)
 
 
 def _limits(table: Mapping[str, object]) -> LimitsConfig:

@@ -58,6 +58,9 @@ class Table(IntEnum):
     EXECUTION_TASK = 29
     GONE_OFFSETS = 30
     COLLECTION = 31  # who collects which broker: one record
+    EVENT = 32  # events of tickets and throttles, and how far sinks have come
+    PROTECTION = 33  # cluster -> what is held to protect its disks
+    CORDON = 34  # cluster, broker -> what was set where no new replicas are to come
 
     @property
     def prefix(self) -> bytes:
@@ -83,6 +86,10 @@ def cluster(name: str) -> bytes:
 
 def collection() -> bytes:
     return Table.COLLECTION.prefix
+
+
+def protection(cluster_name: str) -> bytes:
+    return Table.PROTECTION.prefix + _text(cluster_name)
 
 
 def plan(plan_hash: str) -> bytes:
@@ -196,6 +203,28 @@ def exclusions(cluster_name: str) -> bytes:
 
 def exclusion(cluster_name: str, broker_id: int) -> bytes:
     return exclusions(cluster_name) + _number(_U32, "broker id", broker_id)
+
+
+def events() -> bytes:
+    """The prefix of all events, oldest first."""
+    return Table.EVENT.prefix + b"\x00"
+
+
+def event(event_id: int) -> bytes:
+    return events() + _number(_U64, "event id", event_id)
+
+
+def event_sink(sink: str) -> bytes:
+    return Table.EVENT.prefix + b"\x01" + _text(sink)
+
+
+def cordons(cluster_name: str) -> bytes:
+    """The prefix of a cluster's cordons, by broker."""
+    return Table.CORDON.prefix + _text(cluster_name)
+
+
+def cordon(cluster_name: str, broker_id: int) -> bytes:
+    return cordons(cluster_name) + _number(_U32, "broker id", broker_id)
 
 
 def references(target: bytes) -> bytes:

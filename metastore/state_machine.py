@@ -28,9 +28,12 @@ from metastore.tables import (
     claims,
     clusters,
     collection,
+    cordons,
+    events,
     federation,
     ids,
     plans,
+    protection,
     segment_retention,
     segments,
     sessions,
@@ -60,11 +63,15 @@ _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
     "join_collection": collection.handle_join,
     "ack_collection": collection.handle_ack,
     "put_collection": collection.handle_put,
+    "put_cordons": cordons.handle_put,
+    "put_events": events.handle_put,
+    "put_protection": protection.handle_put,
     "change_federation": federation.handle_change,
     "allocate_ids": ids.handle,
     "put_plan_chunk": plans.handle,
     "add_ticket": tickets.handle_add,
     "advance_ticket": tickets.handle_advance,
+    "amend_ticket": tickets.handle_amend,
     "open_session": sessions.handle_open,
     "expire_sessions": sessions.handle_expire,
     "trim_audit": audit.handle_trim,
@@ -218,6 +225,7 @@ def _carry_out(
     error = ""
     try:
         records, answer = handler(command, view, proposal)
+        records += events.follow(kind, records, view, proposal)
         reply = answer if isinstance(answer, bytes) else answer.SerializeToString(deterministic=True)
     except GuardianError as refused:
         error = str(refused)

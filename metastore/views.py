@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from guardian.errors import InvalidInput
 from guardian.model.collection import CollectionAssignment
+from guardian.model.cordon import Cordon
+from guardian.model.event import Event
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
+from guardian.model.protection import Protection
 from guardian.model.ticket import Ticket
 from guardian.model.topology import Cluster
 from guardian.wire.federation import cluster_from_proto
@@ -17,7 +20,19 @@ from guardian.wire.plans import plan_from_proto
 from guardian.wire.tickets import ticket_from_proto
 from metastore import keys
 from metastore.store import Snapshot
-from metastore.tables import audit, clusters, collection, federation, ids, plans, sessions, tickets
+from metastore.tables import (
+    audit,
+    clusters,
+    collection,
+    cordons,
+    events,
+    federation,
+    ids,
+    plans,
+    protection,
+    sessions,
+    tickets,
+)
 from metastore.tables.proposal import Proposal
 from metastore.tables.sessions import Session
 from protos.guardian.v1 import federation_pb2, tickets_pb2
@@ -55,6 +70,26 @@ class Views:
     def collection(self) -> CollectionAssignment:
         """Who collects which broker."""
         return collection.stored_assignment(self._snapshot)
+
+    def protection(self, cluster: str) -> Protection:
+        """What is held to protect the cluster's disks."""
+        return protection.stored_protection(self._snapshot, cluster)
+
+    def protections(self) -> tuple[Protection, ...]:
+        """Of all clusters that ever had something held."""
+        return protection.stored_protections(self._snapshot)
+
+    def cordons(self, cluster: str | None = None) -> tuple[Cordon, ...]:
+        """The brokers, of a cluster or of all, that get no new replicas, and what was set there."""
+        return cordons.stored_cordons(self._snapshot, cluster)
+
+    def events(self, after: int, limit: int) -> tuple[Event, ...]:
+        """The next events of tickets and throttles behind the one with this id, oldest first."""
+        return events.page(self._snapshot, after, limit)
+
+    def event_delivered(self, sink: str) -> int | None:
+        """The last event that the sink was given; None: never any."""
+        return events.delivered(self._snapshot, sink)
 
     def ticket(self, ticket_id: str) -> Ticket | None:
         return tickets.stored_ticket(self._snapshot, ticket_id)

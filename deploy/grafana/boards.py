@@ -376,7 +376,7 @@ DISK = Board(
                     "s",
                     (f"cluster_broker_device:node_disk_await_seconds:rate5m{{{_AT}}}", _DISK_NAME),
                     (f"cluster:node_disk_await_seconds:median{{{_IN}}}", "{{cluster}} median of all"),
-                    about="Waiting included. A disk far above the median of its cluster is failing: `guardian disks`.",
+                    about="Waiting included. A disk far above its cluster is failing: `guardian disks show`.",
                 ),
                 _graph("Busy", "percentunit", (f"rate(node_disk_io_time_seconds_total{{{_AT}}}{_RATE})", _DISK_NAME)),
                 _graph("Under way", "short", (f"node_disk_io_now{{{_AT}}}", _DISK_NAME)),
@@ -668,6 +668,28 @@ GUARDIAN = Board(
                     about="Partitions of the tickets that run.",
                 ),
                 _graph("Still to copy", "bytes", (f"max(guardian_moves_unfinished_bytes{{{_ON}}})", "bytes")),
+                _graph(
+                    "Still to copy, by ticket",
+                    "bytes",
+                    (
+                        f"max by (ticket, cluster, kind) (guardian_ticket_left_bytes{{{_ON}}})",
+                        "{{ticket}} {{kind}} of {{cluster}}",
+                    ),
+                ),
+                _graph(
+                    "Over in",
+                    "s",
+                    (
+                        f"max by (ticket, cluster, kind) (guardian_ticket_eta_seconds{{{_ON}}})",
+                        "{{ticket}} {{kind}} of {{cluster}}",
+                    ),
+                    about="At the rate so far, where something was copied already; else at the throttle.",
+                ),
+                _graph(
+                    "Events sent",
+                    "ops",
+                    (_rates("guardian_sink_events_total", _ON, "sink, result"), "{{sink}} {{result}}"),
+                ),
                 _graph(
                     "Time of the leader's ticks",
                     "s",

@@ -83,8 +83,11 @@ def with_free_ports(member: Member) -> Member:
     return replace(member, grpc=grpc, http=http)
 
 
-def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: bool = False) -> str:
-    """The member's TOML; with `join` of one that waits to be added to the group. A JSON string is a TOML string too."""
+def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: bool = False, more: str = "") -> str:
+    """The member's TOML; with `join` of one that waits to be added to the group; `more` are sections of its own.
+
+    A JSON string is a TOML string too.
+    """
     own: dict[str, object] = {
         "name": member.name,
         "data": str(member.data),
@@ -102,14 +105,16 @@ def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: 
     lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
     for section, values in sections.items():
         lines += ["", f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", more]).rstrip() + "\n"
 
 
-def start_member(member: Member, group: Sequence[Member], lake: Path, log: Path, *, join: bool = False) -> Member:
-    """Writes the member's configuration and starts it; it is not ready yet. See `render_config` for `join`."""
+def start_member(
+    member: Member, group: Sequence[Member], lake: Path, log: Path, *, join: bool = False, more: str = ""
+) -> Member:
+    """Writes the member's configuration and starts it; it is not ready yet. See `render_config` for the rest."""
     member.data.mkdir(parents=True, exist_ok=True)
     lake.mkdir(parents=True, exist_ok=True)
-    member.config.write_text(render_config(member, group, lake, join=join))
+    member.config.write_text(render_config(member, group, lake, join=join, more=more))
     command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
     return replace(member, process=processes.spawn(command, log, cwd=member.data.parent))
 

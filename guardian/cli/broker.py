@@ -4,20 +4,53 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
-from guardian.cli.render import print_json, print_table
+from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
+from guardian.cli.render import as_dict, print_json, print_table
+from guardian.core import overriding
 from guardian.errors import InvalidInput
+from guardian.model.units import parse_duration_ms
+from guardian.wire.tickets import ticket_to_proto
 
-app = typer.Typer(help="What a broker says of itself now.", no_args_is_help=True)
+app = typer.Typer(help="What a broker says of itself now, and what copies may take of it.", no_args_is_help=True)
 
 
 @app.callback()
 def _broker() -> None:
     """What a broker says of itself now."""
+
+
+@app.command("throttle")
+def throttle(
+    cluster: Annotated[str, typer.Argument(help="The cluster's name.")],
+    broker: Annotated[int, typer.Argument(help="The broker's id.", min=0)],
+    rate: Annotated[str, typer.Argument(help="Bytes/s that copies of all tickets may take there, such as 20MB.")],
+    lasting: Annotated[str, typer.Option("--for", help="How long it holds from now on, such as 8h.")],
+    key: Annotated[
+        str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
+    ] = "",
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Ask for a standing rate: what Guardian's copies may take of a broker, whichever ticket they belong to.
+
+    The ticket is its owner, its reason and its end; cancelled, the rate holds no longer.
+
+    Example: guardian broker throttle live 7 20MB --for 8h --reason "its controller is slow"
+    """
+    until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("--for", lasting)
+    plan = overriding.plan_of(cluster, overriding.StandingRate(broker, parse_rate(rate), until_ms))
+    with connect(endpoints) as client:
+        ticket, _ = client.create_ticket(plan, author=actor(), submit=True, reason=reason, idempotency_key=key)
+    if output is Output.JSON:
+        print_json(as_dict(ticket_to_proto(ticket)))
+        return
+    print(f"Ticket {ticket.id} is {ticket.state.name}. Next: guardian ticket approve {ticket.id}")
 
 
 @app.command()

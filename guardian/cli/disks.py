@@ -1,4 +1,7 @@
-"""`guardian disks` and `guardian disk-readers`: slow disks, and who makes them read."""
+"""`guardian disks` and `guardian disk-readers`: slow disks, what they suffer from, and who makes them read.
+
+`guardian disks CLUSTER` is `guardian disks show CLUSTER`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from guardian.cli.audit import FromOption, ToOption, parse_span
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.protection import queue, release, show_protection
 from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.client import GuardianClient
+from guardian.errors import GuardianError
 from guardian.model.units import human_bytes, human_duration
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -26,9 +33,27 @@ _NAMES: Mapping[int, str] = {
     pb.DISK_UNKNOWN: "unknown",
 }
 _DISK_NUMBERS = ("AWAIT", "PEERS", "BUSY", "IO/S", "PEERS' IO/S", "BYTES/S", "ODD")
+_DOINGS = 10
 _READER_NUMBERS = ("COMMITTED", "BEHIND", "BYTES/S ~")
 
 
+class _ShowByDefault(TyperGroup):
+    """A group whose first word may be left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_ShowByDefault,
+    help="Find slow and overloaded disks, and see what is held back for them; `guardian disks CLUSTER` shows them.",
+    no_args_is_help=True,
+)
+
+
+@app.command("show")
 def disks(
     cluster: ClusterArgument,
     since: Annotated[str, typer.Option("--since", help="How far back, such as 30m.", show_default="1h")] = "",
@@ -49,19 +74,26 @@ def disks(
 
     idle: has too little to do to be judged.
 
-    Example: guardian disks live --since 30m
+    What is held back for disks over their limits is shown as well: `guardian disks queue` says more.
+
+    Example: guardian disks show live --since 30m
 
     Example: guardian disks live --limit 5 --fail
     """
     from_ms, to_ms = parse_span(since, start, end, _now_ms())
     with connect(endpoints) as client:
         report = client.disk_health(cluster, from_ms, to_ms, 0 if output is Output.JSON else limit)
-    if output is Output.JSON:
-        print_json(as_dict(report))
-    else:
-        _show_disks(report)
+        if output is Output.JSON:
+            print_json(as_dict(report))
+        else:
+            _show_disks(report)
+            _show_protection(client, cluster)
     if fail and report.disks_by_verdict[pb.DISK_SLOW]:
         raise typer.Exit(1)
+
+
+app.command()(queue)
+app.command()(release)
 
 
 def disk_readers(
@@ -117,6 +149,18 @@ def _show_disks(report: pb.DiskHealthReport) -> None:
         print(f"{hidden} more disks, no worse: --limit {sum(counts.values())} shows all")
     for remark in report.remarks:
         print(f"note: {remark}")
+
+
+def _show_protection(client: GuardianClient, cluster: str) -> None:
+    """A group without a leader protects nothing, and its disks are shown all the same."""
+    try:
+        report = client.protection(cluster, _DOINGS)
+    except GuardianError as error:
+        print(f"note: what is held back is not known: {error}")
+        return
+    if report.disks or report.held.levers:
+        print()
+        show_protection(report)
 
 
 def _disk_row(disk: pb.DiskHealth) -> tuple[str, ...]:

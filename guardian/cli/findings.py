@@ -18,7 +18,7 @@ def findings(
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what is wrong now: topics that are offline or at risk, slow disks, lines near their limit.
+    """Show what is wrong now: brokers down, log dirs offline, topics at risk, slow disks, lines near their limit.
 
     The leader looks again and again. What lasts for two looks and a grace period is told here; a short spike is not.
 

@@ -7,12 +7,15 @@ import sys
 import typer
 
 from guardian import __version__
-from guardian.cli import broker, cluster, federation, local, raft, ticket, tiering
+from guardian.cli import acl, broker, brokers, cluster, federation, healing, local, raft, ticket, tiering
 from guardian.cli.analyze import analyze
 from guardian.cli.audit import audit
 from guardian.cli.collection import collection
-from guardian.cli.disks import disk_readers, disks
+from guardian.cli.cordons import exclusions
+from guardian.cli.disks import app as disks
+from guardian.cli.disks import disk_readers
 from guardian.cli.durability import durability
+from guardian.cli.events import events
 from guardian.cli.findings import findings
 from guardian.cli.forecast import forecast
 from guardian.cli.links import links
@@ -33,24 +36,28 @@ app.command()(status)
 app.command()(collection)
 app.command()(findings)
 app.command()(durability)
-app.command()(disks)
 app.command()(disk_readers)
 app.command()(links)
+app.command()(events)
 app.command()(analyze)
 app.command()(forecast)
+app.add_typer(disks, name="disks")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(broker.app, name="broker")
+app.add_typer(brokers.app, name="brokers")
 app.add_typer(federation.machines, name="machine")
 app.add_typer(federation.tenants, name="tenant")
 app.add_typer(federation.topics, name="topic")
 app.add_typer(federation.idc_policies, name="idc-policy")
-app.add_typer(federation.exclusions, name="exclusion")
+app.add_typer(exclusions, name="exclusion")
 app.add_typer(audit, name="audit")
 app.add_typer(raft.app, name="raft")
 app.add_typer(tiering.app, name="tiering")
 app.add_typer(plan, name="plan")
 app.add_typer(what_if, name="what-if")
 app.add_typer(ticket.app, name="ticket")
+app.add_typer(acl.app, name="acl")
+app.add_typer(healing.app, name="healing")
 app.add_typer(local.app, name="local")
 
 

@@ -47,10 +47,10 @@ OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to pri
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for the ticket's history.")]
 
 
-def connect(endpoints: str) -> GuardianClient:
+def connect(endpoints: str, timeout_s: float = _TIMEOUT_S) -> GuardianClient:
     """A client of the members given, or found."""
     found = endpoints.split(",") if endpoints else _local_endpoints() or [DEFAULT_ENDPOINT]
-    return GuardianClient([endpoint.strip() for endpoint in found], timeout_s=_TIMEOUT_S, actor=_who())
+    return GuardianClient([endpoint.strip() for endpoint in found], timeout_s=timeout_s, actor=_who())
 
 
 def actor() -> str:

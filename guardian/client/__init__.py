@@ -5,7 +5,7 @@ members in turn; both go on elsewhere when a member dies, hangs or has no leader
 `guardian.errors`: Unavailable says that nothing was changed, OutcomeUnknown that something may have been.
 
     calls.py          one call through all of this; members.py, sessions.py, errors.py: its decisions; stubs.py: gRPC
-    federation.py, tickets.py, tiering.py, raft.py, insight.py, activity.py    what can be called
+    federation.py, tickets.py, tiering.py, raft.py, insight.py, activity.py, placement.py    what can be called
     append_stream.py  a pipeline of segment events
 """
 
@@ -23,8 +23,11 @@ from guardian.client.activity import ActivityCalls
 from guardian.client.append_stream import SegmentEventStream
 from guardian.client.calls import Calls, Staleness
 from guardian.client.errors import from_rpc
+from guardian.client.events import EventCalls
 from guardian.client.federation import FederationCalls
 from guardian.client.insight import InsightCalls
+from guardian.client.placement import PlacementCalls
+from guardian.client.protection import ProtectionCalls
 from guardian.client.raft import RaftCalls, SavedSnapshot
 from guardian.client.stubs import MAX_MESSAGE_BYTES
 from guardian.client.tickets import TicketCalls
@@ -36,7 +39,17 @@ from protos.guardian.v1 import federation_pb2
 __all__ = ["MAX_MESSAGE_BYTES", "GuardianClient", "SavedSnapshot", "SegmentEventStream", "Staleness"]
 
 
-class GuardianClient(FederationCalls, TicketCalls, TieringCalls, RaftCalls, InsightCalls, ActivityCalls):
+class GuardianClient(
+    FederationCalls,
+    TicketCalls,
+    TieringCalls,
+    RaftCalls,
+    InsightCalls,
+    ActivityCalls,
+    PlacementCalls,
+    ProtectionCalls,
+    EventCalls,
+):
     """A context manager; thread-safe. `endpoints` are host:port of members; `timeout_s` bounds each call, retries
     included; `actor` is named in the audit where a call does not name somebody itself."""
 

@@ -58,3 +58,8 @@ class InsightCalls:
         """What the leader's detectors find, and when they looked; no cluster: all. Raises NotFound."""
         request = insight_pb2.ListFindingsRequest(cluster=cluster, limit=limit)
         return self._calls.ask_leader(lambda stubs: stubs.insight.ListFindings, request)
+
+    def healing(self, cluster: str = "") -> insight_pb2.HealingReport:
+        """What healing is at, as the leader knows; no cluster: all. Raises NotFound."""
+        request = insight_pb2.GetHealingRequest(cluster=cluster)
+        return self._calls.ask_leader(lambda stubs: stubs.insight.GetHealing, request)

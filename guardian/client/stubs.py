@@ -8,8 +8,11 @@ import grpc
 
 from protos.guardian.v1 import (
     activity_pb2_grpc,
+    events_pb2_grpc,
     federation_pb2_grpc,
     insight_pb2_grpc,
+    placement_pb2_grpc,
+    protection_pb2_grpc,
     raft_pb2_grpc,
     sessions_pb2_grpc,
     tickets_pb2_grpc,
@@ -63,6 +66,18 @@ class Stubs:
     @cached_property
     def activity(self) -> activity_pb2_grpc.ActivityStub:
         return activity_pb2_grpc.ActivityStub(self._channel)
+
+    @cached_property
+    def placement(self) -> placement_pb2_grpc.PlacementStub:
+        return placement_pb2_grpc.PlacementStub(self._channel)
+
+    @cached_property
+    def protection(self) -> protection_pb2_grpc.ProtectionStub:
+        return protection_pb2_grpc.ProtectionStub(self._channel)
+
+    @cached_property
+    def events(self) -> events_pb2_grpc.EventsStub:
+        return events_pb2_grpc.EventsStub(self._channel)
 
     def close(self) -> None:
         self._channel.close()

@@ -7,12 +7,19 @@ from collections.abc import Callable, Iterator
 
 import grpc
 
-from guardian.client.calls import SLOW, Calls
+from guardian.client.calls import QUICK, SLOW, Calls
 from guardian.client.errors import from_rpc, is_worth_another_member
+from guardian.model.approval import ApprovalPolicy
 from guardian.model.execution import Execution
+from guardian.model.operation import Ask
 from guardian.model.plan import Plan
+from guardian.model.preview import Preview
+from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket
+from guardian.wire.approvals import approvals_from_proto
+from guardian.wire.operations import ask_to_proto
 from guardian.wire.plans import plan_from_proto, plan_to_proto
+from guardian.wire.previews import preview_from_proto, progress_from_proto
 from guardian.wire.tickets import execution_from_proto, ticket_from_proto
 from protos.guardian.v1 import tickets_pb2, tickets_pb2_grpc
 
@@ -36,8 +43,14 @@ class TicketCalls:
         reason: str = "",
         idempotency_key: str = "",
         dry_run: bool = False,
+        expires_in_ms: int = 0,
+        max_throttle: int = 0,
+        evidence: str = "",
+        unthrottled: bool = False,
     ) -> tuple[Ticket, Plan]:
-        """Makes a ticket of a plan: a draft, or pending with `submit`. `throttle` is bytes/s; 0: the default.
+        """Makes a ticket of a plan: a draft, or pending with `submit`. `throttle` is bytes/s, 0: the default; where
+        brokers have room it rises up to `max_throttle` (0: it does not). `unthrottled`: copies take what they get.
+        When it is not approved and started within `expires_in_ms`, it expires (0: as the policy says; -1: never).
 
         Returns the plan with its originals filled in. Raises InvalidInput, Conflict or ClusterUnavailable when the plan
         can't run on the live cluster. With `dry_run` nothing is stored and the ticket has no id.
@@ -50,9 +63,58 @@ class TicketCalls:
             submit=submit,
             reason=reason,
             dry_run=dry_run,
+            expires_in_ms=expires_in_ms,
+            max_throttle=max_throttle,
+            evidence=evidence,
+            unthrottled=unthrottled,
         )
         reply = self._calls.change(lambda stubs: stubs.tickets.CreateTicket, request, SLOW)
         return ticket_from_proto(reply.ticket), plan_from_proto(reply.plan)
+
+    def ask_for(
+        self,
+        cluster: str,
+        ask: Ask,
+        *,
+        author: str,
+        throttle: int = 0,
+        submit: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
+        dry_run: bool = False,
+        expires_in_ms: int = 0,
+    ) -> tuple[Ticket, Plan | None]:
+        """Makes a ticket that asks for brokers to be removed, restarted, ...; arguments as those of `create_ticket`.
+
+        With `dry_run` nothing is stored, and the plan says what the ticket would do: moves, and sentences in its notes;
+        raises InvalidInput where it would be refused. That takes as long as a plan does: many seconds.
+        """
+        request = tickets_pb2.CreateTicketRequest(
+            plan=tickets_pb2.Plan(cluster=cluster),
+            ask=ask_to_proto(ask),
+            throttle=throttle,
+            author=author,
+            idempotency_key=idempotency_key or uuid.uuid4().hex,
+            submit=submit,
+            reason=reason,
+            dry_run=dry_run,
+            expires_in_ms=expires_in_ms,
+        )
+        reply = self._calls.change(lambda stubs: stubs.tickets.CreateTicket, request, SLOW)
+        return ticket_from_proto(reply.ticket), plan_from_proto(reply.plan) if reply.HasField("plan") else None
+
+    def amend(self, ticket: Ticket, ask: Ask, actor: str, reason: str = "") -> Ticket:
+        """`ask` has the brokers and controllers that `ticket` shall ask for from now on. Raises Conflict when it was
+        amended meanwhile, or is over."""
+        request = tickets_pb2.AmendTicketRequest(
+            ticket_id=ticket.id,
+            actor=actor,
+            reason=reason,
+            brokers=ask.brokers,
+            controllers=ask.controllers,
+            expected_revision=ask.revision,
+        )
+        return ticket_from_proto(self._calls.change(lambda stubs: stubs.tickets.AmendTicket, request, SLOW))
 
     def submit(self, ticket_id: str, actor: str, reason: str = "") -> Ticket:
         """DRAFT -> PENDING. This and the three below raise NotFound, or Conflict when the state does not allow it."""
@@ -70,6 +132,53 @@ class TicketCalls:
         """RUNNING -> CANCELLING: what moves now is taken back; before it ran: REJECTED."""
         return self._act(lambda tickets: tickets.CancelTicket, ticket_id, actor, reason)
 
+    def pause(self, ticket_id: str, actor: str, reason: str = "") -> Ticket:
+        """RUNNING -> PAUSED: what copies goes on to its end, nothing new starts."""
+        return self._act(lambda tickets: tickets.PauseTicket, ticket_id, actor, reason)
+
+    def resume(self, ticket_id: str, actor: str, reason: str = "") -> Ticket:
+        """PAUSED -> RUNNING."""
+        return self._act(lambda tickets: tickets.ResumeTicket, ticket_id, actor, reason)
+
+    def set_throttle(
+        self, ticket_id: str, throttle: int, actor: str, reason: str = "", max_throttle: int = 0
+    ) -> Ticket:
+        """Changes the throttle of a ticket that is not over, in bytes/s per broker: at the executor's next look."""
+        request = tickets_pb2.SetThrottleRequest(
+            ticket_id=ticket_id, actor=actor, reason=reason, throttle=throttle, max_throttle=max_throttle
+        )
+        return ticket_from_proto(self._calls.change(lambda stubs: stubs.tickets.SetThrottle, request))
+
+    def adopt(self, ticket_id: str, actor: str, reason: str = "") -> Ticket:
+        """PAUSED -> RUNNING: what other tools move on the cluster becomes the ticket's own."""
+        return self._act(lambda tickets: tickets.AdoptTicket, ticket_id, actor, reason)
+
+    def wait(self, ticket_id: str, actor: str, reason: str = "") -> Ticket:
+        """PAUSED, until other tools move nothing on the cluster any more: then RUNNING by itself."""
+        return self._act(lambda tickets: tickets.WaitTicket, ticket_id, actor, reason)
+
+    def roll_back(self, ticket_id: str, actor: str, reason: str = "") -> Ticket:
+        """SUCCEEDED, FAILED or CANCELLED -> ROLLING_BACK: what was moved goes back.
+
+        Raises Conflict also when it can't as the cluster is, and ClusterUnavailable when that can't be known.
+        """
+        return self._act(lambda tickets: tickets.RollBackTicket, ticket_id, actor, reason, SLOW)
+
+    def preview(self, ticket_id: str) -> Preview:
+        """What the ticket would send to Kafka from now on; of one that is over, what its way back would."""
+        request = tickets_pb2.PreviewTicketRequest(ticket_id=ticket_id)
+        return preview_from_proto(self._calls.read(lambda stubs: stubs.tickets.PreviewTicket, request, SLOW))
+
+    def preview_plan(self, plan: Plan, throttle: int = 0) -> Preview:
+        """What a ticket of the plan would send. Raises as `create_ticket`."""
+        request = tickets_pb2.PreviewTicketRequest(plan=plan_to_proto(plan), throttle=throttle)
+        return preview_from_proto(self._calls.read(lambda stubs: stubs.tickets.PreviewTicket, request, SLOW))
+
+    def approvals(self) -> ApprovalPolicy:
+        """Who may approve what, as the member that answers reads it now."""
+        request = tickets_pb2.GetApprovalsRequest()
+        return approvals_from_proto(self._calls.read(lambda stubs: stubs.tickets.GetApprovals, request))
+
     def ticket(self, ticket_id: str) -> tuple[Ticket, Execution | None]:
         request = tickets_pb2.GetTicketRequest(ticket_id=ticket_id)
         return _detail(self._calls.read(lambda stubs: stubs.tickets.GetTicket, request))
@@ -79,6 +188,13 @@ class TicketCalls:
         request = tickets_pb2.ListTicketsRequest(cluster=cluster)
         reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
         return tuple(ticket_from_proto(ticket) for ticket in reply.tickets)
+
+    def tickets_with_progress(self, cluster: str = "") -> tuple[tuple[Ticket, Progress | None], ...]:
+        """Newest first; how far those are that the executor drives."""
+        request = tickets_pb2.ListTicketsRequest(cluster=cluster)
+        reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
+        known = {each.ticket_id: progress_from_proto(each) for each in reply.progress}
+        return tuple((ticket_from_proto(ticket), known.get(ticket.id)) for ticket in reply.tickets)
 
     def watch(self, ticket_id: str) -> Iterator[tuple[Ticket, Execution | None]]:
         """The ticket now and after every change, until it is over; goes on at another member when one dies or hangs.
@@ -117,9 +233,10 @@ class TicketCalls:
         ticket_id: str,
         actor: str,
         reason: str,
+        patience: float = QUICK,
     ) -> Ticket:
         request = tickets_pb2.TicketActionRequest(ticket_id=ticket_id, actor=actor, reason=reason)
-        return ticket_from_proto(self._calls.change(lambda stubs: rpc(stubs.tickets), request))
+        return ticket_from_proto(self._calls.change(lambda stubs: rpc(stubs.tickets), request, patience))
 
 
 def _detail(message: tickets_pb2.TicketDetail) -> tuple[Ticket, Execution | None]:

@@ -10,16 +10,21 @@ until the new one is warm); all else is another tool's, and is never undone:
     a reassignment or log-dir copy of another tool in flight      WAIT, and say so
     replicas that neither placement names, nothing in flight      TAKEN: the plan no longer fits
 
+A partition that is to be created is there or not. On the way back it stays once it is there: Kafka takes no partition
+away, and a topic may hold data by then. Where a move changes the replication factor, the replicas that go do so only
+while all that stay are in sync.
+
 Brokers lag behind the controller (KAFKA.md, trap 9), so no end is taken from one answer alone: REACHED, GONE and TAKEN
 hold only when the log dirs of the brokers agree with the replicas that the cluster names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from guardian.core.effects import AlterReassignments, AlterReplicaLogDirs, Effect, ElectLeaders
+from guardian.core.effects import AlterReassignments, AlterReplicaLogDirs, CreatePartitions, Effect, ElectLeaders
 from guardian.core.throttling import Copy
 from guardian.core.warming import Hold, WarmUp, awaits_keeper, halfway, hold, why_cold
 from guardian.model.cluster_state import ClusterObservation, PartitionState, Reassignment
@@ -99,7 +104,9 @@ def look(aim: Aim, observation: ClusterObservation) -> Look:
     """What lies between the partition and its goal."""
     state = observation.partitions.get(aim.partition)
     if state is None:
-        return _missing(aim.partition, observation)
+        return _to_be_created(aim, observation) if aim.move.is_new else _missing(aim.partition, observation)
+    if aim.move.is_new and aim.back:
+        return Look(Standing.REACHED, "was created and stays: Guardian deletes no partition")
     reassignment = observation.reassignments.get(aim.partition)
     if reassignment is not None:
         return _in_flight(aim, reassignment, observation)
@@ -133,12 +140,27 @@ def copy_of(aim: Aim, observation: ClusterObservation) -> Copy | None:
         sources=tuple(broker for broker in whole if broker in alive),
         destinations=tuple(broker for broker in arriving if broker in alive),
         log_dir_brokers=tuple(broker for broker in log_dirs if broker in alive),
+        log_dirs=_log_dirs_at_work(aim, state.leader, arriving, log_dirs, observation),
+        size_bytes=aim.move.size_bytes,
     )
     return copy if copy.destinations or copy.log_dir_brokers else None
 
 
+def _log_dirs_at_work(
+    aim: Aim, leader: int, arriving: list[int], between: list[int], observation: ClusterObservation
+) -> tuple[tuple[int, str], ...]:
+    """What is read and written, as far as it is known: a broker chooses the log dir where the goal names none."""
+    read = [(broker, observation.log_dir_of(aim.partition, broker)) for broker in ([leader] if arriving else [])]
+    read += [(broker, observation.log_dir_of(aim.partition, broker)) for broker in between]
+    written = [(broker, aim.log_dir(broker)) for broker in (*arriving, *between)]
+    return tuple((broker, path) for broker, path in (*read, *written) if path and path != ANY_LOG_DIR)
+
+
 def has_arrived(move: PartitionMove, observation: ClusterObservation) -> bool:
-    """Whether the replicas have left the original brokers for good: taking that back would copy all of it again."""
+    """Whether the replicas have left the original brokers for good: taking that back would copy all of it again.
+
+    What is created has arrived as soon as it is there.
+    """
     state = observation.partitions.get(move.partition)
     return (
         state is not None
@@ -152,16 +174,38 @@ def was_moved_away(move: PartitionMove, observation: ClusterObservation) -> str:
     state = observation.partitions.get(move.partition)
     if state is None or move.partition in observation.reassignments:
         return ""
+    if move.is_new:
+        return f"{move.partition}, which the plan creates, exists by now on {list(state.replicas)}"
     if set(state.replicas) in (set(move.original_brokers), set(move.target_brokers)):
         return ""
     return f"{move.partition} is on {list(state.replicas)}, the plan expects it on {list(move.original_brokers)}"
 
 
-def _missing(partition: TopicPartition, observation: ClusterObservation) -> Look:
+def is_gone(partition: TopicPartition, observation: ClusterObservation) -> bool:
+    """Whether nobody knows it any more: neither the cluster nor a log dir."""
     hosted = any(partition in log_dir.replicas for log_dir in observation.log_dirs)
-    if hosted or partition in observation.reassignments:
+    known = partition in observation.partitions or partition in observation.reassignments
+    return not hosted and not known
+
+
+def _missing(partition: TopicPartition, observation: ClusterObservation) -> Look:
+    if not is_gone(partition, observation):
         return _wait("waits for the brokers to agree on whether the topic exists")
     return Look(Standing.GONE, f"topic {partition.topic} was deleted")
+
+
+def _to_be_created(aim: Aim, observation: ClusterObservation) -> Look:
+    """With its log dirs told before, so that the brokers put it there (trap 22)."""
+    if not is_gone(aim.partition, observation):
+        return _wait("waits for the brokers to agree on whether the topic exists")
+    if aim.back:
+        return Look(Standing.REACHED, "was never created")
+    dead = [broker for broker in aim.brokers if broker not in observation.brokers]
+    if dead:
+        return _wait(f"waits for {_brokers(dead)}, which {_is_are(dead)} down")
+    ahead = _told_ahead(aim, aim.brokers)
+    request = CreatePartitions({aim.partition: aim.brokers})
+    return Look(Standing.ACT, f"is created on {_brokers(list(aim.brokers))}", (*ahead, request))
 
 
 def _in_flight(aim: Aim, reassignment: Reassignment, observation: ClusterObservation) -> Look:
@@ -199,7 +243,8 @@ def _elsewhere(aim: Aim, state: PartitionState, observation: ClusterObservation)
         return _wait("waits for the brokers to agree on its replicas")
     if not _log_dirs_agree(aim, state, observation):
         return _wait("waits for the brokers to agree on its replicas")
-    return Look(Standing.TAKEN, f"another tool moved it to {list(state.replicas)}")
+    doing = "created it on" if aim.move.is_new else "moved it to"
+    return Look(Standing.TAKEN, f"another tool {doing} {list(state.replicas)}")
 
 
 def _is_between(aim: Aim, present: set[int]) -> bool:
@@ -249,12 +294,22 @@ def _start(aim: Aim, brokers: tuple[int, ...], state: PartitionState, observatio
     keepers = awaits_keeper(aim.move, aim.warm_up, observation, back=aim.back)
     if keepers:
         return _wait(f"waits for {_brokers(list(keepers))} to be in sync, to lead until the new replica is warm")
+    lagging = [broker for broker in brokers if broker in state.replicas and broker not in state.isr]
+    if lagging and len(brokers) < len(state.replicas):
+        return _wait(f"waits for {_brokers(lagging)} to be in sync before replicas go{_down(lagging, observation)}")
+    request = AlterReassignments({aim.partition: brokers}, len(brokers) != len(state.replicas))
+    effects = (*_told_ahead(aim, arriving), request)
+    if arriving:
+        return Look(Standing.ACT, f"starts to copy to {_brokers(arriving)}", effects, copies=True)
+    leaving = [broker for broker in state.replicas if broker not in brokers]
+    return _act(f"takes the replica off {_brokers(leaving)}", *effects)
+
+
+def _told_ahead(aim: Aim, arriving: Collection[int]) -> tuple[Effect, ...]:
     ahead = {
         (aim.partition, r.broker): r.log_dir for r in aim.goal if r.broker in arriving and r.log_dir != ANY_LOG_DIR
     }
-    request = AlterReassignments({aim.partition: brokers})
-    effects = (AlterReplicaLogDirs(ahead, ahead=True), request) if ahead else (request,)
-    return Look(Standing.ACT, f"starts to copy to {_brokers(arriving)}", effects, copies=True)
+    return (AlterReplicaLogDirs(ahead, ahead=True),) if ahead else ()
 
 
 def _look_at_log_dirs(aim: Aim, observation: ClusterObservation) -> Look | None:

@@ -6,9 +6,10 @@ The driver sends a step's effects in their order, each after it has made sure th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from guardian.model.acl import AclBinding
 from guardian.model.topology import TopicPartition
 
 
@@ -35,10 +36,43 @@ class AlterConfigs:
 
 
 @dataclass(frozen=True, slots=True)
+class SettleDebts:
+    """Puts back the configuration of brokers that are down, through a controller, which can't compare first."""
+
+    values: Mapping[ConfigKey, str | None]
+
+
+@dataclass(frozen=True, slots=True)
 class AlterReassignments:
-    """Starts reassignments, or cancels them where the target is None."""
+    """Starts reassignments, or cancels them where the target is None.
+
+    Kafka refuses a target of another replication factor, unless it `changes_replication_factor` on purpose.
+    """
 
     targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    changes_replication_factor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """All partitions of a topic, from 0 on, with the brokers of each, and its configuration."""
+
+    assignments: Mapping[int, tuple[int, ...]]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopics:
+    """Creates topics by name; one that exists already is left as it is."""
+
+    topics: Mapping[str, NewTopic]
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePartitions:
+    """More partitions of topics that exist, with the brokers of each; their numbers follow those that are there."""
+
+    assignments: Mapping[TopicPartition, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +93,29 @@ class ElectLeaders:
     partitions: tuple[TopicPartition, ...]
 
 
-Effect = AlterConfigs | AlterReassignments | AlterReplicaLogDirs | ElectLeaders
+Effect = (
+    AlterConfigs
+    | SettleDebts
+    | AlterReassignments
+    | AlterReplicaLogDirs
+    | ElectLeaders
+    | CreateTopics
+    | CreatePartitions
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAcls:
+    """Adds access rules; one that is there stays as it is."""
+
+    acls: tuple[AclBinding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAcls:
+    """Takes out exactly these access rules."""
+
+    acls: tuple[AclBinding, ...]
+
+
+AclEffect = CreateAcls | DeleteAcls

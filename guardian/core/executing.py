@@ -9,8 +9,10 @@
        └──────────────────────────▶ FAILED        it never started: it needed the room of one that failed
 
     RUNNING ticket      every task goes to its end; then SUCCEEDED, or FAILED when any task failed
+    PAUSED ticket       no task and no copy starts; what copies goes on to its end; when all is over, as RUNNING
     CANCELLING ticket   nothing starts; what is under way goes back, but for replicas that have already arrived (to
                         take those back would copy all of it again): they finish; then CANCELLED
+    ROLLING_BACK ticket every task that was done goes back, as slots free up (rolling_back.py); then ROLLED_BACK
 
 Intent before effect: a task becomes RUNNING, and a throttle is recorded, in the state that is stored before anything
 is sent. A step that is repeated after a crash, on whatever Kafka shows by then, comes to the same end, because the
@@ -22,11 +24,12 @@ go when Kafka shows that the copy is over. The ticket ends when none of them is 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from guardian.core import throttling
+from guardian.core import adapting, creating, losing, overriding, rolling_back, throttling
+from guardian.core.adapting import Around
 from guardian.core.converging import Aim, Look, Standing, copy_of, has_arrived, look, was_moved_away
 from guardian.core.effects import (
     AlterConfigs,
@@ -34,14 +37,17 @@ from guardian.core.effects import (
     AlterReplicaLogDirs,
     ConfigChange,
     ConfigKey,
+    CreatePartitions,
     Effect,
     ElectLeaders,
+    SettleDebts,
 )
-from guardian.core.throttling import TOPIC, Copy
+from guardian.core.progressing import finished, measured
+from guardian.core.slots import ExecutionLimits, Slots
+from guardian.core.throttling import BROKER, TOPIC, Copy
 from guardian.core.warming import WarmUp
-from guardian.errors import InvalidInput
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -51,21 +57,6 @@ _ENDINGS = {TaskState.RUNNING: TaskState.DONE, TaskState.REVERTING: TaskState.RE
 _TIERED = "remote.storage.enable"
 _HOLD_LIMIT = 2  # warm-up times: one to copy, one in sync
 _NAMED = 3  # how many partitions a sentence names
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionLimits:
-    """Moves at the same time: replicas into a broker, replicas out of one (its leaders and log dirs), partitions in
-    a cluster."""
-
-    per_broker_in: int = 5
-    per_broker_out: int = 5
-    per_cluster: int = 1250
-
-    def __post_init__(self) -> None:
-        for name in ("per_broker_in", "per_broker_out", "per_cluster"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"{name} is {getattr(self, name)}: use at least 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +80,15 @@ def begin(ticket: Ticket, plan: Plan, tiered: Collection[str] = (), warm_up_s: f
         moves = sorted(moves, key=lambda m: (-m.write_rate / max(m.bytes_to_copy, 1), m.partition))
     numbered = enumerate(moves, start=1)
     warm_ups = dict.fromkeys(tiered, warm_up_s)
-    return Execution(
-        ticket.id, tuple(_task(number, move, warm_ups.get(move.partition.topic, 0.0)) for number, move in numbered)
-    )
+    tasks = tuple(_task(number, move, warm_ups.get(move.partition.topic, 0.0)) for number, move in numbered)
+    configs = tuple(sorted(creating.topic_configs(plan).items()))
+    if configs:
+        tasks = tuple(replace(task, topic_configs=configs) if _creates_topic(task) else task for task in tasks)
+    return Execution(ticket.id, tasks)
+
+
+def _creates_topic(task: ExecutionTask) -> bool:
+    return task.move.is_new and task.move.partition.partition == 0
 
 
 def tiered_topics(observation: ClusterObservation) -> frozenset[str]:
@@ -117,6 +114,15 @@ def brokers_of(execution: Execution | Plan) -> frozenset[int]:
     return frozenset(broker for move in moves for broker in (*move.original_brokers, *move.target_brokers))
 
 
+def brokers_at_work(work: Execution | Plan) -> frozenset[int]:
+    """Those whose load a decision about rates needs: of the tasks under way; of all when none is yet."""
+    if isinstance(work, Plan):
+        return brokers_of(work)
+    active = [task.move for task in work.tasks if task.state in _ACTIVE]
+    moves = active or [task.move for task in work.tasks if not task.state.is_over]
+    return frozenset(broker for move in moves for broker in (*move.original_brokers, *move.target_brokers))
+
+
 def step(
     ticket_state: TicketState,
     execution: Execution,
@@ -125,32 +131,58 @@ def step(
     throttle: int,
     now_ms: int,
     refusals: Mapping[TopicPartition, str] | None = None,
+    around: Around | None = None,
+    max_throttle: int = 0,
+    settled: frozenset[ConfigKey] = frozenset(),
+    standing: Mapping[int, int] | None = None,
 ) -> Step:
-    """What to do about a RUNNING or CANCELLING ticket now.
+    """What to do about a ticket that began, now.
 
-    `throttle` is bytes/s per broker, 0 for none; `refusals` are Kafka's answers of the last tick, by partition.
+    `throttle` is bytes/s per broker, 0 for none, and `max_throttle` how far it may rise where `around` shows room;
+    `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
+    `standing` are the rates that people set for brokers.
     """
-    if ticket_state is TicketState.CANCELLING:
-        tasks = _take_back(execution.tasks, observation, now_ms)
-    else:
-        tasks = _start(execution.tasks, observation, limits, now_ms)
+    tasks = _turned(ticket_state, execution.tasks, observation, limits, now_ms, around.idcs if around else {})
+    tasks = _without_deleted(tasks, observation, now_ms)
     looks = {task.number: look(_aim(task, now_ms), observation) for task in tasks if task.state in _ACTIVE}
     tasks = tuple(
         _settle(old, new, looks.get(new.number), now_ms) for old, new in zip(execution.tasks, tasks, strict=True)
     )
-    copies = _copies(tasks, observation, now_ms)
-    wanted = throttling.wanted(copies.values(), throttle)
+    idle = _idle(looks) if ticket_state is TicketState.PAUSED else frozenset()
+    copies = _copies([task for task in tasks if task.number not in idle], observation, now_ms)
+    paced = adapting.pace(execution.rates, copies.values(), throttle, around, now_ms, max_throttle)
+    pace = overriding.capped(paced.pace, standing or {})
+    wanted = throttling.wanted(copies.values(), pace)
     before = throttling.wanted(_copies(execution.tasks, observation, now_ms).values(), throttle)
-    throttles = throttling.reconcile(execution.throttles, wanted, before, observation)
+    gone = _gone(execution.throttles, tasks, observation)
+    throttles = throttling.reconcile(execution.throttles, wanted, before, observation, gone, settled)
     held = frozenset(
         number for number, copy in copies.items() if throttles.unset & throttling.wanted([copy], throttle).keys
     )
     tasks = tuple(_explain(task, looks.get(task.number), held, refusals or {}) for task in tasks)
-    effects = _effects(tasks, looks, held, throttles.changes)
+    tasks = tuple(_measure(task, observation, is_idle=task.number in idle) for task in tasks)
+    effects = _effects(tasks, looks, held | idle, throttles.changes, observation)
+    effects += (SettleDebts(throttles.debts),) if throttles.debts else ()
     transition = None if throttles.intents or effects else _ending(ticket_state, tasks)
-    sentence = _sentence(execution.tasks, tasks, (throttling.explain(wanted, throttle), *throttles.notes), transition)
-    stored = replace(execution, tasks=tasks, throttles=throttles.intents, note=sentence)
+    explained = (throttling.explain(wanted, pace), *paced.notes) if wanted.rates else ()
+    notes = (_pause(ticket_state, tasks), *explained, *throttles.notes)
+    sentence = _sentence(ticket_state, execution.tasks, tasks, notes, transition)
+    stored = replace(execution, tasks=tasks, throttles=throttles.intents, rates=paced.rates, note=sentence)
     return Step(stored, transition, effects, sentence)
+
+
+def _gone(
+    throttles: tuple[ThrottleIntent, ...], tasks: tuple[ExecutionTask, ...], observation: ClusterObservation
+) -> frozenset[int]:
+    """Throttled brokers that are down, and that no task waits for any more."""
+    awaited = {
+        broker
+        for task in tasks
+        if not task.state.is_over
+        for broker in (*task.move.original_brokers, *task.move.target_brokers)
+    }
+    throttled = {int(intent.resource_name) for intent in throttles if intent.resource_type == BROKER}
+    return frozenset(throttled - awaited - observation.brokers.keys())
 
 
 def _aim(task: ExecutionTask, now_ms: int) -> Aim:
@@ -158,6 +190,59 @@ def _aim(task: ExecutionTask, now_ms: int) -> Aim:
     until_ms = (task.started_at_ms or now_ms) + task.hold_ms
     warm_up = WarmUp(task.cover_bytes, until_ms) if task.hold_ms else None
     return Aim(task.move, back=task.state is TaskState.REVERTING, warm_up=warm_up)
+
+
+def _turned(
+    ticket_state: TicketState,
+    tasks: tuple[ExecutionTask, ...],
+    observation: ClusterObservation,
+    limits: ExecutionLimits,
+    now_ms: int,
+    idcs: Mapping[int, str],
+) -> tuple[ExecutionTask, ...]:
+    """The tasks, with those set out whose turn it is, the way that the ticket goes."""
+    match ticket_state:
+        case TicketState.CANCELLING:
+            return _take_back(tasks, observation, now_ms)
+        case TicketState.ROLLING_BACK:
+            slots = Slots(limits, idcs)
+            return rolling_back.go_back(tasks, observation, slots, lambda task: _aim(task, now_ms), now_ms)
+        case TicketState.PAUSED:
+            return tasks
+        case _:
+            left = losing.without_lost(tasks, observation, int(limits.broker_patience_s * 1000), now_ms)
+            return _start(left, observation, limits, now_ms, idcs)
+
+
+def _idle(looks: Mapping[int, Look]) -> frozenset[int]:
+    """Tasks that wait for a copy that did not begin: of a paused ticket it does not, and needs no throttle."""
+    return frozenset(number for number, found in looks.items() if found.copies)
+
+
+def _measure(task: ExecutionTask, observation: ClusterObservation, *, is_idle: bool) -> ExecutionTask:
+    if is_idle:
+        return replace(task, detail="paused before its copy began")
+    return measured(task, observation) if task.state in _ACTIVE else task
+
+
+def _pause(ticket_state: TicketState, tasks: tuple[ExecutionTask, ...]) -> str:
+    waiting = sum(task.state is TaskState.PENDING for task in tasks)
+    return f"paused: {waiting} do not start" if ticket_state is TicketState.PAUSED else ""
+
+
+def _without_deleted(
+    tasks: tuple[ExecutionTask, ...], observation: ClusterObservation, now_ms: int
+) -> tuple[ExecutionTask, ...]:
+    """A topic that was deleted while it was being made is not made again."""
+    deleted = creating.deleted(tasks, observation)
+    return tuple(
+        replace(
+            task, state=TaskState.FAILED, detail=f"topic {task.move.partition.topic} was deleted", ended_at_ms=now_ms
+        )
+        if task.number in deleted
+        else task
+        for task in tasks
+    )
 
 
 def _take_back(
@@ -179,16 +264,20 @@ def _take_back_one(task: ExecutionTask, observation: ClusterObservation, now_ms:
 
 
 def _start(
-    tasks: tuple[ExecutionTask, ...], observation: ClusterObservation, limits: ExecutionLimits, now_ms: int
+    tasks: tuple[ExecutionTask, ...],
+    observation: ClusterObservation,
+    limits: ExecutionLimits,
+    now_ms: int,
+    idcs: Mapping[int, str],
 ) -> tuple[ExecutionTask, ...]:
     """Pending tasks enter in their order as slots free up; one that does not fit holds nobody back, in its stage.
 
     A stage takes the room that the ones before it made, so it begins when these are over, and not at all when a task
     of theirs failed.
     """
-    slots = _Slots(limits)
+    slots = Slots(limits, idcs)
     for task in tasks:
-        if task.state in _ACTIVE:
+        if task.state in _ACTIVE and not task.move.is_new:
             slots.take(copy_of(_aim(task, now_ms), observation))
     stage = min((task.move.stage for task in tasks if not task.state.is_over), default=0)
     failed = next((task for task in tasks if task.state is TaskState.FAILED and task.move.stage < stage), None)
@@ -201,7 +290,7 @@ def _start(
 def _start_one(
     task: ExecutionTask,
     observation: ClusterObservation,
-    slots: _Slots,
+    slots: Slots,
     stage: int,
     failed: ExecutionTask | None,
     now_ms: int,
@@ -211,46 +300,20 @@ def _start_one(
         return replace(task, state=TaskState.FAILED, detail=detail, ended_at_ms=now_ms)
     if task.move.stage > stage:
         return replace(task, detail=f"waits for the room that stage {stage} makes")
+    full = slots.why_full_into(task.move.added_brokers) if not task.move.is_new else ""
+    if full:
+        detail = f"waits for a slot: {full} has none left"
+        return task if task.detail == detail else replace(task, detail=detail)
     found = look(_aim(task, now_ms), observation)
     if found.standing is Standing.WAIT:
         return replace(task, detail=found.detail)
-    copy = copy_of(_aim(task, now_ms), observation)
-    if not slots.fit(copy):
-        return replace(task, detail="waits for a slot")
-    slots.take(copy)
+    if not task.move.is_new:  # what copies nothing needs no slot, and a topic is created whole
+        copy = copy_of(_aim(task, now_ms), observation)
+        full = slots.why_full(copy)
+        if full:
+            return replace(task, detail=f"waits for a slot: {full} has none left")
+        slots.take(copy)
     return replace(task, state=TaskState.RUNNING, detail="", started_at_ms=now_ms)
-
-
-class _Slots:
-    """What is under way at once, against the limits."""
-
-    def __init__(self, limits: ExecutionLimits) -> None:
-        self._limits = limits
-        self._in: Counter[int] = Counter()
-        self._out: Counter[int] = Counter()
-        self._partitions = 0
-
-    def fit(self, copy: Copy | None) -> bool:
-        if self._partitions >= self._limits.per_cluster:
-            return False
-        entering, leaving = _ends(copy)
-        return all(self._in[broker] < self._limits.per_broker_in for broker in entering) and all(
-            self._out[broker] < self._limits.per_broker_out for broker in leaving
-        )
-
-    def take(self, copy: Copy | None) -> None:
-        entering, leaving = _ends(copy)
-        self._in.update(entering)
-        self._out.update(leaving)
-        self._partitions += 1
-
-
-def _ends(copy: Copy | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The brokers that a copy enters and leaves; a copy between log dirs does both on its broker."""
-    if copy is None:
-        return (), ()
-    leader = (copy.leader,) if copy.destinations else ()
-    return copy.destinations + copy.log_dir_brokers, leader + copy.log_dir_brokers
 
 
 def _settle(old: ExecutionTask, task: ExecutionTask, found: Look | None, now_ms: int) -> ExecutionTask:
@@ -263,8 +326,12 @@ def _settle(old: ExecutionTask, task: ExecutionTask, found: Look | None, now_ms:
     if found.standing in (Standing.GONE, Standing.TAKEN):
         return replace(task, state=TaskState.FAILED, detail=found.detail, ended_at_ms=now_ms)
     if found.standing is Standing.REACHED:
-        return replace(task, state=_ENDINGS[task.state], detail="", ended_at_ms=now_ms)
+        return finished(replace(task, state=_ENDINGS[task.state], detail=_last_words(task, found), ended_at_ms=now_ms))
     return task
+
+
+def _last_words(task: ExecutionTask, found: Look) -> str:
+    return found.detail or (losing.why_taken_back(task) if task.state is TaskState.REVERTING else "")
 
 
 def _explain(
@@ -280,7 +347,7 @@ def _explain(
     return replace(task, detail=detail)
 
 
-def _copies(tasks: tuple[ExecutionTask, ...], observation: ClusterObservation, now_ms: int) -> dict[int, Copy]:
+def _copies(tasks: Iterable[ExecutionTask], observation: ClusterObservation, now_ms: int) -> dict[int, Copy]:
     found = {task.number: copy_of(_aim(task, now_ms), observation) for task in tasks if task.state in _ACTIVE}
     return {number: copy for number, copy in found.items() if copy}
 
@@ -290,16 +357,21 @@ def _effects(
     looks: Mapping[int, Look],
     held: frozenset[int],
     changes: Mapping[ConfigKey, ConfigChange],
+    observation: ClusterObservation,
 ) -> tuple[Effect, ...]:
     """Throttles first, then one request of each kind for all tasks; what copies waits while its throttle is unset."""
     active = [task.number for task in tasks if task.state in _ACTIVE]
     allowed = [looks[number] for number in active if not (looks[number].copies and number in held)]
     throttle: tuple[Effect, ...] = (AlterConfigs(changes),) if changes else ()
-    return throttle + _batched(effect for found in allowed for effect in found.effects)
+    return throttle + _batched((effect for found in allowed for effect in found.effects), tasks, observation)
 
 
-def _batched(effects: Iterable[Effect]) -> tuple[Effect, ...]:
-    """The log dirs of replicas that are to come are told before the reassignment that brings them (trap 22)."""
+def _batched(
+    effects: Iterable[Effect], tasks: tuple[ExecutionTask, ...], observation: ClusterObservation
+) -> tuple[Effect, ...]:
+    """The log dirs of replicas that are to come are told before the request that brings them (trap 22)."""
+    created: dict[TopicPartition, tuple[int, ...]] = {}
+    resized: dict[TopicPartition, tuple[int, ...] | None] = {}
     ahead: dict[tuple[TopicPartition, int], str] = {}
     targets: dict[TopicPartition, tuple[int, ...] | None] = {}
     log_dirs: dict[tuple[TopicPartition, int], str] = {}
@@ -308,15 +380,20 @@ def _batched(effects: Iterable[Effect]) -> tuple[Effect, ...]:
         match effect:
             case AlterReplicaLogDirs(moved, is_ahead):
                 (ahead if is_ahead else log_dirs).update(moved)
-            case AlterReassignments(reassigned):
-                targets.update(reassigned)
+            case AlterReassignments(reassigned, changes_replication_factor):
+                (resized if changes_replication_factor else targets).update(reassigned)
+            case CreatePartitions(made):
+                created.update(made)
             case ElectLeaders(elected):
                 elections.extend(elected)
     batches: list[Effect] = []
     if ahead:
         batches.append(AlterReplicaLogDirs(ahead, ahead=True))
+    batches.extend(creating.requests(created, tasks, observation))
     if targets:
         batches.append(AlterReassignments(targets))
+    if resized:
+        batches.append(AlterReassignments(resized, changes_replication_factor=True))
     if log_dirs:
         batches.append(AlterReplicaLogDirs(log_dirs))
     if elections:
@@ -326,9 +403,13 @@ def _batched(effects: Iterable[Effect]) -> tuple[Effect, ...]:
 
 def _ending(ticket_state: TicketState, tasks: tuple[ExecutionTask, ...]) -> tuple[TicketState, str] | None:
     """The ticket's last state and why; None while a task is not over."""
+    if ticket_state is TicketState.ROLLING_BACK:
+        reason = rolling_back.ending(tasks)
+        return (TicketState.ROLLED_BACK, reason) if reason is not None else None
     if not all(task.state.is_over for task in tasks):
         return None
-    failed = [task for task in tasks if task.state is TaskState.FAILED]
+    is_cancelled = ticket_state is TicketState.CANCELLING
+    failed = [t for t in tasks if t.state is TaskState.FAILED or (losing.is_lost(t) and not is_cancelled)]
     why = "".join(f"; {task.move.partition} failed: {task.detail}" for task in failed[:_NAMED])
     done = sum(task.state is TaskState.DONE for task in tasks)
     if ticket_state is TicketState.CANCELLING:
@@ -337,10 +418,13 @@ def _ending(ticket_state: TicketState, tasks: tuple[ExecutionTask, ...]) -> tupl
         return TicketState.CANCELLED, reason
     if failed:
         return TicketState.FAILED, f"{len(failed)} of {len(tasks)} moves failed{why}"
-    return TicketState.SUCCEEDED, f"all {len(tasks)} moves were seen in Kafka"
+    given_up = len(tasks) - done
+    others = f", {given_up} gave way to a new plan" if given_up else ""
+    return TicketState.SUCCEEDED, f"all {done} moves were seen in Kafka{others}"
 
 
 def _sentence(
+    ticket_state: TicketState,
     before: tuple[ExecutionTask, ...],
     tasks: tuple[ExecutionTask, ...],
     throttle_notes: tuple[str, ...],
@@ -348,16 +432,19 @@ def _sentence(
 ) -> str:
     if transition:
         return f"{transition[0].name}: {transition[1]}"
-    states = Counter(task.state for task in tasks)
-    over = sum(task.state.is_over for task in tasks)
-    parts = [f"{over} of {len(tasks)} moves are over, {sum(states[state] for state in _ACTIVE)} under way"]
+    goes_back = ticket_state is TicketState.ROLLING_BACK
+    left = [task for task in tasks if not (rolling_back.is_back(task) if goes_back else task.state.is_over)]
+    under_way = sum(task.state in _ACTIVE for task in tasks)
+    parts = [
+        f"{len(tasks) - len(left)} of {len(tasks)} moves are {'back' if goes_back else 'over'}, {under_way} under way"
+    ]
     for state, verb in _VERBS.items():
         changed = [new for old, new in zip(before, tasks, strict=True) if new.state is state is not old.state]
         if changed:
             parts.append(f"{verb} {_named(changed)}")
-    if over == len(tasks):
+    if not left:
         parts.append("waits until its throttles are gone")
-    parts.extend(_waits(tasks))
+    parts.extend(_waits(left))
     return "; ".join(part for part in (*parts, *throttle_notes) if part)
 
 
@@ -370,11 +457,11 @@ _VERBS = {
 }
 
 
-def _waits(tasks: tuple[ExecutionTask, ...]) -> list[str]:
+def _waits(tasks: Iterable[ExecutionTask]) -> list[str]:
     """What is awaited, the same reasons together."""
     waiting: dict[str, list[ExecutionTask]] = defaultdict(list)
     for task in tasks:
-        if not task.state.is_over and task.detail:
+        if task.detail:
             waiting[task.detail].append(task)
     reasons = [f"{_named(held)}: {detail}" for detail, held in waiting.items()]
     return reasons[:_NAMED] + ([f"{len(reasons) - _NAMED} more reasons"] if len(reasons) > _NAMED else [])

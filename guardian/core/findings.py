@@ -30,13 +30,22 @@ class Times:
     @staticmethod
     def of_interval(collect_ms: int) -> dict[Detector, Times]:
         """What brokers are asked for every so often is looked at every five times of that; lines are judged by whole
-        minutes, each of them once."""
+        minutes, each of them once. What Kafka itself tells does not wait for collections."""
         looks = {detector: max(least_ms, _INTERVALS * collect_ms) for detector, least_ms in _LEAST_LOOK_MS.items()}
-        return {detector: Times(look_ms, look_ms, 2 * look_ms) for detector, look_ms in looks.items()}
+        return {detector: Times(look_ms, look_ms, 2 * look_ms) for detector, look_ms in {**looks, **_LOOK_MS}.items()}
 
 
 _INTERVALS = 5
 _LEAST_LOOK_MS = {Detector.DURABILITY: 10_000, Detector.DISKS: 10_000, Detector.LINKS: 60_000}
+_LOOK_MS = {
+    Detector.BROKERS: 5_000,
+    Detector.REPLICAS: 20_000,
+    Detector.BALANCE: 600_000,
+    Detector.MEMBERS: 10_000,
+    Detector.HEALING: 5_000,
+}
+# Each in every cluster; lines and members are of no one cluster, and healing tells by itself what it can't do.
+_OF_A_CLUSTER = (Detector.BROKERS, Detector.REPLICAS, Detector.DURABILITY, Detector.DISKS, Detector.BALANCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +96,15 @@ def only(watch: Watch, places: Iterable[Place]) -> Watch:
     )
 
 
+def places_of_healing(clusters: Iterable[str]) -> list[Place]:
+    """What healing tells by itself: nobody looks there, and nothing is due."""
+    return [Place(Detector.HEALING, cluster) for cluster in clusters]
+
+
 def places_of(clusters: Iterable[str], *, has_lines: bool) -> list[Place]:
     """Where to look. Lines are those of all clusters together; without limits given there is nothing to watch."""
-    found = [Place(detector, cluster) for cluster in clusters for detector in (Detector.DURABILITY, Detector.DISKS)]
+    found = [Place(detector, cluster) for cluster in clusters for detector in _OF_A_CLUSTER]
+    found.append(Place(Detector.MEMBERS, ""))
     return [*found, Place(Detector.LINKS, "")] if has_lines else found
 
 
@@ -112,7 +127,7 @@ def findings(watch: Watch, cluster: str = "") -> list[Finding]:
         for known in watch.seen.values()
         if known.is_raised and (not cluster or known.sighting.subject.cluster in (cluster, ""))
     ]
-    return sorted(raised, key=lambda finding: (finding.subject.kind, finding.since_ms, finding.subject))
+    return sorted(raised, key=lambda finding: (finding.subject.kind.gravity, finding.since_ms, finding.subject))
 
 
 def looks(watch: Watch, cluster: str = "") -> dict[Place, LastLook]:
@@ -146,6 +161,16 @@ _KINDS = {
     Detector.DURABILITY: (FindingKind.TOPIC_OFFLINE, FindingKind.TOPIC_AT_RISK, FindingKind.TOPIC_WEAK),
     Detector.DISKS: (FindingKind.SLOW_DISK,),
     Detector.LINKS: (FindingKind.LINE_NEAR_LIMIT,),
+    Detector.BROKERS: (FindingKind.BROKER_DOWN, FindingKind.CLUSTER_UNREACHABLE),
+    Detector.REPLICAS: (
+        FindingKind.LOG_DIR_OFFLINE,
+        FindingKind.UNDER_MIN_ISR,
+        FindingKind.AT_MIN_ISR,
+        FindingKind.STUCK_REASSIGNMENT,
+    ),
+    Detector.BALANCE: (FindingKind.SKEW, FindingKind.DISK_FILLS),
+    Detector.MEMBERS: (FindingKind.MEMBER_DOWN,),
+    Detector.HEALING: (FindingKind.STORM, FindingKind.HEALING_FAILED),
 }
 
 

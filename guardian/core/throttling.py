@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from guardian.core.effects import ConfigChange, ConfigKey
 from guardian.model.cluster_state import ClusterObservation
@@ -46,12 +46,18 @@ FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 # A catching-up replica gets half of the write rate on top of it: it closes an hour's gap in two.
 HEADROOM = 1.5
 WILDCARD = "*"
+# Of a rate that changes at each tick Kafka may never show the newest: so many older ones count as ours.
+_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
     """Replicas of one partition on their way. `sources` hold all of it, `destinations` copy it over the network,
-    `log_dir_brokers` copy it between two of their own log dirs. `write_rate` is bytes/s into one replica."""
+    `log_dir_brokers` copy it between two of their own log dirs. `write_rate` is bytes/s into one replica.
+
+    `log_dirs` are those that are read and written, (broker, path), as far as they are known; `size_bytes` is what one
+    replica has to copy.
+    """
 
     partition: TopicPartition
     write_rate: float
@@ -59,6 +65,23 @@ class Copy:
     sources: tuple[int, ...]
     destinations: tuple[int, ...] = ()
     log_dir_brokers: tuple[int, ...] = ()
+    log_dirs: tuple[tuple[int, str], ...] = ()
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Bytes/s that are asked for: of the `brokers` that have a rate of their own, of all others (`asked`, 0: no
+    throttle at all), and what some may take in over the network at the most."""
+
+    asked: int
+    brokers: Mapping[int, int] = field(default_factory=dict)
+    into: Mapping[int, int] = field(default_factory=dict)
+
+    def of(self, key: ConfigKey) -> int:
+        broker = int(key.resource_name)
+        rate = self.brokers.get(broker, self.asked)
+        return min(rate, self.into.get(broker, rate)) if key.key == FOLLOWER_RATE else rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +98,20 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """`unset` are wanted keys that Kafka does not show yet; `notes` name what others set and we leave alone."""
+    """`unset` are wanted keys that Kafka does not show yet; `notes` name what others set and we leave alone; `debts`
+    are what brokers that are gone must find when they come back."""
 
     intents: tuple[ThrottleIntent, ...]
     changes: Mapping[ConfigKey, ConfigChange]
     unset: frozenset[ConfigKey]
     notes: tuple[str, ...]
+    debts: Mapping[ConfigKey, str | None] = field(default_factory=dict)
 
 
-def wanted(copies: Iterable[Copy], asked: int) -> Throttle:
-    """The throttle for these copies at `asked` bytes/s per broker; none at all when `asked` is 0."""
-    if asked == 0:
+def wanted(copies: Iterable[Copy], asked: int | Pace) -> Throttle:
+    """The throttle for these copies at `asked` bytes/s per broker; none at all when that is 0."""
+    pace = asked if isinstance(asked, Pace) else Pace(asked)
+    if pace.asked == 0:
         return Throttle()
     flows: dict[ConfigKey, float] = defaultdict(float)
     entries: dict[ConfigKey, set[str]] = defaultdict(set)
@@ -94,41 +120,56 @@ def wanted(copies: Iterable[Copy], asked: int) -> Throttle:
             flows[key] += flow
         for key, entry in _entries(copy):
             entries[key].add(entry)
-    rates = {key: max(asked, round(HEADROOM * flow)) for key, flow in flows.items()}
+    rates = {key: max(pace.of(key), round(HEADROOM * flow)) for key, flow in flows.items()}
     return Throttle(rates, {key: frozenset(listed) for key, listed in entries.items()})
 
 
-def explain(throttle: Throttle, asked: int) -> str:
+def explain(throttle: Throttle, asked: int | Pace) -> str:
     """One line for people; empty when nothing is throttled."""
     if not throttle.rates:
         return ""
+    pace = asked if isinstance(asked, Pace) else Pace(asked)
     raised = [
-        f"broker {key.resource_name}: {_megabytes(rate)}"
+        f"broker {key.resource_name}: {megabytes(rate)}"
         for key, rate in sorted(throttle.rates.items())
-        if rate > asked
+        if rate > pace.of(key)
     ]
+    paces = {pace.of(key) for key in throttle.rates}
+    span = megabytes(min(paces)) if len(paces) == 1 else f"{megabytes(min(paces))} to {megabytes(max(paces))}"
     brokers = len({key.resource_name for key in throttle.rates})
-    line = f"throttled to {_megabytes(asked)} on {brokers} {'broker' if brokers == 1 else 'brokers'}"
+    line = f"throttled to {span} on {brokers} {'broker' if brokers == 1 else 'brokers'}"
     if raised:
         line += f", raised to {HEADROOM} x what producers write ({', '.join(dict.fromkeys(raised))})"
     return line
 
 
-def _megabytes(rate: int) -> str:
+def megabytes(rate: int) -> str:
+    """For people: 12.5 MB/s."""
     return f"{rate / 1e6:g} MB/s"
 
 
 def reconcile(
-    recorded: tuple[ThrottleIntent, ...], now: Throttle, before: Throttle, observation: ClusterObservation
+    recorded: tuple[ThrottleIntent, ...],
+    now: Throttle,
+    before: Throttle,
+    observation: ClusterObservation,
+    gone: frozenset[int] = frozenset(),
+    settled: frozenset[ConfigKey] = frozenset(),
 ) -> Reconciled:
-    """What to record and what to change so that Kafka shows `now`; `before` is what was wanted a step ago."""
+    """What to record and what to change so that Kafka shows `now`; `before` is what was wanted a step ago.
+
+    `gone` are brokers that are down and of which nothing is wanted any more; a controller has confirmed that it put
+    back what is `settled`.
+    """
     by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
     for intent in recorded:
         by_key[ConfigKey(intent.resource_type, intent.resource_name, intent.key)].append(intent)
     parts = []
     for key in sorted(set(by_key) | now.keys):
         values = observation.configs.get((key.resource_type, key.resource_name))
-        if values is None:
+        if values is None and key.resource_type == BROKER and int(key.resource_name) in gone and key not in now.rates:
+            parts.append(_debt(key, tuple(by_key[key]), is_settled=key in settled))
+        elif values is None:
             parts.append(_unreadable(key, tuple(by_key[key]), now, observation))
         elif key.resource_type == BROKER:
             held = key in before.rates
@@ -174,6 +215,14 @@ def _unreadable(
     return _part(recorded, unset=unset, note=f"{key.key} of {_name(key)} can't be read until it answers")
 
 
+def _debt(key: ConfigKey, recorded: tuple[ThrottleIntent, ...], *, is_settled: bool) -> Reconciled:
+    """A controller describes no broker's configuration, so that its word is taken for it."""
+    if is_settled:
+        return _part()
+    note = f"{key.key} of {_name(key)}, which is down, is put back through a controller"
+    return replace(_part(recorded, note=note), debts={key: recorded[0].replaced})
+
+
 def _reconcile_rate(
     key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, held: bool
 ) -> Reconciled:
@@ -193,6 +242,8 @@ def _reconcile_rate(
     if present == value:
         return _part((mine,))
     others = tuple(intent for intent in recorded if intent.value != value)
+    shown = tuple(intent for intent in others[:-_KEPT] if intent.value == present)
+    others = shown + others[-_KEPT:]
     unset = frozenset() if ours else frozenset({key})
     return _part((*others, mine), {key: ConfigChange(present, value)}, unset)
 
@@ -251,4 +302,5 @@ def _merge(parts: list[Reconciled]) -> Reconciled:
         {key: change for part in parts for key, change in part.changes.items()},
         frozenset(key for part in parts for key in part.unset),
         tuple(note for part in parts for note in part.notes),
+        {key: value for part in parts for key, value in part.debts.items()},
     )

@@ -2,30 +2,30 @@
 
     act       from                        to
     submit    DRAFT                       PENDING
-    approve   PENDING                     APPROVED      (by somebody else than the author, unless the policy allows it)
+    approve   PENDING                     APPROVED      (as the approval policy says: approving.py)
     reject    PENDING                     REJECTED
+    expire    PENDING, APPROVED           EXPIRED       (the leader does, when its time is over)
+    pause     RUNNING                     PAUSED        (what is under way goes on to its end, nothing new starts)
+    resume    PAUSED                      RUNNING
     cancel    DRAFT, PENDING, APPROVED    REJECTED      (it never ran)
               RUNNING, PAUSED             CANCELLING    (the executor takes back what is under way)
+              ROLLING_BACK                CANCELLING    (what is not on its way back yet stays)
+    roll back SUCCEEDED, FAILED,          ROLLING_BACK  (the executor takes back all that was done)
+              CANCELLED
 
 All raise Conflict when the ticket is in another state, and InvalidInput when the actor may not do it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from guardian.core.approving import POLICY, automatic, why_expired, why_no_way_back, why_not
 from guardian.errors import Conflict, InvalidInput
+from guardian.model.approval import ApprovalPolicy
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 
 _NEVER_RAN = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED)
-_UNDER_WAY = (TicketState.RUNNING, TicketState.PAUSED)
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalPolicy:
-    """Who may approve. `author_may_approve` is for a laptop with one person: four eyes otherwise."""
-
-    author_may_approve: bool = False
+_UNDER_WAY = (TicketState.RUNNING, TicketState.PAUSED, TicketState.ROLLING_BACK)
+_ENDED = (TicketState.SUCCEEDED, TicketState.FAILED, TicketState.CANCELLED)
 
 
 def submit(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransition:
@@ -37,9 +37,24 @@ def submit(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransi
 def approve(ticket: Ticket, actor: str, reason: str, now_ms: int, policy: ApprovalPolicy) -> TicketTransition:
     """The executor may start."""
     _require(ticket, (TicketState.PENDING,), "only a PENDING ticket can be approved")
-    if actor == ticket.author and not policy.author_may_approve:
-        raise InvalidInput(f"actor is {actor!r}, the author of ticket {ticket.id}: somebody else must approve it")
+    expired = why_expired(ticket, now_ms)
+    if expired:
+        raise Conflict(f"ticket {ticket.id} expires: {expired}")
+    refusal = why_not(policy, ticket, actor, now_ms)
+    if refusal:
+        raise InvalidInput(refusal)
     return _transition(TicketState.APPROVED, actor, reason or "approved", now_ms)
+
+
+def by_itself(ticket: Ticket, now_ms: int, policy: ApprovalPolicy) -> TicketTransition | None:
+    """What the leader does to a ticket without being asked: it expires it, or approves it where a rule says so."""
+    expired = why_expired(ticket, now_ms)
+    if expired:
+        return _transition(TicketState.EXPIRED, POLICY, expired, now_ms)
+    rule = automatic(policy, ticket, now_ms)
+    if rule is None:
+        return None
+    return _transition(TicketState.APPROVED, POLICY, f"approved by rule {rule.name!r}", now_ms)
 
 
 def reject(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransition:
@@ -48,8 +63,29 @@ def reject(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransi
     return _transition(TicketState.REJECTED, actor, reason or "rejected", now_ms)
 
 
+def pause(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransition:
+    """Nothing new starts until it is resumed."""
+    _require(ticket, (TicketState.RUNNING,), "only a RUNNING ticket can be paused")
+    return _transition(TicketState.PAUSED, actor, reason or "paused", now_ms)
+
+
+def resume(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransition:
+    """It goes on where it is."""
+    _require(ticket, (TicketState.PAUSED,), "only a PAUSED ticket can be resumed")
+    return _transition(TicketState.RUNNING, actor, reason or "resumed", now_ms)
+
+
+def roll_back(ticket: Ticket, actor: str, reason: str, now_ms: int, policy: ApprovalPolicy) -> TicketTransition:
+    """All that was moved goes back."""
+    _require(ticket, _ENDED, "only a ticket that has SUCCEEDED, FAILED or was CANCELLED can be rolled back")
+    refusal = why_no_way_back(policy, ticket, actor)
+    if refusal:
+        raise InvalidInput(refusal)
+    return _transition(TicketState.ROLLING_BACK, actor, reason or "rolled back", now_ms)
+
+
 def cancel(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransition:
-    """A ticket that never ran ends; one that runs is taken back by the executor."""
+    """A ticket that never ran ends; one that runs is taken back by the executor; one that goes back stops to."""
     _require(ticket, _NEVER_RAN + _UNDER_WAY, "only a ticket that is not over and not being cancelled can be cancelled")
     if ticket.state in _NEVER_RAN:
         return _transition(TicketState.REJECTED, actor, reason or "cancelled before it ran", now_ms)

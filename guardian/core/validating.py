@@ -3,18 +3,24 @@
 A plan names what shall be; the cluster says what is. `resolve` joins them into the plan that a ticket carries, in
 which every move says where its replicas were, so that it can be taken back. It refuses at the first thing that is
 wrong: a plan is never carried out in part because the rest was bad input.
+
+A replication factor changes only in a plan of the kind that is for it, and never to less than min.insync.replicas: then
+acks=all would fail. Partitions that are to be created follow those that are there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from guardian.core.creating import MAX_NEW_PARTITIONS, topic_configs
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 from guardian.model.cluster_state import ClusterDescription, LogDir, PartitionState, Reassignment
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import TopicPartition
 
+CHANGES_REPLICATION_FACTOR = "change-replication-factor"  # the kind of plan
+MIN_INSYNC = "min.insync.replicas"
 MAX_WRITE_RATE = 1e12  # bytes/s into one replica: far more than a broker takes
 
 
@@ -24,16 +30,19 @@ def resolve(
     partitions: Mapping[TopicPartition, PartitionState],
     log_dirs: Sequence[LogDir],
     reassignments: Mapping[TopicPartition, Reassignment],
+    min_insync: Mapping[str, int] | None = None,
 ) -> Plan:
     """The plan with `original` and `size_bytes` from the cluster, without the moves that are already true.
 
-    `partitions` holds at least those of the plan's topics, `log_dirs` those of every live broker.
+    `partitions` holds at least those of the plan's topics, `log_dirs` those of every live broker, `min_insync` the
+    min.insync.replicas of the topics that change their replication factor.
     Raises InvalidInput for a plan that can't be carried out here, Conflict for one that is stale,
     ClusterUnavailable when a broker did not tell its log dirs.
     """
     if not plan.moves:
         raise InvalidInput("moves of the plan is empty: nothing to do")
-    view = _View(plan.cluster, description, partitions, tuple(log_dirs), reassignments)
+    view = _View(plan.cluster, plan.kind, description, partitions, tuple(log_dirs), reassignments, min_insync or {})
+    _check_new(plan, view)
     moves = tuple(move for move in (_resolve_move(move, view) for move in plan.moves) if move)
     if not moves:
         raise InvalidInput(
@@ -45,10 +54,12 @@ def resolve(
 @dataclass(frozen=True, slots=True)
 class _View:
     cluster: str
+    kind: str
     description: ClusterDescription
     partitions: Mapping[TopicPartition, PartitionState]
     log_dirs: tuple[LogDir, ...]
     reassignments: Mapping[TopicPartition, Reassignment]
+    min_insync: Mapping[str, int] = field(default_factory=dict)
 
     def log_dirs_of(self, broker: int) -> tuple[LogDir, ...]:
         return tuple(log_dir for log_dir in self.log_dirs if log_dir.broker == broker)
@@ -59,12 +70,13 @@ class _View:
 
 def _resolve_move(move: PartitionMove, view: _View) -> PartitionMove | None:
     """The completed move, or None when it is already true."""
-    state = _state(move, view)
-    _check_replication_factor(move, state)
     _check_write_rate(move)
-    for replica in move.target:
-        _check_broker(move.partition, replica.broker, view)
-        _check_log_dir(move.partition, replica, view)
+    if move.is_new:
+        _check_places(move, view)
+        return move
+    state = _state(move, view)
+    _check_replication_factor(move, state, view)
+    _check_places(move, view)
     present = _placements(move.partition, state, view)
     if _is_true(move, present, state):
         return None
@@ -72,15 +84,69 @@ def _resolve_move(move: PartitionMove, view: _View) -> PartitionMove | None:
     return replace(move, original=present, size_bytes=_size(move.partition, view))
 
 
+def topics_to_create(plan: Plan, partitions: Mapping[TopicPartition, PartitionState]) -> frozenset[str]:
+    """Topics of which the plan creates all partitions; those of which it adds some exist."""
+    there = {partition.topic for partition in partitions}
+    return frozenset(move.partition.topic for move in plan.moves if move.is_new) - there
+
+
+def _check_new(plan: Plan, view: _View) -> None:
+    """The numbers of new partitions leave no gap, and they have as many replicas as the others of their topic."""
+    by_topic: dict[str, list[PartitionMove]] = {}
+    for move in plan.moves:
+        if move.is_new:
+            if move.partition in view.partitions:
+                raise Conflict(f"the plan is stale: it creates {move.partition}, which exists by now: make a new plan")
+            by_topic.setdefault(move.partition.topic, []).append(move)
+    if len(by_topic) > 1 and topic_configs(plan):
+        raise InvalidInput(f"settings of the plan give a configuration to {len(by_topic)} new topics: give it to one")
+    for topic, moves in by_topic.items():
+        _check_new_of(topic, moves, topic_configs(plan), view)
+
+
+def _check_new_of(topic: str, moves: Sequence[PartitionMove], configs: Mapping[str, str], view: _View) -> None:
+    there = [state for partition, state in view.partitions.items() if partition.topic == topic]
+    numbers = sorted(move.partition.partition for move in moves)
+    expected = list(range(len(there), len(there) + len(moves)))
+    if numbers != expected:
+        raise InvalidInput(
+            f"new partitions of topic {topic} are {_range(numbers)}: it has {len(there)}, so give {_range(expected)}"
+        )
+    if len(moves) > MAX_NEW_PARTITIONS:
+        raise InvalidInput(
+            f"topic {topic} gets {len(moves)} partitions at once: use up to {MAX_NEW_PARTITIONS}, and expand it later"
+        )
+    if there and configs:
+        raise InvalidInput(f"settings of the plan give topic {topic} a configuration, yet it exists: leave that out")
+    factor = len(there[0].replicas) if there else len(moves[0].target)
+    for move in moves:
+        if len(move.target) != factor:
+            raise InvalidInput(
+                f"replicas of {move.partition} names {len(move.target)} brokers, and the other partitions of its topic "
+                f"have {factor}: give {factor}"
+            )
+    least = configs.get(MIN_INSYNC, "")
+    if least.isdecimal() and int(least) > factor:
+        raise InvalidInput(
+            f"{MIN_INSYNC} of topic {topic} is {least}, more than its {factor} replicas: acks=all would always fail"
+        )
+
+
+def _range(numbers: Sequence[int]) -> str:
+    is_whole = numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if is_whole and len(numbers) > 1 else ", ".join(map(str, numbers[:10]))
+
+
+def _check_places(move: PartitionMove, view: _View) -> None:
+    for replica in move.target:
+        _check_broker(move.partition, replica.broker, view)
+        _check_log_dir(move.partition, replica, view)
+
+
 def _state(move: PartitionMove, view: _View) -> PartitionState:
     partition = move.partition
     state = view.partitions.get(partition)
     if state is None:
-        if move.is_new:
-            raise InvalidInput(
-                f"partition {partition} is to be created, which a ticket can't do yet: create it with the replicas of "
-                "the plan (kafka-topics --replica-assignment)"
-            )
         known = sorted(other.partition for other in view.partitions if other.topic == partition.topic)
         if not known:
             raise InvalidInput(
@@ -91,8 +157,6 @@ def _state(move: PartitionMove, view: _View) -> PartitionState:
             f"partition {partition} does not exist in cluster {view.cluster}: "
             f"topic {partition.topic} has {known[0]} to {known[-1]}"
         )
-    if move.is_new:
-        raise Conflict(f"the plan is stale: it creates {partition}, which exists by now: make a new plan")
     if partition in view.reassignments:
         raise InvalidInput(
             f"{partition} has a reassignment in flight already, by another tool or ticket: "
@@ -101,12 +165,25 @@ def _state(move: PartitionMove, view: _View) -> PartitionState:
     return state
 
 
-def _check_replication_factor(move: PartitionMove, state: PartitionState) -> None:
-    if len(move.target) != len(state.replicas):
+def _check_replication_factor(move: PartitionMove, state: PartitionState, view: _View) -> None:
+    before, after = len(state.replicas), len(move.target)
+    if before == after:
+        return
+    if view.kind != CHANGES_REPLICATION_FACTOR:
         raise InvalidInput(
-            f"replicas of {move.partition} would change the replication factor from "
-            f"{len(state.replicas)} to {len(move.target)}, which a ticket can't do yet: "
-            f"give {len(state.replicas)} brokers"
+            f"replicas of {move.partition} would change the replication factor from {before} to {after}: "
+            f"give {before} brokers, or ask for it (--change-replication-factor)"
+        )
+    least = view.min_insync.get(move.partition.topic, 1)
+    if after < least:
+        raise InvalidInput(
+            f"replicas of {move.partition} would go from {before} to {after}, fewer than {MIN_INSYNC} {least} of its "
+            f"topic: acks=all would fail, so give at least {least}, or lower that first"
+        )
+    staying = [broker for broker in state.replicas if broker in move.target_brokers]
+    if after < before and not set(staying) & set(state.isr):
+        raise Conflict(
+            f"none of the replicas of {move.partition} that would stay, {staying}, is in sync: wait until one is"
         )
 
 
@@ -168,6 +245,8 @@ def _placements(partition: TopicPartition, state: PartitionState, view: _View) -
 
 def _is_true(move: PartitionMove, present: tuple[ReplicaPlacement, ...], state: PartitionState) -> bool:
     brokers = tuple(replica.broker for replica in present)
+    if len(present) != len(move.target):
+        return False
     in_place = all(
         target.log_dir in (ANY_LOG_DIR, now.log_dir) for target, now in zip(move.target, present, strict=True)
     )

@@ -13,19 +13,33 @@ that share a broker run one after the other, the oldest first: they would share 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from guardian.core.effects import Effect
-from guardian.core.executing import ExecutionLimits, begin, brokers_of, step, tiered_topics, why_stale
-from guardian.errors import GuardianError
-from guardian.executor.observing import observe, scope_of
-from guardian.executor.sending import send
+from guardian.core import foreign, losing, overriding, repairing
+from guardian.core.adapting import Around
+from guardian.core.effects import ConfigKey, SettleDebts
+from guardian.core.executing import Step, begin, brokers_at_work, brokers_of, step, tiered_topics, why_stale
+from guardian.core.labelling import ISOLATE_LABEL, emptied_by, labels_after
+from guardian.core.operations.effects import AnyEffect, OperationEffect
+from guardian.core.operations.step import begin as begin_operation
+from guardian.core.operations.step import operate
+from guardian.core.operations.world import Mover
+from guardian.core.replanning import why_beyond, why_old
+from guardian.core.slots import ExecutionLimits
+from guardian.errors import GuardianError, InvalidInput
+from guardian.executor.around import Surroundings
+from guardian.executor.observing import Scope, observe, scope_of
+from guardian.executor.operating import Operations, held_by, is_moving, scope_of_ask
+from guardian.executor.rehearsing import resolved_now
+from guardian.executor.sending import send, send_acls
 from guardian.kafka.admin import KafkaAdmin
+from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import Execution
+from guardian.model.execution import Execution, ForeignWork, TaskState
+from guardian.model.operation import Ask, AskKind, PlanAnswer
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
@@ -33,7 +47,13 @@ from guardian.model.topology import TopicPartition
 ACTOR = "executor"
 PATIENCE_S = 5.0
 _MAX_CLUSTERS = 128
+# Kinds of tickets that move nothing, and what they begin with.
+_WITHOUT_MOVES = {
+    repairing.ACL_REPAIR: "begins with the access rules that are missing",
+    overriding.THROTTLE_OVERRIDE: "its rate holds from now on",
+}
 _DEFAULT_LIMITS = ExecutionLimits()
+_SETTLE_PAUSE_MS = 10_000
 
 
 class ExecutionStore(Protocol):
@@ -71,10 +91,18 @@ class ExecutionStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A ticket with what it works from: its execution, or its plan before it began."""
+    """A ticket with what it works from: its execution, or its plan before it began. `taken` are the brokers of all
+    other tickets, by ticket: what is planned only now keeps off them. `answer` is the plan that an operation waits for;
+    `withheld` says why it does not get one that is there."""
 
     ticket: Ticket
     work: Execution | Plan
+    taken: Mapping[int, str] = field(default_factory=dict)
+    around: Around | None = None
+    answer: PlanAnswer | None = None
+    withheld: str = ""
+    foreign: tuple[ForeignWork, ...] | None = None  # what other tools move; None when that is not known
+    others: str = ""  # their throttles, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +114,24 @@ class _Basis:
     revision: int
 
 
+class Replanner(Protocol):
+    """Makes the plan of a stale ticket anew. Called from several threads, of different clusters, at once."""
+
+    def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
+        """A plan for the same task from the cluster as it is now; a sentence why there is none; None while it is made.
+
+        Never waits: it is asked again at the next tick. An answer is given once; the call after it begins anew.
+        """
+
+
 class Driver:
     """`admin_for` gives the admin of a cluster by name, which one thread at a time uses.
 
     It may raise NotFound or ClusterUnavailable: then the cluster's tickets wait. A new replica of a tiered topic gets
-    the lead when its local log holds what is written in `tiered_warm_up_s`; at once when that is 0.
+    the lead when its local log holds what is written in `tiered_warm_up_s`; at once when that is 0. `replan` makes
+    plans anew that do not fit the cluster any more, or whose input is older than `max_plan_age_s` (0: never too old).
+    `operations` are for tickets that ask for brokers to be removed, restarted, ...: without, those wait. `put_labels`
+    tells the federation the labels that brokers of a cluster have from now on.
     """
 
     def __init__(
@@ -101,24 +142,45 @@ class Driver:
         *,
         now_ms: Callable[[], int],
         tiered_warm_up_s: float = 600.0,
+        replan: Replanner | None = None,
+        around: Surroundings | None = None,
+        max_plan_age_s: float = 0.0,
+        operations: Operations | None = None,
+        put_labels: Callable[[str, Mapping[int, str]], None] | None = None,
     ) -> None:
         self._store = store
         self._admin_for = admin_for
         self._limits = limits
         self._now_ms = now_ms
         self._tiered_warm_up_s = tiered_warm_up_s
+        self._replan = replan
+        self._around = around
+        self._max_plan_age_ms = int(max_plan_age_s * 1000)
         self._pool = ThreadPoolExecutor(_MAX_CLUSTERS, thread_name_prefix="executor")
         self._ticking: dict[str, Future[list[str]]] = {}
         # Kafka's answers of the last tick: only for people, so a new leader may start without them.
         self._refusals: dict[str, dict[TopicPartition, str]] = {}
+        self._standing: dict[str, dict[int, int]] = {}
+        self._refused_acls: dict[str, dict[AclBinding, str]] = {}
+        # What a controller has put back since the last tick: asked for again, it does so again.
+        self._settled: dict[str, frozenset[ConfigKey]] = {}
+        self._next_settling_ms: dict[str, int] = {}
+        self._operations = operations
+        self._put_labels = put_labels
+        self._driven: Sequence[Ticket] = ()
+        self._has_acted = False
 
     def tick(self) -> list[str]:
         """One round over all clusters; one sentence a ticket. Raises Unavailable when the store does not answer.
 
         What one cluster's thread did not expect is raised too, when the others have ended; the next tick tries again.
         """
+        self._has_acted = False
         by_cluster: dict[str, list[Ticket]] = {}
-        for ticket in self._store.driven_tickets():
+        self._driven = self._store.driven_tickets()
+        if self._operations is not None:
+            self._operations.keep_only({ticket.id for ticket in self._driven})
+        for ticket in self._driven:
             by_cluster.setdefault(ticket.cluster, []).append(ticket)
         for cluster, tickets in by_cluster.items():
             if cluster not in self._ticking:
@@ -128,6 +190,10 @@ class Driver:
         ended = [self._ticking.pop(cluster) for cluster in sorted(self._ticking) if self._ticking[cluster].done()]
         late = [f"cluster {cluster} has not answered yet: its tickets wait" for cluster in sorted(self._ticking)]
         return [sentence for future in ended for sentence in future.result()] + late
+
+    def has_acted(self) -> bool:
+        """Whether the last tick stored or sent anything: then the next one has something to see soon."""
+        return self._has_acted
 
     def close(self) -> None:
         """Returns when the ticks under way have ended."""
@@ -139,34 +205,74 @@ class Driver:
             return sentences
         try:
             admin = self._admin_for(cluster)
-            observation = observe(admin, (scope_of(job.work) for job in jobs), self._now_ms())
+            look_around = self._around.ask(cluster, _at_work(jobs)) if self._around else None
+            observation = observe(admin, map(_scope, jobs), self._now_ms())
+            around = look_around() if look_around else None
         except GuardianError as error:
             return sentences + [f"ticket {job.ticket.id} waits: {error}" for job in jobs]
+        self._standing[cluster] = self._standing_rates(tickets)
+        works, others = self._foreign(tickets, observation)
+        jobs = [replace(job, around=around, foreign=works, others=others) for job in jobs]
         return sentences + [self._drive_safely(job, admin, observation) for job in jobs]
+
+    def _standing_rates(self, tickets: Sequence[Ticket]) -> dict[int, int]:
+        """What people said that moves may take of brokers, by tickets that stand for it."""
+        running = [t for t in tickets if t.kind == overriding.THROTTLE_OVERRIDE and t.state is TicketState.RUNNING]
+        return overriding.lowest(overriding.read(self._store.plan(ticket.plan_hash)) for ticket in running)
+
+    def _foreign(
+        self, tickets: Sequence[Ticket], observation: ClusterObservation
+    ) -> tuple[tuple[ForeignWork, ...] | None, str]:
+        """What other tools move on the cluster, and their throttles; None when what is ours is not all known."""
+        try:
+            executions = [each for ticket in tickets if (each := self._store.execution(ticket.id)) is not None]
+        except GuardianError:
+            return None, ""
+        return foreign.found(observation, executions), foreign.throttles(observation, executions)
 
     def _admit(self, tickets: list[Ticket]) -> tuple[list[_Job], list[str]]:
         """The tickets that may go on now. Those that began come first; each holds its brokers against later ones."""
         jobs: list[_Job] = []
         sentences: list[str] = []
         holders: dict[int, str] = {}
-        for ticket in sorted(tickets, key=lambda t: t.state is TicketState.APPROVED):
+        moving = self._moving(tickets)
+        for ticket in sorted(tickets, key=_turn):
             try:
                 work = self._work(ticket)
             except GuardianError as error:
                 sentences.append(f"ticket {ticket.id} waits: {error}")
                 continue
-            brokers = brokers_of(work)
+            job = self._with_answer(_Job(ticket, work), holders, moving)
+            brokers = _held(job)
             blocked = {holders[broker] for broker in brokers if broker in holders}
-            if blocked and ticket.state is TicketState.APPROVED:
+            if blocked and ticket.state in _BEGINNING and not _finds_out_itself(ticket):
                 sentences.append(f"ticket {ticket.id} waits for {', '.join(sorted(blocked))}, on the same brokers")
             else:
-                jobs.append(_Job(ticket, work))
+                jobs.append(job)
             holders = dict.fromkeys(brokers, ticket.id) | holders
-        return jobs, sentences
+        return [replace(job, taken={b: t for b, t in holders.items() if t != job.ticket.id}) for job in jobs], sentences
+
+    def _with_answer(self, job: _Job, before: Mapping[int, str], moving: Mapping[int, Collection[str]]) -> _Job:
+        """With the plan that its operation waits for, once nobody else moves replicas between the same brokers: what is
+        planned while a ticket runs keeps out of the way of others as those keep out of its."""
+        ticket = job.ticket
+        if ticket.ask is None or self._operations is None:
+            return job
+        answer = self._operations.plan_answer(ticket, lambda: self._admin_for(ticket.cluster))
+        if answer is None or answer.plan is None:
+            return replace(job, answer=answer)
+        planned = brokers_of(answer.plan)
+        others = {each for broker in planned for each in moving.get(broker, ()) if each != ticket.id}
+        others |= {before[broker] for broker in planned if broker in before}
+        if others:
+            return replace(job, withheld=f"its plan waits for {', '.join(sorted(others))}, on the same brokers")
+        return replace(job, answer=answer)
 
     def _work(self, ticket: Ticket) -> Execution | Plan:
         execution = self._store.execution(ticket.id)
-        return execution if execution is not None else self._store.plan(ticket.plan_hash)
+        if execution is not None:
+            return execution
+        return begin_operation(ticket, self._now_ms()) if ticket.ask else self._store.plan(ticket.plan_hash)
 
     def _drive_safely(self, job: _Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         try:
@@ -176,27 +282,91 @@ class Driver:
 
     def _drive(self, job: _Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         if isinstance(job.work, Plan):
-            return self._begin(job.ticket, job.work, observation)
-        return self._step(job.ticket, job.work, admin, observation)
+            return self._begin(job, job.work, admin, observation)
+        if job.ticket.kind == repairing.ACL_REPAIR:
+            return self._repair(job.ticket, job.work, admin)
+        if job.ticket.kind == overriding.THROTTLE_OVERRIDE:
+            return self._stand(job.ticket, job.work)
+        noticed = self._notice(job, job.work)
+        if noticed:
+            return noticed
+        if job.ticket.ask is not None:
+            return self._operate(job, job.ticket.ask, job.work, admin, observation)
+        return self._step(job.ticket, job.work, admin, observation, job.around)
 
-    def _begin(self, ticket: Ticket, plan: Plan, observation: ClusterObservation) -> str:
+    def _notice(self, job: _Job, execution: Execution) -> str:
+        """Pauses the ticket for other tools, or lets it go on after them; what it says then, mostly nothing."""
+        if job.foreign is None:
+            return ""
+        ticket = job.ticket
+        noticed = foreign.notice(ticket, execution, job.foreign, job.others)
+        if noticed is None:
+            return ""
+        self._has_acted = True
+        transition = self._transition(*noticed.transition) if noticed.transition else None
+        self._store.advance(ticket.id, ticket.state, transition, noticed.execution, execution.revision)
+        return noticed.sentence
+
+    def _begin(self, job: _Job, plan: Plan, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+        """Starts the plan as it was approved, or, where it is stale, one that was made anew."""
+        ticket = job.ticket
+        if ticket.kind in _WITHOUT_MOVES:
+            return self._start(ticket, plan, observation, _WITHOUT_MOVES[ticket.kind])
         stale = why_stale(plan, observation)
+        doubt = stale or why_old(plan, self._max_plan_age_ms, self._now_ms())
+        if not doubt:
+            return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves")
+        answer = self._replan.replan(ticket, plan) if self._replan else ""
+        if answer is None:
+            return f"waits for a new plan, since the approved one is stale: {doubt}"
+        if isinstance(answer, Plan):
+            return self._start_anew(job, answer, admin, f"since the approved one was stale: {doubt}")
         if stale:
-            reason = f"the plan is stale, nothing was changed: {stale}"
-            self._store.advance(ticket.id, ticket.state, self._transition(TicketState.FAILED, reason), None, 0)
-            return f"FAILED: {reason}"
+            why = f"; there is no new one: {answer}" if answer else ""
+            return self._give_up(ticket, f"the plan is stale, nothing was changed: {stale}{why}")
+        return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves as approved, though {doubt}")
+
+    def _start_anew(self, job: _Job, made: Plan, admin: KafkaAdmin, why: str) -> str:
+        if not made.moves:
+            return self._give_up(job.ticket, f"a new plan has nothing to move, {why}")
+        plan = resolved_now(admin, made)
+        beyond = why_beyond(job.ticket, plan)
+        if beyond:
+            reason = f"nothing was changed: a new plan needs an approval of its own, {beyond}; it was made {why}"
+            return self._give_up(job.ticket, reason)
+        blocking = sorted({job.taken[broker] for broker in brokers_of(plan) if broker in job.taken})
+        if blocking:
+            return f"waits for {', '.join(blocking)}, on the same brokers as its new plan"
+        observation = observe(admin, [scope_of(plan)], self._now_ms())
+        return self._start(job.ticket, plan, observation, f"starts {len(plan.moves)} moves of a new plan, {why}")
+
+    def _start(self, ticket: Ticket, plan: Plan, observation: ClusterObservation, reason: str) -> str:
         execution = begin(ticket, plan, tiered_topics(observation), self._tiered_warm_up_s)
-        reason = f"starts {len(execution.tasks)} moves"
+        self._has_acted = True
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.RUNNING, reason), execution, 0)
         return reason
 
-    def _step(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
-        refusals = self._refusals.pop(ticket.id, {})
-        now = self._now_ms()
-        decided = step(ticket.state, execution, observation, self._limits, ticket.throttle, now, refusals)
+    def _give_up(self, ticket: Ticket, reason: str) -> str:
+        self._store.advance(ticket.id, ticket.state, self._transition(TicketState.FAILED, reason), None, 0)
+        return f"FAILED: {reason}"
+
+    def _step(
+        self,
+        ticket: Ticket,
+        execution: Execution,
+        admin: KafkaAdmin,
+        observation: ClusterObservation,
+        around: Around | None = None,
+    ) -> str:
+        decided = self._mover(ticket, observation, around)(ticket.state, execution)
+        if decided.transition and self._is_cut_short(ticket, decided):
+            decided = self._go_on_elsewhere(ticket, decided, admin, observation)
+        if decided.transition and decided.transition[0] is TicketState.SUCCEEDED and ticket.kind == ISOLATE_LABEL:
+            self._label(ticket, decided.execution, admin)
         transition = self._transition(*decided.transition) if decided.transition else None
         decided_from = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
+        self._has_acted |= changed or any(not isinstance(effect, SettleDebts) for effect in decided.effects)
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
             state = transition.state if transition is not None else ticket.state
@@ -204,17 +374,182 @@ class Driver:
         notes = self._send(decided_from, admin, decided.effects, confirmed=changed)
         return "; ".join((decided.sentence, *notes))
 
-    def _send(self, basis: _Basis, admin: KafkaAdmin, effects: Sequence[Effect], confirmed: bool) -> list[str]:
+    def _repair(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
+        """A ticket about access rules, which moves nothing."""
+        if ticket.state is TicketState.PAUSED:
+            return "paused: no access rule is changed"
+        plan, refused = self._store.plan(ticket.plan_hash), self._refused_acls.pop(ticket.id, {})
+        decided = repairing.step(ticket.state, plan, admin.describe_acls(), refused)
+        transition = self._transition(*decided.transition) if decided.transition else None
+        basis = _Basis(ticket.id, ticket.state, execution.revision)
+        changed = transition is not None or execution.note != decided.sentence
+        self._has_acted |= changed or bool(decided.effects)
+        if changed:
+            said = replace(execution, note=decided.sentence)
+            self._store.advance(ticket.id, ticket.state, transition, said, execution.revision)
+            basis = replace(basis, revision=execution.revision + 1)
+        for effect in decided.effects:
+            if not changed:
+                self._store.confirm(basis.ticket_id, basis.state, basis.revision)
+            self._refused_acls[ticket.id] = send_acls(admin, effect)
+        return decided.sentence
+
+    def _label(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> None:
+        """Brokers get the label, or lose it, before the ticket has succeeded: whoever goes on does it again."""
+        if self._put_labels is None:
+            return
+        settings = dict(self._store.plan(ticket.plan_hash).settings)
+        moves = [task.move for task in execution.tasks if task.state is TaskState.DONE]
+        emptied = emptied_by(settings, moves)
+        log_dirs = admin.describe_log_dirs(emptied) if emptied else ()
+        told = {each.broker for each in log_dirs}
+        held = {each.broker for each in log_dirs if each.replicas or each.future_replicas}
+        labels = labels_after(settings, moves, told - held)
+        if labels:
+            self._put_labels(ticket.cluster, labels)
+
+    def _stand(self, ticket: Ticket, execution: Execution) -> str:
+        """A ticket that stands for a rate of a broker: it only ends."""
+        ended = overriding.ending(ticket.state, self._store.plan(ticket.plan_hash), self._now_ms())
+        if ended is None:
+            return "its rate holds" if ticket.state is TicketState.RUNNING else "paused: its rate does not hold"
+        self._has_acted = True
+        self._store.advance(ticket.id, ticket.state, self._transition(*ended), execution, execution.revision)
+        return ended[1]
+
+    def _is_cut_short(self, ticket: Ticket, decided: Step) -> bool:
+        """Whether it would end because of a broker that died, and what is left can be planned anew."""
+        return ticket.state is TicketState.RUNNING and any(map(losing.is_lost, decided.execution.tasks))
+
+    def _go_on_elsewhere(
+        self, ticket: Ticket, decided: Step, admin: KafkaAdmin, observation: ClusterObservation
+    ) -> Step:
+        """The step with the tasks of a new plan in place of those that a dead broker took; as it was where there is
+        none."""
+        answer = self._replan.replan(ticket, self._store.plan(ticket.plan_hash)) if self._replan else ""
+        if answer is None:
+            return replace(decided, transition=None, sentence="waits for a new plan, since a broker died in mid-move")
+        why = answer if isinstance(answer, str) else "a new plan has nothing to move"
+        if isinstance(answer, Plan) and answer.moves:
+            plan = resolved_now(admin, answer)
+            why = why_beyond(ticket, plan)
+            if not why:
+                new = begin(ticket, plan, tiered_topics(observation), self._tiered_warm_up_s).tasks
+                tasks = losing.replaced(decided.execution.tasks, new)
+                sentence = f"goes on with {len(new)} moves of a new plan, since a broker died in mid-move"
+                execution = replace(decided.execution, tasks=tasks, note=sentence)
+                return replace(decided, execution=execution, transition=None, sentence=sentence)
+        if decided.transition is None or not why:
+            return decided
+        state, reason = decided.transition
+        return replace(decided, transition=(state, f"{reason}; there is no new plan: {why}"))
+
+    def _mover(self, ticket: Ticket, observation: ClusterObservation, around: Around | None) -> Mover:
+        """`step` with all else bound; what Kafka answered to the last tick is told once."""
+        refusals = self._refusals.pop(ticket.id, {})
+        settled = self._settled.pop(ticket.id, frozenset())
+
+        def move(state: TicketState, execution: Execution) -> Step:
+            return step(
+                state,
+                execution,
+                observation,
+                self._limits,
+                ticket.throttle,
+                self._now_ms(),
+                refusals,
+                around,
+                ticket.max_throttle,
+                settled,
+                self._standing.get(ticket.cluster, {}),
+            )
+
+        return move
+
+    def _operate(
+        self, job: _Job, ask: Ask, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation
+    ) -> str:
+        """A ticket that is more than one plan."""
+        ticket, operations = job.ticket, self._operations
+        if operations is None:
+            raise InvalidInput(f"ticket {ticket.id} is {ask.kind}, which this executor was not made for")
+        if ticket.state is TicketState.APPROVED:
+            reason = f"begins with {', '.join(map(str, (*ask.brokers, *ask.controllers)))}"
+            self._has_acted = True
+            self._store.advance(ticket.id, ticket.state, self._transition(TicketState.RUNNING, reason), execution, 0)
+            return reason
+        world = operations.world(ticket, ask, observation, admin, job.answer, self._other_removals(ticket))
+        decided = operate(ticket, execution, world, self._mover(ticket, observation, job.around), self._now_ms())
+        transition = self._transition(*decided.transition) if decided.transition else None
+        basis = _Basis(ticket.id, ticket.state, execution.revision)
+        changed = transition is not None or decided.execution != execution
+        self._has_acted |= changed or any(not isinstance(effect, SettleDebts) for effect in decided.effects)
+        if changed:
+            self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
+            basis = _Basis(ticket.id, transition.state if transition else ticket.state, execution.revision + 1)
+        operation = decided.execution.operation
+        operations.want(ticket, decided.plan_wanted, operation.phase if operation is not None else None)
+
+        def carry_out(effect: OperationEffect) -> str:
+            return operations.carry_out(ticket, effect, observation, admin)
+
+        notes = self._send(basis, admin, decided.effects, changed, carry_out)
+        waits = (job.withheld, operations.delay(ticket)) if decided.plan_wanted else ()
+        return "; ".join((decided.sentence, *filter(None, waits), *notes))
+
+    def _other_removals(self, ticket: Ticket) -> dict[str, Execution]:
+        """As they are stored now: one of them may have been driven on in this very tick."""
+        removals = [
+            each.id
+            for each in self._driven
+            if each.cluster == ticket.cluster and each.id != ticket.id and _finds_out_itself(each)
+        ]
+        found = {each: self._store.execution(each) for each in removals}
+        return {each: execution for each, execution in found.items() if execution is not None}
+
+    def _moving(self, tickets: Sequence[Ticket]) -> dict[int, set[str]]:
+        """By broker, the tickets that move replicas to or from it now. Only asked for where an operation may wait."""
+        found: dict[int, set[str]] = {}
+        if all(ticket.ask is None for ticket in tickets):
+            return found
+        for ticket in tickets:
+            execution = self._store.execution(ticket.id)
+            for broker in is_moving(execution) if execution is not None else ():
+                found.setdefault(broker, set()).add(ticket.id)
+        return found
+
+    def _send(
+        self,
+        basis: _Basis,
+        admin: KafkaAdmin,
+        effects: Sequence[AnyEffect],
+        confirmed: bool,
+        carry_out: Callable[[OperationEffect], str] | None = None,
+    ) -> list[str]:
         """Each effect follows a confirmation of its own: a commit just now, or a ReadIndex and a look at the ticket."""
         notes: list[str] = []
         for effect in effects:
+            if isinstance(effect, SettleDebts) and self._settles_later(basis.ticket_id):
+                continue
             if not confirmed:
                 self._store.confirm(basis.ticket_id, basis.state, basis.revision)
             confirmed = False
+            if isinstance(effect, OperationEffect):
+                notes += filter(None, [carry_out(effect)] if carry_out is not None else ())
+                continue
             outcome = send(admin, effect)
             self._remember(basis.ticket_id, outcome.refusals)
+            if outcome.settled:
+                self._settled[basis.ticket_id] = outcome.settled
             notes += outcome.notes
         return notes
+
+    def _settles_later(self, ticket_id: str) -> bool:
+        """Controllers that can't be reached cost seconds at each attempt."""
+        if self._now_ms() < self._next_settling_ms.get(ticket_id, 0):
+            return True
+        self._next_settling_ms[ticket_id] = self._now_ms() + _SETTLE_PAUSE_MS
+        return False
 
     def _remember(self, ticket_id: str, refusals: Mapping[TopicPartition, str]) -> None:
         if refusals:
@@ -222,3 +557,35 @@ class Driver:
 
     def _transition(self, state: TicketState, reason: str) -> TicketTransition:
         return TicketTransition(state, self._now_ms(), ACTOR, reason)
+
+
+# States from which a ticket begins to touch its brokers: it waits until no other holds one of them.
+_BEGINNING = (TicketState.APPROVED, TicketState.ROLLING_BACK)
+
+
+def _turn(ticket: Ticket) -> tuple[int, int]:
+    """Those that run come first, then those that go back, in the order in which they were asked to, then new ones."""
+    if ticket.state is TicketState.ROLLING_BACK:
+        return 1, ticket.updated_at_ms
+    return (2 if ticket.state is TicketState.APPROVED else 0), 0
+
+
+def _at_work(jobs: Sequence[_Job]) -> frozenset[int]:
+    return frozenset().union(*(brokers_at_work(job.work) for job in jobs))
+
+
+def _finds_out_itself(ticket: Ticket) -> bool:
+    """Brokers that another ticket holds keep no removal from beginning: it may ask for nothing new."""
+    return ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
+
+
+def _held(job: _Job) -> frozenset[int]:
+    if job.ticket.ask is not None and isinstance(job.work, Execution):
+        return held_by(job.ticket.ask, job.work, job.answer)
+    return brokers_of(job.work)
+
+
+def _scope(job: _Job) -> Scope:
+    if job.ticket.ask is not None and isinstance(job.work, Execution):
+        return scope_of_ask(job.work, job.answer)
+    return scope_of(job.work, back=job.ticket.state is TicketState.ROLLING_BACK)

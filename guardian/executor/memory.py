@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from guardian.errors import Conflict, NotFound
 from guardian.model.execution import Execution
+from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
 
@@ -30,6 +31,17 @@ class MemoryExecutionStore:
     def ticket(self, ticket_id: str) -> Ticket:
         with self._lock:
             return self._tickets[ticket_id]
+
+    def amend(self, ticket_id: str, ask: Ask, actor: str, at_ms: int) -> None:
+        """Replaces what the ticket asks for, as the replicated store does."""
+        with self._lock:
+            ticket = self._tickets[ticket_id]
+            self._tickets[ticket_id] = replace(
+                ticket,
+                ask=replace(ask, revision=ask.revision + 1),
+                updated_at_ms=at_ms,
+                history=(*ticket.history, TicketTransition(ticket.state, at_ms, actor, "amended")),
+            )
 
     def driven_tickets(self) -> Sequence[Ticket]:
         with self._lock:

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from guardian.core.executing import brokers_of
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
-from guardian.model.cluster_state import ClusterObservation
+from guardian.model.cluster_state import ClusterObservation, PartitionState
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
+from guardian.model.topology import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The topics and brokers that decisions will ask about."""
+    """The topics and brokers that decisions will ask about; `all_partitions`: those of all topics."""
 
     topics: frozenset[str] = frozenset()
     brokers: frozenset[int] = frozenset()
+    all_partitions: bool = False
 
     def __or__(self, other: Scope) -> Scope:
-        return Scope(self.topics | other.topics, self.brokers | other.brokers)
+        return Scope(
+            self.topics | other.topics, self.brokers | other.brokers, self.all_partitions or other.all_partitions
+        )
 
 
-def scope_of(work: Execution | Plan) -> Scope:
-    """What is left to do of an execution, with the throttles that it set; all of a plan."""
+def scope_of(work: Execution | Plan, *, back: bool = False) -> Scope:
+    """What is left to do of an execution, with the throttles that it set; all of a plan, and of what goes `back`."""
     if isinstance(work, Plan):
         return Scope(frozenset(move.partition.topic for move in work.moves), brokers_of(work))
-    topics = {task.move.partition.topic for task in work.tasks if not task.state.is_over}
+    topics = {task.move.partition.topic for task in work.tasks if back or not task.state.is_over}
     topics |= {intent.resource_name for intent in work.throttles if intent.resource_type == TOPIC}
     return Scope(frozenset(topics), brokers_of(work))
 
@@ -46,11 +50,17 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
     return ClusterObservation(
         observed_at_ms=now_ms,
         brokers=brokers,
-        partitions=admin.describe_partitions(scope.topics) if scope.topics else {},
+        partitions=_partitions(admin, scope),
         reassignments=reassignments,
         log_dirs=admin.describe_log_dirs(sorted(scope.brokers & brokers.keys())),
         configs=admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys())),
     )
+
+
+def _partitions(admin: KafkaAdmin, scope: Scope) -> Mapping[TopicPartition, PartitionState]:
+    if scope.all_partitions:
+        return admin.describe_partitions()
+    return admin.describe_partitions(scope.topics) if scope.topics else {}
 
 
 def _resources(topics: Collection[str], brokers: Collection[int]) -> list[tuple[str, str]]:

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from guardian.core.effects import (
+    AclEffect,
     AlterConfigs,
     AlterReassignments,
     AlterReplicaLogDirs,
     ConfigChange,
     ConfigKey,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
     Effect,
     ElectLeaders,
+    SettleDebts,
 )
-from guardian.kafka.admin import ConfigResource, KafkaAdmin
+from guardian.errors import ClusterUnavailable
+from guardian.kafka.admin import TOPIC, ConfigResource, KafkaAdmin
+from guardian.model.acl import AclBinding
 from guardian.model.topology import TopicPartition
+
+MIN_INSYNC = "min.insync.replicas"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Refusals by partition, for the tasks' details, and sentences about configurations that were not changed."""
+    """Refusals by partition, for the tasks' details, sentences about configurations that were not changed, and what a
+    controller says it has put back on brokers that are down."""
 
     refusals: Mapping[TopicPartition, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    settled: frozenset[ConfigKey] = frozenset()
 
 
 def send(admin: KafkaAdmin, effect: Effect) -> Outcome:
@@ -31,13 +42,70 @@ def send(admin: KafkaAdmin, effect: Effect) -> Outcome:
     match effect:
         case AlterConfigs(changes):
             return Outcome(notes=_alter_configs(admin, changes))
-        case AlterReassignments(targets):
-            return Outcome(admin.alter_reassignments(targets))
+        case SettleDebts(values):
+            return _settle(admin, values)
+        case AlterReassignments(targets, changes_replication_factor):
+            return Outcome(_reassign(admin, targets, changes_replication_factor))
+        case CreateTopics() | CreatePartitions():
+            return Outcome(_create(admin, effect))
         case AlterReplicaLogDirs(moved, ahead):
-            refused = admin.alter_replica_log_dirs(moved)
-            return Outcome({} if ahead else {partition: why for (partition, _), why in refused.items()})
+            not_moved = admin.alter_replica_log_dirs(moved)
+            return Outcome({} if ahead else {partition: why for (partition, _), why in not_moved.items()})
         case ElectLeaders(partitions):
             return Outcome(admin.elect_preferred_leaders(partitions))
+
+
+def send_acls(admin: KafkaAdmin, effect: AclEffect) -> dict[AclBinding, str]:
+    """The rules that Kafka refused, with the reason. Raises InvalidInput when the cluster has no authorizer."""
+    if isinstance(effect, CreateAcls):
+        return admin.create_acls(effect.acls)
+    return admin.delete_acls(effect.acls)
+
+
+def _create(admin: KafkaAdmin, effect: CreateTopics | CreatePartitions) -> Mapping[TopicPartition, str]:
+    if isinstance(effect, CreatePartitions):
+        refused = admin.create_partitions(effect.assignments)
+        return {each: refused[each.topic] for each in effect.assignments if each.topic in refused}
+    refused = admin.create_topics(effect.topics)
+    made = (TopicPartition(name, number) for name in refused for number in effect.topics[name].assignments)
+    return {partition: refused[partition.topic] for partition in made}
+
+
+def _reassign(
+    admin: KafkaAdmin, targets: Mapping[TopicPartition, tuple[int, ...] | None], changes_replication_factor: bool
+) -> Mapping[TopicPartition, str]:
+    """A replication factor never goes below what acks=all needs: that is read once more, right before."""
+    if not changes_replication_factor:
+        return admin.alter_reassignments(targets)
+    least = min_insync(admin, {partition.topic for partition in targets})
+    refused = {
+        partition: f"{len(brokers)} replicas are fewer than {MIN_INSYNC} {least.get(partition.topic, 'that it has')}"
+        for partition, brokers in targets.items()
+        if brokers is not None and len(brokers) < least.get(partition.topic, len(brokers) + 1)
+    }
+    allowed = {partition: brokers for partition, brokers in targets.items() if partition not in refused}
+    return refused | (admin.alter_reassignments(allowed, True) if allowed else {})
+
+
+def min_insync(admin: KafkaAdmin, topics: Collection[str]) -> dict[str, int]:
+    """min.insync.replicas of these topics, as in force; one that can't be read is left out."""
+    found = admin.effective_configs([(TOPIC, topic) for topic in sorted(topics)], [MIN_INSYNC])
+    return {name: int(values[MIN_INSYNC]) for (_, name), values in found.items() if MIN_INSYNC in values}
+
+
+def _settle(admin: KafkaAdmin, values: Mapping[ConfigKey, str | None]) -> Outcome:
+    """A broker that is down costs nobody anything while no controller can be reached: that stops nothing else."""
+    writes: dict[ConfigResource, dict[str, str | None]] = {}
+    for key, value in values.items():
+        writes.setdefault((key.resource_type, key.resource_name), {})[key.key] = value
+    brokers = ", ".join(sorted(name for _, name in writes))
+    try:
+        refused = admin.alter_configs_through_controller(writes)
+    except ClusterUnavailable as error:
+        return Outcome(notes=(f"the configuration of {brokers} waits for a controller, or its broker: {error}",))
+    notes = [f"a controller refused to configure broker {name}: {why}" for (_, name), why in refused.items()]
+    settled = frozenset(key for key in values if (key.resource_type, key.resource_name) not in refused)
+    return Outcome(notes=tuple(notes), settled=settled)
 
 
 def _alter_configs(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from guardian.core.effects import NewTopic
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import BrokerView, ClusterDescription, LogDir, PartitionState, Reassignment
+from guardian.model.operation import Quorum
+from guardian.model.quota import GroupMember, QuotaEntity
 from guardian.model.topology import TopicPartition
 
 BROKER = "BROKER"
@@ -25,6 +28,7 @@ WRITABLE_CONFIGS = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
         "leader.replication.throttled.replicas",
         "follower.replication.throttled.replicas",
+        "cordoned.log.dirs",
     }
 )
 
@@ -56,9 +60,11 @@ class KafkaAdmin(Protocol):
         """Every reassignment in flight on the cluster, whoever started it."""
 
     def alter_reassignments(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        replication_factor_may_change: bool = False,
     ) -> dict[TopicPartition, str]:
-        """Starts reassignments, or cancels them (None). Never changes a replication factor.
+        """Starts reassignments, or cancels them (None). Changes a replication factor only where it may.
 
         Returns the partitions that were refused, with the reason. Cancelling where nothing is in flight is no error.
         A cancelled partition has its replicas back, but in the order that the reassignment left: who wants the
@@ -100,6 +106,13 @@ class KafkaAdmin(Protocol):
         Raises InvalidInput for a key outside WRITABLE_CONFIGS.
         """
 
+    def alter_configs_through_controller(
+        self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
+    ) -> dict[ConfigResource, str]:
+        """As `alter_configs`, of brokers alone, which need not live: a controller changes what they will read when they
+        are back. One that was unregistered is no error. Raises ClusterUnavailable when no controller answers.
+        """
+
     def describe_acls(self) -> tuple[AclBinding, ...]:
         """Every access rule, sorted. Raises InvalidInput when the cluster has no authorizer, so that all is allowed."""
 
@@ -108,6 +121,54 @@ class KafkaAdmin(Protocol):
 
         Groups of a coordinator that does not answer in time are left out.
         """
+
+    def create_topics(self, topics: Mapping[str, NewTopic], validate_only: bool = False) -> dict[str, str]:
+        """Creates topics with these replicas; refused ones with the reason. One that exists is no error: look at it.
+
+        With `validate_only` the cluster says what it would refuse, an existing topic included, and nothing changes.
+        """
+
+    def create_partitions(
+        self, assignments: Mapping[TopicPartition, tuple[int, ...]], validate_only: bool = False
+    ) -> dict[str, str]:
+        """Gives topics more partitions, whose numbers follow those that are there; refused topics with the reason.
+
+        Partitions that exist are no error: look at them. With `validate_only` nothing changes.
+        """
+
+    def create_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
+        """Adds access rules; refused ones with the reason. One that exists is no error. Raises as describe_acls."""
+
+    def delete_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
+        """Takes out exactly these access rules; refused ones with the reason. One that is gone is no error."""
+
+    def group_members(self) -> tuple[GroupMember, ...]:
+        """The members of consumer groups that have some, with what each is assigned.
+
+        Groups of a coordinator that does not answer in time are left out.
+        """
+
+    def describe_client_quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        """Every quota of users and client ids, with all that is set for it."""
+
+    def alter_client_quotas(self, changes: Mapping[QuotaEntity, Mapping[str, float | None]]) -> dict[QuotaEntity, str]:
+        """Sets quotas, or deletes them (None), key by key; refused entities with the reason.
+
+        Raises InvalidInput for a key outside WRITABLE_QUOTAS.
+        """
+
+    def registered_brokers(self) -> dict[int, bool] | None:
+        """Every broker that the controllers know, and whether it is fenced; None where brokers (before Kafka 4.0) can't
+        tell: then only those that are not fenced are known."""
+
+    def unregister_broker(self, broker: int) -> str:
+        """Takes a broker that is down out of the cluster. The reason where it is refused, else empty.
+
+        Refuses one that is not fenced (KAFKA.md, trap 8); one that is not registered is no error.
+        """
+
+    def describe_quorum(self) -> Quorum | None:
+        """The controllers' quorum, or None where it can't be told."""
 
     def close(self) -> None:
         """Ends the connections. The object is of no use afterwards."""

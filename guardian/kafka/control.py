@@ -48,9 +48,14 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from guardian.core.effects import NewTopic
 from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.kafka import acls as acl_requests
+from guardian.kafka import controllers, groups, membership, quotas
+from guardian.kafka import topics as topic_requests
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.credentials import read_password, require_ca_file
+from guardian.kafka.reasons import reason as _reason
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
     BrokerNode,
@@ -62,6 +67,8 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
+from guardian.model.operation import Quorum
+from guardian.model.quota import GroupMember, QuotaEntity, require_writable_quotas
 from guardian.model.topology import Cluster, ClusterSecurity, TopicPartition
 
 # kafka-python logs each failed attempt; without a handler Python would print that to stderr, beside our one sentence.
@@ -157,10 +164,14 @@ class KafkaControl:
         }
 
     def alter_reassignments(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        replication_factor_may_change: bool = False,
     ) -> dict[TopicPartition, str]:
         if not targets:
             return {}
+        if replication_factor_may_change:
+            return self._alter_reassignments(targets, guarded=False)
         try:
             return self._alter_reassignments(targets, guarded=True)
         except _GuardMissing:
@@ -249,6 +260,18 @@ class KafkaControl:
 
         return self._call(ask)
 
+    def alter_configs_through_controller(
+        self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
+    ) -> dict[ConfigResource, str]:
+        require_writable(changes)
+        resources = [(name, values) for (_, name), values in changes.items()]
+
+        async def ask(session: _Session) -> Any:
+            return await controllers.ask_controller(session, lambda: _alter_configs_request(BROKER, resources))
+
+        refused = _read_refusals(BROKER, self._call(ask), forgiven=frozenset({controllers.NOT_REGISTERED}))
+        return {resource: why for resource, why in refused.items() if resource in changes}
+
     def describe_acls(self) -> tuple[AclBinding, ...]:
         async def ask(session: _Session) -> Any:
             try:
@@ -260,6 +283,20 @@ class KafkaControl:
             return tuple(sorted(_read_acls(self._call(ask))))
         except _NoAuthorizer:
             raise no_authorizer(self._cluster.name) from None
+
+    def create_topics(self, topics: Mapping[str, NewTopic], validate_only: bool = False) -> dict[str, str]:
+        return self._call(lambda session: topic_requests.create_topics(session, topics, validate_only))
+
+    def create_partitions(
+        self, assignments: Mapping[TopicPartition, tuple[int, ...]], validate_only: bool = False
+    ) -> dict[str, str]:
+        return self._call(lambda session: topic_requests.create_partitions(session, assignments, validate_only))
+
+    def create_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
+        return self._change_acls(lambda session: acl_requests.create_acls(session, acls))
+
+    def delete_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
+        return self._change_acls(lambda session: acl_requests.delete_acls(session, acls))
 
     def committed_offsets(self) -> dict[str, dict[TopicPartition, int]]:
         async def ask(session: _Session) -> dict[str, dict[TopicPartition, int]]:
@@ -276,9 +313,59 @@ class KafkaControl:
 
         return self._call(ask)
 
+    def group_members(self) -> tuple[GroupMember, ...]:
+        async def ask(session: _Session) -> tuple[GroupMember, ...]:
+            cluster = await session.ask_any(DescribeClusterRequest)
+            lists, _ = await session.ask_each(
+                [broker.broker_id for broker in cluster.brokers], lambda _: ListGroupsRequest()
+            )
+            names = {broker: _active_groups(answer) for broker, answer in lists.items()}
+            answers, _ = await session.ask_each(
+                [broker for broker, found in names.items() if found],
+                lambda broker: groups.describe_request(names[broker]),
+            )
+            found = [member for answer in answers.values() for member in groups.read_members(answer)]
+            told = {member.group for member in found}
+            rest = {broker: [name for name in each if name not in told] for broker, each in names.items()}
+            # Brokers before 4.0 have no groups of the new protocol.
+            with suppress(kafka_errors.IncompatibleBrokerVersion):
+                more, _ = await session.ask_each(
+                    [broker for broker, each in rest.items() if each],
+                    lambda broker: groups.describe_new_request(rest[broker]),
+                )
+                found += [member for answer in more.values() for member in groups.read_new_members(answer)]
+            return tuple(found)
+
+        return self._call(ask)
+
+    def describe_client_quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        return quotas.read_quotas(self._call(lambda session: session.ask_any(quotas.describe_request)))
+
+    def alter_client_quotas(self, changes: Mapping[QuotaEntity, Mapping[str, float | None]]) -> dict[QuotaEntity, str]:
+        require_writable_quotas(changes)
+        if not changes:
+            return {}
+        return quotas.read_refusals(self._call(lambda session: session.ask_any(lambda: quotas.alter_request(changes))))
+
+    def registered_brokers(self) -> dict[int, bool] | None:
+        return self._call(membership.registered_brokers)
+
+    def unregister_broker(self, broker: int) -> str:
+        return self._call(lambda session: membership.unregister_broker(session, broker))
+
+    def describe_quorum(self) -> Quorum | None:
+        return self._call(membership.describe_quorum)
+
     def close(self) -> None:
         self._closed = True
         self._disconnect()
+
+    def _change_acls(self, change: Callable[[_Session], Awaitable[dict[AclBinding, str]]]) -> dict[AclBinding, str]:
+        """Without an authorizer every single rule is refused: one sentence says so of all."""
+        refused = self._call(change)
+        if any(why.startswith(kafka_errors.SecurityDisabledError.message) for why in refused.values()):
+            raise no_authorizer(self._cluster.name)
+        return refused
 
     def _describe_configs(
         self, resources: Collection[ConfigResource], keys: frozenset[str] | None
@@ -400,14 +487,25 @@ class _Wire:
         self.run(first_contact, time.monotonic() + timeout_s)
 
     async def _rehearse_login(self, deadline: float) -> None:
-        node = self.manager.cluster.bootstrap_brokers()[0]
+        connection = await self._connected(self.manager.cluster.bootstrap_brokers()[0], deadline)
+        connection.close()
+
+    async def ask_node(self, node: controllers.Node, request: Any, deadline: float) -> Any:
+        """Over a connection of its own, which is closed afterwards."""
+        connection = await self._connected(node, deadline)
+        try:
+            return await connection.send_request(request, request_timeout_ms=(deadline - time.monotonic()) * 1000)
+        finally:
+            connection.close()
+
+    async def _connected(self, node: Any, deadline: float) -> KafkaConnection:
         transport = await self.manager._build_transport(node, timeout_at=deadline)
         _deliver_last_words(transport)
         connection = KafkaConnection(self._net, node_id=node.node_id, **self.manager.config)
         connection.connection_made(transport)
         await connection.initialize(timeout_at=deadline)
         await connection
-        connection.close()
+        return connection
 
     def run(self, work: Callable[[], Awaitable[T]], deadline: float) -> T:
         """Runs a coroutine on the IO thread. Raises KafkaTimeoutError at the deadline, whatever that thread does."""
@@ -474,6 +572,12 @@ class _Session:
             await self._wire.sleep(_PAUSE_S)
             await self._refresh_metadata()
         raise failure
+
+    async def ask_node(self, node: controllers.Node, request: Any) -> Any:
+        """The answer of a node that need not be a broker. Raises KafkaError."""
+        limit_s = min(self._attempt_s, self._left_s())
+        asked = self._manager.call_soon(self._wire.ask_node, node, request, time.monotonic() + limit_s)
+        return await self._manager.wait_for(asked, limit_s * 1000)
 
     async def ask_each(
         self, brokers: Iterable[int], request: Callable[[int], Any]
@@ -678,13 +782,6 @@ def _no_answer(broker: int, error: KafkaError) -> str:
     return f"broker {broker} does not answer: {_cause(error)}"
 
 
-def _reason(error_code: int, message: str | None = None) -> str:
-    error = kafka_errors.for_code(error_code)
-    if error.message == kafka_errors.UnknownError.message:
-        return f"error {error_code}: {message or error.description}"
-    return f"{error.message}: {message or error.description}"
-
-
 def _describe_acls_request() -> Any:
     return DescribeAclsRequest(
         resource_type_filter=ACLResourceType.ANY,
@@ -878,9 +975,9 @@ def _alter_configs_request(kind: str, changes: Iterable[tuple[str, Mapping[str, 
     )
 
 
-def _read_refusals(kind: str, response: Any) -> dict[ConfigResource, str]:
+def _read_refusals(kind: str, response: Any, forgiven: frozenset[int] = frozenset()) -> dict[ConfigResource, str]:
     return {
         (kind, result.resource_name): _reason(result.error_code, result.error_message)
         for result in response.responses
-        if result.error_code != _NO_ERROR
+        if result.error_code != _NO_ERROR and result.error_code not in forgiven
     }

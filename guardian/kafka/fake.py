@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from guardian.core.effects import NewTopic
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.model.acl import AclBinding
@@ -35,6 +36,8 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
+from guardian.model.operation import Quorum
+from guardian.model.quota import GroupMember, QuotaEntity, require_writable_quotas
 from guardian.model.topology import TopicPartition
 
 MS_PER_READ = 100
@@ -94,13 +97,18 @@ class _Broker:
     alive: bool = True
     # AlterReplicaLogDirs for a replica that is not there yet; in memory, so a restart forgets it.
     remembered: dict[TopicPartition, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)  # log dirs that are offline
     outdated: BrokerView | None = None  # what it last heard, while it is cut off from the controller
 
 
 # Kafka's own, as far as anybody asks for them.
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
     TOPIC: {"min.insync.replicas": "1", "unclean.leader.election.enable": "false"},
-    BROKER: {"replica.lag.time.max.ms": "30000", "auto.leader.rebalance.enable": "true"},
+    BROKER: {
+        "replica.lag.time.max.ms": "30000",
+        "auto.leader.rebalance.enable": "true",
+        "cordoned.log.dirs": "",
+    },
 }
 
 
@@ -120,6 +128,7 @@ class FakeKafka:
         self.cluster_id = cluster_id
         self.bytes_per_call = bytes_per_call
         self.reachable = True
+        self.controllers_reachable = True
         self.now_ms = 0
         self._brokers = {broker: _Broker(rack, log_dirs[broker]) for broker, rack in racks.items()}
         self._partitions: dict[TopicPartition, _Partition] = {}
@@ -128,6 +137,10 @@ class FakeKafka:
         self._topics_made = 0
         self._acls: tuple[AclBinding, ...] | None = None
         self._offsets: dict[str, dict[TopicPartition, int]] = {}
+        self._members: list[GroupMember] = []
+        self._quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self._unregistered: set[int] = set()
+        self.quorum: Quorum | None = Quorum(100, frozenset({100}), frozenset({100}))
         self._lock = threading.RLock()
 
     # Those who run the cluster.
@@ -147,13 +160,7 @@ class FakeKafka:
             self._topics_made += 1
             self._topic_ids[name] = self._topics_made.to_bytes(16, "big")
             for number, replicas in assignments.items():
-                partition = TopicPartition(name, number)
-                hosted = {broker: _Replica(self._emptiest_log_dir(broker)) for broker in replicas}
-                alive = [broker for broker in replicas if self._brokers[broker].alive]
-                leader = alive[0] if alive else NO_LEADER
-                self._partitions[partition] = _Partition(
-                    list(replicas), alive, leader, float(size_bytes), write_rate, hosted
-                )
+                self._add_partition(TopicPartition(name, number), replicas, size_bytes, write_rate)
 
     def delete_topic(self, name: str) -> None:
         with self._lock:
@@ -176,7 +183,19 @@ class FakeKafka:
         """It comes back with what it had, and catches up."""
         with self._lock:
             self._brokers[broker].alive = True
+            self._unregistered.discard(broker)
             for partition in self._partitions.values():
+                self._keep_a_leader(partition)
+
+    def fail_log_dir(self, broker: int, path: str) -> None:
+        """The broker lives on; its replicas there leave every ISR but those where they are the last ones."""
+        with self._lock:
+            self._brokers[broker].failed.add(path)
+            for partition in self._partitions.values():
+                if broker in partition.hosted and partition.hosted[broker].path == path:
+                    partition.hosted[broker].future = None
+                    if broker in partition.isr and len(partition.isr) > 1:
+                        partition.isr.remove(broker)
                 self._keep_a_leader(partition)
 
     def cut_off(self, broker: int) -> None:
@@ -208,6 +227,20 @@ class FakeKafka:
                 self._offsets.setdefault(group, {}).update(offsets)
             else:
                 self._offsets.pop(group, None)
+
+    def join(self, group: str, client_id: str, host: str = "10.0.0.1") -> None:
+        """A client joins the group, and is assigned all that the group has committed."""
+        with self._lock:
+            self._members.append(GroupMember(group, client_id, host, ()))
+
+    def set_quota(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        """What somebody else does to a quota."""
+        with self._lock:
+            values = self._quotas.setdefault(entity, {})
+            if value is None:
+                values.pop(key, None)
+            else:
+                values[key] = value
 
     def advance(self) -> None:
         """Lets `MS_PER_READ` pass."""
@@ -286,12 +319,17 @@ class FakeKafka:
         }
 
     def alter_reassignments(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        replication_factor_may_change: bool = False,
     ) -> dict[TopicPartition, str]:
         with self._write():
             refused = {}
             for name, target in targets.items():
-                error = self._cancel(name) if target is None else self._reassign(name, target)
+                if target is None:
+                    error = self._cancel(name)
+                else:
+                    error = self._reassign(name, target, replication_factor_may_change)
                 if error:
                     refused[name] = error
             return refused
@@ -334,20 +372,144 @@ class FakeKafka:
                     self.set_config(resource, key, value)
             return refused
 
+    def alter_configs_through_controller(
+        self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
+    ) -> dict[ConfigResource, str]:
+        with self._write():
+            if not self.controllers_reachable:
+                raise ClusterUnavailable(f"no controller of cluster {self.cluster_id} answered within its deadline")
+            for resource, values in changes.items():
+                for key, value in values.items():
+                    if key not in WRITABLE_CONFIGS:
+                        raise InvalidInput(f"config is {key!r}: use one of {', '.join(sorted(WRITABLE_CONFIGS))}")
+                    if resource in self._configs:
+                        self.set_config(resource, key, value)
+            return {}
+
     def describe_acls(self) -> tuple[AclBinding, ...]:
         with self._read():
-            if self._acls is None:
-                raise InvalidInput(f"cluster {self.cluster_id} has no authorizer, so there are no ACLs")
-            return tuple(sorted(self._acls))
+            return tuple(sorted(self._rules()))
+
+    def create_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
+        with self._write():
+            self._acls = tuple(dict.fromkeys((*self._rules(), *acls)))
+            return {}
+
+    def delete_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
+        with self._write():
+            self._acls = tuple(acl for acl in self._rules() if acl not in acls)
+            return {}
+
+    def create_topics(self, topics: Mapping[str, NewTopic], validate_only: bool = False) -> dict[str, str]:
+        with self._write():
+            refused = {}
+            for name, topic in topics.items():
+                if name in self._topic_ids:
+                    if validate_only:
+                        refused[name] = f"TOPIC_ALREADY_EXISTS: topic {name} exists"
+                    continue
+                error = self._why_not_created(topic.assignments, first=0)
+                if error:
+                    refused[name] = error
+                elif not validate_only:
+                    self.create_topic(name, topic.assignments)
+                    self._configs[TOPIC, name] |= topic.configs
+                    self._place_on_remembered_log_dirs(name, topic.assignments)
+            return refused
+
+    def create_partitions(
+        self, assignments: Mapping[TopicPartition, tuple[int, ...]], validate_only: bool = False
+    ) -> dict[str, str]:
+        with self._write():
+            refused = {}
+            for topic in {name.topic for name in assignments}:
+                wanted = {name.partition: brokers for name, brokers in assignments.items() if name.topic == topic}
+                there = [name.partition for name in self._partitions if name.topic == topic]
+                added = {number: brokers for number, brokers in wanted.items() if number not in there}
+                error = "" if there else f"UNKNOWN_TOPIC_OR_PARTITION: topic {topic} does not exist"
+                error = error or self._why_not_created(added, first=len(there))
+                if error:
+                    refused[topic] = error
+                elif not validate_only:
+                    for number, brokers in added.items():
+                        self._add_partition(TopicPartition(topic, number), brokers, 0, 0.0)
+                    self._place_on_remembered_log_dirs(topic, added)
+            return refused
 
     def committed_offsets(self) -> dict[str, dict[TopicPartition, int]]:
         with self._read():
             return {group: dict(offsets) for group, offsets in self._offsets.items()}
 
+    def group_members(self) -> tuple[GroupMember, ...]:
+        with self._read():
+            return tuple(
+                replace(member, partitions=tuple((each.topic, each.partition) for each in self._offsets[member.group]))
+                for member in self._members
+                if member.group in self._offsets
+            )
+
+    def describe_client_quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        with self._read():
+            return {entity: dict(values) for entity, values in self._quotas.items() if values}
+
+    def alter_client_quotas(self, changes: Mapping[QuotaEntity, Mapping[str, float | None]]) -> dict[QuotaEntity, str]:
+        with self._write():
+            require_writable_quotas(changes)
+            for entity, values in changes.items():
+                for key, value in values.items():
+                    self.set_quota(entity, key, value)
+            return {}
+
+    def registered_brokers(self) -> dict[int, bool] | None:
+        with self._read():
+            known = self._brokers.keys() - self._unregistered
+            return {broker: not self._brokers[broker].alive for broker in sorted(known)}
+
+    def unregister_broker(self, broker: int) -> str:
+        with self._write():
+            if broker in self._nodes():
+                return f"broker {broker} runs (it is not fenced): stop it first"
+            self._unregistered.add(broker)
+            return ""
+
+    def describe_quorum(self) -> Quorum | None:
+        with self._read():
+            return self.quorum
+
     def close(self) -> None:
         """Nothing to end: the cluster outlives its clients."""
 
     # Inside.
+
+    def _rules(self) -> tuple[AclBinding, ...]:
+        if self._acls is None:
+            raise InvalidInput(f"cluster {self.cluster_id} has no authorizer, so there are no ACLs")
+        return self._acls
+
+    def _add_partition(
+        self, name: TopicPartition, replicas: Collection[int], size_bytes: int, write_rate: float
+    ) -> None:
+        hosted = {broker: _Replica(self._emptiest_log_dir(broker)) for broker in replicas}
+        alive = [broker for broker in replicas if self._brokers[broker].alive]
+        leader = alive[0] if alive else NO_LEADER
+        self._partitions[name] = _Partition(list(replicas), alive, leader, float(size_bytes), write_rate, hosted)
+
+    def _why_not_created(self, assignments: Mapping[int, Collection[int]], first: int) -> str:
+        """As the controller does, which wants numbers without a gap and as many replicas everywhere."""
+        if sorted(assignments) != list(range(first, first + len(assignments))):
+            return f"INVALID_REPLICATION_ASSIGNMENT: partitions {sorted(assignments)} do not follow {first - 1}"
+        unknown = [broker for brokers in assignments.values() for broker in brokers if broker not in self._brokers]
+        if unknown or len({len(brokers) for brokers in assignments.values()}) > 1:
+            return "INVALID_REPLICATION_ASSIGNMENT: a broker is not registered, or partitions differ in their replicas"
+        return ""
+
+    def _place_on_remembered_log_dirs(self, topic: str, assignments: Mapping[int, Collection[int]]) -> None:
+        for number, brokers in assignments.items():
+            name = TopicPartition(topic, number)
+            for broker in brokers:
+                path = self._brokers[broker].remembered.pop(name, None)
+                if path is not None:
+                    self._partitions[name].hosted[broker].path = path
 
     def _read(self) -> threading.RLock:
         self._require_reachable()
@@ -399,9 +561,12 @@ class FakeKafka:
     def _emptiest_log_dir(self, broker: int) -> str:
         """Kafka's own choice: the log dir with the fewest replicas."""
         used = [partition.hosted[broker].path for partition in self._partitions.values() if broker in partition.hosted]
-        return min(self._brokers[broker].log_dirs, key=used.count)
+        working = [path for path in self._brokers[broker].log_dirs if path not in self._brokers[broker].failed]
+        return min(working or self._brokers[broker].log_dirs, key=used.count)
 
     def _log_dir(self, broker: int, path: str) -> LogDir:
+        if path in self._brokers[broker].failed:
+            return LogDir(broker, path, error="KAFKA_STORAGE_ERROR: disk error")
         hosted = {name: p for name, p in self._partitions.items() if broker in p.hosted}
         replicas = {
             name: LogDirReplica(int(p.size - r.only_remote - r.lag), int(r.lag), is_future=False)
@@ -416,7 +581,10 @@ class FakeKafka:
         return LogDir(broker, path, replicas=replicas, future_replicas=futures)
 
     def _can_lead(self, partition: _Partition, broker: int) -> bool:
-        return broker in partition.isr and self._brokers[broker].alive
+        return broker in partition.isr and self._brokers[broker].alive and not self._is_lost(partition, broker)
+
+    def _is_lost(self, partition: _Partition, broker: int) -> bool:
+        return broker in partition.hosted and partition.hosted[broker].path in self._brokers[broker].failed
 
     def _keep_a_leader(self, partition: _Partition) -> None:
         if partition.leader in partition.replicas and self._can_lead(partition, partition.leader):
@@ -424,7 +592,7 @@ class FakeKafka:
         able = [broker for broker in partition.replicas if self._can_lead(partition, broker)]
         partition.elect(able[0] if able else NO_LEADER)
 
-    def _reassign(self, name: TopicPartition, target: tuple[int, ...]) -> str:
+    def _reassign(self, name: TopicPartition, target: tuple[int, ...], factor_may_change: bool) -> str:
         partition = self._partitions.get(name)
         if partition is None:
             return f"{name} does not exist"
@@ -432,7 +600,7 @@ class FakeKafka:
         if unknown or not target or len(set(target)) != len(target):
             return f"{list(target)} is no valid assignment of {name}"
         heading = len(set(partition.replicas) - set(partition.removing))
-        if heading != len(target):
+        if heading != len(target) and not factor_may_change:
             return f"the replication factor of {name} would change from {heading} to {len(target)}"
         present = partition.replicas
         removing = sorted(set(present) - set(target))
@@ -484,6 +652,8 @@ class FakeKafka:
             self._brokers[broker].remembered[name] = path
             return f"broker {broker} has no replica of {name}"
         replica = partition.hosted[broker]
+        if {path, replica.path} & self._brokers[broker].failed:
+            return f"KAFKA_STORAGE_ERROR: a log dir of broker {broker} is offline"
         if path == replica.path:
             replica.future = None
         elif replica.future is None or replica.future.path != path:
@@ -510,7 +680,8 @@ class FakeKafka:
                     self._catch_up(name, partition, broker, leader_budget, follower_budget)
 
     def _out_of_sync(self, partition: _Partition) -> Iterable[int]:
-        return [b for b in partition.replicas if b not in partition.isr and self._brokers[b].alive]
+        behind = (broker for broker in partition.replicas if broker not in partition.isr)
+        return [broker for broker in behind if self._brokers[broker].alive and not self._is_lost(partition, broker)]
 
     def _catch_up(
         self,

@@ -17,7 +17,7 @@ from guardian.errors import InvalidInput
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import TopicPartition
 
-KIND = "reassignment-json"
+KIND = "run-plan"
 
 _VERSION = 1
 _MAX_CHARS = 256 * 1024 * 1024

@@ -5,6 +5,7 @@ Task states:
     PENDING -> RUNNING -> DONE | FAILED
     RUNNING -> REVERTING -> REVERTED | FAILED   (the ticket is being cancelled)
     PENDING -> REVERTED                         (it never started)
+    DONE | FAILED -> REVERTING                  (the ticket is being rolled back)
 
 RUNNING means that the intent is committed: the request may or may not have reached Kafka, so each tick compares
 Kafka with the intent and sends again what is missing.
@@ -15,7 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from guardian.model.operation import Operation
 from guardian.model.plan import PartitionMove
+from guardian.model.topology import TopicPartition
 
 
 class TaskState(Enum):
@@ -39,7 +42,10 @@ class ExecutionTask:
 
     Of a tiered topic, a new leader must first hold `cover_bytes` locally (0: as much as the old one), or `hold_ms` must
     have passed since the start; both were settled when the execution began, and a task that is taken back gets the time
-    once more on top. `hold_ms` 0: it leads at once.
+    once more on top. `hold_ms` 0: it leads at once. `copied_bytes` is how much of what it copies has arrived, in steps
+    of a tenth: each is stored. `topic_configs` are those of the topic that the task's partition 0 creates.
+    `missing_since_ms` is since when a broker that it copies to is down, 0: none is. What `is_adopted` was another
+    tool's.
     """
 
     number: int
@@ -50,6 +56,10 @@ class ExecutionTask:
     ended_at_ms: int = 0
     cover_bytes: int = 0
     hold_ms: int = 0
+    copied_bytes: int = 0
+    topic_configs: tuple[tuple[str, str], ...] = ()
+    is_adopted: bool = False
+    missing_since_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +74,58 @@ class ThrottleIntent:
 
 
 @dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a kind of request took when copies began, in milliseconds."""
+
+    request: str
+    mean_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptedRate:
+    """Bytes/s that copies may take of a broker now, or of a `line` from one IDC to another (`broker` is -1 then).
+
+    `trouble` is the rate from which it had to fall last, `before` the one from which it began to, 0: none. `why` says
+    how it changed last, in one line.
+    """
+
+    rate: int
+    broker: int = -1
+    line: tuple[str, str] | None = None
+    changed_at_ms: int = 0
+    trouble: int = 0
+    baselines: tuple[Baseline, ...] = ()
+    why: str = ""
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignWork:
+    """A reassignment of another tool, from `replicas` to `target`.
+
+    It `is_awaited` when somebody said to go on after it; else the ticket waits to be told.
+    """
+
+    partition: TopicPartition
+    replicas: tuple[int, ...]
+    target: tuple[int, ...]
+    size_bytes: int = 0
+    is_awaited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
-    """`revision` counts the times that it was saved; `note` is what the last tick did, in one sentence."""
+    """`revision` counts the times that it was saved; `note` is what the last tick did, in one sentence.
+
+    `foreign` is what other tools move on the cluster meanwhile.
+    """
 
     ticket_id: str
     tasks: tuple[ExecutionTask, ...]
     throttles: tuple[ThrottleIntent, ...] = ()
     note: str = ""
     revision: int = 0
+    rates: tuple[AdaptedRate, ...] = ()
+    operation: Operation | None = None
+    foreign: tuple[ForeignWork, ...] = ()

@@ -8,13 +8,49 @@ from typing import NamedTuple
 
 
 class FindingKind(IntEnum):
-    """From the gravest on. Values are those of the wire; lower-case names are the label `kind` of the metrics."""
+    """Values are those of the wire; lower-case names are the label `kind` of the metrics."""
 
     TOPIC_OFFLINE = 1  # a partition has no leader
     TOPIC_AT_RISK = 2  # what was acknowledged is on one copy, or may be lost with the next one
     SLOW_DISK = 3  # slower than its peers, though it has no more to do
     LINE_NEAR_LIMIT = 4  # a line between IDCs, in its busiest minute
     TOPIC_WEAK = 5  # the settings allow acknowledged data to be on one copy
+    BROKER_DOWN = 6  # fenced, or gone
+    LOG_DIR_OFFLINE = 7  # of a broker that lives
+    UNDER_MIN_ISR = 8  # partitions that refuse acks=all
+    AT_MIN_ISR = 9  # partitions that refuse acks=all when one more replica goes
+    STUCK_REASSIGNMENT = 10  # in flight, and copying nothing
+    SKEW = 11  # a broker holds or leads far more than its share
+    DISK_FILLS = 12  # full within days, if it goes on so
+    MEMBER_DOWN = 13  # of Guardian's own group
+    STORM = 14  # so much is wrong at once that healing stands still: a person is called
+    HEALING_FAILED = 15  # healing has tried, or can't: a person is called
+    CLUSTER_UNREACHABLE = 16  # no broker answers
+
+    @property
+    def gravity(self) -> int:
+        """The gravest have the least."""
+        return _GRAVEST_FIRST.index(self)
+
+
+_GRAVEST_FIRST = (
+    FindingKind.CLUSTER_UNREACHABLE,
+    FindingKind.STORM,
+    FindingKind.TOPIC_OFFLINE,
+    FindingKind.UNDER_MIN_ISR,
+    FindingKind.TOPIC_AT_RISK,
+    FindingKind.HEALING_FAILED,
+    FindingKind.BROKER_DOWN,
+    FindingKind.LOG_DIR_OFFLINE,
+    FindingKind.AT_MIN_ISR,
+    FindingKind.MEMBER_DOWN,
+    FindingKind.SLOW_DISK,
+    FindingKind.STUCK_REASSIGNMENT,
+    FindingKind.DISK_FILLS,
+    FindingKind.LINE_NEAR_LIMIT,
+    FindingKind.SKEW,
+    FindingKind.TOPIC_WEAK,
+)
 
 
 class Detector(StrEnum):
@@ -23,6 +59,11 @@ class Detector(StrEnum):
     DURABILITY = "durability"
     DISKS = "disks"
     LINKS = "links"
+    BROKERS = "brokers"  # who lives
+    REPLICAS = "replicas"  # log dirs, ISRs, reassignments
+    BALANCE = "balance"  # who holds how much, now and in some days
+    MEMBERS = "members"  # of Guardian's own group
+    HEALING = "healing"  # what healing can't do by itself
 
 
 class Place(NamedTuple):
@@ -39,15 +80,27 @@ class Subject(NamedTuple):
     cluster: str
     name: str
 
+    @property
+    def title(self) -> str:
+        """What of the cluster: "broker_down broker 3"."""
+        return f"{self.kind.name.lower()} {self.name}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one look saw. `since_ms`: the detector knows it to have been so already then; 0: it knows of now alone."""
+    """What one look saw. `since_ms`: the detector knows it to have been so already then; 0: it knows of now alone.
+
+    `brokers` and `log_dirs` (of the one broker) are those that it is about, where it is about some; `replicas` is how
+    many they are to have and have lost, None: not known.
+    """
 
     subject: Subject
     evidence: str
     show: str
     since_ms: int = 0
+    brokers: tuple[int, ...] = ()
+    log_dirs: tuple[str, ...] = ()
+    replicas: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from guardian.errors import InvalidInput
 from guardian.model.topology import TopicPartition, require_broker_id
 
 ANY_LOG_DIR = "any"
+CONFIG_SETTING = "config."  # before the keys of a new topic's configuration in a plan's settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,8 @@ class Plan:
 
     The same input gives the same plan, so `made_at_ms` is the input's end, not the clock.
     `input` says in one sentence what the plan was made from and how complete that was, `settings` what was asked for,
-    by name. `unmet` are sentences: what could not be reached, and why; `notes` are what else there is to know.
+    by name, a new topic's configuration as "config.KEY". `unmet` are sentences: what could not be reached, and why;
+    `notes` are what else there is to know.
     `seconds` is how long copying takes at least, at `throttle` bytes/s per broker; both 0: not told.
     `excused` and `joins` (broker id, host of the machine that joins as it) are for who checks the plan where it is
     made: they are not stored with it, and two plans that differ in nothing else are the same.

@@ -2,17 +2,18 @@
 
     DRAFT -> PENDING -> APPROVED | REJECTED | EXPIRED
     APPROVED -> RUNNING <-> PAUSED -> SUCCEEDED | FAILED
-    RUNNING | PAUSED -> CANCELLING -> CANCELLED
+    RUNNING | PAUSED | ROLLING_BACK -> CANCELLING -> CANCELLED
     SUCCEEDED | FAILED | CANCELLED -> ROLLING_BACK -> ROLLED_BACK
 
-A DRAFT, PENDING or APPROVED ticket that is cancelled never ran: it becomes REJECTED. Nothing pauses, expires or rolls
-back a ticket yet.
+A DRAFT, PENDING or APPROVED ticket that is cancelled never ran: it becomes REJECTED. A PENDING or APPROVED one expires.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
+from guardian.model.operation import Ask
 
 
 class TicketState(Enum):
@@ -43,7 +44,15 @@ class TicketState(Enum):
         return self in _OVER
 
 
-_DRIVEN = frozenset({TicketState.APPROVED, TicketState.RUNNING, TicketState.CANCELLING})
+_DRIVEN = frozenset(
+    {
+        TicketState.APPROVED,
+        TicketState.RUNNING,
+        TicketState.PAUSED,
+        TicketState.CANCELLING,
+        TicketState.ROLLING_BACK,
+    }
+)
 _OVER = frozenset(
     {
         TicketState.REJECTED,
@@ -58,16 +67,26 @@ _OVER = frozenset(
 VALID_TRANSITIONS: dict[TicketState, frozenset[TicketState]] = {
     TicketState.DRAFT: frozenset({TicketState.PENDING, TicketState.REJECTED}),
     TicketState.PENDING: frozenset({TicketState.APPROVED, TicketState.REJECTED, TicketState.EXPIRED}),
-    TicketState.APPROVED: frozenset({TicketState.RUNNING, TicketState.REJECTED, TicketState.FAILED}),
+    TicketState.APPROVED: frozenset(
+        {TicketState.RUNNING, TicketState.REJECTED, TicketState.FAILED, TicketState.EXPIRED}
+    ),
     TicketState.RUNNING: frozenset(
         {TicketState.PAUSED, TicketState.SUCCEEDED, TicketState.FAILED, TicketState.CANCELLING}
     ),
-    TicketState.PAUSED: frozenset({TicketState.RUNNING, TicketState.CANCELLING}),
+    TicketState.PAUSED: frozenset(
+        {
+            TicketState.PAUSED,
+            TicketState.RUNNING,
+            TicketState.SUCCEEDED,
+            TicketState.FAILED,
+            TicketState.CANCELLING,
+        }
+    ),
     TicketState.CANCELLING: frozenset({TicketState.CANCELLED}),
     TicketState.SUCCEEDED: frozenset({TicketState.ROLLING_BACK}),
     TicketState.FAILED: frozenset({TicketState.ROLLING_BACK}),
     TicketState.CANCELLED: frozenset({TicketState.ROLLING_BACK}),
-    TicketState.ROLLING_BACK: frozenset({TicketState.ROLLED_BACK}),
+    TicketState.ROLLING_BACK: frozenset({TicketState.ROLLED_BACK, TicketState.CANCELLING}),
     TicketState.REJECTED: frozenset(),
     TicketState.EXPIRED: frozenset(),
     TicketState.ROLLED_BACK: frozenset(),
@@ -86,7 +105,13 @@ class TicketTransition:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """`throttle` is bytes/s per broker; `moves` and `bytes_to_copy` repeat the plan's, for lists."""
+    """`moves` and `bytes_to_copy` repeat the plan's, for lists. What is still PENDING or APPROVED at `expires_at_ms`
+    expires (a draft's time begins when it is submitted); 0: never. `evidence` is what was seen that makes it needed, a
+    line for each trouble. `throttle` (bytes/s per broker) is where rates begin and, unless `max_throttle` is more, also
+    the most that they may be.
+
+    A ticket with an `ask` is more than one plan: its `plan_hash` is empty, its plans are made while it runs.
+    """
 
     id: str
     cluster: str
@@ -101,3 +126,7 @@ class Ticket:
     idempotency_key: str = ""
     moves: int = 0
     bytes_to_copy: int = 0
+    expires_at_ms: int = 0
+    evidence: str = ""
+    ask: Ask | None = None
+    max_throttle: int = 0

@@ -1,14 +1,34 @@
-"""One broker asked once, for a person: all its numbers under their names. The collector keeps layouts instead."""
+"""Brokers asked now, beside the collector's minutes.
+
+BrokerAsker     one broker once, for a person: all its numbers under their names
+CountersAsker   the brokers that a ticket moves, at each tick, with a metric filter: a kilobyte an answer, within
+                milliseconds; the first one brings all names, megabytes, and comes a tick or two later
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
 import grpc
+import structlog
 
 from guardian.errors import ClusterUnavailable, InvalidInput, NotFound
+from guardian.model.reading import BrokerCounters
 from guardian.model.topology import Broker, Cluster
 from guardian.reporter.collector import ReporterTls, open_channel
-from guardian.reporter.names import NOTHING_KNOWN, values_by_name
+from guardian.reporter.names import (
+    NOTHING_KNOWN,
+    require_a_value_for_each_id,
+    require_continuation,
+    values_by_name,
+)
+from guardian.wire.readings import NAMES, PREFIXES, counters_from_proto
 from protos.guardian.v1 import federation_pb2, reporter_pb2, reporter_pb2_grpc
+
+_LOG = structlog.get_logger(__name__)
 
 
 class BrokerAsker:
@@ -43,3 +63,109 @@ class BrokerAsker:
         with open_channel(endpoint, self._tls) as channel:
             stub = reporter_pb2_grpc.BrokerReporterStub(channel)
             return stub.Collect(NOTHING_KNOWN.request(), timeout=self._timeout_s)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One reporter: its channel, the names that it has told so far, and the call that is under way.
+
+    Of the names only those are kept that are asked for: a broker has tens of thousands.
+    """
+
+    channel: grpc.Channel
+    dictionary_id: int = 0
+    known: int = 0
+    wanted: dict[int, str] = field(default_factory=dict)
+    call: Any = None
+
+    def ask(self, timeout_s: float) -> None:
+        request = reporter_pb2.CollectRequest(
+            dictionary_id=self.dictionary_id, known_names=self.known, name_prefixes=PREFIXES
+        )
+        self.call = reporter_pb2_grpc.BrokerReporterStub(self.channel).Collect.future(request, timeout=timeout_s)
+
+    def learn(self, batch: reporter_pb2.MetricBatch) -> BrokerCounters:
+        """Raises InvalidInput when the broker contradicts itself."""
+        require_continuation(batch, self.dictionary_id, self.known)
+        require_a_value_for_each_id(batch)
+        if batch.first_name_id == 0:
+            self.dictionary_id, self.known, self.wanted = batch.dictionary_id, 0, {}
+        for position, name in enumerate(batch.names, start=self.known):
+            if name in NAMES:
+                self.wanted[position] = name
+        self.known += len(batch.names)
+        values = {self.wanted[i]: value for i, value in zip(batch.ids, batch.values, strict=True) if i in self.wanted}
+        return counters_from_proto(batch, values)
+
+
+class CountersAsker:
+    """Keeps a connection to each reporter that it is asked about. A call that takes longer than `patience_s` is not
+    waited for: its answer is given with the next ones, unless it takes `timeout_s`. Any thread may ask, of a broker one
+    at a time."""
+
+    def __init__(self, tls: ReporterTls | None, patience_s: float = 0.25, timeout_s: float = 10.0) -> None:
+        self._tls = tls
+        self._patience_s = patience_s
+        self._timeout_s = timeout_s
+        self._asked: dict[str, _Asked] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, brokers: Sequence[Broker]) -> Callable[[], list[BrokerCounters]]:
+        """Sends the questions at once; the function that it returns waits for answers. Who does not answer is left
+        out, and so is who has no reporter."""
+        endpoints = {broker.id: broker.reporter_endpoint for broker in brokers if broker.reporter_endpoint}
+        for endpoint in endpoints.values():
+            self._begin(endpoint)
+        return lambda: self._answers(endpoints)
+
+    def close(self) -> None:
+        with self._lock:
+            asked, self._asked = list(self._asked.values()), {}
+        for each in asked:
+            each.channel.close()
+
+    def _begin(self, endpoint: str) -> None:
+        with self._lock:
+            asked = self._asked.get(endpoint)
+            if asked is None:
+                try:
+                    asked = self._asked[endpoint] = _Asked(open_channel(endpoint, self._tls))
+                except OSError as error:
+                    _LOG.warning("reporter_tls can't be used", endpoint=endpoint, error=str(error))
+                    return
+        if asked.call is None:
+            asked.ask(self._timeout_s)
+
+    def _answers(self, endpoints: dict[int, str]) -> list[BrokerCounters]:
+        under_way = {broker: self._asked[each] for broker, each in endpoints.items() if each in self._asked}
+        done = threading.Event()
+        left = len(under_way)
+
+        def count_down(_: object) -> None:
+            nonlocal left
+            with self._lock:
+                left -= 1
+                if left <= 0:
+                    done.set()
+
+        for asked in under_way.values():
+            asked.call.add_done_callback(count_down)
+        if under_way:
+            done.wait(self._patience_s)
+        found = [self._answer(broker, endpoints[broker], asked) for broker, asked in under_way.items()]
+        return [counters for counters in found if counters is not None]
+
+    def _answer(self, broker: int, endpoint: str, asked: _Asked) -> BrokerCounters | None:
+        if not asked.call.done():
+            return None
+        call, asked.call = asked.call, None
+        try:
+            counters = asked.learn(call.result())
+        except (grpc.RpcError, InvalidInput) as error:
+            # A new connection next time: the certificates may have changed, and its names are told anew.
+            with self._lock:
+                self._asked.pop(endpoint, None)
+            asked.channel.close()
+            _LOG.debug("no counters", broker=broker, endpoint=endpoint, error=str(error))
+            return None
+        return counters if counters.broker == broker else None

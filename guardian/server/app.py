@@ -23,36 +23,51 @@ from prometheus_client import CollectorRegistry
 
 from guardian.activity.opening import open_store
 from guardian.activity.store import ActivityStore
-from guardian.config import ServerConfig
+from guardian.config import ServerConfig, planner_settings
 from guardian.core.lake_keeping import LakeTimes
-from guardian.core.ticketing import ApprovalPolicy
 from guardian.errors import Conflict, GuardianError, InvalidInput
+from guardian.executor.around import LiveSurroundings
 from guardian.executor.driver import Driver
+from guardian.executor.hooks import HookRunner
+from guardian.executor.operating import Operations
+from guardian.executor.planning import LivePlanner
+from guardian.executor.protecting import Protector
+from guardian.executor.replanning import LiveReplanner
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.model.links import load_links
 from guardian.model.topology import Cluster
-from guardian.reporter.asking import BrokerAsker
+from guardian.reporter.asking import BrokerAsker, CountersAsker
 from guardian.reporter.collector import Collector, CollectorSettings, ReporterTls
 from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.reporter.membership import CollectorMembership
-from guardian.server.admins import ClusterAdmins
+from guardian.server.admins import ClusterAdmins, connect_by_name
+from guardian.server.approvals import ApprovalKeeper, Approvals
 from guardian.server.collection import CollectionAssigner, KnownFederation, ReplicatedCollectionGroup
+from guardian.server.cordoning import Cordoner
 from guardian.server.counting import CallCounters, LoopCounters
+from guardian.server.directory import directory_of
 from guardian.server.discovery import BrokerTargets
 from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.findings import FindingsWatch
 from guardian.server.grpc_server import start_grpc
+from guardian.server.healing import Healer
 from guardian.server.housekeeping import Housekeeper
 from guardian.server.http import HttpServer
+from guardian.server.line_room import LineRoom
 from guardian.server.loop import LeaderLoop
 from guardian.server.metrics import Measured, MemberMetrics
 from guardian.server.open_files import EnoughFiles, raise_limit
+from guardian.server.operation_store import ReplicatedOperationStore
+from guardian.server.protection import DiskWatch, LooksAtBrokers, ReplicatedProtectionStore, lake_suspects
 from guardian.server.raft import SCRATCH
 from guardian.server.services import Parts, register
+from guardian.server.sinks import EventSinks
 from guardian.server.store import ReplicatedStore, now_ms
+from guardian.server.straying import StrayGuard
 from guardian.server.tenancy import TopicTenants
+from guardian.server.tickets import DEFAULT_THROTTLE
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.verifying import LeaderFinder
 from metastore.rocksdb import RocksDbStore
@@ -61,6 +76,7 @@ from metastore.store import StoreError
 from raft.errors import CannotStart
 from raft.network.tls import TlsFiles
 from raft.replica import RaftReplica
+from spark_analytics.planners.settings import PlannerSettings
 
 _log = structlog.get_logger(__name__)
 
@@ -70,6 +86,11 @@ _HOUSEKEEPING_S = 10.0
 _ASSIGNING_S = 1.0
 _LAKE_KEEPING_S = 60.0
 _FINDINGS_S = 2.0
+_LINES_S = 10.0
+_HEALING_S = 2.0
+_APPROVALS_S = 1.0
+_PLACEMENT_S = 2.0
+_SINKS_S = 0.5
 _DAY_MS = 86_400_000
 
 
@@ -104,6 +125,8 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     """
     if config.links is not None:
         load_links(config.links)  # a mistake is told now; the file is read again at each question
+    approvals = Approvals(config.approvals)
+    approvals.policy()  # likewise
     _lock(config.data, stack)
     replica, state_machine = _replicated(config, stack, fail)
     store = ReplicatedStore(replica, state_machine, now_ms)
@@ -122,7 +145,21 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         activity,
         config.links,
     )
-    loops = _leading(config, store, known, findings, stack)
+    stack.callback(findings.close)
+    live_planner = _live_planner(config, store, stack)
+    hooks = HookRunner(config.hooks)
+    healer = Healer(
+        store, findings, live_planner, _connect_for_rpc, config.healing, planner_settings(config.planner), now_ms
+    )
+    protector, watch = _protecting(config, store, stack)
+    operations = Operations(
+        ReplicatedOperationStore(store, now_ms), live_planner, hooks, tiered_warm_up_s=config.execute.tiered_warm_up_s
+    )
+    room = _line_room(config, store, activity)
+    sinks = EventSinks(store, config.sinks, int(config.limits.event_days * _DAY_MS), now_ms)
+    stack.callback(sinks.close)
+    replanner = LiveReplanner(live_planner, lambda: directory_of(store.read_local(), config.links))
+    loops = _leading(config, store, known, findings, healer, room, protector, operations, replanner, sinks, stack)
 
     finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), _connect_for_claim)
     stack.callback(finder.close)
@@ -133,8 +170,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         store,
         _connect_for_rpc,
         collector.collects,
-        # Whoever reaches Guardian may do everything as long as nobody has to say who he is.
-        ApprovalPolicy(author_may_approve=True),
+        approvals.policy,
         now_ms,
         config.lake,
         config.client_address,
@@ -147,6 +183,14 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         findings,
         ask_broker=BrokerAsker(_reporter_tls(config), config.collect.timeout_s).ask,
         planner=config.planner,
+        limits=config.execute.limits,
+        live_planner=live_planner,
+        hooks=hooks,
+        healer=healer,
+        shared_labels=planner_settings(config.planner).shared_labels,
+        sinks=config.sinks,
+        protection=watch,
+        protection_mode=config.protection.mode,
     )
     calls = CallCounters()
     stack.callback(start_grpc(config.grpc, partial(register, parts), counters=calls).stop)
@@ -160,6 +204,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         calls,
         loops,
         findings,
+        sinks,
     )
     pages = {"/metrics": CollectorRegistry(), "/metrics/tenants": CollectorRegistry()}
     pages["/metrics"].register(MemberMetrics(measured))
@@ -220,13 +265,36 @@ def _collecting(
 
 
 def _leading(
-    config: ServerConfig, store: ReplicatedStore, known: KnownFederation, findings: FindingsWatch, stack: ExitStack
+    config: ServerConfig,
+    store: ReplicatedStore,
+    known: KnownFederation,
+    findings: FindingsWatch,
+    healer: Healer,
+    room: LineRoom,
+    protector: Protector,
+    operations: Operations,
+    replanner: LiveReplanner,
+    sinks: EventSinks,
+    stack: ExitStack,
 ) -> dict[str, LoopCounters]:
     """What only the leader does; the counters of each loop by its name."""
     admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect)
     stack.callback(admins.close)
+    reporters = CountersAsker(_reporter_tls(config), config.execute.patience_s)
+    stack.callback(reporters.close)
     driver = Driver(
-        ReplicatedExecutionStore(store), admins, now_ms=now_ms, tiered_warm_up_s=config.execute.tiered_warm_up_s
+        ReplicatedExecutionStore(store),
+        admins,
+        config.execute.limits,
+        now_ms=now_ms,
+        tiered_warm_up_s=config.execute.tiered_warm_up_s,
+        around=LiveSurroundings(
+            lambda name: store.read_local().cluster(name), reporters, config.throttle, room.room, now_ms
+        ),
+        operations=operations,
+        replan=replanner,
+        max_plan_age_s=config.execute.plan_age_s,
+        put_labels=ReplicatedOperationStore(store, now_ms).set_broker_labels,
     )
     stack.callback(driver.close)
     housekeeper = Housekeeper(store, config.limits, now_ms)
@@ -239,12 +307,73 @@ def _leading(
         ("assignment", assigner.tick, _ASSIGNING_S),
         ("lake", keeper.tick, _LAKE_KEEPING_S),
         ("findings", findings.tick, _FINDINGS_S),
+        ("lines", room.tick, _LINES_S),
+        ("healing", healer.tick, _HEALING_S),
+        ("sinks", sinks.tick, _SINKS_S),
+        ("placement", _cordoner(config, store, stack).tick, _PLACEMENT_S),
+        ("protection", protector.tick, config.protection.look_s),
+        ("approvals", ApprovalKeeper(store, Approvals(config.approvals), now_ms).tick, _APPROVALS_S),
     ):
         loops[name] = LoopCounters()
-        loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name])
+        has_acted = driver.has_acted if name == "executor" else lambda: False
+        loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name], has_acted)
         loop.start()
         stack.callback(loop.stop)
     return loops
+
+
+def _protecting(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> tuple[Protector, DiskWatch]:
+    """With admin connections of its own. Where it is off nobody is suspected, and what is held is let go."""
+    settings, collect_ms = config.protection.settings, int(config.collect.interval_s * 1000)
+    held = ReplicatedProtectionStore(store)
+    watch = DiskWatch(
+        store,
+        held.held_keys,
+        lake_suspects(config.lake, settings, collect_ms, int(config.collect.flush_s * 1000))
+        if config.protection.mode != "off"
+        else lambda _, __: [],
+        LooksAtBrokers(_reporter_tls(config), config.collect.timeout_s).look,
+        settings,
+        max(collect_ms, int(config.protection.look_s * 1000)),
+    )
+    stack.callback(watch.close)
+    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect_for_rpc)
+    stack.callback(admins.close)
+    protector = Protector(held, admins, watch, settings, now_ms)
+    stack.callback(protector.close)
+    return protector, watch
+
+
+def _cordoner(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> Cordoner:
+    """With admin connections of its own: the executor's serve its threads."""
+    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect_for_rpc)
+    stack.callback(admins.close)
+    guard = StrayGuard(store, planner_settings(config.planner).shared_labels, DEFAULT_THROTTLE, now_ms)
+    return Cordoner(store, admins, now_ms, guard)
+
+
+def _live_planner(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> LivePlanner:
+    planner = LivePlanner(
+        connect_by_name(lambda name: store.read_local().cluster(name), _connect),
+        lambda: directory_of(store.read_local(), config.links),
+        config.lake,
+        PlannerSettings.of(config.planner),
+        now_ms,
+    )
+    stack.callback(planner.close)
+    return planner
+
+
+def _line_room(config: ServerConfig, store: ReplicatedStore, activity: ActivityStore | None) -> LineRoom:
+    return LineRoom(
+        lambda: list(store.read_local().clusters()),
+        config.lake,
+        activity,
+        config.links,
+        config.throttle.line_share,
+        int((config.collect.interval_s + config.collect.flush_s) * 1000),
+        now_ms,
+    )
 
 
 def _activity(config: ServerConfig, stack: ExitStack) -> ActivityStore | None:

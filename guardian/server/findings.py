@@ -3,7 +3,7 @@
 LeaderLoop ─▶ tick ─▶ what is due? ─▶ look (Kafka, the lake, the activity store) ─▶ core.findings ─▶ what is known
 
 Findings are in the leader's memory: all of them can be seen again, so a new leader begins anew and knows them after two
-looks. Nothing here changes a cluster; whoever heals one starts from `known()`.
+looks. Nothing here changes a cluster; healing starts from `known()`, and tells what it can't do by `report`.
 
 A look rests on what collectors have brought, so its times follow the interval of collections. A line is looked at in
 minutes that no look before has judged: one busy minute is seen once, and so is no finding.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -31,14 +31,18 @@ from guardian.model.finding import Detector, FindingKind, Place, Sighting, Subje
 from guardian.model.links import load_links
 from guardian.model.topology import Cluster
 from guardian.server import lake_facts
+from guardian.server.admins import ClusterAdmins
 from guardian.server.durability_facts import durability_facts
 from guardian.server.link_use import LinkUseReader
 from guardian.server.store import ReplicatedStore
+from guardian.server.troubles import TroubleLooks
 from spark_analytics.lake.samples import LakeReader, ReadLimits
 from spark_analytics.lake.window import Window
 
 _BUDGET_S = 5.0  # of a tick: whoever stops the member waits for the look that is under way at the most
 _LIMITS = ReadLimits(seconds=30.0)  # nobody waits for the answer
+_FORECAST_LIMITS = ReadLimits(seconds=10.0)  # days of samples, while brokers are waited for
+_ASKS_KAFKA = (Detector.DURABILITY, Detector.REPLICAS, Detector.BALANCE)  # besides BROKERS, which finds out
 _DISK_INTERVALS = 30
 _LEAST_WINDOW_MS = 60_000
 _TOPIC_KINDS = {
@@ -49,7 +53,8 @@ _TOPIC_KINDS = {
 
 
 class FindingsWatch:
-    """`tick` is for one thread, the rest for any. `connect` opens an admin connection, which is closed after a look.
+    """`tick` and `close` are for one thread, the rest for any. `connect` opens an admin connection: one that is closed
+    after a look, and one of each cluster that is kept for the looks that are made often.
 
     `collect_ms` is the interval of collections, and `lag_ms` how late their rows may be in the lake.
     """
@@ -76,6 +81,8 @@ class FindingsWatch:
         self._links_file = links_file
         self._clock = clock
         self._times = Times.of_interval(collect_ms)
+        self._admins = ClusterAdmins(lambda name: store.read_local().cluster(name), connect)
+        self._looks = TroubleLooks(store, self._admins)
         self._lock = threading.Lock()
         self._watch = Watch()
         self._term = -1
@@ -90,12 +97,25 @@ class FindingsWatch:
                 return Watch(), self._now_ms()
             return self._watch, self._leads_since_ms
 
+    def report(self, cluster: str, sightings: Iterable[Sighting]) -> None:
+        """What healing sees that it can't mend: all of it, each time."""
+        place, times = Place(Detector.HEALING, cluster), self._times[Detector.HEALING]
+        self._change(lambda watch: core.looked(watch, place, self._now_ms(), sightings, times))
+
+    def broker_count(self, cluster: Cluster) -> int:
+        """How many brokers the cluster is to have, as far as the detectors know."""
+        return self._looks.broker_count(cluster)
+
+    def close(self) -> None:
+        """Ends the connections that are kept."""
+        self._admins.close()
+
     def tick(self) -> list[str]:
         """Looks where it is time to; says which findings are new, which have ended, and what could not be looked at."""
         self._begin_anew_in_a_new_term()
         clusters = {cluster.name: cluster for cluster in self._store.read_local().clusters()}
         wanted = core.places_of(sorted(clusters), has_lines=self._links_file is not None)
-        self._set(core.only(self._watch, wanted))
+        self._change(lambda watch: core.only(watch, [*wanted, *core.places_of_healing(clusters)]))
         before = {finding.subject for finding in core.findings(self._watch)}
         said: list[str] = []
         until = self._clock() + _BUDGET_S
@@ -113,25 +133,36 @@ class FindingsWatch:
         with self._lock:
             if term != self._term:
                 self._watch, self._term, self._leads_since_ms = Watch(), term, self._now_ms()
+                self._looks.forget()
 
-    def _set(self, watch: Watch) -> None:
+    def _change(self, change: Callable[[Watch], Watch]) -> None:
         with self._lock:
-            self._watch = watch
+            self._watch = change(self._watch)
 
     def _look(self, place: Place, clusters: dict[str, Cluster]) -> Iterator[str]:
         """A look that fails in a way nobody foresaw is noted as well: else it would be made at every tick."""
         at_ms = self._now_ms()
         try:
-            sightings = list(self._sightings(place, clusters, at_ms))
+            sightings = list(self._sightings_where_somebody_answers(place, clusters, at_ms))
         except Exception as error:
-            self._set(core.failed(self._watch, place, at_ms, str(error) or repr(error)))
+            why = str(error) or repr(error)
+            self._change(lambda watch: core.failed(watch, place, at_ms, why))
             if not isinstance(error, GuardianError):
                 raise
             yield f"detector {place.detector.value} of {place.cluster or 'all clusters'}: {error}"
         else:
-            self._set(core.looked(self._watch, place, at_ms, sightings, self._times[place.detector]))
+            self._change(lambda watch: core.looked(watch, place, at_ms, sightings, self._times[place.detector]))
 
-    def _sightings(self, place: Place, clusters: dict[str, Cluster], at_ms: int) -> Iterator[Sighting]:
+    def _sightings_where_somebody_answers(
+        self, place: Place, clusters: dict[str, Cluster], at_ms: int
+    ) -> Iterator[Sighting]:
+        if place.detector in _ASKS_KAFKA:
+            self._looks.require_reachable(place.cluster)
+        return self._sightings(place, clusters, at_ms)
+
+    def _sightings(  # noqa: PLR0911  # one for each detector
+        self, place: Place, clusters: dict[str, Cluster], at_ms: int
+    ) -> Iterator[Sighting]:
         match place.detector:
             case Detector.DURABILITY:
                 return self._topics(clusters[place.cluster])
@@ -139,6 +170,17 @@ class FindingsWatch:
                 return self._disks(place.cluster, at_ms)
             case Detector.LINKS:
                 return self._lines(list(clusters.values()), at_ms)
+            case Detector.BROKERS:
+                return self._looks.brokers(clusters[place.cluster])
+            case Detector.REPLICAS:
+                return self._looks.replicas(clusters[place.cluster], at_ms)
+            case Detector.BALANCE:
+                lake = LakeReader(self._lake_url, _FORECAST_LIMITS)
+                return self._looks.balance(clusters[place.cluster], lake, at_ms)
+            case Detector.MEMBERS:
+                return self._looks.members()
+            case Detector.HEALING:
+                return iter(())  # told by `report`
 
     def _topics(self, cluster: Cluster) -> Iterator[Sighting]:
         with closing(self._connect(cluster)) as admin:
@@ -177,8 +219,9 @@ def _of_topic(cluster: str, topic: TopicDurability) -> Sighting:
 
 def _of_disk(cluster: str, disk: DiskHealth) -> Sighting:
     subject = Subject(FindingKind.SLOW_DISK, cluster, f"broker {disk.broker}, disk {disk.disk}")
-    return Sighting(subject, disk.why, f"guardian disks {cluster} --since 1h", disk.since_ms)
+    show = f"guardian disks {cluster} --since 1h"
+    return Sighting(subject, disk.why, show, disk.since_ms, (disk.broker,), disk.log_dirs)
 
 
 def _titled(subject: Subject) -> str:
-    return f"{subject.kind.name.lower()} {subject.name}" + (f" of {subject.cluster}" if subject.cluster else "")
+    return subject.title + (f" of {subject.cluster}" if subject.cluster else "")

@@ -19,6 +19,8 @@ from guardian.model.topology import Cluster
 from guardian.server import lake_facts
 from guardian.server.durability_facts import durability_facts
 from guardian.server.findings import FindingsWatch
+from guardian.server.healing import Healer
+from guardian.server.healing_report import healing_report
 from guardian.server.link_use import LinkUseReader
 from guardian.server.requests import views_for
 from guardian.server.store import ReplicatedStore
@@ -43,7 +45,8 @@ _READERS_MS = 600_000  # what a page cache holds is a matter of minutes
 
 class InsightServicer(insight_pb2_grpc.InsightServicer):
     """`connect` opens an admin connection, which is closed after the call. `activity` is None where no client activity
-    is kept, `links_file` where nothing is said of the lines between IDCs, `watch` where no detectors run."""
+    is kept, `links_file` where nothing is said of the lines between IDCs, `watch` where no detectors run, `healer`
+    where nothing heals."""
 
     def __init__(
         self,
@@ -54,6 +57,7 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         activity: ActivityStore | None = None,
         links_file: Path | None = None,
         watch: FindingsWatch | None = None,
+        healer: Healer | None = None,
     ) -> None:
         self._store = store
         self._connect = connect
@@ -62,6 +66,7 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         self._activity = activity
         self._links_file = links_file
         self._watch = watch
+        self._healer = healer
 
     def GetDurability(self, request: pb.GetDurabilityRequest, context: grpc.ServicerContext) -> pb.DurabilityReport:
         cluster = self._cluster(request.cluster, context)
@@ -122,6 +127,14 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
             leads_since_ms,
             min(request.limit or MAX_FINDINGS, MAX_FINDINGS),
         )
+
+    def GetHealing(self, request: pb.GetHealingRequest, context: grpc.ServicerContext) -> pb.HealingReport:
+        if self._healer is None:
+            raise InvalidInput("this member heals nothing: ask a member that `guardian server` runs")
+        if request.cluster:
+            self._cluster(request.cluster, context)
+        names = sorted(cluster.name for cluster in views_for(self._store, context).clusters())
+        return healing_report(self._healer, [request.cluster] if request.cluster else names)
 
     def _cluster(self, name: str, context: grpc.ServicerContext) -> Cluster:
         return _registered(views_for(self._store, context), name)

@@ -105,6 +105,11 @@ class LinkUseReader:
         known, traffic = self._known(clusters, window, minutes)
         return list(self._near(known, minutes, links.link_uses(traffic, self._settings), _MOST_OF_PEAK))
 
+    def uses(self, clusters: Sequence[Cluster], window: Window) -> list[LinkUse]:
+        """Each direction that was used in the window."""
+        _, traffic = self._known(clusters, window, Minutes.of(window.from_ms, window.to_ms))
+        return links.link_uses(traffic, self._settings)
+
     def _known(self, clusters: Sequence[Cluster], window: Window, minutes: Minutes) -> tuple[Sequence[_Known], Traffic]:
         known = [
             _Known(cluster.name, found, {broker.id: broker.idc for broker in cluster.brokers if broker.idc})

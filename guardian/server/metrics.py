@@ -24,8 +24,9 @@ from guardian.reporter.counting import BUCKETS_S, CollectionCounters
 from guardian.reporter.lake_writer import LakeStatus
 from guardian.server.counting import CallCounters, LoopCounters
 from guardian.server.findings import FindingsWatch
+from guardian.server.sinks import EventSinks, SinkCounters
 from guardian.server.store import ReplicatedStore
-from guardian.server.totals import Moves, MoveTotals, PartitionTotals, Totals
+from guardian.server.totals import Moves, MoveTotals, PartitionTotals, TicketProgress, Totals
 from guardian.tiering.counting import GRANTED, TieringCounters, name_of
 from protos.guardian.v1 import tiering_pb2
 from raft.protocol import ReplicaStatus
@@ -37,7 +38,8 @@ _LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Who of a member's parts is asked. `loops` are the leader's, by name; `activity` is None where none is kept;
-    `findings` tells only while the member leads, and is None where no detectors run."""
+    `findings` tells only while the member leads, and is None where no detectors run; `sinks` are those
+    that it sends events to while it leads."""
 
     store: ReplicatedStore
     collects: Callable[[], list[str]]
@@ -48,6 +50,7 @@ class Measured:
     calls: CallCounters
     loops: Mapping[str, LoopCounters]
     findings: FindingsWatch | None = None
+    sinks: EventSinks | None = None
 
 
 class MemberMetrics:
@@ -74,13 +77,42 @@ class MemberMetrics:
         for state in TicketState:
             tickets.add_metric([state.name], states.count(state))
         yield tickets
-        yield from move_metrics(self._moves.read()[0])
+        moves = self._moves.read()[0]
+        yield from move_metrics(moves)
+        yield from progress_metrics(moves.tickets)
+        if measured.sinks is not None:
+            yield from sink_metrics(measured.sinks.counters())
         yield from tiering_metrics(measured.tiering, *self._totals.read())
         yield from call_metrics(measured.calls)
         yield from loop_metrics(measured.loops)
         if measured.findings is not None:
             with suppress(Unavailable):  # another member leads, and tells
                 yield from findings_metrics(measured.findings.known()[0])
+
+
+def progress_metrics(tickets: Iterable[TicketProgress]) -> Iterable[Metric]:
+    """How far the tickets are that the executor has work on. Pure."""
+    labels = ["ticket", "cluster", "kind", "state"]
+    left = GaugeMetricFamily("guardian_ticket_left_bytes", "What the ticket has still to copy.", labels=labels)
+    copied = GaugeMetricFamily("guardian_ticket_copied_bytes", "What the ticket has copied.", labels=labels)
+    eta = GaugeMetricFamily("guardian_ticket_eta_seconds", "When it may be over, where that is known.", labels=labels)
+    for found in tickets:
+        values = [found.ticket.id, found.ticket.cluster, found.ticket.kind, found.ticket.state.name]
+        left.add_metric(values, found.progress.left_bytes)
+        copied.add_metric(values, found.progress.copied_bytes)
+        if found.progress.eta_ms is not None:
+            eta.add_metric(values, found.progress.eta_ms / 1000)
+    yield from (left, copied, eta)
+
+
+def sink_metrics(counters: Mapping[str, SinkCounters]) -> Iterable[Metric]:
+    """What became of events that this member sent to sinks. Pure."""
+    events = CounterMetricFamily("guardian_sink_events", "Events sent to a sink.", labels=["sink", "result"])
+    for name, counted in counters.items():
+        events.add_metric([name, "delivered"], counted.delivered)
+        events.add_metric([name, "passed_over"], counted.passed_over)
+        events.add_metric([name, "failed"], counted.failures)
+    yield events
 
 
 def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:

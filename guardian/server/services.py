@@ -13,16 +13,25 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from guardian.activity.store import ActivityStore
-from guardian.core.ticketing import ApprovalPolicy
+from guardian.core.slots import ExecutionLimits
+from guardian.executor.hooks import HookRunner
+from guardian.executor.planning import LivePlanner
 from guardian.kafka.admin import KafkaAdmin
+from guardian.model.approval import ApprovalPolicy
+from guardian.model.sink import Sink
 from guardian.model.topology import Broker, Cluster
 from guardian.server.activity import ActivityServicer
 from guardian.server.admins import connect_by_name
+from guardian.server.asks import Asks
 from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changes
+from guardian.server.events import EventsServicer
 from guardian.server.federation import FederationServicer
 from guardian.server.findings import FindingsWatch
+from guardian.server.healing import Healer
 from guardian.server.insight import InsightServicer
+from guardian.server.placement import PlacementServicer
+from guardian.server.protection import DiskWatch, Mode, ProtectionServicer
 from guardian.server.raft import RaftServicer
 from guardian.server.sessions import SessionsServicer
 from guardian.server.store import ReplicatedStore
@@ -34,10 +43,16 @@ from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import (
     activity_pb2,
     activity_pb2_grpc,
+    events_pb2,
+    events_pb2_grpc,
     federation_pb2,
     federation_pb2_grpc,
     insight_pb2,
     insight_pb2_grpc,
+    placement_pb2,
+    placement_pb2_grpc,
+    protection_pb2,
+    protection_pb2_grpc,
     raft_pb2,
     raft_pb2_grpc,
     sessions_pb2,
@@ -58,6 +73,9 @@ NAMES = tuple(
         (raft_pb2.DESCRIPTOR, "Raft"),
         (insight_pb2.DESCRIPTOR, "Insight"),
         (activity_pb2.DESCRIPTOR, "Activity"),
+        (placement_pb2.DESCRIPTOR, "Placement"),
+        (events_pb2.DESCRIPTOR, "Events"),
+        (protection_pb2.DESCRIPTOR, "Protection"),
     )
 )
 
@@ -67,16 +85,19 @@ class Parts:
     """What the services are made of. `connect` opens an admin connection, which its caller closes; `collects` tells the
     brokers that this member collects from; `client_address` is where clients reach it; `data` is its folder; `counters`
     are what its metrics tell of tiering; `activity` is None where no client activity is kept, `links_file` where
-    nothing is said of the lines between IDCs, `findings` where no detectors run.
+    nothing is said of the lines between IDCs, `findings` where no detectors run, `healer` where nothing
+    heals.
     `ask_broker` reads a broker's reporter, and is None where none can be asked. `planner` is what plans are asked for
-    unless a command says otherwise."""
+    unless a command says otherwise, `live_planner` makes them at once. Brokers with
+    `shared_labels` also hold topics without a label. `protection` is what looks at unhealthy disks, where something
+    does."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
     store: ReplicatedStore
     connect: Callable[[Cluster], KafkaAdmin]
     collects: Callable[[], list[str]]
-    policy: ApprovalPolicy
+    policy: Callable[[], ApprovalPolicy]
     now_ms: Callable[[], int]
     lake_url: str
     client_address: str
@@ -89,6 +110,14 @@ class Parts:
     findings: FindingsWatch | None = None
     ask_broker: Callable[[Cluster, Broker], federation_pb2.BrokerMetrics] | None = None
     planner: Mapping[str, object] = field(default_factory=dict)
+    limits: ExecutionLimits | None = None
+    live_planner: LivePlanner | None = None
+    hooks: HookRunner | None = None
+    healer: Healer | None = None
+    shared_labels: tuple[str, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    protection: DiskWatch | None = None
+    protection_mode: Mode = "off"
 
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:
@@ -101,7 +130,14 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     )
     add_tiering(tiering, server)
     admin_for = connect_by_name(lambda name: store.read_local().cluster(name), parts.connect)
-    tickets = TicketsServicer(store, async_store, changes, admin_for, parts.policy, parts.now_ms)
+    asks = (
+        Asks(store, admin_for, parts.live_planner, parts.hooks or HookRunner({}), parts.now_ms)
+        if parts.live_planner is not None
+        else None
+    )
+    tickets = TicketsServicer(
+        store, async_store, changes, admin_for, parts.policy, parts.now_ms, limits=parts.limits, asks=asks
+    )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(
         store, parts.connect, parts.collects, parts.lake_url, parts.ask_broker, parts.planner
@@ -111,11 +147,23 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     raft = RaftServicer(parts.replica, parts.client_address, parts.data)
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
     insight = InsightServicer(
-        store, parts.connect, parts.lake_url, parts.now_ms, parts.activity, parts.links_file, parts.findings
+        store,
+        parts.connect,
+        parts.lake_url,
+        parts.now_ms,
+        parts.activity,
+        parts.links_file,
+        parts.findings,
+        parts.healer,
     )
     insight_pb2_grpc.add_InsightServicer_to_server(insight, server)
     activity = ActivityServicer(store, parts.activity, parts.connect, parts.now_ms)
     activity_pb2_grpc.add_ActivityServicer_to_server(activity, server)
+    events_pb2_grpc.add_EventsServicer_to_server(EventsServicer(async_store, changes, parts.sinks), server)
+    placement = PlacementServicer(store, parts.shared_labels, parts.now_ms)
+    placement_pb2_grpc.add_PlacementServicer_to_server(placement, server)
+    protection = ProtectionServicer(store, parts.protection, parts.protection_mode, parts.now_ms)
+    protection_pb2_grpc.add_ProtectionServicer_to_server(protection, server)
     healthy = health_aio.HealthServicer()  # the synchronous one holds a thread for each who watches
     # Nobody watches yet, so that each of these ends in one step of the loop, before the first call is served.
     asyncio.gather(*(healthy.set(service, health_pb2.HealthCheckResponse.SERVING) for service in ("", *NAMES)))

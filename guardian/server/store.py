@@ -21,8 +21,10 @@ from guardian.errors import (
     Unavailable,
 )
 from guardian.model.execution import Execution
+from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.wire.operations import ask_to_proto
 from guardian.wire.plans import plan_hash, plan_to_bytes
 from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
 from metastore.state_machine import MetastoreStateMachine
@@ -152,6 +154,33 @@ class ReplicatedStore:
         """Adds a ticket; the same idempotency key again answers with the ticket that is there."""
         command = records_pb2.Command(add_ticket=records_pb2.AddTicket(ticket=ticket_to_proto(ticket)))
         return ticket_from_proto(self.propose(command, actor=ticket.author).ticket)
+
+    def amend(self, ticket_id: str, ask: Ask, actor: str, reason: str) -> Ticket:
+        """Replaces what a ticket asks for; `ask.revision` is that of the ask which it replaces.
+
+        Raises Conflict when that was amended meanwhile, or the ticket is over.
+        """
+        amend = records_pb2.AmendTicket(
+            ticket_id=ticket_id,
+            expected_ask_revision=ask.revision,
+            ask=ask_to_proto(ask),
+            actor=actor,
+            reason=reason,
+            at_ms=self._now_ms(),
+        )
+        return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=actor).ticket)
+
+    def set_throttle(self, ticket_id: str, throttle: int, max_throttle: int, actor: str, reason: str) -> Ticket:
+        """Changes the throttle of a ticket that is not over. Raises Conflict when it is."""
+        amend = records_pb2.AmendTicket(
+            ticket_id=ticket_id,
+            actor=actor,
+            reason=reason,
+            at_ms=self._now_ms(),
+            throttle=throttle,
+            max_throttle=max_throttle,
+        )
+        return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=actor).ticket)
 
     def advance(
         self,

@@ -10,19 +10,31 @@ from functools import partial
 import grpc
 import grpc.aio
 
-from guardian.core import ticketing
-from guardian.core.ticketing import ApprovalPolicy
-from guardian.core.validating import resolve
-from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.core import foreign, previewing, rolling_back, ticketing
+from guardian.core.executing import Step, begin, step, tiered_topics
+from guardian.core.operations.step import why_unapproved
+from guardian.core.progressing import progress
+from guardian.core.slots import ExecutionLimits
+from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.executor.driver import ACTOR as EXECUTOR
+from guardian.executor.observing import observe, scope_of
+from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
+from guardian.model.approval import DEFAULT_EXPIRES_MS, HEALING, ApprovalPolicy
+from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
+from guardian.model.preview import Preview
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.server.asks import Asks
 from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changed, Changes
+from guardian.server.directory import exclusions_of
 from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
+from guardian.wire.approvals import approvals_to_proto
+from guardian.wire.operations import ask_from_proto
 from guardian.wire.plans import move_to_proto, plan_from_proto, plan_to_proto
+from guardian.wire.previews import preview_to_proto, progress_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto
 from metastore.views import Views
 from protos.guardian.v1 import tickets_pb2 as pb
@@ -32,6 +44,10 @@ DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
 MIN_THROTTLE = 100_000
 MAX_THROTTLE = 1_000_000_000_000  # more than a broker can send; Kafka takes no more than an int64
 _MAX_REASON_CHARS = 500
+_MAX_EVIDENCE_CHARS = 10_000
+_ATTEMPTS = 5  # against an executor that saves its execution at the same time
+_NEVER_EXPIRES = -1
+_MAX_EXPIRES_MS = 3650 * 86_400_000
 _WATCH_PAUSE_S = 0.05  # between two looks of one watcher, however much is written
 
 # (ticket, actor, reason, now in ms) -> the transition, or raises Conflict or InvalidInput
@@ -39,7 +55,8 @@ _Decision = Callable[[Ticket, str, str, int], TicketTransition]
 
 
 class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
-    """`admin_for` opens a new admin connection by the cluster's name; the caller closes it.
+    """`admin_for` opens a new admin connection by the cluster's name; the caller closes it. `policy` reads who may
+    approve, at each question; `limits` are those of the executor, for previews. `asks` are for tickets of brokers.
 
     Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
     """
@@ -50,8 +67,10 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         async_store: AsyncStore,
         changes: Changes,
         admin_for: Callable[[str], KafkaAdmin],
-        policy: ApprovalPolicy,
+        policy: Callable[[], ApprovalPolicy],
         now_ms: Callable[[], int],
+        limits: ExecutionLimits | None = None,
+        asks: Asks | None = None,
     ) -> None:
         self._store = store
         self._async_store = async_store
@@ -59,6 +78,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         self._admin_for = admin_for
         self._policy = policy
         self._now_ms = now_ms
+        self._limits = limits or ExecutionLimits()
+        self._asks = asks
 
     def GetPlan(self, request: pb.GetPlanRequest, context: grpc.ServicerContext) -> pb.GetPlanReply:
         plan = self._store.read().plan(request.plan_hash)
@@ -67,18 +88,17 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         return pb.GetPlanReply(plan=plan_to_proto(plan))
 
     def CreateTicket(self, request: pb.CreateTicketRequest, context: grpc.ServicerContext) -> pb.CreateTicketReply:
-        throttle = request.throttle or DEFAULT_THROTTLE
-        if not MIN_THROTTLE <= throttle <= MAX_THROTTLE:
-            raise InvalidInput(
-                f"throttle is {throttle} bytes/s: use {MIN_THROTTLE} to {MAX_THROTTLE}, or 0 for the default"
-            )
+        throttle = _asked_throttle(request)
         _require_actor("author", request.author)
         _require_reason(request.reason)
+        _require_evidence(request.evidence)
         if not request.idempotency_key:
             raise InvalidInput("idempotency_key is empty: give a value that is unique to this request")
         made = self._made_with(request.idempotency_key)
         if made is not None:
             return made
+        if request.HasField("ask"):
+            return self._ask_for(request, throttle)
         plan = self._resolved(plan_from_proto(request.plan))
         state = TicketState.PENDING if request.submit else TicketState.DRAFT
         now = self._now_ms()
@@ -90,22 +110,77 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             author=request.author,
             plan_hash="" if request.dry_run else self._store.put_plan(plan),
             throttle=throttle,
+            max_throttle=_max_throttle(request.max_throttle, throttle),
             created_at_ms=now,
             updated_at_ms=now,
             history=(TicketTransition(state, now, request.author, request.reason or "created"),),
             idempotency_key=request.idempotency_key,
             moves=len(plan.moves),
             bytes_to_copy=plan.bytes_to_copy,
+            expires_at_ms=self._expires_at_ms(request.expires_in_ms, now),
+            evidence=request.evidence,
         )
         if not request.dry_run:
             ticket = self._store.add_ticket(ticket)
         return pb.CreateTicketReply(ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan))
 
+    def _ask_for(self, request: pb.CreateTicketRequest, throttle: int) -> pb.CreateTicketReply:
+        """A ticket that is more than one plan. A dry run answers with what it would do: moves, and notes."""
+        asks, ask, cluster = self._require_asks(), ask_from_proto(request.ask), request.plan.cluster
+        asks.check(cluster, ask)
+        state = TicketState.PENDING if request.submit else TicketState.DRAFT
+        now = self._now_ms()
+        ticket = Ticket(
+            id="" if request.dry_run else f"t-{secrets.token_hex(4)}",
+            cluster=cluster,
+            kind=ask.kind.value,
+            state=state,
+            author=request.author,
+            plan_hash="",
+            throttle=throttle,
+            max_throttle=_max_throttle(request.max_throttle, throttle),
+            created_at_ms=now,
+            updated_at_ms=now,
+            history=(TicketTransition(state, now, request.author, request.reason or "created"),),
+            idempotency_key=request.idempotency_key,
+            expires_at_ms=self._expires_at_ms(request.expires_in_ms, now),
+            evidence=request.evidence,
+            ask=ask,
+        )
+        if request.dry_run:
+            return pb.CreateTicketReply(ticket=ticket_to_proto(ticket), plan=plan_to_proto(asks.rehearse(ticket)))
+        return pb.CreateTicketReply(ticket=ticket_to_proto(self._store.add_ticket(ticket)))
+
+    def _require_asks(self) -> Asks:
+        if self._asks is None:
+            raise Unavailable("this member plans nothing by itself: ask another one")
+        return self._asks
+
+    def AmendTicket(self, request: pb.AmendTicketRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        _require_actor("actor", request.actor)
+        _require_reason(request.reason)
+        ticket, execution = self._find(request.ticket_id)
+        wanted = (tuple(sorted(request.brokers)), tuple(sorted(request.controllers)))
+        if ticket.ask is not None and ticket.ask.revision != request.expected_revision:
+            # A client whose member died before it answered asks again.
+            if ticket.ask.revision == request.expected_revision + 1 and wanted == (
+                ticket.ask.brokers,
+                ticket.ask.controllers,
+            ):
+                return ticket_to_proto(ticket)
+            raise Conflict(f"ticket {ticket.id} was amended meanwhile: look at it again (guardian ticket show)")
+        nodes = (*wanted[0], *wanted[1])
+        why = why_unapproved(self._policy(), ticket, nodes, request.actor, self._now_ms())
+        if why:
+            raise InvalidInput(why)
+        amended = self._require_asks().amend(ticket, execution, *wanted, request.actor, request.reason)
+        return ticket_to_proto(amended)
+
     def SubmitTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
         return self._act(request, ticketing.submit, frozenset({TicketState.PENDING}))
 
     def ApproveTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
-        approve = partial(ticketing.approve, policy=self._policy)
+        approve = partial(ticketing.approve, policy=self._policy())
         return self._act(request, approve, frozenset({TicketState.APPROVED}))
 
     def RejectTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
@@ -114,12 +189,66 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def CancelTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
         return self._act(request, ticketing.cancel, frozenset({TicketState.CANCELLING, TicketState.REJECTED}))
 
+    def PauseTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        return self._act(request, ticketing.pause, frozenset({TicketState.PAUSED}))
+
+    def ResumeTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        return self._act(request, ticketing.resume, frozenset({TicketState.RUNNING}))
+
+    def SetThrottle(self, request: pb.SetThrottleRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        _require_actor("actor", request.actor)
+        _require_reason(request.reason)
+        if not request.throttle:
+            raise InvalidInput(f"throttle is 0 bytes/s: use {MIN_THROTTLE} to {MAX_THROTTLE}")
+        throttle = _throttle(request.throttle)
+        most = _max_throttle(request.max_throttle, throttle)
+        ticket, _ = self._find(request.ticket_id)
+        if (ticket.throttle, ticket.max_throttle) == (throttle, most):
+            return ticket_to_proto(ticket)  # asked again
+        reason = f"throttle {ticket.throttle} -> {throttle} bytes/s"
+        reason += f" ({request.reason})" if request.reason else ""
+        return ticket_to_proto(self._store.set_throttle(ticket.id, throttle, most, request.actor, reason))
+
+    def AdoptTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        return self._about_others(request, partial(foreign.adopted, now_ms=self._now_ms()), TicketState.RUNNING)
+
+    def WaitTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        return self._about_others(request, foreign.awaited, TicketState.PAUSED)
+
+    def RollBackTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
+        ticket, execution = self._find(request.ticket_id)
+        roll_back = partial(ticketing.roll_back, policy=self._policy())
+        if rolling_back.is_rollable(ticket.state) and request.actor:
+            roll_back(ticket, request.actor, request.reason, self._now_ms())  # who may not need not ask the cluster
+            self._require_way_back(ticket, execution)
+        return self._act(request, roll_back, frozenset({TicketState.ROLLING_BACK}))
+
+    def PreviewTicket(self, request: pb.PreviewTicketRequest, context: grpc.ServicerContext) -> pb.PreviewTicketReply:
+        if request.ticket_id:
+            ticket, execution = self._find(request.ticket_id)
+            return preview_to_proto(self._preview(ticket, execution))
+        plan = self._resolved(plan_from_proto(request.plan))
+        throttle = _throttle(request.throttle)
+        ticket = Ticket("", plan.cluster, plan.kind, TicketState.APPROVED, "", "", throttle, 0, 0)
+        return preview_to_proto(self._preview(ticket, None, plan))
+
+    def GetApprovals(self, request: pb.GetApprovalsRequest, context: grpc.ServicerContext) -> pb.Approvals:
+        return approvals_to_proto(self._policy())
+
     def GetTicket(self, request: pb.GetTicketRequest, context: grpc.ServicerContext) -> pb.TicketDetail:
         return _detail(*self._find(request.ticket_id))
 
     def ListTickets(self, request: pb.ListTicketsRequest, context: grpc.ServicerContext) -> pb.ListTicketsReply:
-        tickets = self._store.read().tickets(request.cluster or None)
-        return pb.ListTicketsReply(tickets=[ticket_to_proto(ticket) for ticket in tickets])
+        views = self._store.read()
+        tickets = views.tickets(request.cluster or None)
+        driven = [ticket for ticket in tickets if ticket.state.is_driven]
+        now = self._now_ms()
+        return pb.ListTicketsReply(
+            tickets=[ticket_to_proto(ticket) for ticket in tickets],
+            progress=[
+                progress_to_proto(ticket.id, progress(ticket, views.execution(ticket.id), now)) for ticket in driven
+            ],
+        )
 
     async def WatchTicket(
         self, request: pb.GetTicketRequest, context: grpc.aio.ServicerContext[pb.GetTicketRequest, pb.TicketDetail]
@@ -160,6 +289,36 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
                 raise
             return ticket_to_proto(ticket)
 
+    def _about_others(
+        self,
+        request: pb.TicketActionRequest,
+        decide: Callable[[Ticket, Execution | None], Execution],
+        state: TicketState,
+    ) -> pb.Ticket:
+        """What to do about other tools' work: stored with the execution, which the executor may be changing now."""
+        _require_actor("actor", request.actor)
+        _require_reason(request.reason)
+        for _ in range(_ATTEMPTS):
+            ticket, execution = self._find(request.ticket_id)
+            work = foreign.describe(execution.foreign) if execution is not None else ""
+            try:
+                decided = decide(ticket, execution)
+            except Conflict:
+                last = next((past for past in reversed(ticket.history) if past.actor != EXECUTOR), None)
+                if last is None or (last.actor, last.state) != (request.actor, state):
+                    raise
+                return ticket_to_proto(ticket)  # asked again: it has happened
+            doing = "adopted" if state is TicketState.RUNNING else "waits for"
+            reason = request.reason or f"{doing} what another tool moves: {work}"
+            transition = TicketTransition(state, self._now_ms(), request.actor, reason)
+            try:
+                return ticket_to_proto(
+                    self._store.advance(ticket.id, ticket.state, transition, decided, decided.revision)
+                )
+            except Conflict:
+                continue  # the executor was faster
+        raise Conflict(f"ticket {request.ticket_id} changes all the time: try again")
+
     def _made_with(self, idempotency_key: str) -> pb.CreateTicketReply | None:
         """A retry must not be checked again: by now the cluster may be moving because of the ticket itself."""
         views = self._store.read()
@@ -173,15 +332,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         """The plan with its originals filled in from the live cluster; raises InvalidInput or Conflict."""
         admin = self._admin_for(plan.cluster)
         try:
-            topics = {move.partition.topic for move in plan.moves}
-            description = admin.describe_cluster()
-            resolved = resolve(
-                plan,
-                description,
-                admin.describe_partitions(topics),
-                admin.describe_log_dirs(description.brokers),
-                admin.list_reassignments(),
-            )
+            resolved = resolved_now(admin, plan)
         finally:
             admin.close()
         size = sum(move_to_proto(move).ByteSize() for move in resolved.moves)
@@ -192,8 +343,100 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             )
         return resolved
 
+    def _expires_at_ms(self, expires_in_ms: int, now_ms: int) -> int:
+        """As asked, else as the policy says; a policy that can't be read stops approvals, not this."""
+        if expires_in_ms == _NEVER_EXPIRES:
+            return 0
+        if not 0 <= expires_in_ms <= _MAX_EXPIRES_MS:
+            raise InvalidInput(
+                f"expires_in_ms is {expires_in_ms}: use 1 to {_MAX_EXPIRES_MS}, 0 for the policy's, or -1 for never"
+            )
+        try:
+            lasts_ms = expires_in_ms or self._policy().expires_ms
+        except InvalidInput:
+            lasts_ms = DEFAULT_EXPIRES_MS
+        return now_ms + lasts_ms if lasts_ms else 0
+
+    def _require_way_back(self, ticket: Ticket, execution: Execution | None) -> None:
+        """Raises Conflict where the cluster has no room for what would go back; ClusterUnavailable."""
+        admin = self._admin_for(ticket.cluster)
+        try:
+            alive = frozenset(admin.describe_cluster().brokers)
+        finally:
+            admin.close()
+        now = self._now_ms()
+        excluded = exclusions_of(self._store.read_local(), ticket.cluster)
+        barred = frozenset(id for id, each in excluded.items() if not each.until_ms or now < each.until_ms)
+        rolling_back.require_way_back(ticket, execution, alive, barred)
+
+    def _preview(self, ticket: Ticket, execution: Execution | None, plan: Plan | None = None) -> Preview:
+        """Of what is to come; of a ticket that is over, of its way back."""
+        state = ticket.state
+        if state.is_over:
+            if execution is None or not rolling_back.is_rollable(state):
+                raise Conflict(f"ticket {ticket.id} is {state.name}: nothing would be sent")
+            state = TicketState.ROLLING_BACK
+        elif not state.is_driven:
+            state = TicketState.APPROVED
+        work = execution or plan or self._plan(ticket)
+        admin = self._admin_for(ticket.cluster)
+        try:
+            scope = scope_of(work, back=state is TicketState.ROLLING_BACK)
+            observation = observe(admin, [scope], self._now_ms())
+        finally:
+            admin.close()
+        if isinstance(work, Plan):
+            work = begin(ticket, work, tiered_topics(observation))
+        move = partial(_step, limits=self._limits, throttle=ticket.throttle)
+        return previewing.preview(state, work, observation, move)
+
+    def _plan(self, ticket: Ticket) -> Plan:
+        plan = self._store.read_local().plan(ticket.plan_hash)
+        if plan is None:
+            raise Conflict(f"ticket {ticket.id} is planned as it goes: its command's --dry-run shows what it would do")
+        return plan
+
     def _find(self, ticket_id: str) -> tuple[Ticket, Execution | None]:
         return _lookup(self._store.read(), ticket_id)
+
+
+def _step(
+    state: TicketState,
+    execution: Execution,
+    observation: ClusterObservation,
+    now_ms: int,
+    *,
+    limits: ExecutionLimits,
+    throttle: int,
+) -> Step:
+    return step(state, execution, observation, limits, throttle, now_ms)
+
+
+def _max_throttle(asked: int, throttle: int) -> int:
+    if asked and not throttle <= asked <= MAX_THROTTLE:
+        raise InvalidInput(
+            f"max_throttle is {asked} bytes/s: use {throttle} (throttle) to {MAX_THROTTLE}, or 0 for throttle itself"
+        )
+    return asked
+
+
+def _asked_throttle(request: pb.CreateTicketRequest) -> int:
+    """0: none at all."""
+    if not request.unthrottled:
+        return _throttle(request.throttle)
+    if request.throttle or request.max_throttle:
+        field = "throttle" if request.throttle else "max_throttle"
+        raise InvalidInput(f"{field} is {getattr(request, field)} bytes/s and unthrottled is true: give one of them")
+    return 0
+
+
+def _throttle(asked: int) -> int:
+    throttle = asked or DEFAULT_THROTTLE
+    if not MIN_THROTTLE <= throttle <= MAX_THROTTLE:
+        raise InvalidInput(
+            f"throttle is {throttle} bytes/s: use {MIN_THROTTLE} to {MAX_THROTTLE}, or 0 for the default"
+        )
+    return throttle
 
 
 def _lookup(views: Views, ticket_id: str) -> tuple[Ticket, Execution | None]:
@@ -212,6 +455,14 @@ def _detail(ticket: Ticket, execution: Execution | None) -> pb.TicketDetail:
 def _require_actor(field: str, actor: str) -> None:
     if not actor or len(actor) > 128 or not actor.isprintable():
         raise InvalidInput(f"{field} is {actor!r}: give the name of a person or service, up to 128 characters")
+    if actor == HEALING:
+        # Its tickets may be approved without anybody, so nobody else may pass for it.
+        raise InvalidInput(f"{field} is {actor!r}, who Guardian itself is when it heals: give another name")
+
+
+def _require_evidence(evidence: str) -> None:
+    if len(evidence) > _MAX_EVIDENCE_CHARS:
+        raise InvalidInput(f"evidence has {len(evidence)} characters: use up to {_MAX_EVIDENCE_CHARS}")
 
 
 def _require_reason(reason: str) -> None:

@@ -14,7 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from guardian.core.progressing import progress
 from guardian.model.execution import TaskState
+from guardian.model.progress import Progress
+from guardian.model.ticket import Ticket
+from guardian.server.store import now_ms
 from metastore import segment_keys as sk
 from metastore.store import ReadView
 from metastore.tables.partition_heads import head_from_bytes
@@ -39,11 +43,20 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class TicketProgress:
+    """A ticket that the executor has work on, and how far it was when it was counted."""
+
+    ticket: Ticket
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
 class Moves:
     """The partitions of all tickets that run, by the state of their move, and the bytes that unfinished ones copy."""
 
     partitions: Mapping[TaskState, int] = field(default_factory=dict)
     unfinished_bytes: int = 0
+    tickets: tuple[TicketProgress, ...] = ()
 
 
 class Recounted(Generic[T]):
@@ -97,7 +110,7 @@ class MoveTotals(Recounted[Moves]):
         max_age_s: float = _MOVES_MAX_AGE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(lambda: count_moves(read()), max_age_s, clock)
+        super().__init__(lambda: count_moves(read(), now_ms()), max_age_s, clock)
 
 
 def count(view: ReadView) -> Totals:
@@ -116,13 +129,15 @@ def count(view: ReadView) -> Totals:
     return Totals(partitions, live_segments, live_bytes, swept_segments, swept_bytes)
 
 
-def count_moves(views: Views) -> Moves:
+def count_moves(views: Views, at_ms: int) -> Moves:
     """Of the tickets that the executor has work on and has begun."""
     partitions: Counter[TaskState] = Counter()
     unfinished_bytes = 0
+    tickets: list[TicketProgress] = []
     for ticket in views.driven_tickets():
         execution = views.execution(ticket.id)
+        tickets.append(TicketProgress(ticket, progress(ticket, execution, at_ms)))
         for task in execution.tasks if execution is not None else ():
             partitions[task.state] += 1
             unfinished_bytes += task.move.bytes_to_copy if task.state in _UNFINISHED else 0
-    return Moves(partitions, unfinished_bytes)
+    return Moves(partitions, unfinished_bytes, tuple(tickets))

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from guardian.errors import InvalidInput
-from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.execution import (
+    AdaptedRate,
+    Baseline,
+    Execution,
+    ExecutionTask,
+    ForeignWork,
+    TaskState,
+    ThrottleIntent,
+)
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import TopicPartition
+from guardian.wire.operations import ask_from_proto, ask_to_proto, operation_from_proto, operation_to_proto
 from guardian.wire.plans import move_from_proto, move_to_proto
 from protos.guardian.v1 import tickets_pb2 as pb
 
@@ -24,6 +34,10 @@ def ticket_to_proto(ticket: Ticket) -> pb.Ticket:
         idempotency_key=ticket.idempotency_key,
         moves=ticket.moves,
         bytes=ticket.bytes_to_copy,
+        ask=ask_to_proto(ticket.ask) if ticket.ask is not None else None,
+        expires_at_ms=ticket.expires_at_ms,
+        evidence=ticket.evidence,
+        max_throttle=ticket.max_throttle,
     )
 
 
@@ -43,6 +57,10 @@ def ticket_from_proto(message: pb.Ticket) -> Ticket:
         idempotency_key=message.idempotency_key,
         moves=message.moves,
         bytes_to_copy=message.bytes,
+        ask=ask_from_proto(message.ask) if message.HasField("ask") else None,
+        expires_at_ms=message.expires_at_ms,
+        evidence=message.evidence,
+        max_throttle=message.max_throttle,
     )
 
 
@@ -77,9 +95,12 @@ def execution_to_proto(execution: Execution) -> pb.Execution:
     return pb.Execution(
         ticket_id=execution.ticket_id,
         tasks=[_task_to_proto(task) for task in execution.tasks],
-        throttles=[_throttle_to_proto(throttle) for throttle in execution.throttles],
+        throttles=[throttle_to_proto(throttle) for throttle in execution.throttles],
         note=execution.note,
         revision=execution.revision,
+        rates=[_rate_to_proto(rate) for rate in execution.rates],
+        operation=operation_to_proto(execution.operation) if execution.operation is not None else None,
+        foreign=[_foreign_to_proto(work) for work in execution.foreign],
     )
 
 
@@ -88,9 +109,63 @@ def execution_from_proto(message: pb.Execution) -> Execution:
     return Execution(
         ticket_id=message.ticket_id,
         tasks=tuple(_task_from_proto(task) for task in message.tasks),
-        throttles=tuple(_throttle_from_proto(throttle) for throttle in message.throttles),
+        throttles=tuple(throttle_from_proto(throttle) for throttle in message.throttles),
         note=message.note,
         revision=message.revision,
+        rates=tuple(_rate_from_proto(rate) for rate in message.rates),
+        operation=operation_from_proto(message.operation) if message.HasField("operation") else None,
+        foreign=tuple(_foreign_from_proto(work) for work in message.foreign),
+    )
+
+
+def _foreign_to_proto(work: ForeignWork) -> pb.ForeignWork:
+    return pb.ForeignWork(
+        topic=work.partition.topic,
+        partition=work.partition.partition,
+        replicas=work.replicas,
+        target=work.target,
+        size_bytes=work.size_bytes,
+        is_awaited=work.is_awaited,
+    )
+
+
+def _foreign_from_proto(message: pb.ForeignWork) -> ForeignWork:
+    return ForeignWork(
+        TopicPartition(message.topic, message.partition),
+        tuple(message.replicas),
+        tuple(message.target),
+        message.size_bytes,
+        message.is_awaited,
+    )
+
+
+def _rate_to_proto(rate: AdaptedRate) -> pb.AdaptedRate:
+    from_idc, to_idc = rate.line or ("", "")
+    return pb.AdaptedRate(
+        rate=rate.rate,
+        broker=rate.broker,
+        from_idc=from_idc,
+        to_idc=to_idc,
+        changed_at_ms=rate.changed_at_ms,
+        trouble=rate.trouble,
+        baselines=[
+            pb.Baseline(request=each.request, mean_ms=each.mean_ms, p99_ms=each.p99_ms) for each in rate.baselines
+        ],
+        why=rate.why,
+        before=rate.before,
+    )
+
+
+def _rate_from_proto(message: pb.AdaptedRate) -> AdaptedRate:
+    return AdaptedRate(
+        rate=message.rate,
+        broker=message.broker,
+        line=(message.from_idc, message.to_idc) if message.from_idc else None,
+        changed_at_ms=message.changed_at_ms,
+        trouble=message.trouble,
+        baselines=tuple(Baseline(each.request, each.mean_ms, each.p99_ms) for each in message.baselines),
+        why=message.why,
+        before=message.before,
     )
 
 
@@ -104,6 +179,10 @@ def _task_to_proto(task: ExecutionTask) -> pb.ExecutionTask:
         ended_at_ms=task.ended_at_ms,
         cover_bytes=task.cover_bytes,
         hold_ms=task.hold_ms,
+        copied_bytes=task.copied_bytes,
+        topic_configs=[pb.PlanSetting(name=name, value=value) for name, value in task.topic_configs],
+        is_adopted=task.is_adopted,
+        missing_since_ms=task.missing_since_ms,
     )
 
 
@@ -121,10 +200,14 @@ def _task_from_proto(message: pb.ExecutionTask) -> ExecutionTask:
         ended_at_ms=message.ended_at_ms,
         cover_bytes=message.cover_bytes,
         hold_ms=message.hold_ms,
+        copied_bytes=message.copied_bytes,
+        topic_configs=tuple((setting.name, setting.value) for setting in message.topic_configs),
+        is_adopted=message.is_adopted,
+        missing_since_ms=message.missing_since_ms,
     )
 
 
-def _throttle_to_proto(throttle: ThrottleIntent) -> pb.ThrottleIntent:
+def throttle_to_proto(throttle: ThrottleIntent) -> pb.ThrottleIntent:
     return pb.ThrottleIntent(
         resource_type=throttle.resource_type,
         resource_name=throttle.resource_name,
@@ -135,7 +218,7 @@ def _throttle_to_proto(throttle: ThrottleIntent) -> pb.ThrottleIntent:
     )
 
 
-def _throttle_from_proto(message: pb.ThrottleIntent) -> ThrottleIntent:
+def throttle_from_proto(message: pb.ThrottleIntent) -> ThrottleIntent:
     return ThrottleIntent(
         resource_type=message.resource_type,
         resource_name=message.resource_name,

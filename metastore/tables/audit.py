@@ -33,6 +33,10 @@ def _reporter_registered(command: federation_pb2.RegisterReporterRequest) -> _De
     return f"broker {command.broker_id} of cluster {command.cluster_id}", command.reporter, ""
 
 
+def _protection_put(command: records_pb2.PutProtection) -> _Description | None:
+    return (f"protection of cluster {command.protection.cluster}", command.did, "") if command.did else None
+
+
 def _cluster_dropped(command: records_pb2.DropCluster) -> _Description:
     return f"cluster {command.name}", "", ""
 
@@ -51,6 +55,12 @@ def _ticket_advanced(command: records_pb2.AdvanceTicket) -> _Description | None:
     return f"ticket {command.ticket_id}", f"{state}{reason}", command.transition.actor
 
 
+def _ticket_amended(command: records_pb2.AmendTicket) -> _Description:
+    brokers = ", ".join(map(str, (*command.ask.brokers, *command.ask.controllers)))
+    reason = f": {command.reason}" if command.reason else ""
+    return f"ticket {command.ticket_id}", f"brokers {brokers}{reason}", command.actor
+
+
 def _federation_changed(command: federation_pb2.ChangeFederationRequest) -> _Description | None:
     if command.dry_run:
         return None
@@ -64,10 +74,12 @@ def _partitions_deleted(command: Any) -> _Description:
 
 _DESCRIBE: dict[str, Callable[[Any], _Description | None]] = {
     "put_cluster": _cluster_put,
+    "put_protection": _protection_put,
     "drop_cluster": _cluster_dropped,
     "register_reporter": _reporter_registered,
     "add_ticket": _ticket_added,
     "advance_ticket": _ticket_advanced,
+    "amend_ticket": _ticket_amended,
     "change_federation": _federation_changed,
     "delete_partitions": _partitions_deleted,
 }

@@ -14,7 +14,9 @@ from dataclasses import replace
 
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.execution import Execution
-from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState
+from guardian.model.operation import Ask
+from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.wire.operations import ask_from_proto
 from guardian.wire.tickets import (
     execution_from_proto,
     execution_to_proto,
@@ -31,6 +33,13 @@ from metastore.tables.clusters import require_cluster
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2, tickets_pb2
 
+_AMENDABLE = (
+    TicketState.DRAFT,
+    TicketState.PENDING,
+    TicketState.APPROVED,
+    TicketState.RUNNING,
+    TicketState.PAUSED,
+)
 MAX_NAME_CHARS = 200  # of an id or an idempotency key
 
 
@@ -48,12 +57,55 @@ def handle_add(
     if ticket.state not in (TicketState.DRAFT, TicketState.PENDING):
         raise InvalidInput(f"state of a new ticket is {ticket.state.name}: use DRAFT or PENDING")
     require_cluster(view, ticket.cluster)
-    if not plans.is_complete(view, ticket.plan_hash):
+    if ticket.ask is not None:
+        _require_ask_only(ticket)
+    elif not plans.is_complete(view, ticket.plan_hash):
         raise NotFound(f"plan {ticket.plan_hash!r} is not stored: put all of it before its ticket")
     records: list[Record] = [_put_ticket(ticket)]
     if ticket.idempotency_key:
         records.append(Put(keys.ticket_by_idempotency_key(ticket.idempotency_key), ticket.id.encode()))
     return records, _reply(ticket)
+
+
+def handle_amend(
+    command: records_pb2.AmendTicket, view: ReadView, proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Changes what a ticket asks for or its throttle; its history says who did, in the state that it is in."""
+    ticket = stored_ticket(view, command.ticket_id)
+    if ticket is None:
+        raise NotFound(f"ticket {command.ticket_id!r} does not exist: `guardian ticket list` shows those that do")
+    if ticket.state not in _AMENDABLE:
+        allowed = ", ".join(state.name for state in _AMENDABLE)
+        raise Conflict(f"ticket {ticket.id} is {ticket.state.name}: it can be amended while it is {allowed}")
+    if not command.actor:
+        raise InvalidInput(f"actor is empty: say who amends ticket {ticket.id}")
+    amended = ticket
+    if command.HasField("ask"):
+        amended = replace(amended, ask=_amended_ask(ticket, command))
+    if command.HasField("throttle"):
+        amended = replace(amended, throttle=command.throttle)
+    if command.HasField("max_throttle"):
+        amended = replace(amended, max_throttle=command.max_throttle)
+    if amended == ticket:
+        raise InvalidInput(f"the command changes nothing of ticket {ticket.id}: give another ask or throttle")
+    at_ms = command.at_ms or proposal.at_ms
+    line = TicketTransition(ticket.state, at_ms, command.actor, command.reason or "amended")
+    amended = replace(amended, updated_at_ms=at_ms, history=(*ticket.history, line))
+    return [_put_ticket(amended)], _reply(amended)
+
+
+def _amended_ask(ticket: Ticket, command: records_pb2.AmendTicket) -> Ask:
+    if ticket.ask is None:
+        raise InvalidInput(f"ticket {ticket.id} carries a plan and asks for no brokers: make a new ticket instead")
+    if ticket.ask.revision != command.expected_ask_revision:
+        raise Conflict(
+            f"the ask of ticket {ticket.id} is at revision {ticket.ask.revision} and no longer at "
+            f"{command.expected_ask_revision}: look at it again"
+        )
+    ask = replace(ask_from_proto(command.ask), revision=ticket.ask.revision + 1)
+    if ask.kind != ticket.ask.kind:
+        raise InvalidInput(f"kind of the ask is {ask.kind}: ticket {ticket.id} is {ticket.ask.kind} and stays that")
+    return ask
 
 
 def handle_advance(
@@ -151,6 +203,13 @@ def _save(view: Lookup, ticket: Ticket, command: records_pb2.AdvanceTicket) -> l
     message.ClearField("tasks")
     records.append(Put(keys.execution(ticket.id), message.SerializeToString(deterministic=True)))
     return records
+
+
+def _require_ask_only(ticket: Ticket) -> None:
+    if ticket.plan_hash:
+        raise InvalidInput(f"plan_hash of ticket {ticket.id} is {ticket.plan_hash!r}, yet it has an ask: leave one out")
+    if ticket.ask is not None and ticket.kind != ticket.ask.kind:
+        raise InvalidInput(f"kind of ticket {ticket.id} is {ticket.kind!r}: use that of its ask, {ticket.ask.kind}")
 
 
 def _require_name(field: str, value: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from google.protobuf.json_format import MessageToDict
@@ -27,7 +26,6 @@ from spark_analytics.planners.tasks import Task
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_analytics.checker import Violation
     from spark_analytics.lake.window import Window
     from spark_analytics.model.cluster_model import ClusterModel
 
@@ -72,23 +70,13 @@ def _planned(task: Task, settings: PlannerSettings) -> Callable[[ClusterModel], 
     def planned(model: ClusterModel) -> bytes:
         """Runs in a Spark worker."""
         from spark_analytics.checker import check  # noqa: PLC0415 - workers load what they need
+        from spark_analytics.checker.checked import checked  # noqa: PLC0415
         from spark_analytics.planners.planning import make  # noqa: PLC0415
 
         plan = make(model, task, settings)
-        return plan_to_bytes(_checked(plan, check(model, plan, settings, task)))
+        return plan_to_bytes(checked(plan, check(model, plan, settings, task)))
 
     return planned
-
-
-def _checked(plan: Plan, violations: Sequence[Violation]) -> Plan:
-    """A plan that does too little is shown, and says so; one that does what must not be is not."""
-    broken = [violation for violation in violations if not violation.rule.is_shortfall]
-    if broken:
-        raise GuardianError(
-            f"the plan for cluster {plan.cluster} breaks a rule and is dropped, report this: {broken[0]} "
-            f"(violations: {len(broken)})"
-        )
-    return replace(plan, unmet=(*plan.unmet, *(violation.detail for violation in violations)))
 
 
 def _read(answer: bytes | GuardianError) -> Plan | GuardianError:

@@ -82,7 +82,7 @@ def model_of(
     log_dirs = _log_dirs(current_dirs.to_pylist(), disks, hosts)
     _require_replicas(cluster, brokers, replica_rows, liveness.shown)
     replicas = Replicas.of(replica_rows, broker_ids, liveness.present, liveness.lost)
-    topics = _topics(replicas.topics, told)
+    topics = topic_facts(replicas.topics, told)
     columns = columns_of(
         cluster,
         replicas,
@@ -159,7 +159,8 @@ def _number(row: _Row, name: str, missing: float) -> float:
     return missing if value is None else float(value)
 
 
-def _topics(names: Sequence[str], told: Directory) -> list[TopicFacts]:
+def topic_facts(names: Sequence[str], told: Directory) -> list[TopicFacts]:
+    """What the topic directory says of these topics, in their order."""
     entries = {topic.name: topic for topic in told.topics}
     return [
         TopicFacts(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from guardian.model.federation import IdcPolicy, Machine, Topic
-from guardian.model.plan import Plan
+from guardian.model.plan import CONFIG_SETTING, Plan
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.plan import plan_of
 from spark_analytics.model.cluster_model import ClusterModel
@@ -105,10 +105,14 @@ def solve(  # noqa: PLR0911  # one for each kind
 
 
 def _shown(asked: Task | PlannerSettings) -> tuple[tuple[str, str], ...]:
-    """What is not as it would be by itself, by name."""
-    return tuple(
-        (field.name, _word(value)) for field in fields(asked) if (value := getattr(asked, field.name)) != field.default
+    """What is not as it would be by itself, by name; of a new topic's configuration each key."""
+    shown = tuple(
+        (field.name, _word(value))
+        for field in fields(asked)
+        if field.name != "configs" and (value := getattr(asked, field.name)) != field.default
     )
+    configs = asked.configs if isinstance(asked, CreateTopic) else ()
+    return shown + tuple((f"{CONFIG_SETTING}{name}", value) for name, value in configs)
 
 
 def _word(value: object) -> str:

@@ -72,7 +72,10 @@ def compiled(
         idc_min=_with_pinned(classes.idc_min, pinned, 0),
         idc_max=_with_pinned(classes.idc_max, pinned, NO_LIMIT),
         rack_max=_with_pinned(classes.rack_max, pinned, NO_LIMIT),
-        log_dir_may_take=~model.log_dir_offline & ~emptied & ~closed & model.alive[model.log_dir_broker],
+        log_dir_may_take=~model.log_dir_offline
+        & ~emptied
+        & ~closed
+        & (model.alive & ~_crippled(model))[model.log_dir_broker],
         log_dir_may_stay=~emptied & (~model.log_dir_offline | (not scope.mends)),
         capacity_limit=limits.capacity_limit(model, settings),
         disk_limit=settings.disk_limit,
@@ -87,6 +90,13 @@ def compiled(
         compared=_with_pinned(kinds.compared[classes.kind], pinned, False),
     )
     return rules, (*untouched, *kinds.unmet, *policies_unmet, *_too_few_to_lead(model, rules))
+
+
+def _crippled(model: ClusterModel) -> Bools:
+    """[brokers] that take nothing new and have lost a log dir: Kafka moves nothing out of it to the broker's others."""
+    failed = np.zeros(model.brokers, np.bool_)
+    failed[model.log_dir_broker[model.log_dir_offline]] = True
+    return failed & model.excluded
 
 
 def _too_few_to_lead(model: ClusterModel, rules: Rules) -> Iterator[str]:

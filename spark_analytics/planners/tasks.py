@@ -151,16 +151,21 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class CreateTopic:
-    """`topic` says label, tenant, IDC policy and expected traffic; `expected_bytes` is what one replica will hold."""
+    """`topic` says label, tenant, IDC policy and expected traffic; `expected_bytes` is what one replica will hold.
+
+    `configs` are the topic's own, by name: they have no say in where it goes.
+    """
 
     kind: ClassVar[str] = "create-topic"
     topic: Topic
     partitions: int
     replication_factor: int
     expected_bytes: int = 0
+    configs: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         _require_partitions(self.partitions)
+        _require_once("configs", [name for name, _ in self.configs])
         _require_replication_factor(self.replication_factor)
         if self.expected_bytes < 0:
             raise InvalidInput(f"expected_bytes is {self.expected_bytes}: use a number from 0")

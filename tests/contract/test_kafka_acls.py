@@ -95,6 +95,34 @@ def test_rules_are_told_in_kafkas_words_and_in_order(granting: Granting) -> None
         time.sleep(0.05)
 
 
+def test_exactly_the_named_rules_are_added_and_taken_out(granting: Granting) -> None:
+    admin, _ = granting
+    one, same_topic, prefixed = ACLS[1], ACLS[2], ACLS[3]
+    assert admin.create_acls([one, same_topic, prefixed]) == {}
+    _until(lambda: set(admin.describe_acls()) == {one, same_topic, prefixed})
+    assert admin.create_acls([one]) == {}
+    assert admin.delete_acls([one, ACLS[0]]) == {}
+    _until(lambda: set(admin.describe_acls()) == {same_topic, prefixed})
+    assert admin.delete_acls([one, same_topic, prefixed]) == {}
+    _until(lambda: admin.describe_acls() == ())
+    assert admin.create_acls([]) == admin.delete_acls([]) == {}
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    """Brokers lag behind the controller (trap 9)."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_without_authorizer_no_rule_is_changed(open_to_all: KafkaAdmin) -> None:
+    with pytest.raises(InvalidInput, match="no authorizer"):
+        open_to_all.create_acls(ACLS)
+    with pytest.raises(InvalidInput, match="no authorizer"):
+        open_to_all.delete_acls(ACLS)
+
+
 def test_a_cluster_without_authorizer_says_so_instead_of_no_rules(open_to_all: KafkaAdmin) -> None:
     with pytest.raises(InvalidInput, match="no authorizer"):
         open_to_all.describe_acls()

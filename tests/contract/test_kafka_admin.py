@@ -406,6 +406,18 @@ def test_configurations_are_set_read_and_deleted_on_one_resource(bench: Bench) -
     bench.until(lambda: bench.config(broker) == {})
 
 
+def test_a_broker_is_cordoned_and_back_in_use(bench: Bench) -> None:
+    """Where Kafka knows no cordons the key is missing from the values in force, and setting it would do nothing."""
+    broker, key = (BROKER, "3"), "cordoned.log.dirs"
+    assert bench.admin.effective_configs([broker], [key]) == {broker: {key: ""}}
+    assert bench.admin.alter_configs({broker: {key: "*"}}) == {}
+    bench.until(lambda: bench.admin.effective_configs([broker], [key]) == {broker: {key: "*"}})
+    assert bench.config(broker) == {key: "*"}
+    assert bench.admin.alter_configs({broker: {key: None}}) == {}
+    bench.until(lambda: bench.config(broker) == {})
+    assert bench.admin.effective_configs([broker], [key]) == {broker: {key: ""}}
+
+
 def test_the_values_in_force_are_those_set_and_defaults_otherwise(bench: Bench) -> None:
     topic = (TOPIC, bench.topic((1, 2)))
     rate = "leader.replication.throttled.rate"
@@ -462,3 +474,15 @@ def test_a_key_outside_the_allow_list_is_refused_before_anything_is_sent(bench: 
             {(BROKER, "1"): {"leader.replication.throttled.rate": "1"}, (BROKER, "2"): {key: "1"}}
         )
     assert bench.admin.describe_configs([(BROKER, "1"), (BROKER, "2")]) == {(BROKER, "1"): {}, (BROKER, "2"): {}}
+
+
+def test_a_controller_configures_brokers_whether_they_live_or_not(bench: Bench) -> None:
+    """Trap 20: nobody else can. Of a broker that is not registered there is nothing to say."""
+    broker = (BROKER, "3")
+    changes = {broker: {"follower.replication.throttled.rate": "1000003"}, (BROKER, "99"): {}}
+    assert bench.admin.alter_configs_through_controller(changes) == {}
+    bench.until(lambda: bench.config(broker) == {"follower.replication.throttled.rate": "1000003"})
+    assert bench.admin.alter_configs_through_controller({broker: {"follower.replication.throttled.rate": None}}) == {}
+    bench.until(lambda: bench.config(broker) == {})
+    with pytest.raises(InvalidInput, match="retention"):
+        bench.admin.alter_configs_through_controller({broker: {"retention.ms": "1"}})

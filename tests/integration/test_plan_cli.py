@@ -302,17 +302,6 @@ def test_a_cluster_that_is_refused_hides_no_other() -> None:
     assert "Cluster nope has no plan: " in answer.error
 
 
-def test_a_plan_that_can_be_no_ticket_yet_is_shown_with_what_to_do() -> None:
-    answer = run(
-        "plan", "preallocate", "--topic", "fresh", "--partitions", "2", "--cluster", "sim-2", "--window", "30m"
-    )
-
-    assert answer.code == 1, answer
-    assert "It can't become a ticket yet, since it creates partitions." in answer.out
-    assert "kafka-topics --bootstrap-server BROKER:9092 --create --topic fresh --replica-assignment " in answer.out
-    assert json.loads(done("ticket", "list", "-o", "json")) == []
-
-
 def test_a_new_topic_stays_inside_the_brokers_of_its_label() -> None:
     found = plan("preallocate", "--topic", "fresh", "--partitions", "6", "--expected-size", "1GB", cluster="sim-2")
 

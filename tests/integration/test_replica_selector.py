@@ -1,4 +1,4 @@
-"""Whom consumers read from, on real brokers that choose with guardian.kafka.IdcReplicaSelector.
+"""Whom consumers read from, on real brokers that choose with guardian.kafka.IdcAwareReplicaSelector.
 
 The consumer's rack has no broker. Its IDC has one, which leads nothing here: what that one gives to consumers, it was
 chosen for. How much a broker has given them, it says itself.
@@ -29,7 +29,7 @@ RACKS = ("shanghai-a", "shanghai-b", "suzhou-a")
 LEADER, ELSEWHERE, IN_IDC = 1, 2, 3
 CONSUMER_RACK = "suzhou-b"
 SETTINGS = {
-    "replica.selector.class": "guardian.kafka.IdcReplicaSelector",
+    "replica.selector.class": "guardian.kafka.IdcAwareReplicaSelector",
     "guardian.replica.warm.up.ms": "3600000",  # no test lasts that long
     "replica.lag.time.max.ms": "300000",  # nor falls out of sync who is slow
 }
@@ -108,6 +108,15 @@ def test_a_consumer_reads_from_the_replica_in_its_idc(kafka: KafkaCluster, new_t
     far = given(kafka, topic)
     assert far[LEADER] >= ALL_BYTES
     assert far[IN_IDC] == near[IN_IDC]
+
+
+def test_a_consumer_that_names_its_idc_alone_reads_there(kafka: KafkaCluster, new_topic: Callable[[], str]) -> None:
+    topic = new_topic()
+    fill(kafka, topic, LEADER, IN_IDC)
+    read(kafka, topic, "suzhou")
+    found = given(kafka, topic)
+    assert found[IN_IDC] >= ALL_BYTES
+    assert found[LEADER] == 0
 
 
 def test_a_replica_that_joined_a_short_while_ago_gets_no_reads(

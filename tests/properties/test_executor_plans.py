@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guardian.core.executing import ExecutionLimits
+from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState

@@ -158,11 +158,13 @@ def test_a_cancel_that_comes_too_late_for_the_last_step_makes_no_cold_replica_th
     world.kafka.bytes_per_call = 1
     alter = world.kafka.alter_reassignments
 
-    def late(targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, str]:
+    def late(
+        targets: Mapping[TopicPartition, tuple[int, ...] | None], replication_factor_may_change: bool = False
+    ) -> dict[TopicPartition, str]:
         world.kafka.bytes_per_call = 100 * MB
         while None in targets.values() and world.kafka.peek().reassignments:
             world.kafka.advance()
-        return alter(targets)
+        return alter(targets, replication_factor_may_change)
 
     world.kafka.alter_reassignments = late  # type: ignore[method-assign]
     world.cancel()

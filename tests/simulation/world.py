@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from guardian.core.executing import ExecutionLimits
+from guardian.core import foreign
+from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import resolve
-from guardian.executor.driver import Driver
+from guardian.executor.driver import Driver, Replanner
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
 from guardian.model.execution import Execution
@@ -20,7 +21,18 @@ from guardian.model.topology import TopicPartition
 CLUSTER = "live"
 MB = 1_000_000
 WRITES = frozenset(
-    {"alter_reassignments", "alter_replica_log_dirs", "elect_preferred_leaders", "alter_configs", "advance"}
+    {
+        "alter_reassignments",
+        "alter_replica_log_dirs",
+        "elect_preferred_leaders",
+        "alter_configs",
+        "alter_configs_through_controller",
+        "create_topics",
+        "create_partitions",
+        "create_acls",
+        "delete_acls",
+        "advance",
+    }
 )
 
 
@@ -82,6 +94,7 @@ class World:
         limits: ExecutionLimits | None = None,
         bytes_per_call: int = MB,
         tiered_warm_up_s: float = 0.0,
+        replan: Replanner | None = None,
     ) -> None:
         ids = range(1, brokers + 1)
         log_dirs = {broker: (f"/b{broker}/d0", f"/b{broker}/d1") for broker in ids}
@@ -90,10 +103,12 @@ class World:
         self.limits = limits or ExecutionLimits()
         self.wire = Wire(self.check_invariants)
         self.tiered_warm_up_s = tiered_warm_up_s
+        self.replan = replan
         self.least_led: dict[TopicPartition, int] = {}  # bytes that whoever leads must have locally
         self.said: list[str] = []
+        self.heard: set[str] = set()  # in all ticks
         self._in_sync: dict[TopicPartition, int] = {}
-        self._replication_factor: dict[TopicPartition, int] = {}
+        self._replication_factor: dict[TopicPartition, set[int]] = {}
         self._configs: Mapping[tuple[str, str], Mapping[str, str]] = {}
         self.driver = self.new_driver()
 
@@ -106,24 +121,49 @@ class World:
             self.limits,
             now_ms=lambda: self.kafka.now_ms,
             tiered_warm_up_s=self.tiered_warm_up_s,
+            replan=self.replan,
         )
         return self.driver
 
-    def ticket(self, *moves: PartitionMove, ticket_id: str = "t-1", throttle: int = 5 * MB) -> World:
+    def ticket(
+        self,
+        *moves: PartitionMove,
+        ticket_id: str = "t-1",
+        throttle: int = 5 * MB,
+        kind: str = "balance",
+        settings: tuple[tuple[str, str], ...] = (),
+    ) -> World:
         """An approved ticket with these moves, completed from the cluster as it is now."""
         now = self.kafka.peek()
         cluster = self.kafka.describe_cluster()
-        plan = resolve(Plan(CLUSTER, "balance", moves), cluster, now.partitions, now.log_dirs, {})
-        approved = Ticket(ticket_id, CLUSTER, "balance", TicketState.APPROVED, "ann", ticket_id, throttle, 0, 0)
+        plan = resolve(Plan(CLUSTER, kind, moves, settings=settings), cluster, now.partitions, now.log_dirs, {})
+        approved = Ticket(
+            ticket_id,
+            CLUSTER,
+            kind,
+            TicketState.APPROVED,
+            "ann",
+            ticket_id,
+            throttle,
+            created_at_ms=0,
+            updated_at_ms=0,
+            moves=len(plan.moves),
+            bytes_to_copy=plan.bytes_to_copy,
+        )
         self.store.put(approved, plan)
         self.remember()
+        for each in plan.moves:
+            if each.changes_replication_factor:
+                asked = len(each.target)
+                self._replication_factor[each.partition].add(asked)
+                self._in_sync[each.partition] = min(self._in_sync[each.partition], asked)
         return self
 
     def remember(self) -> None:
         """What is so now must still be so later: in-sync counts, replication factors, configurations."""
         now = self.kafka.peek()
         self._in_sync = {tp: len(state.isr) for tp, state in now.partitions.items()}
-        self._replication_factor = {tp: len(state.replicas) for tp, state in now.partitions.items()}
+        self._replication_factor = {tp: {len(state.replicas)} for tp, state in now.partitions.items()}
         self._configs = now.configs
 
     def check_invariants(self) -> None:
@@ -131,8 +171,10 @@ class World:
         for tp, state in now.partitions.items():
             removing = now.reassignments[tp].removing if tp in now.reassignments else ()
             heading = set(state.replicas) - set(removing)
+            if tp not in self._in_sync:
+                continue  # it was created since
             assert len(state.isr) >= self._in_sync[tp], f"{tp} has fewer in-sync replicas than before: {state}"
-            assert len(heading) == self._replication_factor[tp], f"{tp} changed its replication factor: {state}"
+            assert len(heading) in self._replication_factor[tp], f"{tp} changed its replication factor: {state}"
         for tp, least in self.least_led.items():
             leader = now.partitions[tp].leader
             local = sum(d.replicas[tp].size_bytes for d in now.log_dirs if d.broker == leader and tp in d.replicas)
@@ -141,6 +183,7 @@ class World:
     def tick(self, ticks: int = 1) -> World:
         for _ in range(ticks):
             self.said = self.driver.tick()
+            self.heard.update(self.said)
         return self
 
     def run(self, max_ticks: int = 400) -> World:
@@ -170,6 +213,27 @@ class World:
         ticket, execution = self.store.ticket(ticket_id), self.store.execution(ticket_id)
         transition = TicketTransition(TicketState.CANCELLING, self.kafka.now_ms, "ann", "cancelled")
         self.store.advance(ticket_id, ticket.state, transition, None, execution.revision if execution else 0)
+        return self
+
+    def adopt(self, ticket_id: str = "t-1") -> World:
+        """Somebody makes other tools' work the ticket's."""
+        ticket = self.store.ticket(ticket_id)
+        adopted = foreign.adopted(ticket, self.store.execution(ticket_id), self.kafka.now_ms)
+        return self._told(TicketState.RUNNING, adopted, ticket_id)
+
+    def wait(self, ticket_id: str = "t-1") -> World:
+        """Somebody leaves other tools' work to them."""
+        awaited = foreign.awaited(self.store.ticket(ticket_id), self.store.execution(ticket_id))
+        return self._told(TicketState.PAUSED, awaited, ticket_id)
+
+    def resume(self, ticket_id: str = "t-1") -> World:
+        """Somebody lets a paused ticket go on."""
+        return self._told(TicketState.RUNNING, None, ticket_id)
+
+    def _told(self, state: TicketState, execution: Execution | None, ticket_id: str) -> World:
+        transition = TicketTransition(state, self.kafka.now_ms, "ann", "told so")
+        revision = self.execution(ticket_id).revision
+        self.store.advance(ticket_id, self.store.ticket(ticket_id).state, transition, execution, revision)
         return self
 
     def state(self, ticket_id: str = "t-1") -> TicketState:
@@ -215,3 +279,9 @@ def move(name: str, *target: int | str, rate: float = 0.0) -> PartitionMove:
 def _placement(text: int | str) -> ReplicaPlacement:
     broker, _, log_dir = str(text).partition(":")
     return ReplicaPlacement(int(broker), log_dir or ANY_LOG_DIR)
+
+
+def created(name: str, *target: int | str) -> PartitionMove:
+    """`created("t-0", 3, "2:/b2/d1")`: partition 0 of t is created there."""
+    topic, _, number = name.rpartition("-")
+    return PartitionMove(TopicPartition(topic, int(number)), (), tuple(map(_placement, target)), is_new=True)

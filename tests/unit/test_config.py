@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from guardian import config
+from guardian.core.adapting import ThrottleSettings
 from guardian.errors import InvalidInput
+from guardian.model.healing import HealingMode
 from spark_analytics.planners.settings import PlannerSettings
 
 GOOD = """
@@ -23,6 +25,10 @@ g2 = "127.0.0.1:9762"
 interval_s = 2
 [execute]
 tiered_warm_up_s = 0
+per_broker_in = 3
+[throttle]
+floor_mb_per_s = 2.5
+p99_factor = 1.3
 [tls]
 ca = "/etc/ca.pem"
 certificate = "/etc/g1.pem"
@@ -46,11 +52,21 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
     assert settings.name == "g1"
     assert settings.peers == {"g2": "127.0.0.1:9762"}
     assert settings.collect == config.CollectConfig(interval_s=2.0)
-    assert settings.execute == config.ExecuteConfig(tiered_warm_up_s=0.0)
+    assert settings.execute == config.ExecuteConfig(tiered_warm_up_s=0.0, per_broker_in=3)
+    assert (settings.execute.limits.per_broker_in, settings.execute.limits.slot_bytes) == (3, 64_000_000)
+    assert settings.throttle == ThrottleSettings(floor=2_500_000, p99_factor=1.3)
     assert settings.tls == config.TlsConfig(Path("/etc/ca.pem"), Path("/etc/g1.pem"), Path("/etc/g1.key"))
     assert settings.disk == config.DiskConfig(reserve_mb=64)
     assert settings.limits == config.LimitsConfig(sessions=1000, audit_days=7.0)
     assert (settings.join, settings.allow_plaintext, settings.client_address) == (False, False, "127.0.0.1:9750")
+
+
+def test_how_clusters_are_healed_is_read_and_checked_at_the_start(tmp_path: Path) -> None:
+    assert load(tmp_path, GOOD).healing.of("live").mode is HealingMode.OBSERVE
+    read = load(tmp_path, GOOD + '[healing.clusters."live*"]\nmode = "act"\n').healing
+    assert (read.of("live-2").mode, read.of("bulk").mode) == (HealingMode.ACT, HealingMode.OBSERVE)
+    with pytest.raises(InvalidInput, match=r"configuration .*: healing.mode is 'yes': use observe, propose, act"):
+        load(tmp_path, GOOD + '[healing]\nmode = "yes"\n')
 
 
 def test_a_file_of_the_lines_between_idcs_may_be_named(tmp_path: Path) -> None:
@@ -158,3 +174,24 @@ def test_the_embedded_member_tells_clients_in_any_folder_where_its_lake_is(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert config.embedded(Path("data")).lake == str(tmp_path / "data" / "lake")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("floor_mb_per_s = 2.5", "floor_mb_per_s = 0", "throttle.floor_mb_per_s is 0"),
+        ("floor_mb_per_s = 2.5", "floor = 2", "throttle.floor is not a setting"),
+        ("floor_mb_per_s = 2.5", "ceiling_mb_per_s = 0.5", "throttle.ceiling_mb_per_s is 0.5, below the floor of 1"),
+        ("floor_mb_per_s = 2.5", "floor_mb_per_s = inf", "throttle.floor_mb_per_s is inf"),
+        ("p99_factor = 1.3", "p99_factor = 1", "throttle.p99_factor is 1: use a factor above 1"),
+        ("p99_factor = 1.3", "adaptive = 1", "throttle.adaptive is 1: use true or false"),
+        ("p99_factor = 1.3", "disk_utilisation = nan", "throttle.disk_utilisation is nan"),
+        ("per_broker_in = 3", "per_broker_in = 0", "execute.per_broker_in is 0: use 1 to 10000"),
+        ("per_broker_in = 3", "per_broker_in = 1.5", "execute.per_broker_in is 1.5: give a whole number"),
+        ("per_broker_in = 3", "per_brokers = 1", "execute.per_brokers is not a setting"),
+    ],
+)
+def test_limits_of_moves_and_rates_are_checked(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load(tmp_path, GOOD.replace(old, new))
+    assert sentence in str(refused.value)

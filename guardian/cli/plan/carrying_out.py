@@ -102,7 +102,7 @@ def _show(
         show_plan(outcome)
     if not outcome.moves:
         return True
-    sentences = instead_of_ticket(outcome, directory, request.out)
+    sentences = instead_of_ticket(outcome, directory)
     for sentence in sentences:
         typer.echo(sentence, err=request.output is Output.JSON)
     if request.dry_run:

@@ -162,22 +162,30 @@ def preallocate(
     expected_size: Annotated[
         str, typer.Option(help="What one replica of one partition will hold, such as 20GB.", show_default="not known")
     ] = "",
+    configs: Annotated[
+        list[str] | None,
+        typer.Option("--config", help="Of a new topic, as KEY=VALUE; may be repeated.", show_default="none"),
+    ] = None,
 ) -> TaskFor:
     """Choose where a new topic's partitions go, by disk use and expected traffic, inside its label's machines and IDCs.
 
     Label, tenant, IDC policy and expected traffic are those of the topic directory (guardian topic put).
 
-    A ticket can't create partitions yet: the plan is shown with the kafka-topics command, and the exit code is 1.
+    The ticket creates them there, log dirs included; Guardian never deletes a topic, also when the ticket is cancelled.
 
     Example: guardian plan preallocate --cluster live --topic orders --partitions 24 --expected-size 20GB
+
+    Example: guardian plan preallocate --cluster live --topic logs --partitions 6 --config retention.ms=3600000
     """
     if expand:
+        if configs:
+            raise InvalidInput("--config is for a new topic: leave it out with --expand")
         return lambda _directory, _cluster: ExpandTopic(topic=topic, partitions=partitions)
     size = int(parse_size("expected-size", expected_size)) if expected_size else 0
 
     def task(directory: Directory, cluster: str) -> CreateTopic:
         known = directory.topic(cluster, topic) or Topic(cluster, topic)
-        return CreateTopic(known, partitions, replication_factor, size)
+        return CreateTopic(known, partitions, replication_factor, size, _configs(configs))
 
     return task
 
@@ -188,7 +196,7 @@ def replication_factor(
 ) -> ReplicationFactor:
     """Give topics more replicas, or fewer.
 
-    A ticket can't do that yet: the plan is shown with the command that carries out --out, and the exit code is 1.
+    Never fewer than min.insync.replicas, and replicas go only while those that stay are in sync.
 
     Example: guardian plan replication-factor --cluster live --topic orders --to 3
     """
@@ -221,6 +229,16 @@ def heal() -> Heal:
     Example: guardian plan heal --cluster live --dry-run
     """
     return Heal()
+
+
+def _configs(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
+    found = []
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise InvalidInput(f"config is {text!r}: use KEY=VALUE, such as retention.ms=3600000")
+        found.append((key.strip(), value))
+    return tuple(found)
 
 
 def _parsed(log_dirs: list[str] | None) -> tuple[LogDir, ...]:

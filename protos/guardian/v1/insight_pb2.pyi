@@ -41,6 +41,17 @@ class FindingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SLOW_DISK: _ClassVar[FindingKind]
     LINE_NEAR_LIMIT: _ClassVar[FindingKind]
     TOPIC_WEAK: _ClassVar[FindingKind]
+    BROKER_DOWN: _ClassVar[FindingKind]
+    LOG_DIR_OFFLINE: _ClassVar[FindingKind]
+    UNDER_MIN_ISR: _ClassVar[FindingKind]
+    AT_MIN_ISR: _ClassVar[FindingKind]
+    STUCK_REASSIGNMENT: _ClassVar[FindingKind]
+    SKEW: _ClassVar[FindingKind]
+    DISK_FILLS: _ClassVar[FindingKind]
+    MEMBER_DOWN: _ClassVar[FindingKind]
+    STORM: _ClassVar[FindingKind]
+    HEALING_FAILED: _ClassVar[FindingKind]
+    CLUSTER_UNREACHABLE: _ClassVar[FindingKind]
 DURABILITY_RATING_UNSPECIFIED: DurabilityRating
 OFFLINE: DurabilityRating
 AT_RISK: DurabilityRating
@@ -64,6 +75,17 @@ TOPIC_AT_RISK: FindingKind
 SLOW_DISK: FindingKind
 LINE_NEAR_LIMIT: FindingKind
 TOPIC_WEAK: FindingKind
+BROKER_DOWN: FindingKind
+LOG_DIR_OFFLINE: FindingKind
+UNDER_MIN_ISR: FindingKind
+AT_MIN_ISR: FindingKind
+STUCK_REASSIGNMENT: FindingKind
+SKEW: FindingKind
+DISK_FILLS: FindingKind
+MEMBER_DOWN: FindingKind
+STORM: FindingKind
+HEALING_FAILED: FindingKind
+CLUSTER_UNREACHABLE: FindingKind
 
 class GetDurabilityRequest(_message.Message):
     __slots__ = ("cluster", "topics", "max_topics")
@@ -476,3 +498,77 @@ class FindingsReport(_message.Message):
     in_grace: int
     leads_since_ms: int
     def __init__(self, findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., findings_in_all: _Optional[int] = ..., looks: _Optional[_Iterable[_Union[DetectorLook, _Mapping]]] = ..., in_grace: _Optional[int] = ..., leads_since_ms: _Optional[int] = ...) -> None: ...
+
+class GetHealingRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+
+class HealingPolicy(_message.Message):
+    __slots__ = ("mode", "broker_grace_s", "log_dir_grace_s", "slow_disk_grace_s", "balance_grace_s", "storm_share", "tickets_per_hour", "throttle", "rest_s")
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    BROKER_GRACE_S_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIR_GRACE_S_FIELD_NUMBER: _ClassVar[int]
+    SLOW_DISK_GRACE_S_FIELD_NUMBER: _ClassVar[int]
+    BALANCE_GRACE_S_FIELD_NUMBER: _ClassVar[int]
+    STORM_SHARE_FIELD_NUMBER: _ClassVar[int]
+    TICKETS_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
+    THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    REST_S_FIELD_NUMBER: _ClassVar[int]
+    mode: str
+    broker_grace_s: float
+    log_dir_grace_s: float
+    slow_disk_grace_s: float
+    balance_grace_s: float
+    storm_share: float
+    tickets_per_hour: int
+    throttle: int
+    rest_s: float
+    def __init__(self, mode: _Optional[str] = ..., broker_grace_s: _Optional[float] = ..., log_dir_grace_s: _Optional[float] = ..., slow_disk_grace_s: _Optional[float] = ..., balance_grace_s: _Optional[float] = ..., storm_share: _Optional[float] = ..., tickets_per_hour: _Optional[int] = ..., throttle: _Optional[int] = ..., rest_s: _Optional[float] = ...) -> None: ...
+
+class HealingTrouble(_message.Message):
+    __slots__ = ("kind", "subject", "evidence", "since_ms", "phase", "sentence", "ticket_id")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    SENTENCE_FIELD_NUMBER: _ClassVar[int]
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    kind: FindingKind
+    subject: str
+    evidence: str
+    since_ms: int
+    phase: str
+    sentence: str
+    ticket_id: str
+    def __init__(self, kind: _Optional[_Union[FindingKind, str]] = ..., subject: _Optional[str] = ..., evidence: _Optional[str] = ..., since_ms: _Optional[int] = ..., phase: _Optional[str] = ..., sentence: _Optional[str] = ..., ticket_id: _Optional[str] = ...) -> None: ...
+
+class HealingCluster(_message.Message):
+    __slots__ = ("cluster", "policy", "troubles", "storm", "brokers", "troubled_brokers", "looked_at_ms", "tickets_last_hour")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    TROUBLES_FIELD_NUMBER: _ClassVar[int]
+    STORM_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    TROUBLED_BROKERS_FIELD_NUMBER: _ClassVar[int]
+    LOOKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    TICKETS_LAST_HOUR_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    policy: HealingPolicy
+    troubles: _containers.RepeatedCompositeFieldContainer[HealingTrouble]
+    storm: str
+    brokers: int
+    troubled_brokers: int
+    looked_at_ms: int
+    tickets_last_hour: int
+    def __init__(self, cluster: _Optional[str] = ..., policy: _Optional[_Union[HealingPolicy, _Mapping]] = ..., troubles: _Optional[_Iterable[_Union[HealingTrouble, _Mapping]]] = ..., storm: _Optional[str] = ..., brokers: _Optional[int] = ..., troubled_brokers: _Optional[int] = ..., looked_at_ms: _Optional[int] = ..., tickets_last_hour: _Optional[int] = ...) -> None: ...
+
+class HealingReport(_message.Message):
+    __slots__ = ("clusters", "leads_since_ms")
+    CLUSTERS_FIELD_NUMBER: _ClassVar[int]
+    LEADS_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    clusters: _containers.RepeatedCompositeFieldContainer[HealingCluster]
+    leads_since_ms: int
+    def __init__(self, clusters: _Optional[_Iterable[_Union[HealingCluster, _Mapping]]] = ..., leads_since_ms: _Optional[int] = ...) -> None: ...

@@ -64,6 +64,11 @@ class InsightStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.ListFindingsRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.FindingsReport.FromString,
                 _registered_method=True)
+        self.GetHealing = channel.unary_unary(
+                '/guardian.v1.Insight/GetHealing',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetHealingRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.HealingReport.FromString,
+                _registered_method=True)
 
 
 class InsightServicer:
@@ -117,6 +122,14 @@ class InsightServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetHealing(self, request, context):
+        """What healing is at in each cluster: troubles, what it does about them or why not, its tickets. Only the leader knows.
+        UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_InsightServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -149,6 +162,11 @@ def add_InsightServicer_to_server(servicer, server):
                     servicer.ListFindings,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.ListFindingsRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.FindingsReport.SerializeToString,
+            ),
+            'GetHealing': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetHealing,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetHealingRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.HealingReport.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -313,6 +331,33 @@ class Insight:
             '/guardian.v1.Insight/ListFindings',
             protos_dot_guardian_dot_v1_dot_insight__pb2.ListFindingsRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_insight__pb2.FindingsReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetHealing(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/GetHealing',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.GetHealingRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.HealingReport.FromString,
             options,
             channel_credentials,
             insecure,

@@ -56,6 +56,10 @@ class InsightStub:
     """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
     UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
     """
+    GetHealing: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetHealingRequest, _insight_pb2.HealingReport]
+    """What healing is at in each cluster: troubles, what it does about them or why not, its tickets. Only the leader knows.
+    UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
+    """
 
 @_typing.type_check_only
 class InsightAsyncStub(InsightStub):
@@ -81,6 +85,10 @@ class InsightAsyncStub(InsightStub):
     """
     ListFindings: _aio.UnaryUnaryMultiCallable[_insight_pb2.ListFindingsRequest, _insight_pb2.FindingsReport]  # type: ignore[assignment]
     """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
+    UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
+    """
+    GetHealing: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetHealingRequest, _insight_pb2.HealingReport]  # type: ignore[assignment]
+    """What healing is at in each cluster: troubles, what it does about them or why not, its tickets. Only the leader knows.
     UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
     """
 
@@ -141,6 +149,16 @@ class InsightServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_insight_pb2.FindingsReport, _abc.Awaitable[_insight_pb2.FindingsReport]]:
         """What the leader's detectors, which look at all clusters again and again, find and still find. Only the leader knows.
+        UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
+        """
+
+    @_abc_1.abstractmethod
+    def GetHealing(
+        self,
+        request: _insight_pb2.GetHealingRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.HealingReport, _abc.Awaitable[_insight_pb2.HealingReport]]:
+        """What healing is at in each cluster: troubles, what it does about them or why not, its tickets. Only the leader knows.
         UNAVAILABLE: this member does not lead; NOT_FOUND: no such cluster.
         """
 

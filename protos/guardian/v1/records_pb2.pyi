@@ -1,5 +1,9 @@
 from protos.guardian.v1 import collection_pb2 as _collection_pb2
 from protos.guardian.v1 import federation_pb2 as _federation_pb2
+from protos.guardian.v1 import protection_pb2 as _protection_pb2
+from protos.guardian.v1 import operations_pb2 as _operations_pb2
+from protos.guardian.v1 import events_pb2 as _events_pb2
+from protos.guardian.v1 import placement_pb2 as _placement_pb2
 from protos.guardian.v1 import tickets_pb2 as _tickets_pb2
 from protos.guardian.v1 import sessions_pb2 as _sessions_pb2
 from protos.guardian.v1 import tiering_pb2 as _tiering_pb2
@@ -28,7 +32,7 @@ SESSION_EXPIRED: ErrorKind
 BUSY: ErrorKind
 
 class Command(_message.Message):
-    __slots__ = ("proposed_at_ms", "session", "actor", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "append_segment_events", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection")
+    __slots__ = ("proposed_at_ms", "session", "actor", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "append_segment_events", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons")
     PROPOSED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -51,6 +55,10 @@ class Command(_message.Message):
     JOIN_COLLECTION_FIELD_NUMBER: _ClassVar[int]
     ACK_COLLECTION_FIELD_NUMBER: _ClassVar[int]
     PUT_COLLECTION_FIELD_NUMBER: _ClassVar[int]
+    PUT_PROTECTION_FIELD_NUMBER: _ClassVar[int]
+    AMEND_TICKET_FIELD_NUMBER: _ClassVar[int]
+    PUT_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    PUT_CORDONS_FIELD_NUMBER: _ClassVar[int]
     proposed_at_ms: int
     session: _sessions_pb2.SessionRef
     actor: str
@@ -73,10 +81,14 @@ class Command(_message.Message):
     join_collection: JoinCollection
     ack_collection: AckCollection
     put_collection: PutCollection
-    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[_sessions_pb2.SessionRef, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ...) -> None: ...
+    put_protection: PutProtection
+    amend_ticket: AmendTicket
+    put_events: _events_pb2.PutEvents
+    put_cordons: _placement_pb2.PutCordons
+    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[_sessions_pb2.SessionRef, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ...) -> None: ...
 
 class CommandReply(_message.Message):
-    __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "swept")
+    __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "protection", "swept")
     ERROR_KIND_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
@@ -85,6 +97,7 @@ class CommandReply(_message.Message):
     CLAIMS_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     FEDERATION_FIELD_NUMBER: _ClassVar[int]
+    PROTECTION_FIELD_NUMBER: _ClassVar[int]
     SWEPT_FIELD_NUMBER: _ClassVar[int]
     error_kind: ErrorKind
     error: str
@@ -94,8 +107,9 @@ class CommandReply(_message.Message):
     claims: _tiering_pb2.ClaimPartitionsReply
     ids: _tiering_pb2.AllocateIdsReply
     federation: _federation_pb2.ChangeFederationReply
+    protection: _protection_pb2.ProtectionState
     swept: int
-    def __init__(self, error_kind: _Optional[_Union[ErrorKind, str]] = ..., error: _Optional[str] = ..., ticket: _Optional[_Union[_tickets_pb2.Ticket, _Mapping]] = ..., segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsReply, _Mapping]] = ..., session_id: _Optional[int] = ..., claims: _Optional[_Union[_tiering_pb2.ClaimPartitionsReply, _Mapping]] = ..., ids: _Optional[_Union[_tiering_pb2.AllocateIdsReply, _Mapping]] = ..., federation: _Optional[_Union[_federation_pb2.ChangeFederationReply, _Mapping]] = ..., swept: _Optional[int] = ...) -> None: ...
+    def __init__(self, error_kind: _Optional[_Union[ErrorKind, str]] = ..., error: _Optional[str] = ..., ticket: _Optional[_Union[_tickets_pb2.Ticket, _Mapping]] = ..., segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsReply, _Mapping]] = ..., session_id: _Optional[int] = ..., claims: _Optional[_Union[_tiering_pb2.ClaimPartitionsReply, _Mapping]] = ..., ids: _Optional[_Union[_tiering_pb2.AllocateIdsReply, _Mapping]] = ..., federation: _Optional[_Union[_federation_pb2.ChangeFederationReply, _Mapping]] = ..., protection: _Optional[_Union[_protection_pb2.ProtectionState, _Mapping]] = ..., swept: _Optional[int] = ...) -> None: ...
 
 class OpenSession(_message.Message):
     __slots__ = ("window", "owner")
@@ -167,6 +181,16 @@ class PutCollection(_message.Message):
     assignment: _collection_pb2.CollectionAssignment
     def __init__(self, assignment: _Optional[_Union[_collection_pb2.CollectionAssignment, _Mapping]] = ...) -> None: ...
 
+class PutProtection(_message.Message):
+    __slots__ = ("protection", "expected_revision", "did")
+    PROTECTION_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    DID_FIELD_NUMBER: _ClassVar[int]
+    protection: _protection_pb2.ProtectionState
+    expected_revision: int
+    did: str
+    def __init__(self, protection: _Optional[_Union[_protection_pb2.ProtectionState, _Mapping]] = ..., expected_revision: _Optional[int] = ..., did: _Optional[str] = ...) -> None: ...
+
 class PutCluster(_message.Message):
     __slots__ = ("cluster",)
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
@@ -210,3 +234,23 @@ class AdvanceTicket(_message.Message):
     execution: _tickets_pb2.Execution
     expected_execution_revision: int
     def __init__(self, ticket_id: _Optional[str] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., transition: _Optional[_Union[_tickets_pb2.TicketTransition, _Mapping]] = ..., execution: _Optional[_Union[_tickets_pb2.Execution, _Mapping]] = ..., expected_execution_revision: _Optional[int] = ...) -> None: ...
+
+class AmendTicket(_message.Message):
+    __slots__ = ("ticket_id", "expected_ask_revision", "ask", "actor", "reason", "at_ms", "throttle", "max_throttle")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_ASK_REVISION_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    expected_ask_revision: int
+    ask: _operations_pb2.Ask
+    actor: str
+    reason: str
+    at_ms: int
+    throttle: int
+    max_throttle: int
+    def __init__(self, ticket_id: _Optional[str] = ..., expected_ask_revision: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., at_ms: _Optional[int] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ...) -> None: ...

@@ -1,3 +1,4 @@
+from protos.guardian.v1 import operations_pb2 as _operations_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -206,7 +207,7 @@ class PlanSetting(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes")
+    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence")
     ID_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -220,6 +221,10 @@ class Ticket(_message.Message):
     IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
     MOVES_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     cluster: str
     kind: str
@@ -233,7 +238,11 @@ class Ticket(_message.Message):
     idempotency_key: str
     moves: int
     bytes: int
-    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
+    ask: _operations_pb2.Ask
+    expires_at_ms: int
+    max_throttle: int
+    evidence: str
+    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ...) -> None: ...
 
 class TicketTransition(_message.Message):
     __slots__ = ("state", "at_ms", "actor", "reason")
@@ -263,8 +272,40 @@ class ThrottleIntent(_message.Message):
     had_value: bool
     def __init__(self, resource_type: _Optional[str] = ..., resource_name: _Optional[str] = ..., key: _Optional[str] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ..., had_value: _Optional[bool] = ...) -> None: ...
 
+class AdaptedRate(_message.Message):
+    __slots__ = ("rate", "broker", "from_idc", "to_idc", "changed_at_ms", "trouble", "baselines", "why", "before")
+    RATE_FIELD_NUMBER: _ClassVar[int]
+    BROKER_FIELD_NUMBER: _ClassVar[int]
+    FROM_IDC_FIELD_NUMBER: _ClassVar[int]
+    TO_IDC_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    TROUBLE_FIELD_NUMBER: _ClassVar[int]
+    BASELINES_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    rate: int
+    broker: int
+    from_idc: str
+    to_idc: str
+    changed_at_ms: int
+    trouble: int
+    baselines: _containers.RepeatedCompositeFieldContainer[Baseline]
+    why: str
+    before: int
+    def __init__(self, rate: _Optional[int] = ..., broker: _Optional[int] = ..., from_idc: _Optional[str] = ..., to_idc: _Optional[str] = ..., changed_at_ms: _Optional[int] = ..., trouble: _Optional[int] = ..., baselines: _Optional[_Iterable[_Union[Baseline, _Mapping]]] = ..., why: _Optional[str] = ..., before: _Optional[int] = ...) -> None: ...
+
+class Baseline(_message.Message):
+    __slots__ = ("request", "mean_ms", "p99_ms")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    MEAN_MS_FIELD_NUMBER: _ClassVar[int]
+    P99_MS_FIELD_NUMBER: _ClassVar[int]
+    request: str
+    mean_ms: float
+    p99_ms: float
+    def __init__(self, request: _Optional[str] = ..., mean_ms: _Optional[float] = ..., p99_ms: _Optional[float] = ...) -> None: ...
+
 class ExecutionTask(_message.Message):
-    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms")
+    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms", "topic_configs", "is_adopted", "missing_since_ms", "copied_bytes")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MOVE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -273,6 +314,10 @@ class ExecutionTask(_message.Message):
     ENDED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     COVER_BYTES_FIELD_NUMBER: _ClassVar[int]
     HOLD_MS_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_CONFIGS_FIELD_NUMBER: _ClassVar[int]
+    IS_ADOPTED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    COPIED_BYTES_FIELD_NUMBER: _ClassVar[int]
     number: int
     move: PartitionMove
     state: TaskState
@@ -281,21 +326,47 @@ class ExecutionTask(_message.Message):
     ended_at_ms: int
     cover_bytes: int
     hold_ms: int
-    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ...) -> None: ...
+    topic_configs: _containers.RepeatedCompositeFieldContainer[PlanSetting]
+    is_adopted: bool
+    missing_since_ms: int
+    copied_bytes: int
+    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., copied_bytes: _Optional[int] = ...) -> None: ...
 
 class Execution(_message.Message):
-    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision")
+    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     THROTTLES_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    RATES_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    FOREIGN_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     tasks: _containers.RepeatedCompositeFieldContainer[ExecutionTask]
     throttles: _containers.RepeatedCompositeFieldContainer[ThrottleIntent]
     note: str
     revision: int
-    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[ThrottleIntent, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+    rates: _containers.RepeatedCompositeFieldContainer[AdaptedRate]
+    operation: _operations_pb2.Operation
+    foreign: _containers.RepeatedCompositeFieldContainer[ForeignWork]
+    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[ThrottleIntent, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ...) -> None: ...
+
+class ForeignWork(_message.Message):
+    __slots__ = ("topic", "partition", "replicas", "target", "size_bytes", "is_awaited")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    IS_AWAITED_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    partition: int
+    replicas: _containers.RepeatedScalarFieldContainer[int]
+    target: _containers.RepeatedScalarFieldContainer[int]
+    size_bytes: int
+    is_awaited: bool
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., replicas: _Optional[_Iterable[int]] = ..., target: _Optional[_Iterable[int]] = ..., size_bytes: _Optional[int] = ..., is_awaited: _Optional[bool] = ...) -> None: ...
 
 class GetPlanRequest(_message.Message):
     __slots__ = ("plan_hash",)
@@ -310,7 +381,7 @@ class GetPlanReply(_message.Message):
     def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ...) -> None: ...
 
 class CreateTicketRequest(_message.Message):
-    __slots__ = ("plan", "throttle", "author", "idempotency_key", "submit", "reason", "dry_run")
+    __slots__ = ("plan", "throttle", "author", "idempotency_key", "submit", "reason", "dry_run", "ask", "expires_in_ms", "max_throttle", "evidence", "unthrottled")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
@@ -318,6 +389,11 @@ class CreateTicketRequest(_message.Message):
     SUBMIT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_IN_MS_FIELD_NUMBER: _ClassVar[int]
+    MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    UNTHROTTLED_FIELD_NUMBER: _ClassVar[int]
     plan: Plan
     throttle: int
     author: str
@@ -325,7 +401,12 @@ class CreateTicketRequest(_message.Message):
     submit: bool
     reason: str
     dry_run: bool
-    def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ..., throttle: _Optional[int] = ..., author: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., submit: _Optional[bool] = ..., reason: _Optional[str] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+    ask: _operations_pb2.Ask
+    expires_in_ms: int
+    max_throttle: int
+    evidence: str
+    unthrottled: bool
+    def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ..., throttle: _Optional[int] = ..., author: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., submit: _Optional[bool] = ..., reason: _Optional[str] = ..., dry_run: _Optional[bool] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_in_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., unthrottled: _Optional[bool] = ...) -> None: ...
 
 class CreateTicketReply(_message.Message):
     __slots__ = ("ticket", "plan")
@@ -334,6 +415,36 @@ class CreateTicketReply(_message.Message):
     ticket: Ticket
     plan: Plan
     def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ...) -> None: ...
+
+class AmendTicketRequest(_message.Message):
+    __slots__ = ("ticket_id", "actor", "reason", "brokers", "controllers", "expected_revision")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_REVISION_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    actor: str
+    reason: str
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    controllers: _containers.RepeatedScalarFieldContainer[int]
+    expected_revision: int
+    def __init__(self, ticket_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., brokers: _Optional[_Iterable[int]] = ..., controllers: _Optional[_Iterable[int]] = ..., expected_revision: _Optional[int] = ...) -> None: ...
+
+class SetThrottleRequest(_message.Message):
+    __slots__ = ("ticket_id", "actor", "reason", "throttle", "max_throttle")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    actor: str
+    reason: str
+    throttle: int
+    max_throttle: int
+    def __init__(self, ticket_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ...) -> None: ...
 
 class TicketActionRequest(_message.Message):
     __slots__ = ("ticket_id", "actor", "reason")
@@ -366,7 +477,99 @@ class ListTicketsRequest(_message.Message):
     def __init__(self, cluster: _Optional[str] = ...) -> None: ...
 
 class ListTicketsReply(_message.Message):
-    __slots__ = ("tickets",)
+    __slots__ = ("tickets", "progress")
     TICKETS_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
     tickets: _containers.RepeatedCompositeFieldContainer[Ticket]
-    def __init__(self, tickets: _Optional[_Iterable[_Union[Ticket, _Mapping]]] = ...) -> None: ...
+    progress: _containers.RepeatedCompositeFieldContainer[TicketProgress]
+    def __init__(self, tickets: _Optional[_Iterable[_Union[Ticket, _Mapping]]] = ..., progress: _Optional[_Iterable[_Union[TicketProgress, _Mapping]]] = ...) -> None: ...
+
+class TicketProgress(_message.Message):
+    __slots__ = ("ticket_id", "total_bytes", "copied_bytes", "bytes_per_s", "eta_ms")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    COPIED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    ETA_MS_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    total_bytes: int
+    copied_bytes: int
+    bytes_per_s: float
+    eta_ms: int
+    def __init__(self, ticket_id: _Optional[str] = ..., total_bytes: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., bytes_per_s: _Optional[float] = ..., eta_ms: _Optional[int] = ...) -> None: ...
+
+class PreviewTicketRequest(_message.Message):
+    __slots__ = ("ticket_id", "plan", "throttle")
+    TICKET_ID_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    ticket_id: str
+    plan: Plan
+    throttle: int
+    def __init__(self, ticket_id: _Optional[str] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., throttle: _Optional[int] = ...) -> None: ...
+
+class PreviewTicketReply(_message.Message):
+    __slots__ = ("rounds", "remark")
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    REMARK_FIELD_NUMBER: _ClassVar[int]
+    rounds: _containers.RepeatedCompositeFieldContainer[PreviewRound]
+    remark: str
+    def __init__(self, rounds: _Optional[_Iterable[_Union[PreviewRound, _Mapping]]] = ..., remark: _Optional[str] = ...) -> None: ...
+
+class PreviewRound(_message.Message):
+    __slots__ = ("requests", "sentence")
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    SENTENCE_FIELD_NUMBER: _ClassVar[int]
+    requests: _containers.RepeatedCompositeFieldContainer[PreviewRequest]
+    sentence: str
+    def __init__(self, requests: _Optional[_Iterable[_Union[PreviewRequest, _Mapping]]] = ..., sentence: _Optional[str] = ...) -> None: ...
+
+class PreviewRequest(_message.Message):
+    __slots__ = ("api", "subject", "change")
+    API_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    api: str
+    subject: str
+    change: str
+    def __init__(self, api: _Optional[str] = ..., subject: _Optional[str] = ..., change: _Optional[str] = ...) -> None: ...
+
+class GetApprovalsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Approvals(_message.Message):
+    __slots__ = ("file", "rules", "expires_ms")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    rules: _containers.RepeatedCompositeFieldContainer[ApprovalRule]
+    expires_ms: int
+    def __init__(self, file: _Optional[str] = ..., rules: _Optional[_Iterable[_Union[ApprovalRule, _Mapping]]] = ..., expires_ms: _Optional[int] = ...) -> None: ...
+
+class ApprovalRule(_message.Message):
+    __slots__ = ("name", "kinds", "clusters", "authors", "approvers", "automatic", "max_bytes", "max_moves", "windows", "timezone", "author_may_approve")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    CLUSTERS_FIELD_NUMBER: _ClassVar[int]
+    AUTHORS_FIELD_NUMBER: _ClassVar[int]
+    APPROVERS_FIELD_NUMBER: _ClassVar[int]
+    AUTOMATIC_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_MOVES_FIELD_NUMBER: _ClassVar[int]
+    WINDOWS_FIELD_NUMBER: _ClassVar[int]
+    TIMEZONE_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_MAY_APPROVE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    clusters: _containers.RepeatedScalarFieldContainer[str]
+    authors: _containers.RepeatedScalarFieldContainer[str]
+    approvers: _containers.RepeatedScalarFieldContainer[str]
+    automatic: bool
+    max_bytes: int
+    max_moves: int
+    windows: _containers.RepeatedScalarFieldContainer[str]
+    timezone: str
+    author_may_approve: bool
+    def __init__(self, name: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., clusters: _Optional[_Iterable[str]] = ..., authors: _Optional[_Iterable[str]] = ..., approvers: _Optional[_Iterable[str]] = ..., automatic: _Optional[bool] = ..., max_bytes: _Optional[int] = ..., max_moves: _Optional[int] = ..., windows: _Optional[_Iterable[str]] = ..., timezone: _Optional[str] = ..., author_may_approve: _Optional[bool] = ...) -> None: ...

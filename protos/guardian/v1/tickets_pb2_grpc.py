@@ -64,6 +64,51 @@ class TicketsStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
                 _registered_method=True)
+        self.PauseTicket = channel.unary_unary(
+                '/guardian.v1.Tickets/PauseTicket',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+                _registered_method=True)
+        self.ResumeTicket = channel.unary_unary(
+                '/guardian.v1.Tickets/ResumeTicket',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+                _registered_method=True)
+        self.RollBackTicket = channel.unary_unary(
+                '/guardian.v1.Tickets/RollBackTicket',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+                _registered_method=True)
+        self.SetThrottle = channel.unary_unary(
+                '/guardian.v1.Tickets/SetThrottle',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.SetThrottleRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+                _registered_method=True)
+        self.AdoptTicket = channel.unary_unary(
+                '/guardian.v1.Tickets/AdoptTicket',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+                _registered_method=True)
+        self.WaitTicket = channel.unary_unary(
+                '/guardian.v1.Tickets/WaitTicket',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+                _registered_method=True)
+        self.PreviewTicket = channel.unary_unary(
+                '/guardian.v1.Tickets/PreviewTicket',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.PreviewTicketRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.PreviewTicketReply.FromString,
+                _registered_method=True)
+        self.GetApprovals = channel.unary_unary(
+                '/guardian.v1.Tickets/GetApprovals',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetApprovalsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Approvals.FromString,
+                _registered_method=True)
+        self.AmendTicket = channel.unary_unary(
+                '/guardian.v1.Tickets/AmendTicket',
+                request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.AmendTicketRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+                _registered_method=True)
         self.GetTicket = channel.unary_unary(
                 '/guardian.v1.Tickets/GetTicket',
                 request_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetTicketRequest.SerializeToString,
@@ -126,6 +171,69 @@ class TicketsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PauseTicket(self, request, context):
+        """RUNNING -> PAUSED: nothing new starts
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumeTicket(self, request, context):
+        """PAUSED -> RUNNING
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RollBackTicket(self, request, context):
+        """over -> ROLLING_BACK: what was moved goes back
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetThrottle(self, request, context):
+        """of a ticket that is not over
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AdoptTicket(self, request, context):
+        """PAUSED -> RUNNING: other tools' work becomes the ticket's
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WaitTicket(self, request, context):
+        """PAUSED: goes on by itself when other tools' work is over
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PreviewTicket(self, request, context):
+        """What would be sent to Kafka, in order, without sending any of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetApprovals(self, request, context):
+        """Who may approve what, as the member that answers reads its file now.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AmendTicket(self, request, context):
+        """More or fewer brokers, of a ticket that asks for some, also while it runs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetTicket(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -176,6 +284,51 @@ def add_TicketsServicer_to_server(servicer, server):
             'CancelTicket': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelTicket,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
+            ),
+            'PauseTicket': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseTicket,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
+            ),
+            'ResumeTicket': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeTicket,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
+            ),
+            'RollBackTicket': grpc.unary_unary_rpc_method_handler(
+                    servicer.RollBackTicket,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
+            ),
+            'SetThrottle': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetThrottle,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.SetThrottleRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
+            ),
+            'AdoptTicket': grpc.unary_unary_rpc_method_handler(
+                    servicer.AdoptTicket,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
+            ),
+            'WaitTicket': grpc.unary_unary_rpc_method_handler(
+                    servicer.WaitTicket,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
+            ),
+            'PreviewTicket': grpc.unary_unary_rpc_method_handler(
+                    servicer.PreviewTicket,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.PreviewTicketRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.PreviewTicketReply.SerializeToString,
+            ),
+            'GetApprovals': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetApprovals,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.GetApprovalsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Approvals.SerializeToString,
+            ),
+            'AmendTicket': grpc.unary_unary_rpc_method_handler(
+                    servicer.AmendTicket,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.AmendTicketRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.SerializeToString,
             ),
             'GetTicket': grpc.unary_unary_rpc_method_handler(
@@ -355,6 +508,249 @@ class Tickets:
             target,
             '/guardian.v1.Tickets/CancelTicket',
             protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseTicket(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/PauseTicket',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeTicket(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/ResumeTicket',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RollBackTicket(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/RollBackTicket',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetThrottle(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/SetThrottle',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.SetThrottleRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AdoptTicket(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/AdoptTicket',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WaitTicket(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/WaitTicket',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.TicketActionRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PreviewTicket(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/PreviewTicket',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.PreviewTicketRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.PreviewTicketReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetApprovals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/GetApprovals',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.GetApprovalsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.Approvals.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AmendTicket(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Tickets/AmendTicket',
+            protos_dot_guardian_dot_v1_dot_tickets__pb2.AmendTicketRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_tickets__pb2.Ticket.FromString,
             options,
             channel_credentials,

@@ -46,6 +46,24 @@ class TicketsStub:
     """PENDING -> REJECTED"""
     CancelTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]
     """before it runs: REJECTED; else -> CANCELLING"""
+    PauseTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]
+    """RUNNING -> PAUSED: nothing new starts"""
+    ResumeTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]
+    """PAUSED -> RUNNING"""
+    RollBackTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]
+    """over -> ROLLING_BACK: what was moved goes back"""
+    SetThrottle: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.SetThrottleRequest, _tickets_pb2.Ticket]
+    """of a ticket that is not over"""
+    AdoptTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]
+    """PAUSED -> RUNNING: other tools' work becomes the ticket's"""
+    WaitTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]
+    """PAUSED: goes on by itself when other tools' work is over"""
+    PreviewTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.PreviewTicketRequest, _tickets_pb2.PreviewTicketReply]
+    """What would be sent to Kafka, in order, without sending any of it."""
+    GetApprovals: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.GetApprovalsRequest, _tickets_pb2.Approvals]
+    """Who may approve what, as the member that answers reads its file now."""
+    AmendTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.AmendTicketRequest, _tickets_pb2.Ticket]
+    """More or fewer brokers, of a ticket that asks for some, also while it runs."""
     GetTicket: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetail]
     ListTickets: _grpc.UnaryUnaryMultiCallable[_tickets_pb2.ListTicketsRequest, _tickets_pb2.ListTicketsReply]
     WatchTicket: _grpc.UnaryStreamMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetail]
@@ -67,6 +85,24 @@ class TicketsAsyncStub(TicketsStub):
     """PENDING -> REJECTED"""
     CancelTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
     """before it runs: REJECTED; else -> CANCELLING"""
+    PauseTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
+    """RUNNING -> PAUSED: nothing new starts"""
+    ResumeTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
+    """PAUSED -> RUNNING"""
+    RollBackTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
+    """over -> ROLLING_BACK: what was moved goes back"""
+    SetThrottle: _aio.UnaryUnaryMultiCallable[_tickets_pb2.SetThrottleRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
+    """of a ticket that is not over"""
+    AdoptTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
+    """PAUSED -> RUNNING: other tools' work becomes the ticket's"""
+    WaitTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.TicketActionRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
+    """PAUSED: goes on by itself when other tools' work is over"""
+    PreviewTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.PreviewTicketRequest, _tickets_pb2.PreviewTicketReply]  # type: ignore[assignment]
+    """What would be sent to Kafka, in order, without sending any of it."""
+    GetApprovals: _aio.UnaryUnaryMultiCallable[_tickets_pb2.GetApprovalsRequest, _tickets_pb2.Approvals]  # type: ignore[assignment]
+    """Who may approve what, as the member that answers reads its file now."""
+    AmendTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.AmendTicketRequest, _tickets_pb2.Ticket]  # type: ignore[assignment]
+    """More or fewer brokers, of a ticket that asks for some, also while it runs."""
     GetTicket: _aio.UnaryUnaryMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetail]  # type: ignore[assignment]
     ListTickets: _aio.UnaryUnaryMultiCallable[_tickets_pb2.ListTicketsRequest, _tickets_pb2.ListTicketsReply]  # type: ignore[assignment]
     WatchTicket: _aio.UnaryStreamMultiCallable[_tickets_pb2.GetTicketRequest, _tickets_pb2.TicketDetail]  # type: ignore[assignment]
@@ -121,6 +157,78 @@ class TicketsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tickets_pb2.Ticket, _abc.Awaitable[_tickets_pb2.Ticket]]:
         """before it runs: REJECTED; else -> CANCELLING"""
+
+    @_abc_1.abstractmethod
+    def PauseTicket(
+        self,
+        request: _tickets_pb2.TicketActionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.Ticket, _abc.Awaitable[_tickets_pb2.Ticket]]:
+        """RUNNING -> PAUSED: nothing new starts"""
+
+    @_abc_1.abstractmethod
+    def ResumeTicket(
+        self,
+        request: _tickets_pb2.TicketActionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.Ticket, _abc.Awaitable[_tickets_pb2.Ticket]]:
+        """PAUSED -> RUNNING"""
+
+    @_abc_1.abstractmethod
+    def RollBackTicket(
+        self,
+        request: _tickets_pb2.TicketActionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.Ticket, _abc.Awaitable[_tickets_pb2.Ticket]]:
+        """over -> ROLLING_BACK: what was moved goes back"""
+
+    @_abc_1.abstractmethod
+    def SetThrottle(
+        self,
+        request: _tickets_pb2.SetThrottleRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.Ticket, _abc.Awaitable[_tickets_pb2.Ticket]]:
+        """of a ticket that is not over"""
+
+    @_abc_1.abstractmethod
+    def AdoptTicket(
+        self,
+        request: _tickets_pb2.TicketActionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.Ticket, _abc.Awaitable[_tickets_pb2.Ticket]]:
+        """PAUSED -> RUNNING: other tools' work becomes the ticket's"""
+
+    @_abc_1.abstractmethod
+    def WaitTicket(
+        self,
+        request: _tickets_pb2.TicketActionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.Ticket, _abc.Awaitable[_tickets_pb2.Ticket]]:
+        """PAUSED: goes on by itself when other tools' work is over"""
+
+    @_abc_1.abstractmethod
+    def PreviewTicket(
+        self,
+        request: _tickets_pb2.PreviewTicketRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.PreviewTicketReply, _abc.Awaitable[_tickets_pb2.PreviewTicketReply]]:
+        """What would be sent to Kafka, in order, without sending any of it."""
+
+    @_abc_1.abstractmethod
+    def GetApprovals(
+        self,
+        request: _tickets_pb2.GetApprovalsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.Approvals, _abc.Awaitable[_tickets_pb2.Approvals]]:
+        """Who may approve what, as the member that answers reads its file now."""
+
+    @_abc_1.abstractmethod
+    def AmendTicket(
+        self,
+        request: _tickets_pb2.AmendTicketRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tickets_pb2.Ticket, _abc.Awaitable[_tickets_pb2.Ticket]]:
+        """More or fewer brokers, of a ticket that asks for some, also while it runs."""
 
     @_abc_1.abstractmethod
     def GetTicket(

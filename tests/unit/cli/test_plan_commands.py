@@ -207,31 +207,6 @@ def new_partition(number: int, *brokers: int) -> PartitionMove:
     ("arguments", "moves", "sentences"),
     [
         (
-            ["preallocate", "--topic", "orders", "--partitions", "2"],
-            (new_partition(0, 1, 2), new_partition(1, 2, 1)),
-            [
-                "A plan that creates partitions can't become a ticket yet: it is shown, with what to do instead.",
-                "It can't become a ticket yet, since it creates partitions.",
-                "kafka-topics --bootstrap-server BROKER:9092 --create --topic orders --replica-assignment 1:2,2:1",
-                "kafka-topics leaves log dirs to the brokers: while the partitions are still empty, "
-                "kafka-reassign-partitions --bootstrap-server BROKER:9092 --execute --reassignment-json-file FILE "
-                "(of --out) puts them where the plan says.",
-            ],
-        ),
-        (
-            ["preallocate", "--topic", "orders", "--partitions", "4", "--expand"],
-            (new_partition(2, 1, 2), new_partition(3, 2, 1)),
-            ["--alter --partitions 4 --topic orders --replica-assignment 2:1,2:1,1:2,2:1"],
-        ),
-        (
-            ["replication-factor", "--topic", "orders", "--to", "2"],
-            (PartitionMove(TopicPartition("orders", 0), MOVE.original, (*MOVE.original, ReplicaPlacement(2))),),
-            [
-                "It can't become a ticket yet, since it changes the replication factor.",
-                "--execute --reassignment-json-",
-            ],
-        ),
-        (
             ["isolate", "--label", "gold", "--from-pool"],
             (PartitionMove(TopicPartition("orders", 0), MOVE.original, (ReplicaPlacement(42),)),),
             [
@@ -259,16 +234,40 @@ def test_a_plan_that_can_be_no_ticket_says_what_to_do_instead(
     assert sentences[-1] not in run(*arguments, "--cluster", "live", "--dry-run", "-o", "json").stdout
 
 
-def test_a_long_creation_is_left_to_the_file(world: World, tmp_path: Path) -> None:
-    world.moves = tuple(new_partition(number, 1, 2) for number in range(2000))
-    out = tmp_path / "moves.json"
+@pytest.mark.parametrize(
+    ("arguments", "moves"),
+    [
+        (["preallocate", "--topic", "orders", "--partitions", "2"], (new_partition(0, 1, 2), new_partition(1, 2, 1))),
+        (["preallocate", "--topic", "orders", "--partitions", "3", "--expand"], (new_partition(2, 1, 2),)),
+        (
+            ["replication-factor", "--topic", "orders", "--to", "2"],
+            (PartitionMove(TopicPartition("orders", 0), MOVE.original, (*MOVE.original, ReplicaPlacement(2))),),
+        ),
+    ],
+    ids=["create", "expand", "replication factor"],
+)
+def test_plans_that_create_and_resize_become_drafts(
+    world: World, arguments: list[str], moves: tuple[PartitionMove, ...]
+) -> None:
+    world.moves = moves
 
-    result = run("preallocate", "--topic", "orders", "--partitions", "2000", "--cluster", "live", f"--out={out}")
+    result = run(*arguments, "--cluster", "live")
 
-    assert "kafka-topics --create --partitions 2000 --topic orders, and while it is still empty by the file" in (
-        result.stdout
-    )
-    assert f"--reassignment-json-file {out} puts" in result.stdout
+    assert result.exit_code == 0, result.output
+    assert [draft["cluster"] for draft in world.drafts] == ["live"]
+
+
+def test_the_configuration_of_a_new_topic_goes_along(world: World) -> None:
+    arguments = ("preallocate", "--topic", "orders", "--partitions", "2", "--cluster", "live", "--dry-run")
+    run(*arguments, "--config", "retention.ms=5", "--config", "cleanup.policy=compact,delete")
+
+    task = world.tasks["live"]
+    assert isinstance(task, CreateTopic)
+    assert task.configs == (("retention.ms", "5"), ("cleanup.policy", "compact,delete"))
+    with pytest.raises(InvalidInput, match="config is 'retention': use KEY=VALUE"):
+        run(*arguments, "--config", "retention")
+    with pytest.raises(InvalidInput, match="--config is for a new topic"):
+        run(*arguments, "--expand", "--config", "retention.ms=5")
 
 
 def test_a_migration_knows_what_clients_move_and_says_what_is_not_known(world: World) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from guardian.core.converging import Aim, Look, Standing, look
 from guardian.core.effects import AlterReassignments, AlterReplicaLogDirs, ElectLeaders
-from guardian.core.executing import ExecutionLimits, begin, step, why_stale
+from guardian.core.executing import begin, step, why_stale
+from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import (
     BrokerNode,

@@ -14,6 +14,7 @@ from guardian.core.throttling import (
     LEADER_REPLICAS,
     LOG_DIR_RATE,
     Copy,
+    Pace,
     Reconciled,
     Throttle,
     explain,
@@ -212,3 +213,62 @@ def test_a_deleted_topic_took_its_list_along() -> None:
     recorded = (ThrottleIntent(*LIST, "0:1", None),)
     assert reconcile(recorded, NOTHING, NOTHING, observed({}, topic_exists=False)).intents == ()
     assert reconcile(recorded, NOTHING, NOTHING, observed({}, topic_exists=True)).intents == recorded
+
+
+# Brokers that are down.
+
+
+def test_what_a_dead_broker_must_find_when_it_is_back_is_a_debt() -> None:
+    recorded = (mine("5000", "777"), mine("6000", "777"))
+    found = reconcile(recorded, NOTHING, NOTHING, observed({}), gone=frozenset({1}))
+    assert found.debts == {RATE: "777"}
+    assert found.intents == recorded
+    assert "is put back through a controller" in found.notes[0]
+
+
+def test_a_debt_that_a_controller_settled_is_forgotten() -> None:
+    found = reconcile((mine("5000"),), NOTHING, NOTHING, observed({}), frozenset({1}), frozenset({RATE}))
+    assert (found.intents, found.debts) == ((), {})
+
+
+def test_what_is_still_wanted_of_a_dead_broker_is_no_debt() -> None:
+    found = reconcile((mine("5000"),), Throttle({RATE: 5000}), NOTHING, observed({}), frozenset({1}))
+    assert (found.intents, found.debts, found.unset) == ((mine("5000"),), {}, frozenset({RATE}))
+
+
+def test_a_broker_that_lives_settles_its_own_debts() -> None:
+    found = reconcile((mine("5000"),), NOTHING, NOTHING, observed({("BROKER", "1"): {FOLLOWER_RATE: "5000"}}))
+    assert found.changes == {RATE: ConfigChange("5000", None)}
+    assert found.debts == {}
+
+
+# A rate for each broker.
+
+
+def test_each_broker_has_its_own_rate_and_what_it_takes_in_may_be_less() -> None:
+    copy = Copy(T0, 100.0, leader=1, sources=(1, 2), destinations=(3,), log_dir_brokers=(3,))
+    rates = wanted([copy], Pace(5000, {1: 2000, 3: 4000}, {3: 1000, 1: 1})).rates
+    assert rates == {
+        ConfigKey("BROKER", "1", LEADER_RATE): 2000,
+        ConfigKey("BROKER", "2", LEADER_RATE): 5000,
+        ConfigKey("BROKER", "3", FOLLOWER_RATE): 1000,
+        ConfigKey("BROKER", "3", LOG_DIR_RATE): 4000,
+    }
+
+
+def test_what_producers_write_is_the_least_whatever_brokers_can_bear() -> None:
+    copy = Copy(T0, 4000.0, leader=1, sources=(1,), destinations=(3,))
+    pace = Pace(5000, {1: 10, 3: 10}, {3: 1})
+    assert set(wanted([copy], pace).rates.values()) == {6000}
+    assert explain(wanted([copy], pace), pace) == (
+        "throttled to 1e-06 MB/s to 1e-05 MB/s on 2 brokers, raised to 1.5 x what producers write "
+        "(broker 1: 0.006 MB/s, broker 3: 0.006 MB/s)"
+    )
+
+
+def test_of_a_rate_that_changes_at_each_step_so_many_are_on_record_and_no_more() -> None:
+    recorded: tuple[ThrottleIntent, ...] = ()
+    for rate in range(1, 500):
+        recorded = on_rate(recorded, "1" if rate > 1 else None, rate).intents
+    assert len(recorded) == 102  # the one that Kafka shows, a hundred, and the newest
+    assert recorded[-1] == mine("499")

@@ -6,18 +6,22 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.core.ticketing import ApprovalPolicy, approve, cancel, reject, submit
+from guardian.core.ticketing import approve, cancel, pause, reject, resume, roll_back, submit
 from guardian.errors import Conflict, InvalidInput
+from guardian.model.approval import everybody
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
 
 Act = Callable[[Ticket], TicketTransition]
-FOUR_EYES = ApprovalPolicy()
+FOUR_EYES = everybody(author_may_approve=False)
 
 ACTS: dict[str, Act] = {
     "submit": lambda ticket: submit(ticket, "bob", "", 7),
     "approve": lambda ticket: approve(ticket, "bob", "", 7, FOUR_EYES),
     "reject": lambda ticket: reject(ticket, "bob", "", 7),
     "cancel": lambda ticket: cancel(ticket, "bob", "", 7),
+    "pause": lambda ticket: pause(ticket, "bob", "", 7),
+    "resume": lambda ticket: resume(ticket, "bob", "", 7),
+    "roll back": lambda ticket: roll_back(ticket, "bob", "", 7, FOUR_EYES),
 }
 S = TicketState
 ALLOWED = {
@@ -29,6 +33,12 @@ ALLOWED = {
     ("cancel", S.APPROVED): S.REJECTED,
     ("cancel", S.RUNNING): S.CANCELLING,
     ("cancel", S.PAUSED): S.CANCELLING,
+    ("cancel", S.ROLLING_BACK): S.CANCELLING,
+    ("pause", S.RUNNING): S.PAUSED,
+    ("resume", S.PAUSED): S.RUNNING,
+    ("roll back", S.SUCCEEDED): S.ROLLING_BACK,
+    ("roll back", S.FAILED): S.ROLLING_BACK,
+    ("roll back", S.CANCELLED): S.ROLLING_BACK,
 }
 
 
@@ -61,7 +71,7 @@ def test_the_author_is_not_the_approver() -> None:
 
 
 def test_the_author_may_approve_where_the_policy_allows_it() -> None:
-    assert approve(ticket(S.PENDING), "ann", "", 7, ApprovalPolicy(author_may_approve=True)).state is S.APPROVED
+    assert approve(ticket(S.PENDING), "ann", "", 7, everybody()).state is S.APPROVED
 
 
 def test_a_given_reason_is_kept() -> None:

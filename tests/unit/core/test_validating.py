@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.validating import resolve
+from guardian.core.validating import CHANGES_REPLICATION_FACTOR, resolve, topics_to_create
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 from guardian.model.cluster_state import (
     BrokerNode,
@@ -62,9 +62,18 @@ def resolved(
     partitions: Mapping[TopicPartition, PartitionState] = PARTITIONS,
     log_dirs: tuple[LogDir, ...] = LOG_DIRS,
     reassignments: Mapping[TopicPartition, Reassignment] | None = None,
+    kind: str = "run-plan",
+    settings: tuple[tuple[str, str], ...] = (),
+    min_insync: Mapping[str, int] | None = None,
 ) -> Plan:
     description = ClusterDescription("id", BROKERS)
-    return resolve(Plan("live", "reassignment", moves), description, partitions, log_dirs, reassignments or {})
+    plan = Plan("live", kind, moves, settings=settings)
+    return resolve(plan, description, partitions, log_dirs, reassignments or {}, min_insync)
+
+
+def new(name: str, *target: int | str) -> PartitionMove:
+    topic, _, number = name.rpartition("-")
+    return PartitionMove(TopicPartition(topic, int(number)), (), tuple(map(placement, target)), is_new=True)
 
 
 def test_original_and_size_come_from_the_cluster() -> None:
@@ -92,11 +101,12 @@ def test_the_right_broker_with_another_log_dir_is_not_yet_true() -> None:
         (move(T0, 4, 2), "broker 4 of t-0 is not alive: start it, or choose from 1, 2, 3"),
         (move(TopicPartition("gone", 0), 1), "topic gone does not exist in cluster live, or is being deleted"),
         (move(TopicPartition("t", 7), 1), "partition t-7 does not exist in cluster live: topic t has 0 to 2"),
-        (move(T0, 1, 2, 3), "replication factor from 2 to 3, which a ticket can't do yet: give 2 brokers"),
-        (
-            PartitionMove(TopicPartition("t", 3), (), (placement(1),), is_new=True),
-            "partition t-3 is to be created, which a ticket can't do yet: create it with the replicas of the plan",
-        ),
+        (move(T0, 1, 2, 3), "would change the replication factor from 2 to 3: give 2 brokers, or ask for it"),
+        (new("t-4", 1, 2), "new partitions of topic t are 4: it has 3, so give 3"),
+        (new("t-3", 1), "replicas of t-3 names 1 brokers, and the other partitions of its topic have 2: give 2"),
+        (new("fresh-1", 1), "new partitions of topic fresh are 1: it has 0, so give 0"),
+        (new("fresh-0", 9), "broker 9 of fresh-0 is not in cluster live"),
+        (new("fresh-0", "3:/b3/d2"), "log_dir /b3/d2 of fresh-0 is offline on broker 3"),
         (move(T0, "3:/x", 2), "log_dir /x of t-0 is not one of broker 3: its log dirs are /b3/d0, /b3/d1"),
         (move(T0, "3:/b3/d2", 2), "log_dir /b3/d2 of t-0 is offline on broker 3 .*: choose from /b3/d0, /b3/d1"),
         (move(T0, 1, 2), "all 1 moves of the plan are already true in cluster live: nothing to do"),
@@ -107,7 +117,11 @@ def test_the_right_broker_with_another_log_dir_is_not_yet_true() -> None:
         "no topic",
         "no partition",
         "rf",
-        "new",
+        "a gap behind those that are there",
+        "another rf than its topic",
+        "a gap at the start",
+        "new on an unknown broker",
+        "new on an offline log dir",
         "no log dir",
         "offline",
         "nothing to do",
@@ -168,3 +182,37 @@ def test_a_replica_on_a_dead_broker_can_be_moved_away() -> None:
 def test_a_write_rate_that_no_throttle_can_follow_from_is_refused(rate: float) -> None:
     with pytest.raises(InvalidInput, match=r"write_rate of t-0 is .* bytes/s: use 0 to 1000000000000, 0 when"):
         resolved(replace(move(T0, 3, 2), write_rate=rate))
+
+
+def test_new_topics_and_partitions_are_taken_as_they_are() -> None:
+    moves = (new("fresh-0", 1, "2:/b2/d1"), new("fresh-1", 3, 2), new("t-3", 1, 2))
+    plan = resolved(*moves)
+    assert plan.moves == moves
+    assert topics_to_create(plan, PARTITIONS) == {"fresh"}
+    assert plan.bytes_to_copy == 0
+
+
+def test_a_partition_that_exists_by_now_makes_the_plan_stale() -> None:
+    with pytest.raises(Conflict, match="it creates t-2, which exists by now"):
+        resolved(new("t-2", 1, 3))
+
+
+def test_a_configuration_is_for_one_new_topic_and_leaves_acks_all_a_chance() -> None:
+    settings = (("config.min.insync.replicas", "3"), ("partitions", "1"))
+    with pytest.raises(InvalidInput, match=r"min.insync.replicas of topic fresh is 3, more than its 2 replicas"):
+        resolved(new("fresh-0", 1, 2), settings=settings)
+    with pytest.raises(InvalidInput, match="give topic t a configuration, yet it exists"):
+        resolved(new("t-3", 1, 2), settings=settings)
+    with pytest.raises(InvalidInput, match="give a configuration to 2 new topics"):
+        resolved(new("fresh-0", 1, 2), new("other-0", 1, 2), settings=settings)
+
+
+def test_the_replication_factor_changes_in_a_plan_that_is_for_it() -> None:
+    kind = CHANGES_REPLICATION_FACTOR
+    assert resolved(move(T0, 1, 2, 3), kind=kind).moves[0].changes_replication_factor
+    assert resolved(move(T0, 1), kind=kind, min_insync={"t": 1}).moves[0].target_brokers == (1,)
+    with pytest.raises(InvalidInput, match=r"from 2 to 1, fewer than min.insync.replicas 2 of its topic"):
+        resolved(move(T0, 1), kind=kind, min_insync={"t": 2})
+    behind = {**PARTITIONS, T0: PartitionState(1, (1, 2), (1,))}
+    with pytest.raises(Conflict, match=r"that would stay, \[2\], is in sync"):
+        resolved(move(T0, 2), kind=kind, partitions=behind)

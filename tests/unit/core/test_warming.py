@@ -9,7 +9,8 @@ import pytest
 
 from guardian.core.converging import Aim, Look, Standing, copy_of, has_arrived, look
 from guardian.core.effects import AlterReassignments, ElectLeaders
-from guardian.core.executing import ExecutionLimits, begin, step, tiered_topics
+from guardian.core.executing import begin, step, tiered_topics
+from guardian.core.slots import ExecutionLimits
 from guardian.core.warming import WarmUp
 from guardian.model.cluster_state import (
     BrokerNode,

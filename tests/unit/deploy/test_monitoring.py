@@ -21,11 +21,15 @@ from deploy.grafana.build import text_of
 from guardian.activity.store import StoreStatus
 from guardian.cli.main import app
 from guardian.client import GuardianClient
+from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.federation import Entry, Tenant, Topic
+from guardian.model.sink import sinks_of
+from guardian.model.ticket import TicketState, TicketTransition
 from guardian.reporter.counting import CollectionCounters
 from guardian.reporter.lake_writer import LakeStatus
 from guardian.server.counting import LoopCounters, Method
 from guardian.server.metrics import Measured, MemberMetrics
+from guardian.server.sinks import EventSinks
 from guardian.server.tenancy import TopicTenants
 from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1 import federation_pb2, tiering_pb2
@@ -43,7 +47,7 @@ from tests.unit.deploy.monitoring import (
     rules,
     use_of,
 )
-from tests.unit.server.member import Member
+from tests.unit.server.member import Member, plan
 
 NAMES = sorted(BOARDS)
 OF_PROMETHEUS = {"up": frozenset[str](), "ALERTS": frozenset({"alertname", "alertstate"})}
@@ -75,8 +79,10 @@ def _samples(member: Member) -> dict[str, frozenset[str]]:
         pass
     member.counters.refused_appends[tiering_pb2.INVALID_TRANSITION] += 1
     member.counters.claims["NOT_VERIFIED"] += 1
+    _run_a_ticket(member)
     member.now_ms = 1_790_000_000_000
     member.findings.tick()
+    sinks = EventSinks(member.store, sinks_of([{"name": "s", "kind": "slack", "url": "http://h"}]), 1, lambda: 1)
     measured = Measured(
         member.store,
         list,
@@ -87,7 +93,9 @@ def _samples(member: Member) -> dict[str, frozenset[str]]:
         member.calls,
         {"executor": LoopCounters()},
         member.findings,
+        sinks,
     )
+    sinks.close()
     registry = CollectorRegistry()
     registry.register(MemberMetrics(measured))
     registry.register(TopicTenants(member.store.read_local))
@@ -96,6 +104,16 @@ def _samples(member: Member) -> dict[str, frozenset[str]]:
         for sample in family.samples:
             found[sample.name] = found.get(sample.name, frozenset()) | set(sample.labels)
     return found
+
+
+def _run_a_ticket(member: Member) -> None:
+    """One that has begun, so that it can be told what is left of it and how long that takes."""
+    with GuardianClient([member.endpoint]) as client:
+        ticket, resolved = client.create_ticket(plan(3, 2), author="ann", submit=True)
+        client.approve(ticket.id, "ben", "")
+    task = ExecutionTask(1, replace(resolved.moves[0], size_bytes=1_000_000), TaskState.RUNNING, started_at_ms=1)
+    begins = TicketTransition(TicketState.RUNNING, 1, "executor", "")
+    member.store.advance(ticket.id, TicketState.APPROVED, begins, Execution(ticket.id, (task,)), 0)
 
 
 def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:

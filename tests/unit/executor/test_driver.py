@@ -117,7 +117,7 @@ def test_nothing_is_sent_when_leadership_is_not_confirmed() -> None:
 
     world.store.confirm = refuse  # type: ignore[method-assign, assignment]
     sent: list[object] = []
-    world.kafka.alter_reassignments = lambda targets: sent.append(targets) or {}  # type: ignore[method-assign, func-returns-value]
+    world.kafka.alter_reassignments = lambda targets: sent.append(targets) or {}  # type: ignore[method-assign, func-returns-value, assignment, misc]
     world.tick(4)
     assert len(sent) == 1, "one send follows the commit of the new detail; repeats need a confirmation"
     assert world.said == ["ticket t-1 waits: no majority answered"]
@@ -138,7 +138,7 @@ def test_nothing_is_sent_when_leadership_went_away_and_came_back_within_a_tick()
 
     world.store.confirm = after_another_leader_drove_it  # type: ignore[method-assign, assignment]
     sent: list[object] = []
-    world.kafka.alter_reassignments = lambda targets: sent.append(targets) or {}  # type: ignore[method-assign, func-returns-value]
+    world.kafka.alter_reassignments = lambda targets: sent.append(targets) or {}  # type: ignore[method-assign, func-returns-value, assignment, misc]
     world.tick(4)
     assert len(sent) == 1, "one send follows the commit of the new detail"
     assert "look again" in world.said[0]

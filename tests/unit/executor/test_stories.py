@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guardian.core.executing import ExecutionLimits
+from guardian.core.slots import ExecutionLimits
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
@@ -109,13 +109,34 @@ def test_a_target_broker_that_died_is_waited_for() -> None:
 
 def test_the_throttle_of_a_dead_broker_stays_on_record_until_it_is_back() -> None:
     world = world_with([1, 2]).ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
+    world.kafka.controllers_reachable = False
     world.kafka.kill_broker(3)
     world.cancel().tick(8)
     assert world.state() is TicketState.CANCELLING
-    assert "follower.replication.throttled.rate of broker 3 can't be read until it answers" in world.said[0]
+    assert "the configuration of 3 waits for a controller, or its broker" in " ".join(world.heard)
+    assert "follower.replication.throttled.rate of broker 3, which is down" in world.said[0]
     world.kafka.start_broker(3)
     world.run().leaves_nothing()
     assert world.state() is TicketState.CANCELLED
+
+
+def test_the_throttle_of_a_dead_broker_is_put_back_through_a_controller() -> None:
+    world = world_with([1, 2])
+    world.kafka.set_config(("BROKER", "3"), "follower.replication.throttled.rate", "777")
+    world.ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
+    world.kafka.kill_broker(3)
+    world.cancel().run()
+    assert world.state() is TicketState.CANCELLED
+    world.leaves_nothing()
+    assert world.config("BROKER", 3, "follower.replication.throttled.rate") == "777"
+
+
+def test_a_dead_broker_that_a_move_still_waits_for_keeps_its_throttle() -> None:
+    world = world_with([1, 2]).ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
+    world.kafka.kill_broker(3)
+    world.tick(5)
+    assert world.state() is TicketState.RUNNING
+    assert world.config("BROKER", 3, "follower.replication.throttled.rate") == str(5 * MB)
 
 
 def test_another_tools_reassignment_is_waited_out_and_never_overwritten() -> None:
@@ -123,8 +144,11 @@ def test_another_tools_reassignment_is_waited_out_and_never_overwritten() -> Non
     world.kafka.bytes_per_call = 1
     world.kafka.alter_reassignments({T0: (4, 2)})
     world.tick(5)
+    assert world.state() is TicketState.PAUSED
+    assert world.reason().startswith("another tool moves t-0 to [4, 2]: guardian ticket adopt t-1")
     assert world.execution().tasks[0].state is TaskState.PENDING
-    assert world.execution().tasks[0].detail == "waits for another tool's reassignment to [4, 2]"
+    world.wait().tick(2)
+    assert world.state() is TicketState.PAUSED
     world.kafka.alter_reassignments({T0: None})
     world.kafka.bytes_per_call = MB
     world.run()
@@ -134,7 +158,7 @@ def test_another_tools_reassignment_is_waited_out_and_never_overwritten() -> Non
 def test_a_partition_that_another_tool_moved_fails_and_is_left_there() -> None:
     world = world_with([1, 2]).ticket(move("t-0", 3, 2)).tick()
     world.kafka.alter_reassignments({T0: (4, 2)})
-    world.run()
+    world.run_until(lambda: world.state() is TicketState.PAUSED).resume().run()
     assert world.reason() == "1 of 1 moves failed; t-0 failed: another tool moved it to [4, 2]"
     assert world.kafka.peek().partitions[T0].replicas == (4, 2)
 
@@ -251,7 +275,7 @@ def test_leadership_moves_without_a_copy_and_without_a_throttle(target: tuple[in
 
 
 def test_a_tick_that_changes_nothing_stores_nothing() -> None:
-    world = world_with([1, 2], size=100 * MB).ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
+    world = world_with([1, 2], size=10_000 * MB).ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
     world.tick(2)
     revision = world.execution().revision
     world.tick(4)

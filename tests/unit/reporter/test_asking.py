@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,9 +9,11 @@ import grpc
 import pytest
 
 from guardian.errors import ClusterUnavailable, NotFound
+from guardian.model.reading import FETCH, PRODUCE
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.asking import BrokerAsker
+from guardian.reporter.asking import BrokerAsker, CountersAsker
 from guardian.reporter.collector import ReporterTls
+from guardian.wire.readings import NAMES, PREFIXES
 from protos.guardian.v1 import reporter_pb2 as pb
 from protos.guardian.v1 import reporter_pb2_grpc
 
@@ -63,3 +66,100 @@ def test_a_certificate_that_is_not_there_is_told(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     with pytest.raises(ClusterUnavailable, match=r"reporter_tls can't be used: .*No such file"):
         BrokerAsker(ReporterTls(missing, missing, missing), 1.0).ask(CLUSTER, Broker(1, reporter="127.0.0.1:1"))
+
+
+class Counting(reporter_pb2_grpc.BrokerReporterServicer):
+    """A broker with a dictionary of many names, of which it tells each caller those that it lacks."""
+
+    def __init__(self) -> None:
+        self.names = [f"kafka.log:type=Log,name=Size,topic=t,partition={n}:Value" for n in range(50)]
+        self.names += sorted(NAMES)
+        self.requests: list[pb.CollectRequest] = []
+        self.dictionary = 7
+        self.broker_id = 1
+        self.hold = threading.Event()
+        self.hold.set()
+
+    def Collect(self, request: pb.CollectRequest, _context: grpc.ServicerContext) -> pb.MetricBatch:  # noqa: N802
+        self.requests.append(request)
+        self.hold.wait(30)
+        known = request.known_names if request.dictionary_id == self.dictionary else 0
+        found = [i for i, name in enumerate(self.names) if name.startswith(tuple(request.name_prefixes))]
+        return pb.MetricBatch(
+            broker_id=self.broker_id,
+            collected_at_ms=1000 * len(self.requests),
+            dictionary_id=self.dictionary,
+            first_name_id=known,
+            names=self.names[known:],
+            ids=found,
+            values=[float(len(self.requests))] * len(found),
+            host=pb.HostFacts(
+                disks=[pb.DiskFacts(name="sda", busy_ms=5), pb.DiskFacts(name="system")],
+                log_dirs=[pb.LogDirFacts(path="/d", disk="sda")],
+                nics=[pb.NicFacts(name="eth0", bytes_sent=1), pb.NicFacts(name="unused")],
+            ),
+        )
+
+
+@pytest.fixture
+def counting() -> Iterator[tuple[Counting, Broker]]:
+    server, reporter = grpc.server(ThreadPoolExecutor(2)), Counting()
+    reporter_pb2_grpc.add_BrokerReporterServicer_to_server(reporter, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield reporter, Broker(1, "a", "shanghai", f"127.0.0.1:{port}")
+    reporter.hold.set()
+    server.stop(None)
+
+
+@pytest.fixture
+def asker() -> Iterator[CountersAsker]:
+    asker = CountersAsker(None, patience_s=20.0, timeout_s=20.0)
+    yield asker
+    asker.close()
+
+
+def test_counters_are_asked_with_a_filter_and_names_are_told_once(
+    counting: tuple[Counting, Broker], asker: CountersAsker
+) -> None:
+    reporter, broker = counting
+    (first,), (second,) = asker.ask([broker])(), asker.ask([broker])()
+    assert [request.known_names for request in reporter.requests] == [0, len(reporter.names)]
+    assert list(reporter.requests[1].name_prefixes) == list(PREFIXES)
+    assert (first.broker, first.at_ms, list(first.disks), list(first.nics)) == (1, 1000, ["sda"], ["eth0"])
+    assert (first.requests[PRODUCE].p99_ms, second.requests[PRODUCE].p99_ms) == (1.0, 2.0)
+    assert (first.copied_bytes, second.copied_bytes) == (2.0, 4.0)
+
+
+def test_a_broker_that_began_a_new_dictionary_is_understood(
+    counting: tuple[Counting, Broker], asker: CountersAsker
+) -> None:
+    reporter, broker = counting
+    asker.ask([broker])()
+    reporter.dictionary, reporter.names = 8, sorted(NAMES)
+    (found,) = asker.ask([broker])()
+    assert found.requests[FETCH].mean_ms == 2.0
+
+
+def test_who_is_late_is_not_waited_for_and_heard_the_next_time(counting: tuple[Counting, Broker]) -> None:
+    reporter, broker = counting
+    asker = CountersAsker(None, patience_s=0.05, timeout_s=60.0)
+    reporter.hold.clear()
+    assert asker.ask([broker])() == []
+    assert asker.ask([broker])() == []
+    assert len(reporter.requests) <= 1  # no second call beside the one that is under way
+    reporter.hold.set()
+    patient = CountersAsker(None, patience_s=20.0)
+    assert len(patient.ask([broker])()) == 1
+    patient.close()
+    asker.close()
+
+
+def test_who_does_not_answer_or_is_somebody_else_is_left_out(
+    counting: tuple[Counting, Broker], asker: CountersAsker
+) -> None:
+    reporter, broker = counting
+    nobody = Broker(2, "a", "shanghai", "127.0.0.1:1")
+    assert [each.broker for each in asker.ask([broker, nobody, Broker(3)])()] == [1]
+    reporter.broker_id = 5
+    assert asker.ask([broker])() == []

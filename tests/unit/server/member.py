@@ -9,14 +9,16 @@ from functools import partial
 from pathlib import Path
 
 from guardian.activity.store import ActivityStore
-from guardian.core.ticketing import ApprovalPolicy
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
+from guardian.model.approval import everybody
+from guardian.model.healing import HealingPolicies
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.counting import CallCounters
 from guardian.server.findings import FindingsWatch
 from guardian.server.grpc_server import GrpcLimits, start_grpc
+from guardian.server.healing import Healer
 from guardian.server.services import Parts, register
 from guardian.server.store import ReplicatedStore
 from guardian.tiering.counting import TieringCounters
@@ -26,6 +28,8 @@ from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from raft.errors import NoLeader
 from raft.inmem import InMemoryReplica
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import Task
 
 T0 = TopicPartition("t", 0)
 
@@ -62,6 +66,16 @@ class Kafka(FakeKafka):
         self.closed += 1
 
 
+class NoPlans:
+    """A planner that is never done."""
+
+    def ask(self, key: str, cluster: str, task: Task, settings: PlannerSettings | None = None) -> None:
+        """Not yet."""
+
+    def forget(self, key: str) -> None:
+        """Nothing is kept."""
+
+
 class Member:
     """Serves from the start until `stop`. Cluster "live" has brokers 1 to 3 and topic t with one partition on 1, 2.
 
@@ -94,6 +108,16 @@ class Member:
         self.findings = FindingsWatch(
             self.store, self._connect, lake, lambda: self.now_ms, 60_000, 120_000, activity, links_file
         )
+        # So does what heals.
+        self.healer = Healer(
+            self.store,
+            self.findings,
+            NoPlans(),
+            self._connect,
+            HealingPolicies(),
+            PlannerSettings(),
+            lambda: self.now_ms,
+        )
         self._finder = LeaderFinder(self._cluster_by_id, self._connect)
         parts = Parts(
             self.replica,
@@ -101,7 +125,7 @@ class Member:
             self.store,
             self._connect,
             lambda: ["live/2", "live/1"],
-            ApprovalPolicy(author_may_approve),
+            lambda: everybody(author_may_approve=author_may_approve),
             lambda: self.now_ms,
             lake,
             self.endpoint,
@@ -113,6 +137,7 @@ class Member:
             links_file,
             self.findings,
             planner=planner or {},
+            healer=self.healer,
         )
         limits = GrpcLimits(threads=8, grace_s=0.0)
         self._server = start_grpc(self.endpoint, partial(register, parts), limits=limits, counters=self.calls)

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from guardian.errors import Unavailable
-from guardian.server.loop import LeaderLoop
+from guardian.server.loop import LeaderLoop, pause_after
 
 DEADLINE_S = 30
 
@@ -94,3 +94,10 @@ def test_stopping_waits_for_the_tick_under_way() -> None:
     threading.Timer(0.05, leave.set).start()
     loop.stop()
     assert left.is_set()
+
+
+def test_after_a_tick_that_acted_the_next_comes_soon_yet_leaves_two_thirds_of_the_time_to_others() -> None:
+    assert pause_after(0.01, 1.0, has_acted=False) == 1.0
+    assert pause_after(0.01, 1.0, has_acted=True) == 0.1
+    assert pause_after(0.2, 1.0, has_acted=True) == 0.4
+    assert pause_after(3.0, 1.0, has_acted=True) == 1.0

@@ -60,6 +60,11 @@ def test_the_author_does_not_approve_where_the_policy_says_so() -> None:
         member.stop()
 
 
+def test_a_ticket_without_a_throttle_says_so_in_so_many_words(client: GuardianClient) -> None:
+    assert client.create_ticket(plan(3, 2), author="ann")[0].throttle == 50_000_000
+    assert client.create_ticket(plan(3, 2), author="ann", unthrottled=True)[0].throttle == 0
+
+
 def test_a_dry_run_stores_nothing(member: Member, client: GuardianClient) -> None:
     before = member.machine.read().applied_index
     ticket, resolved = client.create_ticket(plan(3, 2), author="ann", dry_run=True)
@@ -73,8 +78,12 @@ def test_a_dry_run_stores_nothing(member: Member, client: GuardianClient) -> Non
     [
         ({"throttle": 99_999}, r"throttle is 99999 bytes/s: use 100000 to 1000000000000, or 0"),
         ({"throttle": 2**63}, r"throttle is 9223372036854775808 bytes/s: use"),
+        ({"throttle": 5_000_000, "unthrottled": True}, r"throttle is 5000000 bytes/s and unthrottled is true"),
+        ({"max_throttle": 5_000_000, "unthrottled": True}, r"max_throttle is 5000000 bytes/s and unthrottled is true"),
         ({"author": ""}, r"author is '': give the name"),
         ({"author": "a\nb"}, r"author is 'a\\nb': give the name"),
+        ({"author": "healing"}, r"author is 'healing', who Guardian itself is when it heals: give another name"),
+        ({"evidence": "x" * 10_001}, r"evidence has 10001 characters: use up to 10000"),
         ({"reason": "x" * 501}, r"reason has 501 characters: use up to 500"),
         ({"plan": plan(3, 9)}, r"broker 9 of t-0 is not in cluster live"),
         ({"plan": plan(3, 2, write_rate=math.nan)}, r"write_rate of t-0 is nan"),

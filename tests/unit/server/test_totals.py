@@ -91,4 +91,7 @@ def test_moves_of_the_tickets_that_run_are_counted_with_the_bytes_that_they_stil
     executions = {"a": Execution("a", tasks), "not begun": None}
     tickets = [Ticket(name, "live", "balance", TicketState.RUNNING, "ann", "hash", 1, 1, 1) for name in executions]
     views = SimpleNamespace(driven_tickets=lambda: tickets, execution=executions.get)
-    assert count_moves(cast(Views, views)) == Moves(dict.fromkeys(states, 1), 20)
+    counted = count_moves(cast(Views, views), 5)
+    assert counted == Moves(dict.fromkeys(states, 1), 20, counted.tickets)
+    assert [found.ticket.id for found in counted.tickets] == ["a", "not begun"]
+    assert counted.tickets[0].progress.copied_bytes == 10

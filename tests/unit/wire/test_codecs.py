@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardian.errors import InvalidInput
-from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.execution import (
+    AdaptedRate,
+    Baseline,
+    Execution,
+    ExecutionTask,
+    ForeignWork,
+    TaskState,
+    ThrottleIntent,
+)
 from guardian.model.plan import (
     BrokerTransfer,
     GoalResult,
@@ -103,9 +111,27 @@ def test_a_ticket_comes_back_as_it_was() -> None:
 
 @given(st.lists(moves, max_size=3), st.sampled_from(TaskState), st.none() | st.text(max_size=3))
 def test_an_execution_comes_back_as_it_was(chosen: list[PartitionMove], state: TaskState, replaced: str | None) -> None:
-    tasks = tuple(ExecutionTask(n, move, state, "waits", 1, 2) for n, move in enumerate(chosen))
+    tasks = tuple(
+        ExecutionTask(
+            n,
+            move,
+            state,
+            "waits",
+            1,
+            2,
+            topic_configs=(("retention.ms", "1"),),
+            is_adopted=True,
+            missing_since_ms=3,
+        )
+        for n, move in enumerate(chosen)
+    )
     throttles = (ThrottleIntent("BROKER", "1", "leader.replication.throttled.rate", "5", replaced),)
-    execution = Execution("t-1", tasks, throttles, "note", 7)
+    foreign = (ForeignWork(TopicPartition("t", 1), (1, 2), (3, 2), 9, is_awaited=True),)
+    rates = (
+        AdaptedRate(5, 3, None, 9, 7, (Baseline("produce", 1.5, 9.0), Baseline("fetch", 0.5, 2.0)), "9 to 5: why", 11),
+        AdaptedRate(8, line=("shanghai", "suzhou"), changed_at_ms=4, why="what is left of it"),
+    )
+    execution = Execution("t-1", tasks, throttles, "note", 7, rates, foreign=foreign)
     assert execution_from_proto(execution_to_proto(execution)) == execution
 
 

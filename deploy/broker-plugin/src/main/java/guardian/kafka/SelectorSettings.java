@@ -1,23 +1,43 @@
 package guardian.kafka;
 
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
-/** What the replica selector reads from the broker's configuration. An IDC is a rack's name up to its last separator. */
-record SelectorSettings(long warmUpMs, String idcSeparator) {
+/**
+ * What the replica selector reads from the broker's configuration.
+ *
+ * @param warmUpMs a replica that joined less than this ago is not read from
+ * @param maxLagMs nor one that was last caught up longer ago than this; 0: Kafka's own rule alone counts, in sync is enough
+ * @param idcOfRack racks whose IDC is not their name up to the last separator
+ */
+record SelectorSettings(long warmUpMs, long maxLagMs, String idcSeparator, Map<String, String> idcOfRack) {
     static final String WARM_UP_MS = "guardian.replica.warm.up.ms";
+    static final String MAX_LAG_MS = "guardian.replica.max.lag.ms";
     static final String IDC_SEPARATOR = "guardian.replica.idc.separator";
-    static final SelectorSettings DEFAULTS = new SelectorSettings(600_000, "-");
+    static final String IDC_OF_RACK = "guardian.replica.idc.of.rack";
+    static final SelectorSettings DEFAULTS = new SelectorSettings(600_000, 10_000, "-", Map.of());
+
+    SelectorSettings {
+        idcOfRack = Map.copyOf(idcOfRack);
+    }
 
     /** @throws IllegalArgumentException naming the setting, its value and the fix */
     static SelectorSettings read(Map<String, ?> configs) {
-        Object warmUp = configs.get(WARM_UP_MS);
         Object separator = configs.get(IDC_SEPARATOR);
         return new SelectorSettings(
-                warmUp == null ? DEFAULTS.warmUpMs : milliseconds(warmUp.toString().strip()),
-                separator == null ? DEFAULTS.idcSeparator : notEmpty(separator.toString().strip()));
+                milliseconds(configs, WARM_UP_MS, DEFAULTS.warmUpMs, "0 to let consumers read from every replica"),
+                milliseconds(configs, MAX_LAG_MS, DEFAULTS.maxLagMs, "0 to take every replica that is in sync"),
+                separator == null ? DEFAULTS.idcSeparator : notEmpty(separator.toString().strip()),
+                idcOfRack(configs.get(IDC_OF_RACK)));
     }
 
-    private static long milliseconds(String value) {
+    private static long milliseconds(Map<String, ?> configs, String key, long unset, String zero) {
+        Object given = configs.get(key);
+        if (given == null) {
+            return unset;
+        }
+        String value = given.toString().strip();
         try {
             long number = Long.parseLong(value);
             if (number >= 0) {
@@ -26,8 +46,7 @@ record SelectorSettings(long warmUpMs, String idcSeparator) {
         } catch (NumberFormatException e) {
             // The sentence below is for it too.
         }
-        throw new IllegalArgumentException(
-                WARM_UP_MS + " is '" + value + "': use milliseconds, 0 to let consumers read from every replica");
+        throw new IllegalArgumentException(key + " is '" + value + "': use milliseconds, " + zero);
     }
 
     private static String notEmpty(String value) {
@@ -36,5 +55,32 @@ record SelectorSettings(long warmUpMs, String idcSeparator) {
                     IDC_SEPARATOR + " is empty: give what stands between IDC and rack in broker.rack, such as '-'");
         }
         return value;
+    }
+
+    /** Of "r1:east,r2:east,r3:west"; a rack's name may hold a colon, an IDC's may not. */
+    private static Map<String, String> idcOfRack(Object given) {
+        Map<String, String> found = new HashMap<>();
+        String text = given instanceof List<?> items
+                ? String.join(",", items.stream().map(String::valueOf).toList())
+                : given == null ? "" : given.toString();
+        for (String pair : text.split(",")) {
+            String named = pair.strip();
+            if (named.isEmpty()) {
+                continue;
+            }
+            int colon = named.lastIndexOf(':');
+            String rack = colon < 0 ? "" : named.substring(0, colon).strip();
+            String idc = named.substring(colon + 1).strip();
+            if (rack.isEmpty() || idc.isEmpty()) {
+                throw new IllegalArgumentException(
+                        IDC_OF_RACK + " has '" + named + "': use rack:IDC, separated by commas, such as r1:east,r2:west");
+            }
+            String other = found.put(rack, idc);
+            if (other != null && !other.equals(idc)) {
+                throw new IllegalArgumentException(
+                        IDC_OF_RACK + " names rack '" + rack + "' in " + other + " and in " + idc + ": leave one out");
+            }
+        }
+        return found;
     }
 }

@@ -4,11 +4,11 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Threads that never keep a broker from ending, numbered, under a name that tells whose they are. */
-final class DaemonThreads implements ThreadFactory {
+public final class DaemonThreads implements ThreadFactory {
     private final String name;
     private final AtomicInteger threads = new AtomicInteger();
 
-    DaemonThreads(String name) {
+    public DaemonThreads(String name) {
         this.name = name;
     }
 

@@ -4,11 +4,11 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 
 /** An address as people write it: {@code host:port}, {@code [::1]:port}. */
-record HostAndPort(String host, int port) {
+public record HostAndPort(String host, int port) {
     private static final int MAX_PORT = 65535;
 
     /** @throws IllegalArgumentException naming the setting, its value and the fix */
-    static HostAndPort parse(String setting, String text) {
+    public static HostAndPort parse(String setting, String text) {
         int colon = text.lastIndexOf(':');
         String host = colon < 0 ? "" : text.substring(0, colon).replaceAll("^\\[|]$", "");
         String port = text.substring(colon + 1);

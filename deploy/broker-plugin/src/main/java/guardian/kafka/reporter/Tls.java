@@ -41,7 +41,7 @@ import org.slf4j.LoggerFactory;
  * <p>New files count from the next connection on, with a context of their own, so that nobody resumes a session that
  * the old ones had allowed. Files that do not fit together, as between the writing of two of them, change nothing.
  */
-final class Tls {
+public final class Tls {
     private static final Logger LOG = LoggerFactory.getLogger(Tls.class);
     private static final char[] NO_PASSWORD = new char[0];
     private static final Pattern PKCS_8 =
@@ -55,14 +55,14 @@ final class Tls {
     private record Loaded(KeyManager[] keys, TrustManager[] trusted, SSLContext context) {}
 
     /** @throws IllegalArgumentException naming the setting, its value and the fix */
-    Tls(TlsFiles files) {
+    public Tls(TlsFiles files) {
         this.files = files;
         this.seen = times();
         this.loaded = load();
     }
 
     /** Cheap while nothing has changed: call it every few seconds. */
-    synchronized void reload() {
+    public synchronized void reload() {
         List<FileTime> now = times();
         if (now.equals(seen)) {
             return;
@@ -80,7 +80,7 @@ final class Tls {
         return SslSocketFactoryServerCredentials.create(serverSockets());
     }
 
-    ChannelCredentials forChannel() {
+    public ChannelCredentials forChannel() {
         return TlsChannelCredentials.newBuilder()
                 .keyManager(loaded.keys())
                 .trustManager(loaded.trusted())

@@ -21,13 +21,13 @@ import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.junit.jupiter.api.Test;
 
 /** Broker 1 leads in idc-a, rack r1; the clock stands unless a test turns it. */
-class IdcReplicaSelectorTest {
+class IdcAwareReplicaSelectorTest {
     private static final TopicPartition PARTITION = new TopicPartition("orders", 0);
     private static final long WARM_UP_MS = 600_000;
     private static final ReplicaView LEADER = replica(1, "idc-a-r1", 100);
 
     private long nowMs = 5_000_000;
-    private final IdcReplicaSelector selector = new IdcReplicaSelector(() -> nowMs);
+    private final IdcAwareReplicaSelector selector = new IdcAwareReplicaSelector(() -> nowMs);
 
     private static ReplicaView replica(int broker, String rack, long logEnd) {
         return new DefaultReplicaView(new Node(broker, "host", 9092, rack), logEnd, 0);
@@ -189,6 +189,45 @@ class IdcReplicaSelectorTest {
         assertEquals(
                 2, warm.among(new TopicPartition("t", 2), Set.of(LEADER, follower), LEADER, later).size());
         assertEquals(1, warm.partitions(), "those that nobody reads from made room");
+    }
+
+    @Test
+    void aClientMayNameItsIdcOnly() {
+        assertEquals(2, chosen("idc-b", replica(2, "idc-b-r1", 100), replica(3, "idc-c-r1", 100)));
+        assertEquals(1, chosen("idc-a", replica(2, "idc-b-r1", 100)), "the leader is in it");
+    }
+
+    @Test
+    void racksAreInTheIdcThatTheSettingSays() {
+        selector.configure(Map.of("guardian.replica.idc.of.rack", "r7:east, r8:east,r9:west"));
+        assertEquals(2, chosen("r8", replica(2, "r7", 100), replica(3, "r9", 100)));
+        assertEquals(3, chosen("west", replica(2, "r7", 100), replica(3, "r9", 100)), "a client may name the IDC");
+        assertEquals(1, chosen("r5", replica(2, "r7", 100), replica(3, "r9", 100)), "a rack that it does not name");
+    }
+
+    @Test
+    void aReplicaThatFellBehindIsNotReadFrom() {
+        ReplicaView slow = new DefaultReplicaView(new Node(2, "host", 9092, "idc-b-r1"), 100, 10_001);
+        ReplicaView quick = replica(3, "idc-b-r2", 90);
+        assertEquals(3, chosen("idc-b-r1", slow, quick), "the one in the IDC instead of the one in the rack");
+        assertEquals(1, chosen("idc-b-r1", slow));
+        selector.configure(Map.of("guardian.replica.max.lag.ms", "0"));
+        assertEquals(2, chosen("idc-b-r1", slow, quick));
+    }
+
+    @Test
+    void aRackInTwoIdcsIsRefusedAndSoIsOneInNone() {
+        Exception twice = assertThrows(
+                IllegalArgumentException.class,
+                () -> selector.configure(Map.of("guardian.replica.idc.of.rack", "r1:east,r1:west")));
+        assertEquals(
+                "guardian.replica.idc.of.rack names rack 'r1' in east and in west: leave one out", twice.getMessage());
+        Exception none = assertThrows(
+                IllegalArgumentException.class,
+                () -> selector.configure(Map.of("guardian.replica.idc.of.rack", "r1=east")));
+        assertEquals(
+                "guardian.replica.idc.of.rack has 'r1=east': use rack:IDC, separated by commas, such as r1:east,r2:west",
+                none.getMessage());
     }
 
     @Test

@@ -1,0 +1,67 @@
+"""Stops, starts or restarts one broker of a local cluster, as a hook of Guardian does it with machines.
+
+    python -m deploy.local.broker_hook FOLDER restart 2
+
+FOLDER holds cluster.json (KafkaCluster.to_state), and broker-<id>.json of each broker that a hook has started since:
+hooks of several brokers run at the same time, so each writes a file of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from deploy.local import processes
+from deploy.local.kafka_cluster import KafkaCluster
+from deploy.local.processes import LocalProcess
+from guardian.errors import GuardianError
+
+_CLUSTER = "cluster.json"
+
+
+def save(cluster: KafkaCluster, folder: Path) -> None:
+    """Before the first hook."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _CLUSTER).write_text(json.dumps(cluster.to_state()))
+
+
+def load(folder: Path) -> KafkaCluster:
+    """The cluster as hooks have left it."""
+    cluster = KafkaCluster.from_state(json.loads((folder / _CLUSTER).read_text()))
+    for broker in cluster.brokers:
+        path = folder / f"broker-{broker.id}.json"
+        if path.exists():
+            state = json.loads(path.read_text())
+            broker.process = LocalProcess.from_state(state) if state else None
+    return cluster
+
+
+def act(folder: Path, action: str, broker_id: int) -> None:
+    """Repeating it does no harm: a broker that is to be started and runs is left alone. Raises GuardianError."""
+    cluster = load(folder)
+    broker = cluster.broker(broker_id)
+    if action in ("stop", "restart") and broker.process is not None:
+        processes.stop_all([broker.process])
+        broker.process = None
+    if action in ("start", "restart"):
+        cluster.start_broker(broker_id)
+    draft = folder / f".broker-{broker_id}.draft"
+    draft.write_text(json.dumps(broker.process.to_state() if broker.process else None))
+    draft.replace(folder / f"broker-{broker_id}.json")
+
+
+def main(arguments: list[str]) -> int:
+    """0 when it is done, 1 with one sentence where it failed."""
+    folder, action, broker_id = arguments
+    try:
+        act(Path(folder), action, int(broker_id))
+    except GuardianError as error:
+        print(error)
+        return 1
+    print(f"broker {broker_id}: {action} done")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

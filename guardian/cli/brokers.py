@@ -1,0 +1,227 @@
+"""`guardian brokers`: brokers removed, taken offline and back, restarted: each is a ticket that goes through phases."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from guardian.cli.options import (
+    EndpointsOption,
+    Output,
+    OutputOption,
+    ReasonOption,
+    actor,
+    connect,
+    parse_rate,
+)
+from guardian.cli.plan.tables import show_plan
+from guardian.cli.render import as_dict, print_json
+from guardian.client import GuardianClient
+from guardian.errors import InvalidInput, NotFound
+from guardian.model.operation import Ask, AskKind
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket
+from guardian.model.topology import Cluster
+from guardian.model.units import parse_duration_ms
+from guardian.wire.plans import plan_to_proto
+from guardian.wire.tickets import ticket_to_proto
+
+app = typer.Typer(help="Remove brokers, take them offline and back, restart them.", no_args_is_help=True)
+
+_PLANNING_S = 200.0  # a dry run makes a plan
+
+ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
+BrokersArgument = Annotated[list[int], typer.Argument(help="The brokers' ids.", min=0)]
+HookOption = Annotated[
+    str,
+    typer.Option(
+        "--hook", help="The hook of the members' configuration that does it. Without one a person is waited for."
+    ),
+]
+ThrottleOption = Annotated[str, typer.Option(help="Bytes/s per broker for copies, such as 50MB.")]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show what the ticket would do, or why it would be refused; store nothing."),
+]
+KeyOption = Annotated[
+    str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
+]
+UnavailableOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-unavailable", help="Also where partitions can't do without a broker: they are unavailable meanwhile."
+    ),
+]
+
+
+@app.command()
+def remove(
+    cluster: ClusterArgument,
+    brokers: BrokersArgument,
+    shutdown: Annotated[
+        bool,
+        typer.Option(
+            "--shutdown/--no-shutdown",
+            help="Empty brokers are stopped, then unregistered; or they stay, excluded until somebody lifts that.",
+        ),
+    ] = True,
+    hook: HookOption = "",
+    throttle: ThrottleOption = "50MB",
+    dry_run: DryRunOption = False,
+    key: KeyOption = "",
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Remove brokers: checked, excluded from new replicas, emptied, stopped, unregistered.
+
+    What is on them is planned by Guardian itself, again and again until nothing is left: topics may be created all the
+    while. More or fewer brokers later: guardian ticket amend.
+
+    Example: guardian brokers remove live 4 5 --hook by-systemd --dry-run
+    """
+    ask = Ask(AskKind.REMOVE, tuple(brokers), shutdown=shutdown, hook=hook)
+    _ask(cluster, ask, throttle, dry_run, key, reason, endpoints, output)
+
+
+@app.command()
+def offline(
+    cluster: ClusterArgument,
+    brokers: BrokersArgument,
+    shutdown: Annotated[
+        bool, typer.Option("--shutdown/--no-shutdown", help="They are stopped when they lead nothing any more.")
+    ] = True,
+    hook: HookOption = "",
+    accept_unavailable: UnavailableOption = False,
+    dry_run: DryRunOption = False,
+    key: KeyOption = "",
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Take brokers offline for a while: leaders away, then stopped. Their replicas stay where they are.
+
+    Nothing is healed on them meanwhile. Afterwards: guardian brokers online.
+
+    Example: guardian brokers offline live 4 --reason "a new disk"
+    """
+    ask = Ask(AskKind.OFFLINE, tuple(brokers), shutdown=shutdown, hook=hook, accept_unavailable=accept_unavailable)
+    _ask(cluster, ask, "50MB", dry_run, key, reason, endpoints, output)
+
+
+@app.command()
+def online(
+    cluster: ClusterArgument,
+    brokers: BrokersArgument,
+    hook: HookOption = "",
+    back_within: Annotated[
+        str, typer.Option("--back-within", help="They must be back by then, such as 20m. [10m]")
+    ] = "",
+    dry_run: DryRunOption = False,
+    key: KeyOption = "",
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Bring brokers back that were taken offline: started, in sync, and their leaders as before.
+
+    Example: guardian brokers online live 4
+    """
+    ask = Ask(AskKind.ONLINE, tuple(brokers), hook=hook, back_within_ms=_duration(back_within))
+    _ask(cluster, ask, "50MB", dry_run, key, reason, endpoints, output)
+
+
+@app.command()
+def restart(
+    cluster: ClusterArgument,
+    brokers: Annotated[
+        list[int] | None, typer.Argument(help="The brokers' ids.", min=0, show_default="all of the cluster")
+    ] = None,
+    hook: Annotated[
+        str, typer.Option("--hook", help="The hook of the members' configuration that restarts a broker.")
+    ] = "",
+    controllers: Annotated[
+        str, typer.Option("--controllers", help="Controllers too, after the brokers: their ids, separated by commas.")
+    ] = "",
+    batch: Annotated[
+        int, typer.Option("--batch", help="So many at once at most; 0: as many as ISR and racks allow.", min=0)
+    ] = 0,
+    back_within: Annotated[
+        str, typer.Option("--back-within", help="Each must be back by then, such as 20m. [10m]")
+    ] = "",
+    accept_unavailable: UnavailableOption = False,
+    dry_run: DryRunOption = False,
+    key: KeyOption = "",
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Restart brokers in batches, none of which a partition would miss: leaders away, restarted, in sync, leaders back.
+
+    Stops (PAUSED) at the first sign of harm. The hook may also upgrade: whatever it does, the broker must come back.
+
+    Example: guardian brokers restart live --hook by-systemd --dry-run
+    """
+    with connect(endpoints) as client:
+        nodes = tuple(brokers or [broker.id for broker in _cluster(client, cluster).brokers])
+    ask = Ask(
+        AskKind.RESTART,
+        nodes,
+        controllers=_ids(controllers),
+        hook=hook,
+        batch_limit=batch,
+        accept_unavailable=accept_unavailable,
+        back_within_ms=_duration(back_within),
+    )
+    _ask(cluster, ask, "50MB", dry_run, key, reason, endpoints, output)
+
+
+def _ask(
+    cluster: str, ask: Ask, throttle: str, dry_run: bool, key: str, reason: str, endpoints: str, output: Output
+) -> None:
+    with connect(endpoints, _PLANNING_S) if dry_run else connect(endpoints) as client:
+        ticket, plan = client.ask_for(
+            cluster,
+            ask,
+            author=actor(),
+            throttle=parse_rate(throttle),
+            submit=True,
+            reason=reason,
+            idempotency_key=key,
+            dry_run=dry_run,
+        )
+    if output is Output.JSON:
+        print_json({"ticket": as_dict(ticket_to_proto(ticket)), "plan": as_dict(plan_to_proto(plan)) if plan else None})
+    elif plan is not None:
+        _show_rehearsal(ticket, plan)
+    else:
+        print(f"Ticket {ticket.id} is {ticket.state.name}. Next: guardian ticket approve {ticket.id}")
+
+
+def _show_rehearsal(ticket: Ticket, plan: Plan) -> None:
+    print(f"A ticket of kind {ticket.kind} can run on cluster {ticket.cluster}; nothing was stored.")
+    if plan.moves:
+        show_plan(plan)
+        return
+    for note in plan.notes:
+        print(f"- {note}")
+
+
+def _cluster(client: GuardianClient, name: str) -> Cluster:
+    for cluster in client.list_clusters():
+        if cluster.name == name:
+            return cluster
+    raise NotFound(f"cluster {name!r} is not registered: see `guardian cluster list`")
+
+
+def _duration(text: str) -> int:
+    return parse_duration_ms("--back-within", text) if text else 0
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if not (word.isascii() and word.isdigit()):
+            raise InvalidInput(f"controllers has {word!r}: use ids, separated by commas, such as 100,101")
+    return tuple(map(int, words))

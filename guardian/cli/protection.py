@@ -1,0 +1,187 @@
+"""`guardian disks queue` and `guardian disks release`: what an unhealthy disk suffers from, and what is held back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from guardian.cli.options import EndpointsOption, Output, OutputOption, actor, connect
+from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.model.units import human_bytes, parse_duration_ms
+from protos.guardian.v1 import protection_pb2 as pb
+
+ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
+_STATES: Mapping[int, str] = {
+    pb.DISK_OVER: "OVER",
+    pb.DISK_BETWEEN: "between",
+    pb.DISK_UNDER: "under",
+    pb.DISK_UNSEEN: "unknown",
+}
+_BEHAVIOURS: Mapping[int, str] = {
+    pb.USER_WRITE: "user write",
+    pb.USER_READ: "user read",
+    pb.REPLICATION_WRITE: "replication write",
+    pb.REPLICATION_READ: "replication read",
+    pb.MOVE_WRITE: "move write",
+    pb.MOVE_READ: "move read",
+}
+_KINDS: Mapping[int, str] = {
+    pb.CLIENT_QUOTA: "client quota",
+    pb.FOLLOWER_RATE: "follower rate",
+    pb.LEADER_RATE: "leader rate",
+    pb.LOG_DIR_RATE: "log dir rate",
+}
+
+
+def queue(
+    cluster: ClusterArgument,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show so many doings, the largest.")] = 20,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is normal.")] = False,
+    fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 when a disk is over its limits.")] = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show disks over their limits of utilisation and await, what partitions do to them, and what is held back.
+
+    Of each partition six behaviours are told: user write and read, replication write and read, move write and read.
+
+    Abnormal are writes above what is expected, and any read from disk.
+
+    Example: guardian disks queue live
+
+    Example: guardian disks queue live --all -o json
+    """
+    with connect(endpoints) as client:
+        report = client.protection(cluster, 0 if output is Output.JSON else limit)
+    if output is Output.JSON:
+        print_json(as_dict(report))
+    else:
+        show_protection(report, everything=everything)
+    if fail and any(disk.state == pb.DISK_OVER for disk in report.disks):
+        raise typer.Exit(1)
+
+
+def release(
+    cluster: ClusterArgument,
+    broker: Annotated[int | None, typer.Option("--broker", min=0, help="Only of this broker's disks.")] = None,
+    disk: Annotated[str, typer.Option("--disk", help="Only of this disk of the broker, such as sdb.")] = "",
+    hold: Annotated[str, typer.Option("--for", help="Hold nothing back for so long.")] = "1h",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Take back at once what is held for unhealthy disks, and hold nothing back for a while.
+
+    What stood there before is restored, unless somebody else has changed it since.
+
+    Example: guardian disks release live --broker 2 --disk sdb --for 2h
+    """
+    hold_ms = parse_duration_ms("--for", hold)
+    with connect(endpoints) as client:
+        released = client.release_protection(cluster, actor(), broker, disk, hold_ms)
+    if output is Output.JSON:
+        print_json([as_dict(lever) for lever in released])
+        return
+    for lever in released:
+        print(f"released: {_lever_name(lever)}, {human_bytes(lever.value)}/s, for {_disk_name(lever.disk)}")
+    print(f"nothing is held back there for {hold}: `guardian disks queue {cluster}` shows what stands")
+
+
+def show_protection(report: pb.ProtectionReport, *, everything: bool = False) -> None:
+    """The report, for people."""
+    _show_state(report)
+    if report.disks:
+        print_table(
+            ("BROKER", "DISK", "LIMITS", "BUSY", "AWAIT", "READ/S", "WRITTEN/S", "WHY"),
+            [_disk_row(disk) for disk in report.disks],
+            right=("BROKER", "BUSY", "AWAIT", "READ/S", "WRITTEN/S"),
+        )
+    shown = [*report.queue, *(report.normal if everything else ())]
+    if shown:
+        print()
+        print_table(
+            ("BROKER", "DISK", "PARTITION", "BEHAVIOUR", "BYTES/S ~", "FROM DISK", "WHO", "WHY"),
+            [_doing_row(doing) for doing in shown],
+            right=("BROKER", "BYTES/S ~"),
+        )
+    if report.held.levers:
+        print()
+        print_table(
+            ("HELD BACK", "AT", "WAS", "FOR", "SINCE", "WHY", "HITS"),
+            [_lever_row(lever) for lever in report.held.levers],
+            right=("AT", "WAS"),
+        )
+    for hold in report.held.holds:
+        print(f"note: nothing is held for {_disk_name(hold.disk)} until {human_time(hold.until_ms)}: {hold.by} said so")
+    for remark in report.remarks:
+        print(f"note: {remark}")
+
+
+def _show_state(report: pb.ProtectionReport) -> None:
+    modes = {
+        "off": "protection is off ([protection] mode)",
+        "observe": "protection observes and changes nothing ([protection] mode)",
+        "act": "protection acts",
+    }
+    looked = f", looked at {human_time(report.looked_at_ms)}" if report.looked_at_ms else ""
+    print(f"cluster {report.cluster}: {modes.get(report.mode, report.mode)}{looked}")
+    if not report.disks:
+        print("no disk is over its limits")
+    if report.held.note:
+        print(f"last: {report.held.note}")
+    if not report.held.levers and report.held.intents:
+        print(f"{len(report.held.intents)} settings are being taken back")
+
+
+def _disk_name(disk: pb.ProtectedDisk) -> str:
+    return f"broker {disk.broker}, disk {disk.disk}"
+
+
+def _disk_row(health: pb.DiskLimitHealth) -> tuple[str, ...]:
+    return (
+        str(health.disk.broker),
+        health.disk.disk,
+        _STATES.get(health.state, "?"),
+        f"{health.utilisation:.0%}",
+        f"{health.await_ms:.1f} ms",
+        human_bytes(health.read_bytes_per_s),
+        human_bytes(health.write_bytes_per_s),
+        health.why or "-",
+    )
+
+
+def _doing_row(doing: pb.DiskDoing) -> tuple[str, ...]:
+    who = dict.fromkeys(_client_name(client) for client in doing.clients)
+    return (
+        str(doing.disk.broker),
+        doing.disk.disk,
+        f"{doing.topic}-{doing.partition}",
+        _BEHAVIOURS.get(doing.behaviour, "?"),
+        human_bytes(doing.bytes_per_s),
+        "yes" if doing.from_disk else "-",
+        ", ".join(who) or "-",
+        doing.why or "-",
+    )
+
+
+def _client_name(client: pb.DiskClientUse) -> str:
+    user = f" ({client.user})" if client.HasField("user") else ""
+    return f"{client.client_id}{user}"
+
+
+def _lever_name(lever: pb.ProtectionLever) -> str:
+    kind = _KINDS.get(lever.kind, "?")
+    return f"{kind}: {lever.quota_key} of {lever.subject}" if lever.subject else f"{kind} of broker {lever.disk.broker}"
+
+
+def _lever_row(lever: pb.ProtectionLever) -> tuple[str, ...]:
+    return (
+        _lever_name(lever),
+        f"{human_bytes(lever.value)}/s",
+        f"{human_bytes(lever.before)}/s",
+        _disk_name(lever.disk),
+        human_time(lever.set_at_ms),
+        lever.why,
+        lever.hit,
+    )

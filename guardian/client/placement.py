@@ -1,0 +1,25 @@
+"""Which brokers get no new replicas, and what was set there."""
+
+from __future__ import annotations
+
+from guardian.client.calls import Calls
+from guardian.model.cordon import Cordon
+from guardian.wire.cordons import cordon_from_proto
+from protos.guardian.v1 import placement_pb2
+
+
+class PlacementCalls:
+    """Part of GuardianClient."""
+
+    _calls: Calls
+
+    def cordons(self, cluster: str = "") -> tuple[Cordon, ...]:
+        """Of a cluster, or of all; without the partitions that the brokers held."""
+        request = placement_pb2.ListCordonsRequest(cluster=cluster)
+        reply = self._calls.read(lambda stubs: stubs.placement.ListCordons, request)
+        return tuple(cordon_from_proto(cordon) for cordon in reply.cordons)
+
+    def placement_rules(self, cluster_id: str, known_version: str = "") -> placement_pb2.PlacementRules:
+        """What controllers are told; raises NotFound for a cluster.id that is not registered."""
+        request = placement_pb2.GetPlacementRequest(cluster_id=cluster_id, known_version=known_version)
+        return self._calls.read(lambda stubs: stubs.placement.GetPlacement, request)

@@ -1,0 +1,349 @@
+"""How fast copies may go now: a rate for each broker and each line, decided anew at each tick.
+
+                    pressure = the worst of value / limit
+    broker   disk utilisation · disk await · interface · latency of clients' requests
+    line     what is left of it when clients and replication have theirs
+
+    pressure    > 1        falls: by what is too much, to half at the most; within a tick when it is grave
+                ROOM to 1  stays
+                < ROOM     rises: by half every few seconds, by a twentieth where it had to fall last time
+    no metrics             the floor: whoever can't be seen may be in trouble
+
+Clients' latency has no limit that holds everywhere, so each broker is compared with itself: its baseline is what its
+requests took when its copies began. Load that rises meanwhile makes requests slower without our doing. So when a rate
+has fallen far and they are still slow, it goes to the floor, where copies hardly count: what requests take there for
+some seconds becomes the baseline, and the rate goes on from where it was.
+
+Kafka's p99 remembers minutes, so it would keep a rate down long after the trouble is over: it counts only as far as
+the mean of the last tick agrees.
+
+Kafka knows rates of brokers, none of lines. What a line carries arrives at followers, so the line's rate is divided
+among the brokers that take copies over it, as a cap on what they take in.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from guardian.core.slots import crossed
+from guardian.core.throttling import Copy, Pace, megabytes
+from guardian.errors import InvalidInput
+from guardian.model.execution import AdaptedRate, Baseline
+from guardian.model.reading import BrokerReading, Latency
+
+ROOM = 0.85
+_MOST_FALL, _LEAST_FALL = 0.5, 0.8
+_FREE_RISE, _RISE, _CAREFUL_RISE = 1.5, 1.25, 1.05
+_IN_VAIN = 0.4  # of the rate from which it began to fall: that clients' requests are slow is not its doing, it seems
+_NEAR_TROUBLE = 0.9  # from this share of the rate that was too much on, it rises carefully
+_GRAVE = 1.5  # a pressure between two looks that is no chance
+_P99_OF_MEAN = 4.6  # where latencies are exponential; else it is more
+_DISK_MATTERS = 0.5  # an idle disk's await tells nothing
+_FADE = 0.1  # of a baseline towards a lower mean, a look
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleSettings:
+    """`[throttle]` of a member's configuration. Rates are bytes/s; `ceiling` 0: only the ticket's own.
+
+    `adaptive` False: a ticket's rate is fixed. `p99_factor`: by so much clients' requests may become slower; latencies
+    whose p99 is below `p99_ms` are good whatever they were. `nic_gbit_per_s` is for hosts that don't tell.
+
+    Rates are judged by the last `window_s`, rise every `rise_s` at the most, and fall again only when `settle_s` have
+    passed, unless it is grave; a broker that has not answered for `stale_s` can't be seen.
+    """
+
+    adaptive: bool = True
+    floor: int = 1_000_000
+    ceiling: int = 0
+    disk_utilisation: float = 0.8
+    await_ms: float = 50.0
+    nic_share: float = 0.8
+    nic_gbit_per_s: float = 0.0
+    p99_ms: float = 20.0
+    p99_factor: float = 1.5
+    line_share: float = 0.8
+    rise_s: float = 3.0
+    settle_s: float = 4.0
+    window_s: float = 4.0
+    stale_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        if self.floor < 1 or self.ceiling < 0:
+            raise InvalidInput(
+                f"floor_mb_per_s is {self.floor / 1e6:g} and ceiling_mb_per_s {self.ceiling / 1e6:g}: use megabytes "
+                "per second, a floor above 0"
+            )
+        if self.ceiling and self.ceiling < self.floor:
+            raise InvalidInput(
+                f"ceiling_mb_per_s is {self.ceiling / 1e6:g}, below the floor of {self.floor / 1e6:g}: raise it, or "
+                "leave it out"
+            )
+        for name in ("disk_utilisation", "nic_share", "line_share"):
+            if not 0 < getattr(self, name) <= 1:
+                raise InvalidInput(f"{name} is {getattr(self, name):g}: use a share, above 0 and up to 1")
+        for name in ("await_ms", "p99_ms", "rise_s", "settle_s", "window_s", "stale_s"):
+            if not 0 < getattr(self, name) <= 1e6:
+                raise InvalidInput(f"{name} is {getattr(self, name):g}: use a number above 0")
+        if not 1 < self.p99_factor <= 100:
+            raise InvalidInput(f"p99_factor is {self.p99_factor:g}: use a factor above 1, such as 1.5")
+        if self.nic_gbit_per_s < 0:
+            raise InvalidInput(f"nic_gbit_per_s is {self.nic_gbit_per_s:g}: use 0 or more")
+
+
+Line = tuple[str, str]  # from one IDC to another
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What surrounds the copies: `readings` of some seconds, in which chance counts less, and the `latest`, between the
+    last two looks, which tell at once when something is gravely wrong. `unseen` are brokers that were asked and did not
+    answer for some time. `lines` are the bytes/s that copies may take on those whose limit is known.
+    """
+
+    settings: ThrottleSettings = field(default_factory=ThrottleSettings)
+    readings: Mapping[int, BrokerReading] = field(default_factory=dict)
+    latest: Mapping[int, BrokerReading] = field(default_factory=dict)
+    idcs: Mapping[int, str] = field(default_factory=dict)
+    lines: Mapping[Line, float] = field(default_factory=dict)
+    unseen: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Paced:
+    """`rates` are to be stored; `notes` say what holds copies back, and stay the same as long as it does."""
+
+    pace: Pace
+    rates: tuple[AdaptedRate, ...]
+    notes: tuple[str, ...] = ()
+
+
+class _Pressure(NamedTuple):
+    value: float
+    why: str
+    is_relative: bool = False  # to a baseline, that may be out of date
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    floor: int
+    start: int
+    ceiling: int
+
+
+def pace(
+    rates: tuple[AdaptedRate, ...],
+    copies: Iterable[Copy],
+    asked: int,
+    around: Around | None,
+    now_ms: int,
+    most: int = 0,
+) -> Paced:
+    """The rates of this tick. `asked` is where they start, 0 for no throttle; `most` is the ceiling, 0: what is asked.
+
+    Without `around`, or where the settings say so, the rate is what is asked.
+    """
+    if around is None or not around.settings.adaptive or asked == 0:
+        return Paced(Pace(asked), ())
+    copies = list(copies)
+    bounds = _bounds(around.settings, asked, most)
+    known = {(each.broker, each.line): each for each in rates}
+    for broker in sorted({broker for copy in copies for broker in _brokers(copy)}):
+        key = (broker, None)
+        known[key] = _next_of_broker(known.get(key) or AdaptedRate(0, broker), around, bounds, now_ms)
+    shares = _line_takers(copies, around.idcs)
+    for line in sorted(shares.keys() & around.lines.keys()):
+        line_key = (-1, line)
+        known[line_key] = _next_of_line(known.get(line_key) or AdaptedRate(0, line=line), around, bounds, now_ms)
+    stored = tuple(known[key] for key in sorted(known, key=lambda key: (key[0], key[1] or ("", ""))))
+    return Paced(_pace(asked, stored, shares), stored, tuple(_notes(stored, copies, shares, bounds)))
+
+
+def _bounds(settings: ThrottleSettings, asked: int, most: int) -> _Bounds:
+    ceiling = max(asked, most)
+    if settings.ceiling:
+        ceiling = min(ceiling, settings.ceiling)
+    floor = min(settings.floor, ceiling)
+    return _Bounds(floor, min(ceiling, max(floor, asked)), ceiling)
+
+
+def _brokers(copy: Copy) -> Iterator[int]:
+    yield from copy.destinations
+    yield from copy.log_dir_brokers
+    if copy.destinations:
+        yield from copy.sources
+
+
+def _next_of_broker(rate: AdaptedRate, around: Around, bounds: _Bounds, now_ms: int) -> AdaptedRate:
+    settings = around.settings
+    reading = around.readings.get(rate.broker)
+    if not rate.rate:
+        rate = replace(rate, rate=bounds.start, changed_at_ms=now_ms, why="where it begins")
+    elif not bounds.floor <= rate.rate <= bounds.ceiling:
+        rate = _changed(rate, min(bounds.ceiling, max(bounds.floor, rate.rate)), "another rate was asked for", now_ms)
+    if rate.broker in around.unseen:
+        return _changed(rate, bounds.floor, f"no metrics of it for {settings.stale_s:g} s", now_ms)
+    if reading is None or reading.is_young:
+        return rate
+    at_floor_ms = now_ms - rate.changed_at_ms if rate.rate == bounds.floor else 0
+    rate = replace(rate, baselines=_baselines(rate.baselines, reading, settings, at_floor_ms))
+    worst = max(_pressures(reading, rate.baselines, settings), key=lambda each: each.value)
+    latest = around.latest.get(rate.broker, reading)
+    sudden = max(_pressures(latest, rate.baselines, settings), key=lambda each: each.value)
+    if sudden.value > _GRAVE:
+        return _fallen(rate, latest, sudden, bounds, now_ms)
+    if worst.value > 1 and (not rate.trouble or now_ms - rate.changed_at_ms >= settings.settle_s * 1000):
+        return _fallen(rate, reading, worst, bounds, now_ms)
+    if worst.value < ROOM and rate.rate < bounds.ceiling and now_ms - rate.changed_at_ms >= settings.rise_s * 1000:
+        return _risen(rate, worst, bounds, now_ms)
+    return rate
+
+
+def _fallen(rate: AdaptedRate, reading: BrokerReading, worst: _Pressure, bounds: _Bounds, now_ms: int) -> AdaptedRate:
+    if rate.rate == bounds.floor:
+        return rate
+    # A rate that copies don't reach would have to fall for long before anybody felt it.
+    used = min(rate.rate, round(reading.copied_per_s * _RISE)) if reading.copied_per_s > 0 else rate.rate
+    lower = max(bounds.floor, _rounded(used * min(_LEAST_FALL, max(_MOST_FALL, 1 / worst.value))))
+    before, why = rate.before or max(used, bounds.floor), worst.why
+    if worst.is_relative and lower <= before * _IN_VAIN:
+        lower, why = bounds.floor, f"{why}, and less copying changed little: what do they take without?"
+    changed = _changed(rate, min(lower, rate.rate), why, now_ms)
+    return replace(changed, trouble=max(used, bounds.floor), before=before)
+
+
+def _risen(rate: AdaptedRate, worst: _Pressure, bounds: _Bounds, now_ms: int) -> AdaptedRate:
+    is_near = rate.trouble and rate.rate * _RISE > rate.trouble * _NEAR_TROUBLE
+    factor = _CAREFUL_RISE if is_near else _RISE if rate.trouble else _FREE_RISE
+    higher = max(_rounded(rate.rate * factor), rate.rate + _step(rate.rate))
+    if rate.rate == bounds.floor:
+        higher = max(higher, _rounded(rate.before * _IN_VAIN))
+    is_over = rate.rate == bounds.floor or higher > rate.trouble * _RISE
+    changed = _changed(rate, min(bounds.ceiling, higher), f"there is room: {worst.why}", now_ms)
+    return replace(changed, trouble=0, before=0) if is_over else changed
+
+
+def _next_of_line(rate: AdaptedRate, around: Around, bounds: _Bounds, now_ms: int) -> AdaptedRate:
+    """Falls at once to what is left, and rises towards it."""
+    left = max(bounds.floor, _rounded(around.lines[rate.line] if rate.line else 0.0))
+    if not rate.rate:
+        return replace(rate, rate=left, changed_at_ms=now_ms, why="what is left of it")
+    if left < rate.rate:
+        return _changed(rate, left, "clients and replication take more of it", now_ms)
+    if left > rate.rate and now_ms - rate.changed_at_ms >= around.settings.rise_s * 1000:
+        return _changed(rate, min(left, _rounded(rate.rate * _RISE) + _step(rate.rate)), "there is room", now_ms)
+    return rate
+
+
+def _changed(rate: AdaptedRate, value: int, why: str, now_ms: int) -> AdaptedRate:
+    if value == rate.rate:
+        return rate
+    way = f"{megabytes(rate.rate)} to {megabytes(value)}"
+    return replace(rate, rate=value, changed_at_ms=now_ms, why=f"{way}: {why}")
+
+
+def _baselines(
+    known: tuple[Baseline, ...], reading: BrokerReading, settings: ThrottleSettings, at_floor_ms: int
+) -> tuple[Baseline, ...]:
+    """The first look at a kind of request, unless the requests became quicker, or copies have long not mattered.
+
+    Each change is stored, so small ones are left out.
+    """
+    of = {each.request: each for each in known}
+    for kind, latency in reading.latencies.items():
+        old = of.get(kind)
+        if old is None or at_floor_ms > settings.stale_s * 1000:
+            new = Baseline(kind, latency.mean_ms, latency.p99_ms)
+            if old is None or _differs(old.mean_ms, new.mean_ms):
+                of[kind] = new
+        elif latency.mean_ms < old.mean_ms * (1 - 2 * _FADE):
+            p99_ms = min(old.p99_ms, max(latency.p99_ms, old.p99_ms * (1 - _FADE)))
+            of[kind] = Baseline(kind, old.mean_ms * (1 - _FADE) + latency.mean_ms * _FADE, p99_ms)
+    return tuple(of[kind] for kind in sorted(of))
+
+
+def _differs(one: float, other: float) -> bool:
+    return abs(one - other) > 0.2 * max(one, other)
+
+
+def _pressures(
+    reading: BrokerReading, baselines: tuple[Baseline, ...], settings: ThrottleSettings
+) -> Iterator[_Pressure]:
+    yield _Pressure(0.0, "nothing is used")
+    if reading.disk:
+        text = f"disk {reading.disk} is {reading.utilisation:.0%} busy, limit {settings.disk_utilisation:.0%}"
+        yield _Pressure(reading.utilisation / settings.disk_utilisation, text)
+    if reading.slowest_disk and reading.utilisation >= _DISK_MATTERS * settings.disk_utilisation:
+        text = f"disk {reading.slowest_disk} takes {reading.await_ms:.0f} ms a request, limit {settings.await_ms:g} ms"
+        yield _Pressure(reading.await_ms / settings.await_ms, text)
+    if reading.nic:
+        text = f"interface {reading.nic} is {reading.nic_share:.0%} full, limit {settings.nic_share:.0%}"
+        yield _Pressure(reading.nic_share / settings.nic_share, text)
+    for baseline in baselines:
+        if baseline.request in reading.latencies:
+            yield _pressure_of_clients(baseline, reading.latencies[baseline.request], settings)
+
+
+def _pressure_of_clients(baseline: Baseline, latency: Latency, settings: ThrottleSettings) -> _Pressure:
+    factor = settings.p99_factor
+    p99_limit = max(settings.p99_ms, baseline.p99_ms * factor)
+    # The mean of a few seconds is much by chance, what it should be by the p99 of minutes is not.
+    mean_limit = max(p99_limit / _P99_OF_MEAN, baseline.mean_ms * factor)
+    return _Pressure(
+        min(latency.p99_ms / p99_limit, latency.mean_ms / mean_limit),
+        f"{baseline.request} requests take {latency.mean_ms:.1f} ms, p99 {latency.p99_ms:.0f} ms, "
+        f"limits {mean_limit:.1f} and {p99_limit:.0f} ms",
+        is_relative=True,
+    )
+
+
+def _line_takers(copies: list[Copy], idcs: Mapping[int, str]) -> dict[Line, set[int]]:
+    """By line, the brokers that take copies over it."""
+    takers: dict[Line, set[int]] = defaultdict(set)
+    for copy in copies:
+        for line in crossed(copy, idcs):
+            takers[line].update(broker for broker in copy.destinations if idcs.get(broker) == line[1])
+    return takers
+
+
+def _pace(asked: int, rates: tuple[AdaptedRate, ...], takers: Mapping[Line, set[int]]) -> Pace:
+    into: dict[int, int] = defaultdict(int)
+    for each in rates:
+        for broker in takers.get(each.line, ()) if each.line else ():
+            into[broker] += max(1, each.rate // len(takers[each.line])) if each.line else 0
+    return Pace(asked, {each.broker: each.rate for each in rates if each.line is None}, into)
+
+
+def _notes(
+    rates: tuple[AdaptedRate, ...], copies: list[Copy], takers: Mapping[Line, set[int]], bounds: _Bounds
+) -> Iterator[str]:
+    """What is below the ceiling, the slowest first."""
+    brokers = {broker for copy in copies for broker in _brokers(copy)}
+    held = [
+        each
+        for each in rates
+        if each.why and each.rate < bounds.ceiling and (each.broker in brokers or (each.line and each.line in takers))
+    ]
+    for each in sorted(held, key=lambda each: each.rate)[:_NAMED]:
+        yield f"{named(each)} {each.why}"
+
+
+def named(rate: AdaptedRate) -> str:
+    """What the rate is of."""
+    return f"{rate.line[0]} to {rate.line[1]}" if rate.line else f"broker {rate.broker}"
+
+
+def _rounded(value: float) -> int:
+    """Down to two digits: what was set before is then often set again, and the record of it stays short."""
+    if value < 1:
+        return 1
+    step = _step(int(value))
+    return int(value) // step * step
+
+
+def _step(value: int) -> int:
+    return int(10 ** max(0, len(str(value)) - 2))

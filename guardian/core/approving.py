@@ -1,0 +1,111 @@
+"""May this person approve this ticket now, or does it need no person? Decided from the policy's rules. Pure.
+
+    ticket ──▶ which rules are about it (kind, cluster, author) ──▶ which hold now (limits, windows) ──▶ whom they let
+
+One rule that lets is enough. Where none does, the sentence says what each rule about the ticket has against it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from zoneinfo import ZoneInfo
+
+from guardian.model.approval import ApprovalPolicy, ApprovalRule
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.units import human_bytes
+
+POLICY = "policy"  # who approves what a rule approves by itself
+_NAMED = 3
+
+
+def why_not(policy: ApprovalPolicy, ticket: Ticket, actor: str, now_ms: int) -> str:
+    """Why the actor may not approve the ticket now, in one sentence; empty when he may."""
+    about = [rule for rule in policy.rules if _is_about(rule, ticket)]
+    against = {rule.name: _against(rule, ticket, now_ms) or _against_actor(rule, ticket, actor) for rule in about}
+    if any(not why for why in against.values()):
+        return ""
+    if any(why == _AUTHOR for why in against.values()):
+        return f"actor is {actor!r}, the author of ticket {ticket.id}: somebody else must approve it"
+    what = f"ticket {ticket.id} ({ticket.kind} of cluster {ticket.cluster} by {ticket.author})"
+    if not about:
+        return f"actor is {actor!r}, but no rule of the approval policy is about {what}: add one"
+    reasons = [f"rule {name!r} {why}" for name, why in against.items()]
+    more = f"; {len(reasons) - _NAMED} more rules say no" if len(reasons) > _NAMED else ""
+    return f"actor {actor!r} may not approve {what} now: {'; '.join(reasons[:_NAMED])}{more}"
+
+
+def why_no_way_back(policy: ApprovalPolicy, ticket: Ticket, actor: str) -> str:
+    """Why the actor may not roll the ticket back; empty when he may: who made it, and who may approve its like at all.
+
+    To go back is what one does when something is wrong, so it waits for no window and knows no limit.
+    """
+    about = [rule for rule in policy.rules if _is_about(rule, ticket)]
+    if actor == ticket.author or any(_matches(rule.approvers, actor) for rule in about):
+        return ""
+    lets = sorted({ticket.author, *(name for rule in about for name in rule.approvers)})
+    return f"actor {actor!r} may not roll back ticket {ticket.id}: the approval policy lets {', '.join(lets)}"
+
+
+def automatic(policy: ApprovalPolicy, ticket: Ticket, now_ms: int) -> ApprovalRule | None:
+    """The rule that approves the ticket without anybody, now; None when there is none."""
+    if ticket.state is not TicketState.PENDING:
+        return None
+    rules = (rule for rule in policy.rules if rule.automatic and _is_about(rule, ticket))
+    return next((rule for rule in rules if not _against(rule, ticket, now_ms)), None)
+
+
+def why_expired(ticket: Ticket, now_ms: int) -> str:
+    """Why the ticket expires now; empty when it does not."""
+    at_ms = expires_at_ms(ticket)
+    if not at_ms or now_ms < at_ms:
+        return ""
+    until = datetime.fromtimestamp(at_ms / 1000, UTC)
+    missed = "was not approved" if ticket.state is TicketState.PENDING else "did not start"
+    return f"it {missed} before {until:%Y-%m-%d %H:%M:%S} UTC: submit it again if it is still wanted"
+
+
+def expires_at_ms(ticket: Ticket) -> int:
+    """When the ticket expires; 0 where it does not. A draft's time begins when it is submitted."""
+    if ticket.state not in (TicketState.PENDING, TicketState.APPROVED) or not ticket.expires_at_ms:
+        return 0
+    submitted = (past.at_ms for past in reversed(ticket.history) if past.state is TicketState.PENDING)
+    return next(submitted, ticket.created_at_ms) + ticket.expires_at_ms - ticket.created_at_ms
+
+
+_AUTHOR = "does not let the author approve"
+
+
+def _is_about(rule: ApprovalRule, ticket: Ticket) -> bool:
+    return (
+        _matches(rule.kinds, ticket.kind)
+        and _matches(rule.clusters, ticket.cluster)
+        and _matches(rule.authors, ticket.author)
+    )
+
+
+def _against(rule: ApprovalRule, ticket: Ticket, now_ms: int) -> str:
+    """What the rule has against the ticket at this time; empty when nothing."""
+    if rule.max_bytes and ticket.bytes_to_copy > rule.max_bytes:
+        return f"allows {human_bytes(rule.max_bytes)}, and it copies {human_bytes(ticket.bytes_to_copy)}"
+    if rule.max_moves and ticket.moves > rule.max_moves:
+        return f"allows {rule.max_moves} moves, and it has {ticket.moves}"
+    at = datetime.fromtimestamp(now_ms / 1000, ZoneInfo(rule.timezone))
+    if rule.windows and not any(window.holds(at) for window in rule.windows):
+        times = ", ".join(window.text for window in rule.windows)
+        return f"holds {times} ({rule.timezone}), and it is {at:%a %H:%M}"
+    return ""
+
+
+def _against_actor(rule: ApprovalRule, ticket: Ticket, actor: str) -> str:
+    if not rule.approvers:
+        return "lets nobody, it approves by itself"
+    if not _matches(rule.approvers, actor):
+        return f"lets {', '.join(rule.approvers)}"
+    if actor == ticket.author and not rule.author_may_approve:
+        return _AUTHOR
+    return ""
+
+
+def _matches(patterns: tuple[str, ...], text: str) -> bool:
+    return any(fnmatchcase(text, pattern) for pattern in patterns)

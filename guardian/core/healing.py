@@ -1,0 +1,528 @@
+"""What to do about troubles that last, without a person. Pure.
+
+    findings ─▶ Trouble ─┬─ too many brokers at once ─▶ STORM: nothing is moved, a person is called
+                         ├─ within its grace period ──▶ waits: a broker that comes back costs no move
+                         ├─ a ticket of ours is open ─▶ waits for it; takes it back when the trouble is over
+                         ├─ a person said no, or it failed again and again ─▶ a person is called
+                         ├─ enough tickets this hour ─▶ waits
+                         └─ else ─▶ Cure: a plan is asked for, and becomes a ticket with this as its evidence
+
+What was done is read from the tickets themselves: their evidence names the troubles, a line for each, so that a new
+leader knows what an earlier one did. In memory are only findings (seen again soon) and plans that came to nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, StrEnum
+
+from guardian.core.findings import Watch
+from guardian.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
+from guardian.model.healing import AUTHOR, HealingMode, HealingPolicy
+from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import TopicPartition
+from guardian.model.units import human_duration
+
+CALM_MS = 60_000  # after a storm, and after this leader began to look
+HELD_UP_MS = 300_000  # by a ticket that runs: then a person is called
+TRIES = 3  # tickets for the same trouble that failed within a day: then a person is called
+_DAY_MS = 86_400_000
+_HOUR_MS = 3_600_000
+_NAMED = 5
+_MAX_LINES = 20
+_MAX_LINE_CHARS = 500
+
+
+class CureKind(StrEnum):
+    """The kind of plan, as tickets name it."""
+
+    HEAL = "heal"
+    EMPTY_DISK = "empty-disk"
+    BALANCE = "balance"
+    RELIEVE = "relieve"
+
+
+_CURES = {
+    FindingKind.BROKER_DOWN: CureKind.HEAL,
+    FindingKind.LOG_DIR_OFFLINE: CureKind.HEAL,
+    FindingKind.SLOW_DISK: CureKind.EMPTY_DISK,
+    FindingKind.DISK_FILLS: CureKind.RELIEVE,
+    FindingKind.SKEW: CureKind.BALANCE,
+}
+# Those that can come all at once, of one cause that no move mends.
+_STORMY = (FindingKind.BROKER_DOWN, FindingKind.LOG_DIR_OFFLINE, FindingKind.SLOW_DISK)
+# What is not urgent is proposed at most: when to move so much for evenness is for a person to say.
+_PROPOSED_AT_MOST = (CureKind.BALANCE, CureKind.RELIEVE)
+_NEVER_RAN = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED)
+
+
+class Standing(Enum):
+    """What the last look at a trouble's place says of it."""
+
+    PRESENT = "seen"
+    OVER = "seen no more"
+    UNKNOWN = "the last look failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that was seen, raised or not, and that healing knows a cure for."""
+
+    subject: Subject
+    evidence: str
+    since_ms: int
+    standing: Standing = Standing.PRESENT
+    brokers: tuple[int, ...] = ()
+    log_dirs: tuple[str, ...] = ()
+    replicas: int | None = None
+    is_raised: bool = True
+
+    @property
+    def is_healed(self) -> bool:
+        """Nothing is left that it could harm: its replicas are elsewhere by now."""
+        return self.replicas == 0
+
+    @property
+    def cure(self) -> CureKind:
+        return _CURES[self.subject.kind]
+
+
+def troubles(watch: Watch, cluster: str) -> tuple[Trouble, ...]:
+    """Of one cluster, the gravest first. Findings that nobody can cure by moving replicas are left out."""
+    found = [
+        Trouble(
+            subject,
+            seen.sighting.evidence,
+            seen.since_ms,
+            _standing(seen.last_seen_ms, watch.looks.get(seen.place, LastLook())),
+            seen.sighting.brokers,
+            seen.sighting.log_dirs,
+            seen.sighting.replicas,
+            seen.is_raised,
+        )
+        for subject, seen in watch.seen.items()
+        if subject.cluster == cluster and subject.kind in _CURES
+    ]
+    return tuple(sorted(found, key=lambda each: (each.subject.kind.gravity, each.since_ms, each.subject)))
+
+
+def is_seen(watch: Watch, cluster: str) -> bool:
+    """Whether the last looks at the cluster's brokers and replicas succeeded: then what is not among the troubles is
+    none."""
+    lasts = [watch.looks.get(Place(each, cluster), LastLook()) for each in (Detector.BROKERS, Detector.REPLICAS)]
+    return all(last.looked_at_ms > last.failed_at_ms for last in lasts)
+
+
+def _standing(last_seen_ms: int, last: LastLook) -> Standing:
+    if last.failed_at_ms > last.looked_at_ms:
+        return Standing.UNKNOWN
+    return Standing.PRESENT if last_seen_ms >= last.looked_at_ms else Standing.OVER
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A plan that came to nothing: there was nothing to move now, or (`is_failure`) what there was could not be. Until
+    `until_ms` nobody asks again."""
+
+    until_ms: int
+    sentence: str
+    is_failure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that a decision about one cluster rests on. `brokers`: how many it is to have; `tickets`: healing's own
+    there, `running`: ids of others' that run there; `calm_since_ms`: when it was last a storm, or when this leader
+    began to look; `is_seen`: the last looks at its brokers and replicas succeeded."""
+
+    cluster: str
+    brokers: int
+    troubles: tuple[Trouble, ...]
+    tickets: tuple[Ticket, ...] = ()
+    tried: Mapping[Subject, Tried] = field(default_factory=dict)
+    calm_since_ms: int = 0
+    running: tuple[str, ...] = ()
+    is_seen: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """A plan to ask for. `troubles`: what it is for. Brokers of `spared` are away for a short time: they keep what they
+    hold, and get nothing. Two cures with the same key make one ticket."""
+
+    kind: CureKind
+    cluster: str
+    troubles: tuple[Trouble, ...]
+    spared: frozenset[int]
+    key: str
+    submits: bool
+
+    @property
+    def dead_brokers(self) -> frozenset[int]:
+        return frozenset(
+            broker
+            for trouble in self.troubles
+            if trouble.subject.kind is FindingKind.BROKER_DOWN
+            for broker in trouble.brokers
+        )
+
+    @property
+    def log_dirs(self) -> frozenset[tuple[int, str]]:
+        """Broken, slow or full ones, as (broker, path)."""
+        return frozenset((trouble.brokers[0], path) for trouble in self.troubles for path in trouble.log_dirs)
+
+
+class Phase(StrEnum):
+    """How far healing is with a trouble."""
+
+    OBSERVED = "observed"  # the cluster's policy does no more
+    GRACE = "grace"
+    BRAKED = "braked"  # by a storm, or by the rate limit
+    ACTS = "acts"
+    WAITS = "waits"
+    DONE = "done"
+    PERSON = "person"  # is called
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is done about a trouble, or why nothing is, in one sentence."""
+
+    trouble: Trouble
+    phase: Phase
+    sentence: str
+    ticket_id: str = ""
+
+
+class Act(Enum):
+    """What is done to a ticket of healing's own."""
+
+    WITHDRAW = "withdraw"  # REJECTED when it never ran, else CANCELLING
+    PAUSE = "pause"
+    RESUME = "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class TicketAct:
+    act: Act
+    ticket: Ticket
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`cure` is the next plan to ask for; `storm` why nothing is moved, empty: there is none; `called` what a person is
+    told besides the troubles themselves."""
+
+    verdicts: tuple[Verdict, ...]
+    cure: Cure | None = None
+    acts: tuple[TicketAct, ...] = ()
+    storm: str = ""
+    called: tuple[Sighting, ...] = ()
+
+
+def decide(policy: HealingPolicy, known: Known, now_ms: int) -> Decision:
+    """The same input gives the same decision; whoever repeats one after a crash does nothing twice."""
+    storm = _storm(policy, known)
+    if policy.mode is HealingMode.OBSERVE:
+        verdicts = [
+            Verdict(each, Phase.OBSERVED, "healing observes here: see [healing] mode") for each in known.troubles
+        ]
+        return Decision(tuple(verdicts), storm=storm, called=_calls(known.cluster, storm, ()))
+    if storm:
+        verdicts = [_braked(trouble, known) for trouble in known.troubles]
+        acts = tuple(_stopped(ticket, storm) for ticket in known.tickets if _is_moving(ticket))
+        return Decision(tuple(verdicts), None, acts, storm, _calls(known.cluster, storm, ()))
+    verdicts = [_verdict(policy, known, trouble, now_ms) for trouble in known.troubles]
+    due = [verdict.trouble for verdict in verdicts if verdict.phase is Phase.ACTS and not verdict.ticket_id]
+    cure = _cure(policy, known, due) if due else None
+    acts = (*_needless(known, now_ms), *_resumed(known, now_ms))
+    return Decision(tuple(verdicts), cure, acts, "", _calls(known.cluster, "", verdicts))
+
+
+def evidence_of(cure: Cure, now_ms: int) -> str:
+    """What a ticket says of why it was made: a line for each trouble, which `covers` finds again."""
+    lines = [
+        f"{trouble.subject.title}: {trouble.evidence}"[:_MAX_LINE_CHARS].replace("\n", " ")
+        + f" (for {human_duration(now_ms - trouble.since_ms)})"
+        for trouble in cure.troubles[:_MAX_LINES]
+    ]
+    return "\n".join(lines)
+
+
+def covers(ticket: Ticket, subject: Subject) -> bool:
+    """Whether the ticket was made because of this, among others."""
+    begin = f"{subject.title}: "
+    return ticket.cluster == subject.cluster and any(line.startswith(begin) for line in ticket.evidence.splitlines())
+
+
+def trimmed(plan: Plan, cure: Cure, busy: Collection[TopicPartition] = ()) -> Plan:
+    """The plan without what the cure is not for: a planner mends whatever is dead or broken, also a broker that is away
+    for a moment. Partitions that are `busy` (another ticket or tool moves them) come later."""
+    if cure.kind is CureKind.HEAL:
+        plan = _only_from(plan, cure.dead_brokers, cure.log_dirs)
+    return _with(plan, [move for move in plan.moves if move.partition not in busy])
+
+
+def trimmed_again(plan: Plan, ticket: Ticket) -> Plan:
+    """A plan that was made anew for a ticket of healing's, without what the ticket is not for."""
+    if ticket.author != AUTHOR or ticket.kind != CureKind.HEAL or not ticket.evidence:
+        return plan
+    lines = ticket.evidence.splitlines()
+    dead = frozenset(int(match[1]) for line in lines if (match := _DEAD.match(line)))
+    broken = frozenset((int(match[1]), match[2]) for line in lines if (match := _BROKEN.match(line)))
+    return _only_from(plan, dead, broken)
+
+
+# As `troubles` writes them.
+_DEAD = re.compile(r"broker_down broker (\d+): ")
+_BROKEN = re.compile(r"log_dir_offline broker (\d+), log dir (.+): log dir \2 of broker ")
+
+
+def _only_from(plan: Plan, dead: frozenset[int], broken: frozenset[tuple[int, str]]) -> Plan:
+    return _with(plan, [move for move in plan.moves if _leaves(move, dead, broken)])
+
+
+def _with(plan: Plan, moves: list[PartitionMove]) -> Plan:
+    return plan if len(moves) == len(plan.moves) else replace(plan, moves=tuple(moves))
+
+
+def _leaves(move: PartitionMove, dead: frozenset[int], broken: frozenset[tuple[int, str]]) -> bool:
+    left = [place for place in move.original if place.broker not in move.target_brokers]
+    return any(
+        place.broker in dead
+        or (place.broker, place.log_dir) in broken
+        # A log dir that failed does not tell what was on it.
+        or (place.log_dir == ANY_LOG_DIR and any(place.broker == broker for broker, _ in broken))
+        for place in left
+    )
+
+
+def tickets_of_last_hour(known: Known, now_ms: int) -> int:
+    """Those that healing made; the guard of exclusions, which is of the same author, has no evidence to give."""
+    return sum(bool(ticket.evidence) and now_ms - ticket.created_at_ms < _HOUR_MS for ticket in known.tickets)
+
+
+def _storm(policy: HealingPolicy, known: Known) -> str:
+    """Why nothing is moved. Those that wait out their grace period count; those whose replicas are elsewhere by now
+    don't."""
+    troubled = {
+        broker
+        for trouble in known.troubles
+        if trouble.subject.kind in _STORMY and trouble.standing is not Standing.OVER and not trouble.is_healed
+        for broker in trouble.brokers
+    }
+    most = policy.most_troubled(known.brokers)
+    if len(troubled) <= most:
+        return ""
+    return (
+        f"{len(troubled)} of {known.brokers} brokers are in trouble at once ({_brokers(troubled)}), more than the "
+        f"{most} that healing deals with: nothing is moved, look for what they have in common (power, rack, network, a "
+        "release)"
+    )
+
+
+def troubled_brokers(found: Iterable[Trouble]) -> frozenset[int]:
+    """Those that something present is about."""
+    return frozenset(broker for each in found if each.standing is not Standing.OVER for broker in each.brokers)
+
+
+def _brokers(found: Iterable[int]) -> str:
+    names = sorted(found)
+    told = ", ".join(map(str, names[:_NAMED]))
+    return told if len(names) <= _NAMED else f"{told} and {len(names) - _NAMED} more"
+
+
+def _verdict(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int) -> Verdict:
+    newest = _newest(known.tickets, trouble.subject)
+    if newest is not None and not newest.state.is_over:
+        return _of_open(trouble, newest, known, now_ms)
+    return (
+        _not_now(policy, trouble, newest, now_ms)
+        or _after_tickets(policy, known, trouble, newest, now_ms)
+        or _after_plan(known, trouble, now_ms)
+        or _held_back(policy, known, trouble, now_ms)
+        or Verdict(trouble, Phase.ACTS, "asks for a plan")
+    )
+
+
+def _not_now(policy: HealingPolicy, trouble: Trouble, newest: Ticket | None, now_ms: int) -> Verdict | None:
+    """It is over, nobody knows, or it may end by itself."""
+    if trouble.standing is Standing.OVER:
+        return Verdict(trouble, Phase.DONE, "is over", newest.id if newest else "")
+    if trouble.standing is Standing.UNKNOWN:
+        return Verdict(trouble, Phase.WAITS, "the last look failed: waits for one that succeeds")
+    if trouble.is_healed:
+        return Verdict(
+            trouble, Phase.DONE, "nothing is left to move: repair it, or remove it", newest.id if newest else ""
+        )
+    if not trouble.is_raised:
+        return Verdict(
+            trouble, Phase.GRACE, "was seen once: waits for a second look, however short its grace period is"
+        )
+    grace_ms = round(_grace_s(policy, trouble) * 1000)
+    left_ms = trouble.since_ms + grace_ms - now_ms
+    if left_ms <= 0:
+        return None
+    sentence = f"waits {human_duration(left_ms)} of {human_duration(grace_ms)} for it to end by itself"
+    return Verdict(trouble, Phase.GRACE, sentence)
+
+
+def _held_back(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
+    calm_ms = known.calm_since_ms + CALM_MS - now_ms
+    if calm_ms > 0 and trouble.cure is not CureKind.HEAL:
+        return Verdict(trouble, Phase.WAITS, f"waits {human_duration(calm_ms)} for the cluster to be calm")
+    made = tickets_of_last_hour(known, now_ms)
+    if made < policy.tickets_per_hour:
+        return None
+    return Verdict(trouble, Phase.BRAKED, f"{made} healing tickets were made within an hour, the most allowed: waits")
+
+
+def _of_open(trouble: Trouble, ticket: Ticket, known: Known, now_ms: int) -> Verdict:
+    """Tickets that share brokers run one after the other: one of hours must not hold up healing in silence."""
+    held_up_ms = now_ms - ticket.updated_at_ms
+    if ticket.state is TicketState.APPROVED and known.running and held_up_ms >= HELD_UP_MS:
+        others = ", ".join(known.running[:_NAMED])
+        sentence = (
+            f"ticket {ticket.id} has been APPROVED for {human_duration(held_up_ms)} and does not start while {others} "
+            "runs on its brokers: cancel that one, or wait for it"
+        )
+        return Verdict(trouble, Phase.PERSON, sentence, ticket.id)
+    waits = ticket.state in (TicketState.DRAFT, TicketState.PENDING)
+    act = "guardian ticket submit" if ticket.state is TicketState.DRAFT else "guardian ticket approve"
+    sentence = f"ticket {ticket.id} is {ticket.state.name}" + (f": {act} {ticket.id} lets it run" if waits else "")
+    return Verdict(trouble, Phase.WAITS if waits else Phase.ACTS, sentence, ticket.id)
+
+
+def _after_tickets(
+    policy: HealingPolicy, known: Known, trouble: Trouble, newest: Ticket | None, now_ms: int
+) -> Verdict | None:
+    """What an earlier ticket for the same means for a new one; None when nothing is against it."""
+    if newest is None:
+        return None
+    last = newest.history[-1] if newest.history else None
+    refused = newest.state in (TicketState.REJECTED, TicketState.CANCELLED, TicketState.ROLLED_BACK)
+    if refused and _was_refused(newest) and now_ms - newest.updated_at_ms < _DAY_MS:
+        why = f" ({last.reason})" if last and last.reason else ""
+        sentence = f"ticket {newest.id} is {newest.state.name}{why}: healing leaves it to a person for a day"
+        return Verdict(trouble, Phase.PERSON, sentence, newest.id)
+    lately = [
+        ticket
+        for ticket in known.tickets
+        if covers(ticket, trouble.subject) and now_ms - ticket.updated_at_ms < _DAY_MS
+    ]
+    failed = [ticket for ticket in lately if ticket.state is TicketState.FAILED]
+    if len(failed) >= TRIES:
+        reason = newest.history[-1].reason if newest.history else ""
+        sentence = f"{len(failed)} tickets failed within a day, the last one, {newest.id}, because {reason}"
+        return Verdict(trouble, Phase.PERSON, sentence, newest.id)
+    rest_ms = round(policy.rest_s * 1000) * 2 ** max(0, len(failed) - 1)
+    left_ms = newest.updated_at_ms + rest_ms - now_ms
+    if newest.state in (TicketState.SUCCEEDED, TicketState.FAILED) and left_ms > 0:
+        phase = Phase.DONE if newest.state is TicketState.SUCCEEDED else Phase.WAITS
+        sentence = f"ticket {newest.id} is {newest.state.name}: looks for what is left in {human_duration(left_ms)}"
+        return Verdict(trouble, phase, sentence, newest.id)
+    return None
+
+
+def _was_refused(ticket: Ticket) -> bool:
+    """By somebody: the executor only carries out what somebody has said, so the last word that counts is a person's."""
+    said = [past for past in ticket.history if past.state in _REFUSALS]
+    return bool(said) and said[-1].actor != AUTHOR
+
+
+_REFUSALS = (TicketState.REJECTED, TicketState.CANCELLING, TicketState.ROLLING_BACK)
+
+
+def _after_plan(known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
+    tried = known.tried.get(trouble.subject)
+    if tried is None or now_ms >= tried.until_ms:
+        return None
+    return Verdict(trouble, Phase.PERSON if tried.is_failure else Phase.WAITS, tried.sentence)
+
+
+def _grace_s(policy: HealingPolicy, trouble: Trouble) -> float:
+    return {
+        FindingKind.BROKER_DOWN: policy.broker_grace_s,
+        FindingKind.LOG_DIR_OFFLINE: policy.log_dir_grace_s,
+        FindingKind.SLOW_DISK: policy.slow_disk_grace_s,
+    }.get(trouble.subject.kind, policy.balance_grace_s)
+
+
+def _cure(policy: HealingPolicy, known: Known, due: Sequence[Trouble]) -> Cure:
+    """For the gravest; dead brokers and broken disks together, everything else one at a time."""
+    first = due[0]
+    together = [each for each in due if each.cure is first.cure] if first.cure is CureKind.HEAL else [first]
+    away = [each for each in known.troubles if each.subject.kind is FindingKind.BROKER_DOWN and each not in together]
+    newest = [_newest(known.tickets, each.subject) for each in together]
+    parts = [known.cluster, *(each.subject.title for each in together), *(each.id if each else "" for each in newest)]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    return Cure(
+        first.cure,
+        known.cluster,
+        tuple(together),
+        frozenset(broker for each in away for broker in each.brokers),
+        f"healing/{first.cure}/{digest}",
+        submits=policy.mode is HealingMode.ACT and first.cure not in _PROPOSED_AT_MOST,
+    )
+
+
+def _newest(tickets: Iterable[Ticket], subject: Subject) -> Ticket | None:
+    found = [ticket for ticket in tickets if covers(ticket, subject)]
+    return max(found, key=lambda ticket: (ticket.created_at_ms, ticket.id), default=None)
+
+
+def _braked(trouble: Trouble, known: Known) -> Verdict:
+    newest = _newest(known.tickets, trouble.subject)
+    ticket_id = newest.id if newest is not None and not newest.state.is_over else ""
+    return Verdict(trouble, Phase.BRAKED, "too much is wrong at once: nothing is moved, a person is called", ticket_id)
+
+
+def _is_moving(ticket: Ticket) -> bool:
+    """Runs, or would without a person."""
+    return ticket.state in (TicketState.PENDING, TicketState.APPROVED, TicketState.RUNNING)
+
+
+def _stopped(ticket: Ticket, storm: str) -> TicketAct:
+    act = Act.PAUSE if ticket.state is TicketState.RUNNING else Act.WITHDRAW
+    return TicketAct(act, ticket, f"storm: {storm}")
+
+
+def _needless(known: Known, now_ms: int) -> Iterable[TicketAct]:
+    """Tickets for dead brokers and broken disks that are all back: what did not start is not started, what moves to a
+    place of a broker that is back goes home. Only where it is known that they are back, and not merely not seen."""
+    if not known.is_seen or now_ms - known.calm_since_ms < CALM_MS:
+        return
+    present = {trouble.subject.title for trouble in known.troubles}
+    for ticket in known.tickets:
+        if ticket.kind != CureKind.HEAL or not ticket.evidence:
+            continue
+        if any(line.startswith(f"{title}: ") for line in ticket.evidence.splitlines() for title in present):
+            continue
+        if ticket.state in (*_NEVER_RAN, TicketState.RUNNING, TicketState.PAUSED):
+            yield TicketAct(Act.WITHDRAW, ticket, "what it was for is over")
+
+
+def _resumed(known: Known, now_ms: int) -> Iterable[TicketAct]:
+    """What a storm has paused goes on when it has been calm for a while."""
+    if now_ms - known.calm_since_ms < CALM_MS:
+        return
+    for ticket in known.tickets:
+        paused = ticket.state is TicketState.PAUSED and ticket.history and ticket.history[-1].actor == AUTHOR
+        is_wanted = not ticket.evidence or any(covers(ticket, trouble.subject) for trouble in known.troubles)
+        if paused and is_wanted:
+            yield TicketAct(Act.RESUME, ticket, "the storm is over")
+
+
+def _calls(cluster: str, storm: str, verdicts: Iterable[Verdict]) -> tuple[Sighting, ...]:
+    show = f"guardian healing status {cluster}"
+    called = [Sighting(Subject(FindingKind.STORM, cluster, "healing"), storm, show)] if storm else []
+    for verdict in verdicts:
+        if verdict.phase is Phase.PERSON:
+            subject = Subject(FindingKind.HEALING_FAILED, cluster, verdict.trouble.subject.title)
+            called.append(Sighting(subject, verdict.sentence, show, brokers=verdict.trouble.brokers))
+    return tuple(called)

@@ -1,0 +1,136 @@
+"""Is the cluster well, and would it be without some of its brokers?
+
+    trouble        what is wrong now, but for what follows from the brokers that we ourselves have taken down
+    why_not_down   which partition would miss them: its ISR less these brokers must still meet its min ISR
+
+All sentences say which partition, how many of them, and in what numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from guardian.core.operations.turn import named
+from guardian.core.operations.world import OperationWorld
+from guardian.model.cluster_state import PartitionState
+from guardian.model.operation import Quorum
+from guardian.model.topology import TopicPartition
+
+
+def trouble(world: OperationWorld, spared: Collection[int] = ()) -> str:
+    """What is wrong, elsewhere than on the brokers that are `spared`, or away by another ticket's doing; empty when
+    nothing is."""
+    expected = world.away - world.observation.brokers.keys()
+    down = world.registered - world.observation.brokers.keys() - expected - set(spared)
+    if down:
+        return f"{named(down)} {'are' if len(down) > 1 else 'is'} down"
+    return counted(_troubles(world, frozenset(spared) | expected))
+
+
+def lagging(world: OperationWorld, nodes: Collection[int]) -> str:
+    """Which of these brokers' replicas are not in sync; empty when all are."""
+    return counted(
+        f"{partition} waits for {named(missing)} to be in sync"
+        for partition, state in world.observation.partitions.items()
+        if (missing := [b for b in _staying(partition, state, world) if b in nodes and b not in state.isr])
+    )
+
+
+def why_not_down(world: OperationWorld, nodes: Collection[int], *, accept_unavailable: bool = False) -> str:
+    """Why these brokers must not be down at once, with those that others have taken offline; empty when they may."""
+    asked = frozenset(nodes)
+    going = asked | world.away
+    found = (
+        why
+        for partition, state in world.observation.partitions.items()
+        if not asked.isdisjoint(state.replicas)
+        and (why := _why_missed(partition, state, going, world, accept_unavailable))
+    )
+    return counted(found)
+
+
+def batch_of(waiting: Collection[int], world: OperationWorld, limit: int, *, accept_unavailable: bool) -> list[int]:
+    """The next brokers that may be down at once: of the first rack that has any, as many as ISR allows."""
+    rack_of = {broker: world.observation.brokers[broker].rack for broker in waiting if world.is_alive(broker)}
+    if not rack_of:
+        return []
+    rack = min(rack_of.values())
+    hosted = _by_broker(world)
+    batch: list[int] = []
+    for broker in sorted(broker for broker in rack_of if rack_of[broker] == rack):
+        if len(batch) == limit:
+            break
+        going = world.away.union(batch, [broker])
+        affected = hosted.get(broker, {}).items()
+        if not any(_why_missed(p, state, going, world, accept_unavailable) for p, state in affected):
+            batch.append(broker)
+    return batch
+
+
+def why_no_majority(quorum: Quorum | None, voter: int) -> str:
+    """Why the controllers' quorum can't do without this voter; empty when it can."""
+    if quorum is None:
+        return "the controllers' quorum can't be read"
+    if voter not in quorum.voters:
+        return f"controller {voter} is no voter of the quorum, whose voters are {sorted(quorum.voters)}"
+    majority = len(quorum.voters) // 2 + 1
+    left = len(quorum.caught_up - {voter})
+    if left < majority:
+        return (
+            f"without controller {voter}, {left} of the quorum's {len(quorum.voters)} voters would be caught up, "
+            f"and {majority} are its majority"
+        )
+    return ""
+
+
+def counted(sentences: Iterator[str]) -> str:
+    """The first one, and how many more there are."""
+    first = next(sentences, "")
+    more = sum(1 for _ in sentences)
+    return f"{first} (and {more} more partition{'s' if more > 1 else ''})" if more else first
+
+
+def _troubles(world: OperationWorld, spared: frozenset[int]) -> Iterator[str]:
+    for partition, state in world.observation.partitions.items():
+        if state.leader < 0 and not spared.issuperset(state.replicas):
+            yield f"{partition} has no leader"
+            continue
+        missing = [b for b in _staying(partition, state, world) if b not in state.isr and b not in spared]
+        if missing:
+            yield f"{partition} lacks {named(missing)} in its ISR"
+
+
+def _staying(partition: TopicPartition, state: PartitionState, world: OperationWorld) -> list[int]:
+    """Its replicas but those that are on their way."""
+    reassignment = world.observation.reassignments.get(partition)
+    moving = {*reassignment.adding, *reassignment.removing} if reassignment else set()
+    return [broker for broker in state.replicas if broker not in moving]
+
+
+def _why_missed(
+    partition: TopicPartition,
+    state: PartitionState,
+    going: frozenset[int],
+    world: OperationWorld,
+    accept_unavailable: bool,
+) -> str:
+    need = max(world.min_isr.get(partition.topic, 1), 1)
+    left = [broker for broker in state.isr if broker not in going]
+    # One that is short already, by none of ours, is as it was.
+    if len(left) >= need or going.isdisjoint(state.isr):
+        return ""
+    on_them = sum(broker in going for broker in state.replicas)
+    if accept_unavailable and on_them == 1 and len(state.replicas) - 1 < need:
+        return ""
+    return (
+        f"{partition} has {len(state.isr)} of {len(state.replicas)} replicas in sync, would have {len(left)} without "
+        f"{named(b for b in going if b in state.replicas)}, and needs {need}"
+    )
+
+
+def _by_broker(world: OperationWorld) -> Mapping[int, dict[TopicPartition, PartitionState]]:
+    hosted: dict[int, dict[TopicPartition, PartitionState]] = {}
+    for partition, state in world.observation.partitions.items():
+        for broker in state.replicas:
+            hosted.setdefault(broker, {})[partition] = state
+    return hosted

@@ -1,0 +1,70 @@
+"""What the federation says of the brokers of an operation: no new replicas there, and why they are away.
+
+Marked before anything happens to a broker, unmarked when all is over. Both are asked for until the store shows them, so
+they survive any crash. An exclusion is ours when it is, word for word, what this ticket puts; another person's is left
+as it is, and serves as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from guardian.core.operations.effects import AnyEffect, LiftExclusions, PutExclusions, SetBrokerStates
+from guardian.core.operations.turn import Turn
+from guardian.model.federation import Exclusion
+from guardian.model.operation import AskKind, BrokerWork
+from guardian.model.topology import BrokerState
+
+OFFLINE_WORDS = "taken offline by ticket"
+_WORDS = {AskKind.REMOVE: "removed by ticket", AskKind.OFFLINE: OFFLINE_WORDS}
+
+
+def exclusion(turn: Turn, broker: int) -> Exclusion:
+    """The one that this ticket puts."""
+    return Exclusion(turn.ticket.cluster, broker, turn.ticket.author, f"{_WORDS[turn.ask.kind]} {turn.ticket.id}")
+
+
+def mark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[Turn, tuple[AnyEffect, ...]]:
+    """What is missing so that the brokers are excluded and in this state; nothing when they are. The works remember
+    what is to be undone, before it is done."""
+    wanted = [work for work in works if not work.is_controller]
+    turn, effects = set_state(turn, wanted, state)
+    bare = [work.node for work in wanted if not _is_excluded(turn, work.node)]
+    if bare:
+        kept = [replace(work, is_excluded=True) for work in turn.operation.brokers if work.node in bare]
+        turn = turn.with_works(kept)
+        effects = (PutExclusions(tuple(exclusion(turn, broker) for broker in bare)), *effects)
+    return turn, effects
+
+
+def set_state(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[Turn, tuple[AnyEffect, ...]]:
+    """What is missing so that the federation says this of the brokers."""
+    states = turn.world.states
+    wrong = [work for work in works if states.get(work.node, state) is not state]
+    if not wrong:
+        return turn, ()
+    # What stands there because of this operation is no state to go back to.
+    ours = (BrokerState.DRAINING, BrokerState.MAINTENANCE)
+    before = [replace(work, state_before=states[work.node]) for work in wrong if states[work.node] not in ours]
+    return turn.with_works(before), (SetBrokerStates({work.node: state for work in wrong}),)
+
+
+def unmark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[AnyEffect, ...]:
+    """What is left of the marks: our exclusions, and `state` where the federation still says it."""
+    marked = [work for work in works if not work.is_controller]
+    states = turn.world.states
+    stale = {work.node: work.state_before for work in marked if states.get(work.node) is state is not work.state_before}
+    return lift(turn, marked) + ((SetBrokerStates(stale),) if stale else ())
+
+
+def lift(turn: Turn, works: Iterable[BrokerWork]) -> tuple[AnyEffect, ...]:
+    """What is left of our exclusions."""
+    ours = [exclusion(turn, work.node) for work in works if work.is_excluded]
+    left = tuple(each for each in ours if turn.world.exclusions.get(each.broker_id) == each)
+    return (LiftExclusions(left),) if left else ()
+
+
+def _is_excluded(turn: Turn, broker: int) -> bool:
+    found = turn.world.exclusions.get(broker)
+    return found is not None and (not found.until_ms or found.until_ms > turn.now_ms)

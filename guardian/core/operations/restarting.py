@@ -1,0 +1,308 @@
+"""Brokers restarted batch after batch, controllers last; each phase is stored, so whoever leads goes on from it.
+
+    VALIDATE ──▶ GATE ──▶ LEADERS_AWAY ──▶ RESTART ──▶ IN_SYNC ──▶ LEADERS_BACK ──▶ GATE ... ──▶ SUCCEEDED
+                  │                           │
+                  └── a controller ───────────┘          a controller has no leaders, and is in sync when it caught up
+
+    GATE            the cluster was well for a while; then the next batch is chosen: of one rack, as many as ISR allows
+    LEADERS_AWAY    nobody talks to a broker that is about to go
+    RESTART         by the hook; seen down and up again
+    IN_SYNC         every replica of the batch is in its ISR again
+    LEADERS_BACK    the order of replicas, and with it the leaders, as before
+
+Brokers that vote in the controllers' quorum, and then the controllers, go one by one, the active one last, and only
+while the others are a majority without it. Harm that is not of the batch's own making (another broker down, a
+partition that lacks a replica elsewhere), a hook that fails, a broker that is not back in time: the ticket pauses and
+touches nothing more. Resumed, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from guardian.core.operations import health, hooks, leaders, marking
+from guardian.core.operations.effects import AnyEffect
+from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
+from guardian.model.execution import TaskState
+from guardian.model.operation import BrokerWork, HookAction, OperationPhase, Quorum, Standing
+from guardian.model.ticket import TicketState
+from guardian.model.topology import BrokerState
+
+
+def validate(turn: Turn) -> Result:
+    """Whether each of them could be missing for a while at all."""
+    asked = [work for work in turn.operation.brokers if work.standing is Standing.WAITING]
+    brokers = [work.node for work in asked if not work.is_controller]
+    unknown = [broker for broker in brokers if broker not in turn.world.registered]
+    if unknown:
+        return _refuse(turn, f"{named(unknown)} {'are' if len(unknown) > 1 else 'is'} not in the cluster")
+    voters = [work.node for work in asked if work.is_controller or _votes(turn.world.quorum, work.node)]
+    for voter in voters:
+        why = _why_never(turn.world.quorum, voter)
+        if why:
+            return _refuse(turn, why)
+    if not turn.ask.accept_unavailable:
+        why = health.counted(
+            f"{partition} has {len(state.replicas)} replicas and needs {need} in sync, so it can't do without broker "
+            f"{state.replicas[0]}: give it more replicas, or accept that it is unavailable meanwhile"
+            for partition, state in turn.world.observation.partitions.items()
+            if len(state.replicas) - 1 < (need := max(turn.world.min_isr.get(partition.topic, 1), 1))
+            and not set(brokers).isdisjoint(state.replicas)
+        )
+        if why:
+            return _refuse(turn, why)
+    return turn.go_on(OperationPhase.GATE)
+
+
+def gate(turn: Turn) -> Result:
+    """Well for a while, then the next batch."""
+    waiting = [work for work in turn.operation.brokers if work.standing is Standing.WAITING]
+    if not waiting:
+        return _succeed(turn)
+    trouble = health.trouble(turn.world)
+    if trouble:
+        turn = turn.with_operation(replace(turn.operation, well_since_ms=0))
+        return turn.keep(f"waits until the cluster is well: {trouble}")
+    if not turn.operation.well_since_ms:
+        turn = turn.with_operation(replace(turn.operation, well_since_ms=turn.now_ms))
+    # The first batch need not wait: nothing was done to the cluster yet.
+    is_first = not any(work.standing is Standing.DONE for work in turn.operation.brokers)
+    if not is_first and turn.now_ms - turn.operation.well_since_ms < turn.limits.calm_ms:
+        return turn.keep(f"looks whether the cluster stays well; {len(waiting)} nodes are left")
+    batch, why = _next_batch(turn, waiting)
+    if not batch:
+        return turn.keep(why)
+    turn = turn.new_round().with_works(
+        replace(work, standing=Standing.UNDER_WAY, was_down=False, hook=None) for work in waiting if work.node in batch
+    )
+    turn = turn.with_operation(replace(turn.operation, batch=tuple(batch)))
+    return turn.go_on(OperationPhase.LEADERS_AWAY)
+
+
+def leaders_away(turn: Turn) -> Result:
+    """Nobody talks to the batch any more."""
+    turn, harm = _look_for_harm(turn)
+    if harm is not None:
+        return harm
+    turn, effects = marking.set_state(turn, _brokers(turn), BrokerState.MAINTENANCE)
+    busy = {task.move.partition for task in turn.round_tasks() if not task.state.is_over}
+    turn = turn.add_moves(leaders.away(turn.world, turn.operation.batch, busy)[: MAX_NEW_TASKS - len(busy)])
+    turn, step = turn.move(TicketState.RUNNING)
+    if step is not None:
+        if turn.is_late:
+            return turn.end(TicketState.PAUSED, f"the leaders do not get away: {step.sentence}")
+        return turn.keep(f"moves leaders away from {turn.batch_name}: {step.sentence}", *effects, *step.effects)
+    still = leaders.still_led(turn.world, turn.operation.batch)
+    if effects or still:
+        return turn.keep(f"waits until {turn.batch_name} lead nothing: {still}", *effects)
+    return turn.go_on(OperationPhase.RESTART)
+
+
+def restart(turn: Turn) -> Result:
+    """By the hook, and seen."""
+    turn = hooks.watched(turn, turn.in_batch())
+    turn, harm = _look_for_harm(turn)
+    if harm is not None:
+        return harm
+    refusal = _why_not_now(turn)
+    effects: list[AnyEffect] = []
+    failures = []
+    for work in turn.in_batch():
+        if refusal and not hooks.has_open_run(work) and not hooks.is_restarted(turn, work) and work.hook is None:
+            continue
+        hooked = hooks.run(turn, work, HookAction.RESTART)
+        turn = turn.with_works([hooked.work])
+        effects += [hooked.effect] if hooked.effect and not refusal else []
+        failures += [hooked.failure] if hooked.failure else []
+    if failures:
+        return turn.end(TicketState.PAUSED, "; ".join(failures))
+    late = [work.node for work in turn.in_batch() if not hooks.is_restarted(turn, work)]
+    if not late:
+        return turn.go_on(OperationPhase.IN_SYNC)
+    if turn.is_late:
+        return turn.end(
+            TicketState.PAUSED, f"{named(late)} was not back {turn.back_within_ms // 1000} s after its restart began"
+        )
+    if refusal:
+        return turn.keep(f"waits to restart {named(late)}: {refusal}", *effects)
+    return turn.keep(f"hook {turn.ask.hook} restarts {turn.batch_name}: waits for {named(late)}", *effects)
+
+
+def in_sync(turn: Turn) -> Result:
+    """What the batch holds is in sync again."""
+    turn = hooks.watched(turn, turn.in_batch())
+    turn, harm = _look_for_harm(turn)
+    if harm is not None:
+        return harm
+    down = [work.node for work in turn.in_batch() if not hooks.is_up(turn, work)]
+    missing = f"{named(down)} went down again" if down else health.lagging(turn.world, turn.operation.batch)
+    if not missing:
+        return turn.go_on(OperationPhase.LEADERS_BACK)
+    if turn.is_late:
+        return turn.end(TicketState.PAUSED, f"not in sync after {turn.back_within_ms // 1000} s: {missing}")
+    return turn.keep(f"{turn.batch_name}: {missing}")
+
+
+def leaders_back(turn: Turn) -> Result:
+    """The order of replicas as it was, and the leaders with it."""
+    turn = hooks.watched(turn, turn.in_batch())
+    turn, harm = _look_for_harm(turn)
+    if harm is not None:
+        return harm
+    turn = turn.with_tasks(leaders.back(turn.round_tasks()))
+    turn, step = turn.move(TicketState.RUNNING)
+    effects = _restored_states(turn)
+    if step is not None:
+        if turn.is_late:
+            return turn.end(TicketState.PAUSED, f"the leaders do not come back: {step.sentence}")
+        return turn.keep(f"gives leaders back to {turn.batch_name}: {step.sentence}", *effects, *step.effects)
+    if effects:
+        return turn.keep(f"{turn.batch_name} are back", *effects)
+    turn = turn.with_works(replace(work, standing=Standing.DONE, detail="restarted") for work in turn.in_batch())
+    return turn.with_operation(replace(turn.operation, batch=())).new_round().go_on(OperationPhase.GATE)
+
+
+def amend(turn: Turn) -> Turn:
+    """More nodes, or fewer: those of the present batch are finished in any case."""
+    asked = {*turn.ask.brokers, *turn.ask.controllers}
+    kept = [w for w in turn.operation.brokers if w.node in asked or w.standing is not Standing.WAITING]
+    known = {work.node for work in kept}
+    new = [work for work in works_of(turn) if work.node not in known]
+    is_between = turn.operation.phase in (OperationPhase.VALIDATE, OperationPhase.GATE)
+    return turn.with_operation(
+        replace(
+            turn.operation,
+            brokers=(*kept, *new),
+            ask_revision=turn.ask.revision,
+            phase=OperationPhase.VALIDATE if is_between else turn.operation.phase,
+        )
+    )
+
+
+def works_of(turn: Turn) -> list[BrokerWork]:
+    return [BrokerWork(node) for node in turn.ask.brokers] + [
+        BrokerWork(node, is_controller=True) for node in turn.ask.controllers
+    ]
+
+
+def undo(turn: Turn) -> Result:
+    """Cancelled: what is being restarted comes back first, then leaders and states are as before. What was restarted
+    stays so."""
+    turn = hooks.watched(turn, turn.in_batch())
+    since_ms = turn.now_ms - turn.resumed_at_ms
+    unsettled = [work.node for work in turn.in_batch() if _is_unsettled(turn, work)]
+    if unsettled and since_ms <= turn.back_within_ms:
+        return turn.keep(f"waits until {named(unsettled)} is back, to give the leaders back to it")
+    never = [
+        replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=turn.now_ms)
+        for task in turn.round_tasks()
+        if task.state is TaskState.PENDING
+    ]
+    turn = turn.with_tasks([*never, *leaders.back(turn.round_tasks())])
+    turn, step = turn.move(turn.ticket.state)
+    effects = _restored_states(turn)
+    if step is not None:
+        return turn.keep(step.sentence, *effects, *step.effects)
+    if effects:
+        return turn.keep(f"{turn.batch_name} as before", *effects)
+    done = [work.node for work in turn.operation.brokers if work.standing is Standing.DONE]
+    away = f"; {named(unsettled)} was not back and may have lost its leaders" if unsettled else ""
+    said = f"{named(done, 'node')} restarted, leaders as before{away}" if done else f"leaders as before{away}"
+    if turn.ticket.state is TicketState.ROLLING_BACK:
+        return turn.end(TicketState.ROLLED_BACK, f"a restart can't be taken back; {said}")
+    return turn.end(TicketState.CANCELLED, said)
+
+
+def _is_unsettled(turn: Turn, work: BrokerWork) -> bool:
+    """A restart may be under way, or is not over."""
+    if not hooks.is_up(turn, work):
+        return True
+    last = work.hook
+    if last is None or (last.ended_at_ms and not last.is_ok):
+        return False
+    is_recent = turn.now_ms - turn.resumed_at_ms < turn.limits.unseen_ms
+    return (is_recent and not hooks.is_restarted(turn, work)) or bool(health.lagging(turn.world, [work.node]))
+
+
+def _next_batch(turn: Turn, waiting: list[BrokerWork]) -> tuple[list[int], str]:
+    """Plain brokers, then those that vote, then controllers; or what there is to wait for."""
+    quorum = turn.world.quorum
+    plain = [work.node for work in waiting if not work.is_controller and not _votes(quorum, work.node)]
+    if plain:
+        limit = max(1, int(len(turn.world.observation.brokers) * turn.limits.max_share))
+        limit = min(limit, turn.ask.batch_limit or limit)
+        batch = health.batch_of(plain, turn.world, limit, accept_unavailable=turn.ask.accept_unavailable)
+        if batch:
+            return batch, ""
+        first = min(plain)
+        why = health.why_not_down(turn.world, [first], accept_unavailable=turn.ask.accept_unavailable)
+        return [], f"waits to restart broker {first}: {why}"
+    voters = [work.node for work in waiting if not work.is_controller] or [work.node for work in waiting]
+    active = quorum.leader if quorum is not None else -1
+    # The active one of all that are left goes last, be it a broker too: so controllers may come before it.
+    others = [work.node for work in waiting if work.node != active]
+    node = min([voter for voter in voters if voter != active] or others or voters)
+    why = health.why_no_majority(quorum, node)
+    if not why and node in turn.ask.brokers:
+        why = health.why_not_down(turn.world, [node], accept_unavailable=turn.ask.accept_unavailable)
+    return ([], f"waits to restart node {node}: {why}") if why else ([node], "")
+
+
+def _why_not_now(turn: Turn) -> str:
+    """Looked at once more right before: topics may have come, and replicas may have fallen behind."""
+    brokers = [work.node for work in _brokers(turn)]
+    why = health.why_not_down(turn.world, brokers, accept_unavailable=turn.ask.accept_unavailable)
+    voters = [work.node for work in turn.in_batch() if work.is_controller or _votes(turn.world.quorum, work.node)]
+    return why or next((why for voter in voters if (why := health.why_no_majority(turn.world.quorum, voter))), "")
+
+
+def _why_never(quorum: Quorum | None, voter: int) -> str:
+    """What waiting does not mend."""
+    if quorum is None:
+        return "the controllers' quorum can't be read, so no controller can be restarted safely"
+    if voter not in quorum.voters:
+        return f"controller {voter} is no voter of the quorum, whose voters are {sorted(quorum.voters)}"
+    if len(quorum.voters) - 1 < len(quorum.voters) // 2 + 1:
+        return (
+            f"the quorum has {len(quorum.voters)} voters, so it has no majority without controller {voter}: "
+            "restart it by hand"
+        )
+    return ""
+
+
+def _votes(quorum: Quorum | None, node: int) -> bool:
+    return quorum is not None and node in quorum.voters
+
+
+def _brokers(turn: Turn) -> list[BrokerWork]:
+    return [work for work in turn.in_batch() if not work.is_controller]
+
+
+def _restored_states(turn: Turn) -> tuple[AnyEffect, ...]:
+    return marking.unmark(turn, turn.in_batch(), BrokerState.MAINTENANCE)
+
+
+def _look_for_harm(turn: Turn) -> tuple[Turn, Result | None]:
+    """The turn without harm; or, while there is some, nothing new, and a pause when it lasts."""
+    harm = health.trouble(turn.world, turn.operation.batch)
+    operation = turn.operation
+    if not harm:
+        return turn.with_operation(replace(operation, harm="", harm_since_ms=0)), None
+    since_ms = max(operation.harm_since_ms or turn.now_ms, turn.resumed_at_ms)
+    turn = turn.with_operation(replace(operation, harm=harm, harm_since_ms=since_ms))
+    if turn.now_ms - since_ms >= turn.limits.calm_ms:
+        reason = f"stopped at the first sign of harm: {harm}"
+        return turn, turn.end(TicketState.PAUSED, reason)
+    return turn, turn.keep(f"holds on: {harm}")
+
+
+def _refuse(turn: Turn, why: str) -> Result:
+    """What was restarted already is not undone because of an amendment."""
+    if any(work.standing is Standing.DONE for work in turn.operation.brokers):
+        return turn.end(TicketState.PAUSED, f"the ticket as it was amended can't be carried out: {why}")
+    return turn.end(TicketState.FAILED, f"nothing was changed: {why}")
+
+
+def _succeed(turn: Turn) -> Result:
+    done = [work.node for work in turn.operation.brokers if work.standing is Standing.DONE]
+    return turn.end(TicketState.SUCCEEDED, f"{named(done, 'node')} restarted, leaders as before")

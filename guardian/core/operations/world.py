@@ -1,0 +1,80 @@
+"""All that a decision about an operation needs to know, read at one moment by whoever drives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from guardian.core.executing import Step
+from guardian.core.operations.effects import AnyEffect
+from guardian.model.cluster_state import ClusterObservation
+from guardian.model.execution import Execution
+from guardian.model.federation import Exclusion
+from guardian.model.operation import HookAnswer, HookKey, PlanAnswer, PlanRequest, Quorum
+from guardian.model.plan import PartitionMove
+from guardian.model.ticket import TicketState
+from guardian.model.topology import BrokerState
+
+Mover = Callable[[TicketState, Execution], Step]
+"""`core.executing.step` with all else bound: observation, limits, rates, time, refusals."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLimits:
+    """`settle_ms`: how long a broker must be down to be believed so; `calm_ms`: how long the cluster must be well
+    before the next batch, and ill before the ticket pauses. `back_within_ms`: how long a broker may be
+    away. `unseen_ms`: a restart of which no absence was seen by then was a quick one. `max_share`: of the cluster's
+    brokers, that many may be in one batch."""
+
+    settle_ms: int = 10_000
+    calm_ms: int = 5_000
+    back_within_ms: int = 600_000
+    retry_ms: int = 10_000
+    unseen_ms: int = 30_000
+    max_share: float = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class OperationWorld:
+    """`observation` holds the partitions of ALL topics, and log dirs and configurations of what the active tasks touch.
+
+    `registered` are the brokers that the controllers know, fenced ones too (the observation's brokers are those that
+    are not). `min_isr` is min.insync.replicas in force, by topic. `exclusions` are those of the cluster, by broker;
+    `states` what the federation says of its brokers. `hooks` are the answers to this ticket's runs so far as this
+    process knows them, `plan` that to its newest request. `leaving` names, by broker, another removal that runs.
+    `remembered` are, for brokers that are brought online, the moves (goal "leaders away") of the tickets that took
+    brokers offline, newest first. `quorum` is None where it can't be told. `tiered_warm_up_s` as in `executing.begin`.
+    """
+
+    observation: ClusterObservation
+    registered: frozenset[int]
+    min_isr: Mapping[str, int]
+    exclusions: Mapping[int, Exclusion] = field(default_factory=dict)
+    states: Mapping[int, BrokerState] = field(default_factory=dict)
+    hooks: Mapping[HookKey, HookAnswer] = field(default_factory=dict)
+    plan: PlanAnswer | None = None
+    leaving: Mapping[int, str] = field(default_factory=dict)
+    remembered: Collection[PartitionMove] = ()
+    quorum: Quorum | None = None
+    tiered_warm_up_s: float = 0.0
+    limits: OperationLimits = OperationLimits()
+
+    def is_alive(self, broker: int) -> bool:
+        return broker in self.observation.brokers
+
+    @property
+    def away(self) -> frozenset[int]:
+        """The brokers that are offline, or may be at any moment, as the federation says."""
+        return frozenset(broker for broker, state in self.states.items() if state is BrokerState.MAINTENANCE)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationStep:
+    """As `executing.Step`, with the effects of operations and the plan that is wanted (asked for again each step until
+    its answer was used)."""
+
+    execution: Execution
+    transition: tuple[TicketState, str] | None
+    effects: tuple[AnyEffect, ...]
+    plan_wanted: PlanRequest | None
+    sentence: str

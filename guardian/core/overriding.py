@@ -1,0 +1,93 @@
+"""A standing rate for what Guardian copies on a broker: who set it, why and until when is its ticket. Pure.
+
+    throttle-override ticket ── RUNNING until its end, or until somebody cancels it ──▶ SUCCEEDED, CANCELLED
+            └── meanwhile: of every ticket on the cluster, copies on that broker get no more than its rate
+
+It sends nothing itself: a throttle acts on the replicas that move (KAFKA.md, trap 17), and those are of other tickets.
+What must flow anyway, so that a move ends at all, flows (throttling.py); a ticket that asked for no throttle has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from guardian.core.throttling import Pace
+from guardian.errors import InvalidInput
+from guardian.model.cluster_state import ClusterDescription
+from guardian.model.plan import Plan
+from guardian.model.ticket import TicketState
+from guardian.model.units import human_bytes
+
+THROTTLE_OVERRIDE = "throttle-override"  # the kind of plan
+MIN_RATE = 100_000
+MAX_RATE = 1_000_000_000_000
+_BROKER, _RATE, _UNTIL = "broker", "rate", "until_ms"
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRate:
+    """Bytes/s, on one broker, until a time (ms since the epoch)."""
+
+    broker: int
+    rate: int
+    until_ms: int
+
+
+def plan_of(cluster: str, standing: StandingRate) -> Plan:
+    """The plan that carries it."""
+    settings = ((_BROKER, str(standing.broker)), (_RATE, str(standing.rate)), (_UNTIL, str(standing.until_ms)))
+    note = f"copies of all tickets take no more than {human_bytes(standing.rate)}/s of broker {standing.broker}"
+    return Plan(cluster, THROTTLE_OVERRIDE, (), input="a standing rate", settings=settings, notes=(note,))
+
+
+def read(plan: Plan) -> StandingRate:
+    """What a plan of this kind asks for. Raises InvalidInput."""
+    settings = dict(plan.settings)
+    values = []
+    for name in (_BROKER, _RATE, _UNTIL):
+        text = settings.get(name, "")
+        if not text.isdecimal() or len(text) > 18:
+            raise InvalidInput(f"{name} of the plan is {text[:30]!r}: use a whole number")
+        values.append(int(text))
+    standing = StandingRate(*values)
+    if not MIN_RATE <= standing.rate <= MAX_RATE:
+        raise InvalidInput(f"rate is {standing.rate} bytes/s: use {MIN_RATE} to {MAX_RATE}")
+    return standing
+
+
+def resolved(plan: Plan, description: ClusterDescription) -> Plan:
+    """The plan, if it can hold on this cluster. Raises InvalidInput."""
+    if plan.moves:
+        raise InvalidInput(f"moves of the plan has {len(plan.moves)}: a plan of kind {THROTTLE_OVERRIDE} moves nothing")
+    standing = read(plan)
+    if standing.broker not in description.brokers:
+        names = ", ".join(map(str, sorted(description.brokers)))
+        raise InvalidInput(f"broker {standing.broker} is not alive in cluster {plan.cluster}: choose from {names}")
+    return plan
+
+
+def ending(ticket_state: TicketState, plan: Plan, now_ms: int) -> tuple[TicketState, str] | None:
+    """The last state of a ticket of this kind and why; None while its rate holds."""
+    standing = read(plan)
+    if ticket_state is TicketState.CANCELLING:
+        return TicketState.CANCELLED, f"broker {standing.broker} has no standing rate any more"
+    if now_ms >= standing.until_ms:
+        return TicketState.SUCCEEDED, f"its time is over: broker {standing.broker} has no standing rate any more"
+    return None
+
+
+def lowest(standing: Iterable[StandingRate]) -> dict[int, int]:
+    """By broker, the rate that holds where several stand."""
+    found: dict[int, int] = {}
+    for each in standing:
+        found[each.broker] = min(each.rate, found.get(each.broker, each.rate))
+    return found
+
+
+def capped(pace: Pace, rates: Mapping[int, int]) -> Pace:
+    """The pace with these brokers held to their standing rates."""
+    if not pace.asked or not rates:
+        return pace
+    held = {broker: min(rate, pace.brokers.get(broker, pace.asked)) for broker, rate in rates.items()}
+    return replace(pace, brokers={**pace.brokers, **held})

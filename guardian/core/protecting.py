@@ -1,0 +1,343 @@
+"""An unhealthy disk is protected: what is abnormal is held back until it recovers, then let go again. Pure.
+
+    protect(what is held, what is seen) -> what to store, then what to send
+
+    disk OVER its limits     the largest abnormal doing that can still be held back is cut to CUT of what it moves; one
+                             at its least is passed over for the next (core.protection_levers)
+    disk BETWEEN             nothing
+    disk UNDER them          what was held back last is let go a step: GENTLY where it still wants more, else twofold;
+                             where that is as much as before the first cut, it goes
+    nothing seen for long    as UNDER: nothing stays behind without a reason that somebody can see
+    released by a person     all of it goes at once, and nothing comes back before the time that was given
+
+One step a disk, then its effect is awaited: Kafka averages over ten seconds, and a disk's condition counts from the
+last step on. Intent before effect: the record of what may stand in Kafka is stored before it is sent, and a record goes
+only once Kafka shows what was there before, and nothing that was sent can still be on its way (SETTLE_MS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from guardian.core.disk_doings import ClientLoads, ClusterLook
+from guardian.core.disk_limits import DiskLimits
+from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey, SettleDebts
+from guardian.core.protection_levers import (
+    CLIENT,
+    Candidate,
+    candidates,
+    key_of,
+    limit_before,
+    reconcile,
+    wanted,
+)
+from guardian.errors import InvalidInput
+from guardian.model.protection import DiskCondition, DiskKey, DiskState, Doing, Hold, Lever, Protection
+from guardian.model.units import human_bytes
+
+CUT = 0.5
+GENTLY = 1.25
+SETTLE_MS = 20_000  # longer than any request takes
+_USED = 0.8  # who moves so much of what is allowed wants more
+_WORTH = 0.9  # a limit that is nearly what is moved anyway changes nothing
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectionSettings:
+    """`acts` False: nothing is held back, and what is held is let go. `floor` is bytes/s, the least that anything is
+    cut to; `blind_ms`: for so long what is held stays although nothing is seen of its disk."""
+
+    acts: bool = False
+    limits: DiskLimits = field(default_factory=DiskLimits)
+    step_ms: int = 30_000
+    floor: int = 1_000_000
+    blind_ms: int = 300_000
+    levers: int = 50
+
+    def __post_init__(self) -> None:
+        for name, value in (("step_ms", self.step_ms), ("floor", self.floor), ("levers", self.levers)):
+            if value < 1:
+                raise InvalidInput(f"{name} is {value}: use at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class AlterQuotas:
+    """Compare and set, as AlterConfigs; resources are quota entities by their names."""
+
+    changes: Mapping[ConfigKey, ConfigChange]
+
+
+ProtectionEffect = AlterQuotas | AlterConfigs | SettleDebts
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is seen of a cluster: conditions of the disks that were looked at, counted from their last steps on, and
+    what is done to them. `held` are the configuration keys that tickets hold at present."""
+
+    cluster: ClusterLook
+    conditions: Mapping[DiskKey, DiskCondition] = field(default_factory=dict)
+    doings: Sequence[Doing] = ()
+    loads: ClientLoads = field(default_factory=dict)
+    held: frozenset[ConfigKey] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectionStep:
+    """`protection` is to be stored where it changed, then `effects` are to be sent. `sentences` say what was done,
+    `remarks` what can't be."""
+
+    protection: Protection
+    effects: tuple[ProtectionEffect, ...]
+    sentences: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What becomes of the levers in one step."""
+
+    levers: list[Lever]
+    stepped: dict[DiskKey, int]
+    sentences: list[str]
+    remarks: list[str]
+    foreign: frozenset[ConfigKey]
+
+
+def since_ms(protection: Protection, disk: DiskKey) -> int:
+    """From when on the disk's condition counts: its last step; 0: there was none."""
+    return dict(protection.stepped_ms).get(disk, 0)
+
+
+def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: int) -> ProtectionStep:
+    """One step of one cluster."""
+    holds = tuple(hold for hold in now.holds if hold.until_ms > now_ms)
+    settled = now_ms - now.changed_at_ms >= SETTLE_MS
+    # Whose values stand where ours should is found out before anything is decided on them.
+    present = reconcile(now.intents, wanted(now.levers), settled, view.cluster, view.held)
+    draft = _Draft(list(now.levers), dict(now.stepped_ms), [], [], present.foreign)
+    if settings.acts:
+        _drop_held(draft, holds)
+        for disk in sorted({*view.conditions, *(lever.disk for lever in now.levers)}):
+            _step_disk(draft, disk, view, settings, holds, now_ms)
+    else:
+        _drop(draft, draft.levers, "protection does not act any more")
+    found = reconcile(now.intents, wanted(draft.levers), settled, view.cluster, view.held)
+    effects = _effects(found.changes, found.debts)
+    levers = tuple(draft.levers)
+    stepped = tuple(
+        sorted((disk, at_ms) for disk, at_ms in draft.stepped.items() if _is_recent(at_ms, now_ms, settings))
+    )
+    note = "; ".join(draft.sentences) or now.note
+    changed_at_ms = now_ms if found.changes else now.changed_at_ms
+    stored = replace(
+        now,
+        levers=levers,
+        intents=found.intents,
+        holds=holds,
+        note=note,
+        stepped_ms=stepped,
+        changed_at_ms=changed_at_ms,
+    )
+    return ProtectionStep(stored, effects, tuple(draft.sentences), (*dict.fromkeys([*draft.remarks, *found.notes]),))
+
+
+def released(
+    now: Protection, broker: int | None, disk: str, until_ms: int, by: str, disks: Sequence[DiskKey] = ()
+) -> tuple[Protection, tuple[Lever, ...]]:
+    """Nothing is held any more for these disks (None and "": all), nor before `until_ms`; and what was. `disks` are
+    those known to be unhealthy, which get nothing new either."""
+
+    def is_meant(key: DiskKey) -> bool:
+        return (broker is None or key.broker == broker) and (not disk or key.disk == disk)
+
+    gone = tuple(lever for lever in now.levers if is_meant(lever.disk))
+    meant = sorted({lever.disk for lever in gone} | {key for key in disks if is_meant(key)})
+    kept = tuple(hold for hold in now.holds if hold.disk not in meant)
+    holds = kept + tuple(Hold(key, until_ms, by) for key in meant)
+    levers = tuple(lever for lever in now.levers if lever not in gone)
+    names = ", ".join(map(str, meant)) or "nothing"
+    return replace(now, levers=levers, holds=holds, note=f"{by} released {names}"), gone
+
+
+def _is_recent(at_ms: int, now_ms: int, settings: ProtectionSettings) -> bool:
+    return now_ms - at_ms < max(settings.limits.window_ms, settings.step_ms, settings.blind_ms) * 2
+
+
+def _drop_held(draft: _Draft, holds: tuple[Hold, ...]) -> None:
+    free = {hold.disk: hold for hold in holds}
+    for lever in [lever for lever in draft.levers if lever.disk in free]:
+        _drop(draft, [lever], f"{free[lever.disk].by} released {lever.disk}")
+
+
+def _drop(draft: _Draft, levers: Sequence[Lever], reason: str) -> None:
+    for lever in list(levers):
+        draft.levers.remove(lever)
+        draft.sentences.append(f"{title(lever)} is lifted: {reason}")
+
+
+def _step_disk(
+    draft: _Draft,
+    disk: DiskKey,
+    view: View,
+    settings: ProtectionSettings,
+    holds: tuple[Hold, ...],
+    now_ms: int,
+) -> None:
+    last_ms = draft.stepped.get(disk, 0)
+    if now_ms - last_ms < settings.step_ms or any(hold.disk == disk for hold in holds):
+        return
+    condition = view.conditions.get(disk)
+    state = condition.state if condition else DiskState.UNKNOWN
+    mine = [lever for lever in draft.levers if lever.disk == disk]
+    if state is DiskState.OVER and condition:
+        if _tighten(draft, disk, condition, view, settings, now_ms):
+            draft.stepped[disk] = now_ms
+    elif mine and state is DiskState.UNDER:
+        _let_go(draft, mine, view, "the disk has recovered", now_ms)
+        draft.stepped[disk] = now_ms
+    elif mine and state is DiskState.UNKNOWN and now_ms - last_ms >= settings.blind_ms:
+        reason = f"nothing is seen of {disk}"
+        if disk.broker in view.cluster.brokers:
+            _let_go(draft, mine, view, reason, now_ms)
+        else:
+            _drop(draft, mine, f"{reason}, whose broker is down")
+        draft.stepped[disk] = now_ms
+
+
+def _tighten(
+    draft: _Draft,
+    disk: DiskKey,
+    condition: DiskCondition,
+    view: View,
+    settings: ProtectionSettings,
+    now_ms: int,
+) -> bool:
+    """Whether something was cut."""
+    offered = candidates(disk, view.doings, view.loads, view.cluster, settings.floor)
+    draft.remarks.extend(offered.remarks)
+    levers = {lever.identity: lever for lever in draft.levers}
+    for candidate in offered.found:
+        lever = levers.get(candidate.identity)
+        refusal = _refusal(draft, candidate, lever, view, settings)
+        if refusal:
+            draft.remarks.append(refusal)
+            continue
+        cut = _cut(candidate, lever, condition, view, now_ms)
+        if cut is None:
+            draft.remarks.append(f"{_what(candidate)} is at its least, or moves too little to matter: {candidate.hit}")
+            continue
+        if lever is not None:
+            draft.levers.remove(lever)
+        draft.levers.append(cut)
+        draft.sentences.append(f"{disk}: {condition.why}: {title(cut)}, because {cut.why}; this hits {cut.hit}")
+        return True
+    draft.remarks.append(f"{disk}: {condition.why}, and nothing abnormal is left that could be held back")
+    return False
+
+
+def _refusal(draft: _Draft, candidate: Candidate, lever: Lever | None, view: View, settings: ProtectionSettings) -> str:
+    trial = lever or _lever(candidate, 1, "", 0)
+    if key_of(trial) in draft.foreign or key_of(trial) in view.held:
+        return f"{_what(candidate)} is set by somebody else and is left alone"
+    if lever is None and len(draft.levers) >= settings.levers:
+        return f"{_what(candidate)} is not set: {settings.levers} are held already"
+    return ""
+
+
+def _cut(candidate: Candidate, lever: Lever | None, condition: DiskCondition, view: View, now_ms: int) -> Lever | None:
+    """None: there is nothing to gain."""
+    limit = limit_before(candidate, view.cluster) if lever is None else float(lever.value)
+    moved = min(candidate.rate, limit) if limit is not None else candidate.rate
+    value = max(round(CUT * moved), candidate.least)
+    if value >= _WORTH * moved or value < 1:
+        return None
+    if lever is None:
+        return replace(_lever(candidate, value, condition.why, now_ms), before=round(moved))
+    return replace(
+        lever,
+        value=value,
+        least=candidate.least,
+        entries=tuple(sorted({*lever.entries, *candidate.entries})),
+        hit=candidate.hit,
+        changed_at_ms=now_ms,
+    )
+
+
+def _lever(candidate: Candidate, value: int, _condition: str, now_ms: int) -> Lever:
+    return Lever(
+        candidate.disk,
+        candidate.kind,
+        candidate.subject,
+        candidate.quota_key,
+        value,
+        round(candidate.rate),
+        candidate.entries,
+        candidate.least,
+        candidate.hit,
+        candidate.why,
+        now_ms,
+        now_ms,
+    )
+
+
+def _let_go(draft: _Draft, mine: Sequence[Lever], view: View, reason: str, now_ms: int) -> None:
+    """A step of the one that was set last."""
+    lever = max(mine, key=lambda each: (each.set_at_ms, each.identity))
+    raised = round(lever.value * (GENTLY if _wants_more(lever, view) else 1 / CUT))
+    if raised >= lever.before:
+        _drop(draft, [lever], reason)
+        return
+    position = draft.levers.index(lever)
+    draft.levers[position] = replace(lever, value=raised, changed_at_ms=now_ms)
+    draft.sentences.append(f"{title(draft.levers[position])}, up from {human_bytes(lever.value)}/s: {reason}")
+
+
+def _wants_more(lever: Lever, view: View) -> bool:
+    """Whether what it holds back moves nearly as much as it may."""
+    offered = candidates(lever.disk, view.doings, view.loads, view.cluster, 1).found
+    moved = next((each.rate for each in offered if each.identity == lever.identity), 0.0)
+    return moved >= _USED * lever.value
+
+
+def title(lever: Lever) -> str:
+    """The lever in a few words."""
+    key = key_of(lever)
+    name = f"{key.key} of {_resource(key)}"
+    return f"{name} at {human_bytes(lever.value)}/s"
+
+
+def _what(candidate: Candidate) -> str:
+    key = key_of(_lever(candidate, 1, "", 0))
+    return f"{key.key} of {_resource(key)}"
+
+
+def _resource(key: ConfigKey) -> str:
+    return key.resource_name if key.resource_type == CLIENT else f"{key.resource_type.lower()} {key.resource_name}"
+
+
+def without_debts(protection: Protection, settled: frozenset[ConfigKey]) -> Protection:
+    """What a controller has put back is owed no more."""
+    owed = tuple(
+        intent
+        for intent in protection.intents
+        if ConfigKey(intent.resource_type, intent.resource_name, intent.key) not in settled
+    )
+    return replace(protection, intents=owed)
+
+
+def _effects(
+    changes: Mapping[ConfigKey, ConfigChange], debts: Mapping[ConfigKey, str | None]
+) -> tuple[ProtectionEffect, ...]:
+    """Rates before the lists that make them count."""
+    quotas = {key: change for key, change in changes.items() if key.resource_type == CLIENT}
+    configs = {key: change for key, change in changes.items() if key.resource_type != CLIENT}
+    found: list[ProtectionEffect] = []
+    if quotas:
+        found.append(AlterQuotas(quotas))
+    if configs:
+        found.append(AlterConfigs(configs))
+    if debts:
+        found.append(SettleDebts(debts))
+    return tuple(found)

@@ -1,0 +1,418 @@
+"""What can be held back for a disk with Kafka's own means, how far, and what that sets in Kafka. Pure.
+
+    abnormal doing                      lever                                         never below
+    user read from disk, user write     client quota of (user, client id)             FLOOR; HEADROOM x its rate on any
+                                                                                      other broker: a quota holds on all
+    replication write, catching up      follower rate, for exactly these replicas     FLOOR; HEADROOM x what is written
+    replication read, catching up       leader rate, for exactly these replicas       FLOOR; HEADROOM x what is written
+                                                                                      x followers (in-sync ones count)
+    move write, move read               rate of copies between log dirs               FLOOR; HEADROOM x what is written
+
+A replica that catches up is held back only where its partition has more in sync than min.insync.replicas asks for, and
+more than one: else its coming back matters more than the disk. One that a reassignment brings is left to whoever moves
+it. A client's quota is set where it outranks all others and hits nobody else: for its user and client id. Where its
+user is not known it is set for the client id, unless some quota that names users might outrank it.
+
+Levers are decisions; `wanted` is what they come to in Kafka, and `reconcile` takes Kafka there: the record of what may
+have been set (intents) is stored before anything is sent, and only values of that record are changed or taken back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from guardian.core import throttling
+from guardian.core.disk_doings import ClientLoads, ClusterLook
+from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.core.throttling import (
+    BROKER,
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    HEADROOM,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    LOG_DIR_RATE,
+    TOPIC,
+    Throttle,
+)
+from guardian.model.cluster_state import ClusterObservation
+from guardian.model.execution import ThrottleIntent
+from guardian.model.protection import Behaviour, DiskKey, Doing, Lever, LeverKind
+from guardian.model.quota import (
+    CONSUMER_BYTE_RATE,
+    PRODUCER_BYTE_RATE,
+    QuotaClient,
+    QuotaEntity,
+    effective_quota,
+    may_be_outranked,
+    own_entity,
+)
+from guardian.model.topology import TopicPartition
+from guardian.model.units import human_bytes
+
+CLIENT = "CLIENT"  # the resource type of a quota entity, beside Kafka's BROKER and TOPIC
+_MANY_VALUES = 64
+_RATE_KEYS = {
+    LeverKind.FOLLOWER_RATE: FOLLOWER_RATE,
+    LeverKind.LEADER_RATE: LEADER_RATE,
+    LeverKind.LOG_DIR_RATE: LOG_DIR_RATE,
+}
+_ENTRY_KEYS = {LeverKind.FOLLOWER_RATE: FOLLOWER_REPLICAS, LeverKind.LEADER_RATE: LEADER_REPLICAS}
+_OF_BEHAVIOUR = {
+    Behaviour.REPLICATION_WRITE: LeverKind.FOLLOWER_RATE,
+    Behaviour.REPLICATION_READ: LeverKind.LEADER_RATE,
+    Behaviour.MOVE_WRITE: LeverKind.LOG_DIR_RATE,
+    Behaviour.MOVE_READ: LeverKind.LOG_DIR_RATE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that could be held back: `rate` is what it moves through the lever now, `traffic` the abnormal part."""
+
+    disk: DiskKey
+    kind: LeverKind
+    subject: str
+    quota_key: str
+    rate: float
+    traffic: float
+    least: int
+    hit: str
+    why: str
+    entries: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> tuple[DiskKey, LeverKind, str, str]:
+        return self.disk, self.kind, self.subject, self.quota_key
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The largest first; `remarks` say what can't be held back, and why."""
+
+    found: tuple[Candidate, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`rates` are values of brokers' keys and of quotas, `entries` of topics' lists of replicas."""
+
+    rates: Mapping[ConfigKey, int] = field(default_factory=dict)
+    entries: Mapping[ConfigKey, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """`foreign` are keys that somebody else has set meanwhile; `debts` are what stood before on brokers that are down,
+    for a controller to put back."""
+
+    intents: tuple[ThrottleIntent, ...]
+    changes: Mapping[ConfigKey, ConfigChange]
+    foreign: frozenset[ConfigKey]
+    notes: tuple[str, ...]
+    debts: Mapping[ConfigKey, str | None] = field(default_factory=dict)
+
+
+def candidates(
+    disk: DiskKey, queue: Sequence[Doing], loads: ClientLoads, cluster: ClusterLook, floor: int
+) -> Candidates:
+    """Of the abnormal doings of one disk."""
+    mine = [doing for doing in queue if doing.disk == disk and doing.is_abnormal]
+    remarks: list[str] = []
+    found = [*_quotas(disk, mine, loads, cluster, floor, remarks), *_rates(disk, mine, cluster, floor, remarks)]
+    found.sort(key=lambda each: (-each.traffic, each.kind, each.subject))
+    return Candidates(tuple(found), tuple(dict.fromkeys(remarks)))
+
+
+def _quotas(
+    disk: DiskKey,
+    doings: Sequence[Doing],
+    loads: ClientLoads,
+    cluster: ClusterLook,
+    floor: int,
+    remarks: list[str],
+) -> Iterable[Candidate]:
+    traffic: dict[tuple[QuotaClient, str], float] = defaultdict(float)
+    whys: dict[tuple[QuotaClient, str], list[str]] = defaultdict(list)
+    for doing in doings:
+        key = {Behaviour.USER_READ: CONSUMER_BYTE_RATE, Behaviour.USER_WRITE: PRODUCER_BYTE_RATE}.get(doing.behaviour)
+        if key is None:
+            continue
+        if not doing.clients:
+            remarks.append(f"{doing.partition}: {doing.why}, but which client it is nobody tells")
+        for use in doing.clients:
+            traffic[use.client, key] += use.bytes_per_s
+            whys[use.client, key].append(f"{doing.partition}: {doing.why}")
+    for (client, key), rate in traffic.items():
+        candidate = _quota(disk, client, key, rate, whys[client, key], loads, cluster, floor)
+        if isinstance(candidate, str):
+            remarks.append(candidate)
+        else:
+            yield candidate
+
+
+def _quota(
+    disk: DiskKey,
+    client: QuotaClient,
+    key: str,
+    traffic: float,
+    whys: list[str],
+    loads: ClientLoads,
+    cluster: ClusterLook,
+    floor: int,
+) -> Candidate | str:
+    by_broker = loads.get(client, {}) if key == CONSUMER_BYTE_RATE else {}
+    here = max(traffic, by_broker.get(disk.broker, 0.0))
+    elsewhere = max((rate for broker, rate in by_broker.items() if broker != disk.broker), default=0.0)
+    entity = own_entity(client)
+    outranking = may_be_outranked(cluster.quotas, key, entity)
+    if outranking is not None:
+        return f"{client} can't be held back: its user is not known, and the quota of {outranking} may outrank its own"
+    least = max(floor, round(HEADROOM * elsewhere))
+    also = f", and {human_bytes(elsewhere)}/s from another one" if elsewhere else ""
+    verb = "reads" if key == CONSUMER_BYTE_RATE else "writes"
+    hit = (
+        f"whoever uses client id {client.client_id}{f' as user {client.user}' if client.user else ''}, on every "
+        f"broker: it {verb} {human_bytes(here)}/s from broker {disk.broker}{also}"
+    )
+    why = whys[0] + (f", and {len(whys) - 1} more partitions" if len(whys) > 1 else "")
+    return Candidate(disk, LeverKind.CLIENT_QUOTA, entity.name, key, here, traffic, least, hit, why)
+
+
+def _rates(
+    disk: DiskKey, doings: Sequence[Doing], cluster: ClusterLook, floor: int, remarks: list[str]
+) -> Iterable[Candidate]:
+    by_kind: dict[LeverKind, list[Doing]] = defaultdict(list)
+    for doing in doings:
+        kind = _OF_BEHAVIOUR.get(doing.behaviour)
+        if kind is None:
+            continue
+        refusal = _why_not(doing, cluster) if kind is not LeverKind.LOG_DIR_RATE else ""
+        if refusal:
+            remarks.append(refusal)
+        else:
+            by_kind[kind].append(doing)
+    for kind, found in by_kind.items():
+        flow = sum(_must_flow(doing) for doing in found)
+        rate = sum(doing.bytes_per_s for doing in found)
+        names = ", ".join(sorted({str(doing.partition) for doing in found})[:3])
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        what = {
+            LeverKind.FOLLOWER_RATE: "replicas that catch up here",
+            LeverKind.LEADER_RATE: "replicas that catch up from here",
+            LeverKind.LOG_DIR_RATE: "copies between log dirs",
+        }[kind]
+        entries = tuple(sorted({entry for doing in found for entry in _entries(kind, doing)}))
+        least = max(floor, round(HEADROOM * flow))
+        hit = f"{what} on broker {disk.broker}: {names}{more}; no client"
+        yield Candidate(disk, kind, "", "", rate, rate, least, hit, found[0].why, entries)
+
+
+def _why_not(doing: Doing, cluster: ClusterLook) -> str:
+    """Why a replica that catches up is not to be held back; empty when it may be."""
+    if doing.partition in cluster.reassignments:
+        return f"{doing.partition} is being moved: its move has a throttle of its own"
+    state = cluster.partitions.get(doing.partition)
+    in_sync = len(state.isr) if state else 0
+    least = cluster.min_isr.get(doing.partition.topic)
+    if least is None or in_sync <= max(least, 1):
+        return f"{doing.partition} is not held back: {in_sync} in sync, its replica that catches up is needed"
+    return ""
+
+
+def _must_flow(doing: Doing) -> float:
+    if doing.behaviour is Behaviour.REPLICATION_READ:
+        return doing.write_rate * doing.followers
+    return doing.write_rate
+
+
+def _entries(kind: LeverKind, doing: Doing) -> Iterable[str]:
+    if kind in _ENTRY_KEYS:
+        topic, number = doing.partition
+        yield f"{topic}:{number}:{doing.disk.broker}"
+
+
+def wanted(levers: Iterable[Lever]) -> Wanted:
+    """Several disks may want the same of Kafka: the lowest value, but none below what must flow through all."""
+    values: dict[ConfigKey, list[Lever]] = defaultdict(list)
+    entries: dict[ConfigKey, set[str]] = defaultdict(set)
+    for lever in levers:
+        values[key_of(lever)].append(lever)
+        list_key = _ENTRY_KEYS.get(lever.kind)
+        for entry in lever.entries if list_key else ():
+            topic, number, broker = entry.rsplit(":", 2)
+            entries[ConfigKey(TOPIC, topic, list_key or "")].add(f"{number}:{broker}")
+    rates = {}
+    for key, found in values.items():
+        lowest = min(lever.value for lever in found)
+        least = max if key.resource_type == CLIENT else sum
+        rates[key] = max(lowest, least(lever.least for lever in found)) if len(found) > 1 else lowest
+    return Wanted(rates, {key: frozenset(each) for key, each in entries.items()})
+
+
+def key_of(lever: Lever) -> ConfigKey:
+    """Where the lever's value stands in Kafka."""
+    if lever.kind is LeverKind.CLIENT_QUOTA:
+        return ConfigKey(CLIENT, lever.subject, lever.quota_key)
+    return ConfigKey(BROKER, str(lever.disk.broker), _RATE_KEYS[lever.kind])
+
+
+def present_quotas(cluster: ClusterLook) -> dict[ConfigKey, str]:
+    return {
+        ConfigKey(CLIENT, entity.name, key): quota_text(value)
+        for entity, values in cluster.quotas.items()
+        for key, value in values.items()
+    }
+
+
+def quota_text(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(value)
+
+
+def limit_before(candidate: Candidate, cluster: ClusterLook) -> float | None:
+    """The quota that a client has already, by whomever; None: none."""
+    if candidate.kind is not LeverKind.CLIENT_QUOTA:
+        return None
+    entity = QuotaEntity.of_name(candidate.subject)
+    client = QuotaClient(entity.client_id or "", entity.user)
+    found = effective_quota(cluster.quotas, candidate.quota_key, client)
+    return found.value if found else None
+
+
+def reconcile(
+    recorded: tuple[ThrottleIntent, ...],
+    now: Wanted,
+    settled: bool,
+    cluster: ClusterLook,
+    held: frozenset[ConfigKey],
+) -> Reconciled:
+    """What to record and what to change so that Kafka shows `now`. Once it is `settled` nothing that was sent can still
+    be on its way; `held` are keys that tickets use at present: those are left as they are."""
+    by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
+    for intent in recorded:
+        by_key[ConfigKey(intent.resource_type, intent.resource_name, intent.key)].append(intent)
+    quotas = present_quotas(cluster)
+    parts = []
+    for key in sorted({*by_key, *now.rates}):
+        if key.resource_type == TOPIC:
+            continue
+        mine = tuple(by_key[key])
+        if key in held:
+            note = f"{key.key} of {_name(key)} is a ticket's now, and is left alone until that ends"
+            parts.append(Reconciled(mine, {}, frozenset({key}), (note,)))
+            continue
+        if key.resource_type == CLIENT:
+            present = quotas.get(key)
+        else:
+            values = cluster.configs.get((key.resource_type, key.resource_name))
+            if values is None:
+                parts.append(_unreadable(key, mine, key in now.rates, settled, cluster))
+                continue
+            present = values.get(key.key)
+        parts.append(_reconcile_value(key, mine, present, now.rates.get(key), settled))
+    parts.append(_reconcile_lists(recorded, now, settled, cluster, held))
+    return Reconciled(
+        tuple(intent for part in parts for intent in part.intents),
+        {key: change for part in parts for key, change in part.changes.items()},
+        frozenset(key for part in parts for key in part.foreign),
+        tuple(note for part in parts for note in part.notes),
+        {key: value for part in parts for key, value in part.debts.items()},
+    )
+
+
+def _unreadable(
+    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], is_wanted: bool, settled: bool, cluster: ClusterLook
+) -> Reconciled:
+    """A broker that is down keeps its configuration; a controller can put it back, but can't tell what it is."""
+    note = f"{key.key} of {_name(key)} can't be read until it answers"
+    is_down = int(key.resource_name) not in cluster.brokers and bool(cluster.brokers)
+    if recorded and is_down and settled and not is_wanted:
+        note = f"{key.key} of {_name(key)}, which is down, is put back through a controller"
+        return Reconciled(recorded, {}, frozenset({key}), (note,), {key: recorded[0].replaced})
+    return Reconciled(recorded, {}, frozenset({key}), (note,) if recorded else ())
+
+
+def _reconcile_value(
+    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, settled: bool
+) -> Reconciled:
+    """All values that were ever sent stay recorded until the lever goes: a broker may answer from before one."""
+    none: frozenset[ConfigKey] = frozenset()
+    replaced = recorded[0].replaced if recorded else present
+    ours = present != replaced and any(intent.value == present for intent in recorded)
+    if recorded and not ours and present != replaced:
+        note = f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone"
+        return Reconciled(recorded if rate is not None else (), {}, frozenset({key}), (note,))
+    if rate is None:
+        if ours:
+            return Reconciled(recorded, {key: ConfigChange(present, replaced)}, none, ())
+        # Not there any more, or not there yet: a request may still be on its way, a broker may answer from before it.
+        return Reconciled(() if settled else recorded, {}, none, ())
+    value = str(rate)
+    mine = ThrottleIntent(*key, value, replaced)
+    others = tuple(intent for intent in recorded if intent.value != value)[-_MANY_VALUES:]
+    if present == value:
+        return Reconciled((*others, mine) if recorded else (), {}, none, ())
+    return Reconciled((*others, mine), {key: ConfigChange(present, value)}, none, ())
+
+
+def _reconcile_lists(
+    recorded: tuple[ThrottleIntent, ...],
+    now: Wanted,
+    settled: bool,
+    cluster: ClusterLook,
+    held: frozenset[ConfigKey],
+) -> Reconciled:
+    """Lists of replicas are kept as tickets keep theirs: only our own entries come and go."""
+    lists = tuple(intent for intent in recorded if intent.resource_type == TOPIC)
+    kept = tuple(each for each in lists if ConfigKey(each.resource_type, each.resource_name, each.key) in held)
+    free = tuple(each for each in lists if each not in kept)
+    observation = ClusterObservation(
+        cluster.at_ms,
+        {},
+        cluster.partitions,
+        cluster.reassignments,
+        cluster.log_dirs,
+        {resource: values for resource, values in cluster.configs.items() if resource[0] == TOPIC},
+    )
+    found = throttling.reconcile(
+        free,
+        Throttle(entries={key: each for key, each in now.entries.items() if key not in held}),
+        Throttle(entries={} if settled else _recorded_entries(free)),
+        observation,
+    )
+    return Reconciled((*kept, *found.intents), found.changes, frozenset(), found.notes)
+
+
+def _recorded_entries(intents: Iterable[ThrottleIntent]) -> dict[ConfigKey, frozenset[str]]:
+    found: dict[ConfigKey, frozenset[str]] = {}
+    for intent in intents:
+        key = ConfigKey(intent.resource_type, intent.resource_name, intent.key)
+        found[key] = found.get(key, frozenset()) | frozenset(filter(None, intent.value.split(",")))
+    return found
+
+
+def _name(key: ConfigKey) -> str:
+    if key.resource_type == CLIENT:
+        return str(QuotaEntity.of_name(key.resource_name))
+    return f"{key.resource_type.lower()} {key.resource_name}"
+
+
+def topics_of(levers: Iterable[Lever], intents: Iterable[ThrottleIntent]) -> frozenset[str]:
+    """The topics whose configuration has to be read."""
+    named = {entry.rsplit(":", 2)[0] for lever in levers for entry in lever.entries}
+    return frozenset(named | {intent.resource_name for intent in intents if intent.resource_type == TOPIC})
+
+
+def brokers_of(levers: Iterable[Lever], intents: Iterable[ThrottleIntent]) -> frozenset[int]:
+    """The brokers whose configuration has to be read."""
+    named = {lever.disk.broker for lever in levers if lever.kind is not LeverKind.CLIENT_QUOTA}
+    return frozenset(named | {int(intent.resource_name) for intent in intents if intent.resource_type == BROKER})
+
+
+def without_partitions(lever: Lever, gone: Iterable[TopicPartition]) -> Lever:
+    """The lever without replicas of partitions that need it no more."""
+    names = {f"{partition.topic}:{partition.partition}" for partition in gone}
+    return replace(lever, entries=tuple(entry for entry in lever.entries if entry.rsplit(":", 1)[0] not in names))

@@ -1,0 +1,278 @@
+"""The edge of operations (guardian.core.operations): what they need to know is read, what they ask for is done.
+
+    store ── exclusions, broker states, other tickets ─┐                      ┌▶ store: exclusions, broker states
+    Kafka ── registrations, quorum, min ISR ───────────┼▶ world ─▶ operate ─▶ ┼▶ hooks, a process each
+    LivePlanner, HookRunner ── answers so far ─────────┘                      └▶ Kafka: a broker unregistered
+
+Nothing here waits: plans and hooks take minutes and answer at a later tick. What is kept between two ticks could be
+lost: the plan that was asked for is asked for again, and a hook's intent is in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from guardian.core.executing import brokers_of
+from guardian.core.operations.effects import (
+    ForgetBroker,
+    LiftExclusions,
+    OperationEffect,
+    PutExclusions,
+    RunHook,
+    SetBrokerStates,
+    UnregisterBroker,
+)
+from guardian.core.operations.step import holds, leaving
+from guardian.core.operations.world import OperationLimits, OperationWorld
+from guardian.errors import GuardianError, InvalidInput
+from guardian.executor.hooks import HookRunner
+from guardian.executor.observing import Scope, scope_of
+from guardian.executor.rehearsing import resolved_now
+from guardian.kafka.admin import TOPIC, KafkaAdmin
+from guardian.model.cluster_state import ClusterObservation
+from guardian.model.execution import Execution
+from guardian.model.federation import Exclusion
+from guardian.model.hook import HookTarget
+from guardian.model.operation import Ask, AskKind, OperationPhase, PlanAnswer, PlanRequest
+from guardian.model.plan import PartitionMove, Plan
+from guardian.model.ticket import Ticket
+from guardian.model.topology import BrokerState
+from spark_analytics.planners.tasks import Leaders, Remove, Task
+
+_MIN_ISR = "min.insync.replicas"
+_MIN_ISR_TOPICS = 200
+_DEFAULT_LIMITS = OperationLimits()
+
+
+class OperationStore(Protocol):
+    """What operations read and change besides tickets, replicated. Called from several threads at once."""
+
+    def exclusions(self, cluster: str) -> Mapping[int, Exclusion]:
+        """By broker, those that are not over."""
+
+    def broker_states(self, cluster: str) -> Mapping[int, BrokerState]:
+        """Of the brokers that the federation knows."""
+
+    def host_of(self, cluster: str, broker: int) -> str:
+        """The name of its machine; empty where it is not known."""
+
+    def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
+        """The moves of the tickets that took any of these brokers offline, newest ticket first."""
+
+    def put_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
+        """All or none; what is there already changes nothing."""
+
+    def lift_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
+        """Drops each where it still is exactly this."""
+
+    def set_broker_states(self, cluster: str, states: Mapping[int, BrokerState]) -> None:
+        """A broker that the federation does not know is left out."""
+
+    def forget_broker(self, cluster: str, broker: int) -> None:
+        """It has left its cluster: the federation knows it no longer."""
+
+
+class Planner(Protocol):
+    """As guardian.executor.planning.LivePlanner."""
+
+    def ask(self, key: str, cluster: str, task: Task, *, complete_metrics: bool = False) -> Plan | GuardianError | None:
+        """None while the plan is being made."""
+
+    def forget(self, key: str) -> None:
+        """The next `ask` with this key begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A request, and whether its plan is worth nothing without metrics of all brokers: whether they can go depends on
+    these, and only then there is still time to refuse."""
+
+    request: PlanRequest
+    complete_metrics: bool
+
+
+class Operations:
+    """All that a driver needs for tickets with an ask. One thread at a time asks for one cluster."""
+
+    def __init__(
+        self,
+        store: OperationStore,
+        planner: Planner,
+        hooks: HookRunner,
+        limits: OperationLimits = _DEFAULT_LIMITS,
+        tiered_warm_up_s: float = 0.0,
+    ) -> None:
+        self._store = store
+        self._planner = planner
+        self._hooks = hooks
+        self._limits = limits
+        self._tiered_warm_up_s = tiered_warm_up_s
+        self._wanted: dict[str, _Wanted] = {}
+        self._delays: dict[str, str] = {}
+        self._minima: dict[str, dict[str, int]] = {}
+        self._unregistered: dict[str, set[int]] = {}
+
+    def plan_answer(self, ticket: Ticket, connect: Callable[[], KafkaAdmin]) -> PlanAnswer | None:
+        """The answer to the ticket's newest request for a plan, where there is one by now.
+
+        What only a moment stands against (a broker that does not answer, a cluster that changed while the plan was
+        made) is no answer: another plan is made.
+        """
+        wanted = self._wanted.get(ticket.id)
+        made = self._ask(ticket, wanted) if wanted is not None else None
+        if wanted is None or made is None:
+            return None
+        if isinstance(made, InvalidInput):
+            return PlanAnswer(wanted.request.key, None, str(made))
+        try:
+            if isinstance(made, GuardianError):
+                raise made
+            answer = PlanAnswer(wanted.request.key, completed(connect(), made))
+        except GuardianError as error:
+            self._delays[ticket.id] = f"its plan is made anew: {error}"
+            self._planner.forget(_key(ticket.id, wanted.request))
+            return None
+        self._delays.pop(ticket.id, None)
+        return answer
+
+    def delay(self, ticket: Ticket) -> str:
+        """Why there is no plan yet, where something stands against it for a moment; else empty."""
+        return self._delays.get(ticket.id, "")
+
+    def want(self, ticket: Ticket, request: PlanRequest | None, phase: OperationPhase | None = None) -> None:
+        """What the last step asked for; the plan is begun at once."""
+        known = self._wanted.get(ticket.id)
+        if known is not None and known.request != request:
+            self._planner.forget(_key(ticket.id, known.request))
+            del self._wanted[ticket.id]
+            self._delays.pop(ticket.id, None)
+        if request is not None and ticket.id not in self._wanted:
+            self._wanted[ticket.id] = _Wanted(request, complete_metrics=phase is OperationPhase.VALIDATE)
+            self._ask(ticket, self._wanted[ticket.id])
+
+    def _ask(self, ticket: Ticket, wanted: _Wanted) -> Plan | GuardianError | None:
+        key = _key(ticket.id, wanted.request)
+        return self._planner.ask(key, ticket.cluster, task_of(wanted.request), complete_metrics=wanted.complete_metrics)
+
+    def keep_only(self, ticket_ids: Collection[str]) -> None:
+        """Forgets all other tickets: they are over, perhaps since another member led."""
+        for ticket_id in [each for each in list(self._wanted) if each not in ticket_ids]:
+            self._planner.forget(_key(ticket_id, self._wanted.pop(ticket_id).request))
+            self._delays.pop(ticket_id, None)
+        self._hooks.keep_only(ticket_ids)
+
+    def world(
+        self,
+        ticket: Ticket,
+        ask: Ask,
+        observation: ClusterObservation,
+        admin: KafkaAdmin,
+        plan: PlanAnswer | None,
+        others: Mapping[str, Execution],
+    ) -> OperationWorld:
+        """`observation` holds all partitions; `others` are the executions of the cluster's other removals, by ticket.
+        Raises ClusterUnavailable."""
+        cluster = ticket.cluster
+        is_online = ask.kind is AskKind.ONLINE
+        return OperationWorld(
+            observation=observation,
+            registered=self._registered(cluster, ask, observation, admin),
+            min_isr=self._min_isr(cluster, observation, admin),
+            exclusions=self._store.exclusions(cluster),
+            states=self._store.broker_states(cluster),
+            hooks=self._hooks.answers(ticket.id),
+            plan=plan,
+            leaving={broker: each for each in sorted(others, reverse=True) for broker in leaving(others[each])},
+            remembered=self._store.leader_moves(cluster, ask.brokers) if is_online else (),
+            quorum=admin.describe_quorum(),
+            tiered_warm_up_s=self._tiered_warm_up_s,
+            limits=self._limits,
+        )
+
+    def carry_out(
+        self, ticket: Ticket, effect: OperationEffect, observation: ClusterObservation, admin: KafkaAdmin
+    ) -> str:
+        """What there is to say of it; mostly nothing. Raises GuardianError."""
+        match effect:
+            case PutExclusions(exclusions):
+                self._store.put_exclusions(exclusions)
+            case LiftExclusions(exclusions):
+                self._store.lift_exclusions(exclusions)
+            case SetBrokerStates(states):
+                self._store.set_broker_states(ticket.cluster, states)
+            case RunHook(key, hook):
+                node = observation.brokers.get(key.node)
+                host = self._store.host_of(ticket.cluster, key.node) or (node.host if node else "")
+                self._hooks.start(ticket.id, key, hook, HookTarget(ticket.cluster, key.node, host))
+            case UnregisterBroker(broker):
+                refused = admin.unregister_broker(broker)
+                if refused:
+                    return f"Kafka did not unregister broker {broker}: {refused}"
+                self._unregistered.setdefault(ticket.cluster, set()).add(broker)
+            case ForgetBroker(broker):
+                self._store.forget_broker(ticket.cluster, broker)
+        return ""
+
+    def _registered(self, cluster: str, ask: Ask, observation: ClusterObservation, admin: KafkaAdmin) -> frozenset[int]:
+        """Brokers before Kafka 4.0 don't tell of fenced ones: those asked for count as registered until we took them
+        out, which does no harm when it is done twice."""
+        known = admin.registered_brokers()
+        if known is not None:
+            return frozenset(known)
+        taken_out = self._unregistered.get(cluster, set()) - observation.brokers.keys()
+        hosting = {broker for state in observation.partitions.values() for broker in state.replicas}
+        return frozenset((observation.brokers.keys() | hosting | set(ask.brokers)) - taken_out)
+
+    def _min_isr(self, cluster: str, observation: ClusterObservation, admin: KafkaAdmin) -> Mapping[str, int]:
+        """It seldom changes and is asked topic by topic: of new ones at once, of the others in turn, some each tick."""
+        topics = {partition.topic for partition in observation.partitions}
+        known = self._minima.get(cluster, {})
+        read_before = [topic for topic in known if topic in topics]  # the one that was read longest ago comes first
+        asked = [*read_before[:_MIN_ISR_TOPICS], *sorted(topics - known.keys())]
+        found = admin.effective_configs([(TOPIC, topic) for topic in asked], [_MIN_ISR]) if asked else {}
+        read = {name: int(values[_MIN_ISR]) for (_, name), values in found.items() if _MIN_ISR in values}
+        later = {topic: known[topic] for topic in read_before if topic not in read}
+        self._minima[cluster] = {**later, **read}
+        return self._minima[cluster]
+
+
+def scope_of_ask(execution: Execution, answer: PlanAnswer | None) -> Scope:
+    """All partitions; log dirs and configurations of the moves under way and of those to come."""
+    scope = scope_of(execution)
+    if answer is not None and answer.plan is not None:
+        scope |= scope_of(answer.plan)
+    return replace(scope, all_partitions=True)
+
+
+def held_by(ask: Ask, execution: Execution, answer: PlanAnswer | None) -> frozenset[int]:
+    """The brokers that an operation keeps from others: its own, and those that its moves touch or are about to."""
+    planned = brokers_of(answer.plan) if answer is not None and answer.plan is not None else frozenset()
+    return holds(ask, execution) | planned
+
+
+def is_moving(execution: Execution) -> frozenset[int]:
+    """The brokers between which it moves replicas now."""
+    moves = [task.move for task in execution.tasks if not task.state.is_over]
+    return frozenset(broker for move in moves for broker in (*move.original_brokers, *move.target_brokers))
+
+
+def completed(admin: KafkaAdmin, plan: Plan) -> Plan:
+    """The plan with its originals from the live cluster. A partition that was deleted since it was made, or that is
+    being moved, is left to the next round's plan."""
+    present = admin.describe_partitions({move.partition.topic for move in plan.moves}) if plan.moves else {}
+    busy = admin.list_reassignments()
+    moves = tuple(move for move in plan.moves if move.partition in present and move.partition not in busy)
+    return resolved_now(admin, replace(plan, moves=moves)) if moves else replace(plan, moves=())
+
+
+def _key(ticket_id: str, request: PlanRequest) -> str:
+    return f"{ticket_id}/{request.key}"
+
+
+def task_of(request: PlanRequest) -> Task:
+    """What the planner is asked for."""
+    if request.kind is AskKind.REMOVE:
+        return Remove(request.brokers)
+    return Leaders(away_from=request.brokers)

@@ -1,0 +1,179 @@
+"""Plans that can't wait for Spark: made at once by the member that leads, from what Kafka shows now.
+
+    admin ── brokers, partitions, log dirs ──┐
+    store ── racks, labels, exclusions ──────┼──▶ worker process: live model ─▶ planner ─▶ checker ──▶ Plan, or why not
+    lake  ── newest rates, where it has any ─┘
+
+For a removal's rounds, for tickets whose plan went stale, and for healing. The planners and the checker are the very
+same as Spark's. A worker that does not answer in time is killed: who asked gets a sentence, and may ask again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import closing
+
+from guardian.errors import ClusterUnavailable, GuardianError
+from guardian.executor.planning_worker import Question, error_of
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.directory import Directory
+from guardian.model.plan import Plan
+from guardian.wire.plans import plan_from_proto
+from protos.guardian.v1 import tickets_pb2
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import Task
+from spark_analytics.readers.live import LiveFacts
+
+DEADLINE_S = 180.0
+_AT_ONCE = 2
+_LOOKS = 4
+_LOOK_AGAIN_S = 0.5
+
+
+class LivePlanner:
+    """Thread-safe. `connect` opens an admin connection by the cluster's name, `directory` reads what people said of the
+    federation; `lake_url` may be empty. `settings` hold where nobody gives others."""
+
+    def __init__(
+        self,
+        connect: Callable[[str], KafkaAdmin],
+        directory: Callable[[], Directory],
+        lake_url: str,
+        settings: PlannerSettings,
+        now_ms: Callable[[], int],
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
+        self._connect = connect
+        self._directory = directory
+        self._lake_url = lake_url
+        self._settings = settings
+        self._now_ms = now_ms
+        self._deadline_s = deadline_s
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="planning")
+        self._slots = threading.BoundedSemaphore(_AT_ONCE)
+        self._lock = threading.Lock()
+        self._asked: dict[str, tuple[object, Future[Plan]]] = {}
+        self._workers: set[subprocess.Popen[bytes]] = set()
+        self._is_closed = False
+
+    def plan(
+        self, cluster: str, task: Task, settings: PlannerSettings | None = None, *, complete_metrics: bool = False
+    ) -> Plan:
+        """A checked plan, which may have no moves; blocks up to the deadline. `complete_metrics`: where the lake knows
+        brokers of the cluster, but lacks some, there is no plan, since what they can carry can't be told.
+
+        Raises GuardianError: NotFound and ClusterUnavailable where the cluster can't be read, InvalidInput where the
+        task can't be done at all. What only a part of it can't is in the plan's `unmet`.
+        """
+        with self._slots:
+            facts = self._facts(cluster)
+            question = Question(
+                facts, self._directory(), self._lake_url, task, settings or self._settings, complete_metrics
+            )
+            return self._answer(question)
+
+    def ask(
+        self,
+        key: str,
+        cluster: str,
+        task: Task,
+        settings: PlannerSettings | None = None,
+        *,
+        complete_metrics: bool = False,
+    ) -> Plan | GuardianError | None:
+        """As `plan`, without waiting: None while the plan is being made, so ask again with the same key.
+
+        An answer is kept for its key and task until it is forgotten; another task under the key begins anew.
+        """
+        wanted = (cluster, task, settings, complete_metrics)
+        with self._lock:
+            known = self._asked.get(key)
+            if known is None or known[0] != wanted:
+                if known is not None:
+                    known[1].cancel()
+                if self._is_closed:
+                    return None
+                made = self._pool.submit(self.plan, cluster, task, settings, complete_metrics=complete_metrics)
+                known = (wanted, made)
+                self._asked[key] = known
+        if not known[1].done():
+            return None
+        try:
+            return known[1].result()
+        except GuardianError as error:
+            return error
+        except CancelledError:
+            return None
+
+    def forget(self, key: str) -> None:
+        """The next `ask` with this key begins anew."""
+        with self._lock:
+            known = self._asked.pop(key, None)
+        if known is not None:
+            known[1].cancel()
+
+    def close(self) -> None:
+        """Ends the workers; what they were asked fails."""
+        with self._lock:
+            self._is_closed = True
+            for worker in self._workers:
+                worker.kill()
+        self._pool.shutdown(cancel_futures=True)
+
+    def _facts(self, cluster: str) -> LiveFacts:
+        """Brokers lag behind one another, so a replica that is on no log dir yet is looked for a few times."""
+        with closing(self._connect(cluster)) as admin:
+            for look in range(_LOOKS):
+                if look:
+                    time.sleep(_LOOK_AGAIN_S)
+                description = admin.describe_cluster()
+                reassignments = admin.list_reassignments()
+                partitions = admin.describe_partitions()
+                log_dirs = admin.describe_log_dirs(sorted(description.brokers))
+                facts = LiveFacts(
+                    cluster, self._now_ms(), description.brokers, partitions, reassignments, tuple(log_dirs)
+                )
+                if not any(True for _ in facts.unseen()):
+                    break
+        return facts
+
+    def _answer(self, question: Question) -> Plan:
+        cluster = question.facts.cluster
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "guardian.executor.planning_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for the members, which end it
+        )
+        with self._lock:
+            self._workers.add(worker)
+            if self._is_closed:
+                worker.kill()
+        try:
+            answer, _ = worker.communicate(pickle.dumps(question), self._deadline_s)
+        except subprocess.TimeoutExpired:
+            raise GuardianError(
+                f"the plan for cluster {cluster} was not made within {self._deadline_s:g} s: ask again, or plan with "
+                "guardian plan"
+            ) from None
+        finally:
+            worker.kill()
+            worker.wait()
+            with self._lock:
+                self._workers.discard(worker)
+            for pipe in (worker.stdin, worker.stdout):
+                if pipe is not None:
+                    pipe.close()
+        if worker.returncode != 0 or not answer:
+            raise ClusterUnavailable(
+                f"the process that plans for cluster {cluster} ended with {worker.returncode}: see the log, ask again"
+            )
+        if answer[:1] == b"E":
+            raise error_of(answer)
+        return plan_from_proto(tickets_pb2.Plan.FromString(answer[1:]))

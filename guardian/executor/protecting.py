@@ -1,0 +1,202 @@
+"""Carries out protection: each tick looks at the clusters with unhealthy disks, decides, commits the intent, then acts.
+
+    store ── what is held ──▶ look (reporters, Kafka) ──▶ core.protecting.protect ──▶ commit ──▶ compare and set
+
+The protector keeps nothing that it could not lose but samples: a new leader holds on to what is stored, and goes on
+when it has looked for a window. It acts only after a commit or a ReadIndex has confirmed that it still leads. Clusters
+are looked at in a thread each: one that does not answer holds up no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import Protocol
+
+from guardian.core.disk_doings import BrokerLook, ClusterLook
+from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey, SettleDebts
+from guardian.core.protecting import (
+    AlterQuotas,
+    ProtectionEffect,
+    ProtectionSettings,
+    View,
+    protect,
+    without_debts,
+)
+from guardian.core.protection_levers import brokers_of, quota_text, topics_of
+from guardian.errors import GuardianError
+from guardian.executor.sending import Outcome, send
+from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
+from guardian.model.protection import Protection
+from guardian.model.quota import QuotaEntity
+from guardian.model.topology import TopicPartition
+
+PATIENCE_S = 5.0
+_MAX_CLUSTERS = 32
+_MIN_ISR = "min.insync.replicas"
+
+
+class ProtectionStore(Protocol):
+    """What is held, replicated. Called from several threads, of different clusters, at once."""
+
+    def clusters(self) -> Sequence[str]:
+        """Registered clusters, and those that something is still held in; a linearizable read. Raises Unavailable."""
+
+    def protection(self, cluster: str) -> Protection:
+        """What is held in the cluster; nothing at revision 0 before anything was."""
+
+    def held_keys(self, cluster: str) -> frozenset[ConfigKey]:
+        """The configuration keys that tickets hold there."""
+
+    def save(self, protection: Protection, did: str) -> None:
+        """Stores it in place of the revision that it carries; `did` is for the audit. Raises Conflict when somebody
+        else was first, and Unavailable when it can't be known whether it was stored."""
+
+    def confirm(self, cluster: str, revision: int) -> None:
+        """Returns once a majority confirms that this member leads and that what is held is at that revision.
+
+        Raises Unavailable when it leads no longer, and Conflict when somebody else has changed it meanwhile.
+        """
+
+
+class Watch(Protocol):
+    """Looks at a cluster's disks. A call is of one thread a cluster."""
+
+    def look(self, cluster: str, admin: Callable[[], KafkaAdmin], held: Protection, now_ms: int) -> View | None:
+        """None: nothing is unhealthy there, and nothing is held. Raises GuardianError."""
+
+    def tell(self, cluster: str, view: View, remarks: tuple[str, ...]) -> None:
+        """What came of the look, for people."""
+
+
+class Protector:
+    """`admin_for` gives the admin of a cluster by name, which one thread at a time uses."""
+
+    def __init__(
+        self,
+        store: ProtectionStore,
+        admin_for: Callable[[str], KafkaAdmin],
+        watch: Watch,
+        settings: ProtectionSettings,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._admin_for = admin_for
+        self._watch = watch
+        self._settings = settings
+        self._now_ms = now_ms
+        self._pool = ThreadPoolExecutor(_MAX_CLUSTERS, thread_name_prefix="protector")
+        self._ticking: dict[str, Future[list[str]]] = {}
+
+    def tick(self) -> list[str]:
+        """One round over all clusters; what was done. Raises Unavailable when the store does not answer."""
+        for cluster in self._store.clusters():
+            if cluster not in self._ticking:
+                self._ticking[cluster] = self._pool.submit(self.tick_cluster, cluster)
+        wait(self._ticking.values(), timeout=PATIENCE_S)
+        ended = [self._ticking.pop(cluster) for cluster in sorted(self._ticking) if self._ticking[cluster].done()]
+        return [sentence for future in ended for sentence in future.result()]
+
+    def close(self) -> None:
+        """Returns when the ticks under way have ended."""
+        self._pool.shutdown()
+
+    def tick_cluster(self, cluster: str) -> list[str]:
+        """One step of one cluster; what can't be done now is said, and tried again at the next tick."""
+        try:
+            return [f"cluster {cluster}: {sentence}" for sentence in self._step(cluster)]
+        except GuardianError as error:
+            return [f"protection of cluster {cluster} waits: {error}"]
+
+    def _step(self, cluster: str) -> list[str]:
+        held = self._store.protection(cluster)
+        view = self._watch.look(cluster, lambda: self._admin_for(cluster), held, self._now_ms())
+        if view is None:
+            return []
+        step = protect(held, view, self._settings, self._now_ms())
+        self._watch.tell(cluster, view, step.remarks)
+        revision, confirmed = held.revision, False
+        if step.protection != held:
+            self._store.save(step.protection, "; ".join(step.sentences))
+            revision, confirmed = held.revision + 1, True
+        notes: list[str] = []
+        for effect in step.effects:
+            if not confirmed:
+                self._store.confirm(cluster, revision)
+            confirmed = False
+            outcome = send_protection(self._admin_for(cluster), effect)
+            notes += outcome.notes
+            if outcome.settled:
+                self._store.save(replace(without_debts(step.protection, outcome.settled), revision=revision), "")
+                revision, confirmed = revision + 1, True
+        return [*step.sentences, *notes]
+
+
+def send_protection(admin: KafkaAdmin, effect: ProtectionEffect) -> Outcome:
+    """Carries out one effect; says what was not changed. Raises ClusterUnavailable."""
+    match effect:
+        case AlterQuotas(changes):
+            return Outcome(notes=_alter_quotas(admin, changes))
+        case AlterConfigs() | SettleDebts():
+            return send(admin, effect)
+
+
+def _alter_quotas(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:
+    """Kafka has no compare-and-set, so the present values are read once more, right before."""
+    present = admin.describe_client_quotas()
+    notes: list[str] = []
+    writes: dict[QuotaEntity, dict[str, float | None]] = {}
+    for key, change in changes.items():
+        entity = QuotaEntity.of_name(key.resource_name)
+        value = present.get(entity, {}).get(key.key)
+        if (quota_text(value) if value is not None else None) == change.expected:
+            writes.setdefault(entity, {})[key.key] = float(change.value) if change.value is not None else None
+        else:
+            notes.append(f"{key.key} of {entity} changed meanwhile and is looked at again")
+    refused = admin.alter_client_quotas(writes) if writes else {}
+    notes += [f"Kafka refused the quota of {entity}: {why}" for entity, why in refused.items()]
+    return tuple(notes)
+
+
+def look_at_cluster(admin: KafkaAdmin, looks: Collection[BrokerLook], held: Protection, now_ms: int) -> ClusterLook:
+    """All that a decision on these brokers' disks needs, and on what is held. Raises ClusterUnavailable."""
+    alive = frozenset(admin.describe_cluster().brokers)
+    quotas = admin.describe_client_quotas()
+    held_topics = topics_of(held.levers, held.intents)
+    held_brokers = brokers_of(held.levers, held.intents)
+    topics = {partition.topic for look in looks for partition in look.replicas} | held_topics
+    partitions = admin.describe_partitions(topics) if topics else {}
+    watched = {look.broker for look in looks}
+    behind = {
+        partition: set(state.replicas) - set(state.isr)
+        for partition, state in partitions.items()
+        if watched & set(state.replicas) and set(state.replicas) - set(state.isr)
+    }
+    return ClusterLook(
+        at_ms=now_ms,
+        brokers=alive,
+        partitions=partitions,
+        reassignments=admin.list_reassignments() if looks else {},
+        log_dirs=admin.describe_log_dirs(sorted((watched | {b for each in behind.values() for b in each}) & alive))
+        if looks
+        else (),
+        committed=admin.committed_offsets() if looks else {},
+        members=admin.group_members() if looks else (),
+        quotas=quotas,
+        configs=admin.describe_configs(_resources(held_topics | _topics(behind), (held_brokers | watched) & alive)),
+        min_isr=_min_isr(admin, _topics(behind)),
+    )
+
+
+def _topics(partitions: Collection[TopicPartition]) -> frozenset[str]:
+    return frozenset(partition.topic for partition in partitions)
+
+
+def _resources(topics: Collection[str], brokers: Collection[int]) -> list[tuple[str, str]]:
+    return [(TOPIC, topic) for topic in sorted(topics)] + [(BROKER, str(broker)) for broker in sorted(brokers)]
+
+
+def _min_isr(admin: KafkaAdmin, topics: Collection[str]) -> dict[str, int]:
+    found = admin.effective_configs([(TOPIC, topic) for topic in sorted(topics)], [_MIN_ISR]) if topics else {}
+    return {name: int(values[_MIN_ISR]) for (_, name), values in found.items() if values.get(_MIN_ISR, "").isdigit()}

@@ -1,0 +1,58 @@
+"""A plan before it becomes a ticket: completed from the live cluster, and tried where Kafka can try it.
+
+What a controller would refuse to create (a name that collides, an unknown configuration, too many partitions) is found
+now, by a request that only validates. A refusal by a creation policy does not count: the policy may take creations only
+from a ticket that runs, and this one does not yet.
+"""
+
+from __future__ import annotations
+
+from guardian.core import overriding, repairing
+from guardian.core.creating import topic_configs
+from guardian.core.effects import NewTopic
+from guardian.core.validating import resolve, topics_to_create
+from guardian.errors import InvalidInput
+from guardian.executor.sending import min_insync
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.plan import Plan
+
+_POLICY_VIOLATION = "POLICY_VIOLATION"
+
+
+def resolved_now(admin: KafkaAdmin, plan: Plan) -> Plan:
+    """The plan with its originals filled in. Raises InvalidInput, Conflict or ClusterUnavailable."""
+    if plan.kind == repairing.ACL_REPAIR:
+        return repairing.resolved(plan, admin.describe_acls())
+    if plan.kind == overriding.THROTTLE_OVERRIDE:
+        return overriding.resolved(plan, admin.describe_cluster())
+    topics = {move.partition.topic for move in plan.moves}
+    description = admin.describe_cluster()
+    partitions = admin.describe_partitions(topics)
+    factors = {partition: len(state.replicas) for partition, state in partitions.items()}
+    resized = {m.partition.topic for m in plan.moves if len(m.target) != factors.get(m.partition, len(m.target))}
+    made = resolve(
+        plan,
+        description,
+        partitions,
+        admin.describe_log_dirs(description.brokers),
+        admin.list_reassignments(),
+        min_insync(admin, resized) if resized else {},
+    )
+    _rehearse(admin, made, topics_to_create(made, partitions))
+    return made
+
+
+def _rehearse(admin: KafkaAdmin, plan: Plan, new_topics: frozenset[str]) -> None:
+    """Raises InvalidInput with the first thing that the cluster would refuse."""
+    new = {move.partition: move.target_brokers for move in plan.moves if move.is_new}
+    topics = {
+        name: NewTopic({each.partition: new[each] for each in new if each.topic == name}, topic_configs(plan))
+        for name in sorted(new_topics)
+    }
+    added = {each: brokers for each, brokers in new.items() if each.topic not in new_topics}
+    refused = admin.create_topics(topics, True) if topics else {}
+    refused |= admin.create_partitions(added, True) if added else {}
+    for topic, why in refused.items():
+        if not why.startswith(_POLICY_VIOLATION):
+            doing = "creating" if topic in new_topics else "expanding"
+            raise InvalidInput(f"cluster {plan.cluster} refuses {doing} topic {topic}: {why}")

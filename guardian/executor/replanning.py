@@ -1,0 +1,145 @@
+"""A stale ticket's plan made anew: the same task, asked of the live planner.
+
+A plan says what it was asked for, by name (`Plan.settings`): that is read back here, so nothing else need be stored. A
+plan from a file was asked for by nobody, and some tasks name things that a plan tells only in part (machines of the
+pool, clients' traffic, weights): those can't be made anew, which a sentence says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Protocol
+
+from guardian.core.healing import trimmed_again
+from guardian.errors import GuardianError, InvalidInput
+from guardian.model.directory import Directory
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import (
+    Add,
+    Balance,
+    EmptyDisk,
+    Heal,
+    Isolate,
+    Leaders,
+    LogDir,
+    MigrateIdc,
+    Relieve,
+    Remove,
+    ReplicationFactor,
+    Task,
+)
+
+_KINDS: Mapping[str, type[Any]] = {
+    kind.kind: kind
+    for kind in (Add, Balance, EmptyDisk, Heal, Isolate, Leaders, MigrateIdc, Relieve, Remove, ReplicationFactor)
+}
+
+
+class Planner(Protocol):
+    """As guardian.executor.planning.LivePlanner."""
+
+    def ask(
+        self, key: str, cluster: str, task: Task, settings: PlannerSettings | None = None
+    ) -> Plan | GuardianError | None:
+        """None while the plan is being made."""
+
+    def forget(self, key: str) -> None:
+        """The next `ask` with this key begins anew."""
+
+
+class LiveReplanner:
+    """Implements `guardian.executor.driver.Replanner`; `directory` reads what people said of the federation."""
+
+    def __init__(self, planner: Planner, directory: Callable[[], Directory]) -> None:
+        self._planner = planner
+        self._directory = directory
+
+    def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
+        """A plan for the same task from the cluster as it is now; a sentence why there is none; None while it is made.
+
+        Never waits. An answer is given once; the call after it begins anew.
+        """
+        try:
+            task, settings = task_of(plan, self._directory()), settings_of(plan)
+        except GuardianError as error:
+            return str(error)
+        key = f"stale/{ticket.id}"
+        made = self._planner.ask(key, ticket.cluster, task, settings)
+        if made is None:
+            return None
+        self._planner.forget(key)
+        return str(made) if isinstance(made, GuardianError) else trimmed_again(made, ticket)
+
+
+def task_of(plan: Plan, directory: Directory) -> Task:
+    """What the plan was asked for. Raises InvalidInput where that can't be told."""
+    asked = dict(plan.settings)
+    kind = _KINDS.get(plan.kind)
+    if kind is None:
+        raise InvalidInput(f"a plan of kind {plan.kind} can't be made anew: submit another one")
+    known = {field.name for field in fields(kind)}
+    values: dict[str, Any] = {}
+    for name in known & asked.keys():
+        values[name] = _field(plan.kind, name, asked[name], directory)
+    try:
+        task: Task = kind(**values)
+    except TypeError:
+        raise InvalidInput(
+            f"this plan of kind {plan.kind} does not say all that it was asked for: make another one with guardian plan"
+        ) from None
+    return task
+
+
+def settings_of(plan: Plan) -> PlannerSettings:
+    """How it was asked for. Raises InvalidInput where that can't be told."""
+    asked = dict(plan.settings)
+    values: dict[str, Any] = {}
+    for field in fields(PlannerSettings):
+        if field.name in asked and field.name not in _task_fields(plan.kind):
+            values[field.name] = _setting(field.name, field.default, asked[field.name])
+    return PlannerSettings(**values)
+
+
+def _task_fields(kind: str) -> frozenset[str]:
+    return frozenset(field.name for field in fields(_KINDS[kind])) if kind in _KINDS else frozenset()
+
+
+def _field(kind: str, name: str, word: str, directory: Directory) -> Any:  # noqa: PLR0911  # one for each type
+    match name:
+        case "brokers" | "away_from":
+            return tuple(int(each) for each in _words(word))
+        case "topics":
+            return tuple(_words(word))
+        case "log_dirs":
+            return tuple(LogDir(int(broker), path) for broker, _, path in (w.partition(":") for w in _words(word)))
+        case "policy":
+            return directory.policy(word)
+        case "label" | "tenant":
+            return word
+        case "limit" | "headroom":
+            return float(word)
+        case "replication_factor" | "first_id" | "release":
+            return int(word)
+        case "balance":
+            return word == "True"
+        case _:
+            raise InvalidInput(f"{name} of a plan of kind {kind} is not kept in full: make another one (guardian plan)")
+
+
+def _setting(name: str, default: object, word: str) -> object:
+    if isinstance(default, bool):
+        return word == "True"
+    if isinstance(default, int):
+        return int(word)
+    if isinstance(default, float) or default is None:
+        return float(word)
+    if name in ("weights", "min_leaders"):
+        raise InvalidInput(f"{name} of a plan is not kept in full: make another one (guardian plan)")
+    return tuple(_words(word))
+
+
+def _words(word: str) -> list[str]:
+    return [each for each in word.split(", ") if each]

@@ -1,0 +1,67 @@
+"""What only a controller can do: change the configuration of a broker that does not live (KIP-919).
+
+    any broker ──DescribeQuorum──▶ where the controllers listen ──IncrementalAlterConfigs──▶ one of them
+
+A broker changes no configuration but its own, and one that is down not even that (KAFKA.md, trap 20). A controller
+changes anybody's, but describes nobody's: what it answers is all there is to know.
+
+The connection is made with the settings for brokers (protocol, login, CA). A controller listener that needs others
+can't be used: the configuration then waits for its broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from kafka.errors import BrokerNotAvailableError, KafkaError
+from kafka.protocol.admin import DescribeQuorumRequest
+
+NOT_REGISTERED = 102  # a broker that was unregistered: nobody will ever read its configuration
+
+_METADATA = "__cluster_metadata"
+_NODES_FROM = 2  # the first version of DescribeQuorum that tells where controllers listen
+
+
+class Node(NamedTuple):
+    """Where a connection goes, under the names that kafka-python gives to a broker."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+class Session(Protocol):
+    """What is needed of control's session."""
+
+    async def ask_any(self, request: Callable[[], Any]) -> Any:
+        """The answer of whichever broker gives one."""
+
+    async def ask_node(self, node: Node, request: Any) -> Any:
+        """The answer of a node that need not be a broker, over a connection of its own."""
+
+
+async def ask_controller(session: Session, request: Callable[[], Any]) -> Any:
+    """The answer of the first controller that gives one, the active one first. Raises KafkaError."""
+    failure: KafkaError = BrokerNotAvailableError("no controller tells where it listens")
+    for node in controllers(await session.ask_any(_describe_quorum)):
+        try:
+            return await session.ask_node(node, request())
+        except KafkaError as error:
+            failure = error
+    raise failure
+
+
+def controllers(quorum: Any) -> Iterator[Node]:
+    """The voters of the answer to DescribeQuorum that tell where they listen, the active one first."""
+    partitions = [partition for topic in quorum.topics for partition in topic.partitions]
+    leaders = {partition.leader_id for partition in partitions}
+    voters = {voter.replica_id for partition in partitions for voter in partition.current_voters}
+    nodes = [node for node in quorum.nodes if node.node_id in voters and node.listeners]
+    for node in sorted(nodes, key=lambda node: (node.node_id not in leaders, node.node_id)):
+        listener = next(iter(node.listeners))
+        yield Node(node.node_id, listener.host, listener.port)
+
+
+def _describe_quorum() -> Any:
+    return DescribeQuorumRequest(topics=[(_METADATA, [(0,)])], min_version=_NODES_FROM)

@@ -1,0 +1,81 @@
+"""Which brokers a cluster knows, and who decides for it: registrations and the controllers' quorum.
+
+A broker that is down is fenced, and stays registered until it is unregistered. Unregistering one that runs answers
+"done" and breaks it (KAFKA.md, trap 8), so it is asked once more, right before, whether it is fenced.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Protocol
+
+import kafka.errors as kafka_errors
+from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
+from kafka.protocol.api_message import ApiMessage
+
+from guardian.model.operation import Quorum
+
+_METADATA = "__cluster_metadata"
+_WITH_FENCED = 2  # the first version of DescribeCluster that tells fenced brokers (Kafka 4.0)
+_BEHIND_MS = 5_000
+_BEHIND_RECORDS = 100
+
+
+class UnregisterBrokerRequest(ApiMessage, load_json="guardian.kafka.schemas"):  # type: ignore[call-arg,misc]
+    """Of Kafka's protocol since 2.8."""
+
+
+class UnregisterBrokerResponse(ApiMessage, load_json="guardian.kafka.schemas"):  # type: ignore[call-arg,misc]
+    """Of Kafka's protocol since 2.8."""
+
+
+class Session(Protocol):
+    """What these calls need of the connection: the answer of whichever broker gives one."""
+
+    async def ask_any(self, request: Any) -> Any: ...
+
+
+async def registered_brokers(session: Session) -> dict[int, bool] | None:
+    """By broker, whether it is fenced; None where the brokers are too old to tell."""
+    try:
+        answer = await session.ask_any(
+            lambda: DescribeClusterRequest(include_fenced_brokers=True, min_version=_WITH_FENCED)
+        )
+    except kafka_errors.IncompatibleBrokerVersion:
+        return None
+    return {broker.broker_id: bool(broker.is_fenced) for broker in answer.brokers}
+
+
+async def unregister_broker(session: Session, broker: int) -> str:
+    """Why it was refused; empty: it is out. One that is not registered is no error."""
+    live = await session.ask_any(DescribeClusterRequest)  # names those that are not fenced
+    if any(each.broker_id == broker for each in live.brokers):
+        return f"broker {broker} runs (it is not fenced): stop it first"
+    with suppress(kafka_errors.BrokerIdNotRegisteredError):
+        await session.ask_any(lambda: UnregisterBrokerRequest(broker_id=broker))
+    return ""
+
+
+async def describe_quorum(session: Session) -> Quorum | None:
+    """None where nobody can tell."""
+    try:
+        answer = await session.ask_any(lambda: DescribeQuorumRequest(topics=[(_METADATA, [(0,)])]))
+    except kafka_errors.IncompatibleBrokerVersion:
+        return None
+    partition = next((each for topic in answer.topics for each in topic.partitions if each.error_code == 0), None)
+    if partition is None or partition.leader_id < 0:
+        return None
+    voters = {voter.replica_id: voter for voter in partition.current_voters}
+    leader = voters.get(partition.leader_id)
+    if leader is None:
+        return None
+    caught_up = frozenset(node for node, voter in voters.items() if voter is leader or _is_near(voter, leader))
+    return Quorum(leader.replica_id, frozenset(voters), caught_up)
+
+
+def _is_near(voter: Any, leader: Any) -> bool:
+    """One that is dead keeps its last offset, which others pass only slowly: when it last had all of them tells."""
+    if leader.log_end_offset - voter.log_end_offset > _BEHIND_RECORDS:
+        return False
+    now = leader.last_caught_up_timestamp
+    return bool(now < 0 or now - voter.last_caught_up_timestamp <= _BEHIND_MS)

@@ -1,0 +1,1 @@
+"""Messages of Kafka's protocol that kafka-python does not bring, in Kafka's own notation."""

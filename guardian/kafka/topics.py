@@ -1,0 +1,83 @@
+"""Topics and partitions that are created with the replicas that a plan gives them.
+
+A request names the brokers of each partition, so that Kafka chooses none by itself; the log dirs were told to these
+brokers before (trap 22). Repeating a request does no harm: what exists by then is left as it is, and is no error.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
+
+from guardian.core.effects import NewTopic
+from guardian.kafka.reasons import NO_ERROR, reason
+from guardian.model.topology import TopicPartition
+
+_TOPIC_ALREADY_EXISTS = 36
+_INVALID_PARTITIONS = 37  # also where so many exist already
+_AS_ASSIGNED = -1
+
+
+class Session(Protocol):
+    """What these calls need of the connection: the answer of whichever broker gives one."""
+
+    @property
+    def attempt_ms(self) -> int: ...
+
+    async def ask_any(self, request: Any) -> Any: ...
+
+
+async def create_topics(session: Session, topics: Mapping[str, NewTopic], validate_only: bool) -> dict[str, str]:
+    """The topics that were refused, with the reason."""
+    if not topics:
+        return {}
+    creatable = [
+        CreateTopicsRequest.CreatableTopic(
+            name=name,
+            num_partitions=_AS_ASSIGNED,
+            replication_factor=_AS_ASSIGNED,
+            assignments=[(number, list(brokers)) for number, brokers in sorted(topic.assignments.items())],
+            configs=list(topic.configs.items()),
+        )
+        for name, topic in topics.items()
+    ]
+    response = await session.ask_any(
+        lambda: CreateTopicsRequest(
+            topics=creatable, timeout_ms=session.attempt_ms, validate_only=validate_only, min_version=1
+        )
+    )
+    harmless = (NO_ERROR,) if validate_only else (NO_ERROR, _TOPIC_ALREADY_EXISTS)
+    return {
+        topic.name: reason(topic.error_code, topic.error_message)
+        for topic in response.topics
+        if topic.error_code not in harmless
+    }
+
+
+async def create_partitions(
+    session: Session, assignments: Mapping[TopicPartition, tuple[int, ...]], validate_only: bool
+) -> dict[str, str]:
+    """The topics that were refused, with the reason. The controller wants the brokers of the new ones, in order."""
+    if not assignments:
+        return {}
+    by_topic: dict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)
+    for partition, brokers in assignments.items():
+        by_topic[partition.topic][partition.partition] = brokers
+    grown = [
+        CreatePartitionsRequest.CreatePartitionsTopic(
+            name=name, count=max(added) + 1, assignments=[(list(added[number]),) for number in sorted(added)]
+        )
+        for name, added in by_topic.items()
+    ]
+    response = await session.ask_any(
+        lambda: CreatePartitionsRequest(topics=grown, timeout_ms=session.attempt_ms, validate_only=validate_only)
+    )
+    harmless = (NO_ERROR,) if validate_only else (NO_ERROR, _INVALID_PARTITIONS)
+    return {
+        result.name: reason(result.error_code, result.error_message)
+        for result in response.results
+        if result.error_code not in harmless
+    }

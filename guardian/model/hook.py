@@ -1,0 +1,138 @@
+"""What stops, starts or restarts one broker, as the members' configuration names it.
+
+    [hooks.by-script]                   # a program of one's own, on the member that leads
+    kind    = "command"
+    command = ["/usr/local/bin/kafka-node", "{action}", "{cluster}", "{broker}"]
+    timeout_s = 300.0                   # it must have ended by then, not the broker be back
+
+    [hooks.by-systemd]                  # systemctl, on the broker's machine where `host` is given
+    kind = "systemd"
+    unit = "kafka@{broker}.service"
+    host = "guardian@{host}"
+
+    [hooks.by-kubernetes]               # kubectl delete pod: its StatefulSet makes it anew. Restarts only
+    kind      = "kubernetes"
+    namespace = "kafka"
+    pod       = "{cluster}-kafka-{broker}"
+
+In braces: action (stop, start, restart), broker (its id), cluster (its name), host (its machine's, or the one that its
+clients see). Nothing passes through a shell. A hook must bear being called twice: a member may die between calling it
+and writing down that it ended.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from guardian.errors import InvalidInput
+from guardian.model.operation import HookAction
+
+_FIELDS = ("action", "broker", "cluster", "host")
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "command": ("command",),
+    "systemd": ("unit", "host"),
+    "kubernetes": ("namespace", "pod"),
+}
+_MAX_TIMEOUT_S = 24 * 3600.0
+_DEFAULT_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class HookTarget:
+    """The broker or controller that a hook is run for; `host` is empty where it is not known."""
+
+    cluster: str
+    node: int
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """`command` is the argument vector, with fields in braces; `actions` are those that it can do."""
+
+    name: str
+    kind: str
+    command: tuple[str, ...]
+    actions: frozenset[HookAction] = frozenset(HookAction)
+    timeout_s: float = _DEFAULT_TIMEOUT_S
+
+    @classmethod
+    def of(cls, name: str, table: object) -> Hook:
+        """From the section [hooks.NAME]. Raises InvalidInput that names the field, the value and the fix."""
+        where = f"hooks.{name}"
+        if not isinstance(table, Mapping):
+            raise InvalidInput(f"{where} is {table!r}: write it as a section, [{where}]")
+        kind = table.get("kind")
+        if not isinstance(kind, str) or kind not in _KINDS:
+            raise InvalidInput(f"{where}.kind is {kind!r}: use one of {', '.join(_KINDS)}")
+        known = ("kind", "timeout_s", *_KINDS[kind])
+        for key in table:
+            if key not in known:
+                raise InvalidInput(f"{where}.{key} is not a setting of kind {kind}: use {', '.join(known)}")
+        command = _commands(where, kind, table)
+        for word in command:
+            _require_known_fields(where, word)
+        actions = frozenset({HookAction.RESTART}) if kind == "kubernetes" else frozenset(HookAction)
+        return cls(name, kind, command, actions, _timeout(where, table))
+
+    def command_for(self, action: HookAction, target: HookTarget) -> tuple[str, ...]:
+        """Raises InvalidInput where it can't do that, or doesn't know the host that it needs."""
+        if action not in self.actions:
+            able = ", ".join(sorted(self.actions))
+            raise InvalidInput(
+                f"hook {self.name} is of kind {self.kind}, which can {able} a broker and not {action} it: "
+                "use a hook of kind command"
+            )
+        if not target.host and any("{host}" in word for word in self.command):
+            raise InvalidInput(
+                f"hook {self.name} needs the host of broker {target.node}, which is not known: add its machine "
+                "(guardian machine put)"
+            )
+        values = {"action": action, "broker": target.node, "cluster": target.cluster, "host": target.host}
+        return tuple(word.format_map(values) for word in self.command)
+
+
+def _commands(where: str, kind: str, table: Mapping[str, object]) -> tuple[str, ...]:
+    if kind == "command":
+        words = table.get("command")
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
+            raise InvalidInput(
+                f'{where}.command is {words!r}: use a list of words, such as ["/usr/bin/kafka-node", "{{action}}", '
+                '"{broker}"]'
+            )
+        return tuple(words)
+    if kind == "systemd":
+        host = _text(where, table, "host", required=False)
+        unit = _text(where, table, "unit")
+        return ("systemctl", *((f"--host={host}",) if host else ()), "{action}", "--", unit)
+    namespace, pod = _text(where, table, "namespace"), _text(where, table, "pod")
+    return ("kubectl", f"--namespace={namespace}", "delete", "pod", "--wait=false", "--ignore-not-found", "--", pod)
+
+
+def _text(where: str, table: Mapping[str, object], key: str, *, required: bool = True) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str) or (required and not value):
+        raise InvalidInput(f"{where}.{key} is {table.get(key)!r}: give a non-empty string")
+    return value
+
+
+def _timeout(where: str, table: Mapping[str, object]) -> float:
+    value = table.get("timeout_s", _DEFAULT_TIMEOUT_S)
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise InvalidInput(f"{where}.timeout_s is {value!r}: give a number")
+    if not 0 < value <= _MAX_TIMEOUT_S:
+        raise InvalidInput(f"{where}.timeout_s is {value}: use seconds, more than 0 and at most {_MAX_TIMEOUT_S:g}")
+    return float(value)
+
+
+def _require_known_fields(where: str, word: str) -> None:
+    try:
+        named = [field for _, field, _, _ in string.Formatter().parse(word) if field is not None]
+    except ValueError as error:
+        raise InvalidInput(f"{where} has {word!r}: {error}; write a brace that is meant as {{{{ or }}}}") from None
+    for field in named:
+        if field not in _FIELDS:
+            raise InvalidInput(f"{where} has {word!r}: in braces use one of {', '.join(_FIELDS)}")

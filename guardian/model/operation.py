@@ -1,0 +1,235 @@
+"""A ticket that is more than one plan: what it asks for, and how far it got.
+
+    Ask         what people want: these brokers removed, taken offline, brought online, restarted batch after batch
+    Operation   the phase, and per broker what was done; stored with the execution, so that whoever leads goes on
+
+The moves of an operation are ordinary tasks of its execution. An ask may be amended while it runs; its revision tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import NamedTuple
+
+from guardian.errors import InvalidInput
+from guardian.model.plan import Plan
+from guardian.model.topology import BrokerState, require_broker_id
+
+MAX_BROKERS = 1000
+_MAX_BATCH = 1000
+_MAX_HOOK_CHARS = 100
+_MAX_WAIT_MS = 24 * 3600 * 1000
+
+
+class AskKind(StrEnum):
+    """Also the kind of the ticket."""
+
+    REMOVE = "remove-brokers"
+    OFFLINE = "offline-brokers"
+    ONLINE = "online-brokers"
+    RESTART = "rolling-restart"
+
+
+class HookAction(StrEnum):
+    """What a hook is asked to do with one broker or controller."""
+
+    STOP = "stop"
+    START = "start"
+    RESTART = "restart"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a ticket asks for.
+
+    `brokers` and `controllers` are sorted; `controllers` are nodes that are no brokers, of a rolling restart, in which
+    they come last. Of a removal and of brokers taken offline, `shutdown` says that they are to be down at the end: by
+    `hook`, or, where it is empty, by a person, who is waited for. A removal without shutdown leaves its exclusions.
+    `batch_limit` is how many brokers are restarted at once at most, 0: as many as ISR and rack allow.
+    `accept_unavailable`: partitions that can't do without one of their brokers may be unavailable meanwhile.
+    `back_within_ms` is how long a broker may be away, 0: the usual. `revision` counts the amendments.
+    """
+
+    kind: AskKind
+    brokers: tuple[int, ...]
+    controllers: tuple[int, ...] = ()
+    shutdown: bool = False
+    hook: str = ""
+    batch_limit: int = 0
+    accept_unavailable: bool = False
+    back_within_ms: int = 0
+    revision: int = 0
+
+    def __post_init__(self) -> None:
+        for name, nodes in (("brokers", self.brokers), ("controllers", self.controllers)):
+            _require_nodes(name, nodes)
+            object.__setattr__(self, name, tuple(sorted(nodes)))
+        if not self.brokers and not self.controllers:
+            raise InvalidInput(f"brokers of {self.kind} is empty: name at least one")
+        both = sorted(set(self.brokers) & set(self.controllers))
+        if both:
+            raise InvalidInput(f"node {both[0]} is in brokers and in controllers: a combined node is a broker")
+        self._require_what_fits_the_kind()
+        if not 0 <= self.batch_limit <= _MAX_BATCH:
+            raise InvalidInput(f"batch_limit is {self.batch_limit}: use 0 to {_MAX_BATCH}, 0 for what ISR allows")
+        if len(self.hook) > _MAX_HOOK_CHARS or not self.hook.isprintable():
+            shown = self.hook[:_MAX_HOOK_CHARS]
+            raise InvalidInput(f"hook is {shown!r}: use up to {_MAX_HOOK_CHARS} printable characters")
+        if not 0 <= self.back_within_ms <= _MAX_WAIT_MS:
+            raise InvalidInput(f"back_within_ms is {self.back_within_ms}: use 0 to {_MAX_WAIT_MS}, 0 for the usual")
+
+    def _require_what_fits_the_kind(self) -> None:
+        if self.kind is AskKind.RESTART:
+            if not self.hook:
+                raise InvalidInput(f"hook of {self.kind} is empty: name the [hooks.NAME] that restarts a broker")
+            return
+        if self.controllers:
+            raise InvalidInput(f"controllers is {list(self.controllers)}: only {AskKind.RESTART} takes controllers")
+        if self.batch_limit:
+            raise InvalidInput(f"batch_limit is {self.batch_limit}: only {AskKind.RESTART} has batches; leave it out")
+
+
+def _require_nodes(name: str, nodes: tuple[int, ...]) -> None:
+    if len(nodes) > MAX_BROKERS:
+        raise InvalidInput(f"{name} has {len(nodes)}: use up to {MAX_BROKERS}")
+    for node in nodes:
+        require_broker_id(node)
+    if len(set(nodes)) != len(nodes):
+        raise InvalidInput(f"{name} names one twice: {sorted(nodes)}")
+
+
+class HookKey(NamedTuple):
+    """One run of a hook. The same key again asks for the same run, which is not started twice."""
+
+    node: int
+    action: HookAction
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """How a run ended; `output` is what it said, its last part where it said much."""
+
+    is_ok: bool
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """A run of a hook as the store knows it: the intent is stored before it starts. `ended_at_ms` 0: not yet."""
+
+    action: HookAction
+    attempt: int
+    asked_at_ms: int
+    ended_at_ms: int = 0
+    is_ok: bool = False
+    output: str = ""
+
+
+class Standing(Enum):
+    """Where a broker stands in an operation. Values are those of the wire, and are stored: never renumber."""
+
+    WAITING = 1
+    UNDER_WAY = 2
+    DONE = 3  # removed, empty, offline, online or restarted, whatever was asked for
+    GONE = 4  # it was not in the cluster when its turn came
+    ELSEWHERE = 5  # another ticket does the same with it already
+    RELEASED = 6  # it is no longer asked for: what was done to it is undone, then it is forgotten
+
+    @property
+    def is_over(self) -> bool:
+        return self in (Standing.DONE, Standing.GONE, Standing.ELSEWHERE)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerWork:
+    """One broker or controller of an operation.
+
+    `is_excluded`: the exclusion of the broker is this ticket's own (the intent is stored before it is put), and
+    `state_before` is what the federation said of the broker until then. `down_since_ms` is when it was seen down in
+    one piece until now, 0: it is up; `was_down`: it was, since its hook was asked for.
+    """
+
+    node: int
+    is_controller: bool = False
+    standing: Standing = Standing.WAITING
+    is_excluded: bool = False
+    state_before: BrokerState = BrokerState.ACTIVE
+    hook: HookRun | None = None
+    down_since_ms: int = 0
+    was_down: bool = False
+    detail: str = ""
+
+
+class OperationPhase(Enum):
+    """Values are those of the wire, and are stored: never renumber."""
+
+    VALIDATE = 1
+    EXCLUDE = 2
+    PLAN = 3
+    EXECUTE = 4
+    SHUT_DOWN = 5
+    CLEAN_UP = 6
+    GATE = 7  # between two batches: is the cluster well?
+    LEADERS_AWAY = 8
+    RESTART = 9
+    IN_SYNC = 10
+    LEADERS_BACK = 11
+    START = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """How far it got. `since_ms` is when the phase began, `detail` what it waits for, in one sentence.
+
+    `ask_revision` is that of the ask which is being carried out; a ticket whose ask has a higher one was amended.
+    `batch` are the nodes of the present batch. `first_task` is the number of the first task of the present round of
+    moves, `plan_round` counts the plans that were asked for, the next one not before `retry_at_ms`.
+    `harm` is what has gone wrong, since `harm_since_ms`; when it lasts, the ticket pauses.
+    `well_since_ms` is since when the cluster was seen well, 0: it was not.
+    """
+
+    phase: OperationPhase
+    since_ms: int
+    brokers: tuple[BrokerWork, ...] = ()
+    batch: tuple[int, ...] = ()
+    first_task: int = 1
+    plan_round: int = 1
+    retry_at_ms: int = 0
+    harm: str = ""
+    harm_since_ms: int = 0
+    well_since_ms: int = 0
+    ask_revision: int = 0
+    detail: str = ""
+
+    def work(self, node: int) -> BrokerWork | None:
+        return next((work for work in self.brokers if work.node == node), None)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """A plan that an operation needs: `kind` is that of the task of the planner, for all of `brokers` together. The
+    same key again asks for the same plan."""
+
+    key: str
+    kind: AskKind
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer:
+    """The plan for a request, completed from the live cluster, or one sentence that says why there is none."""
+
+    key: str
+    plan: Plan | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """The controllers' quorum: who is active, who votes, and which voters have caught up with the active one."""
+
+    leader: int
+    voters: frozenset[int]
+    caught_up: frozenset[int] = field(default_factory=frozenset)

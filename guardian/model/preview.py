@@ -1,0 +1,31 @@
+"""What a ticket would send to Kafka, told without sending it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRequest:
+    """One change that a request asks for; `api` is Kafka's name of it, `subject` a partition, broker or topic."""
+
+    api: str
+    subject: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRound:
+    """What one tick sends, in its order, and what it says."""
+
+    requests: tuple[PreviewRequest, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The first round is exact, those after it are as they come when each copy ends at once. `remark` says how it ends,
+    or why it is not known further."""
+
+    rounds: tuple[PreviewRound, ...]
+    remark: str

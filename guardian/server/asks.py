@@ -1,0 +1,201 @@
+"""Tickets that ask for brokers, before they run: what is wrong at first sight, what a dry run would do, amendments.
+
+A dry run takes the steps of the operation (guardian.core.operations) on the cluster as it is, up to the first thing
+that would be changed; of a rolling restart it goes on as if each batch had come back well, so that all batches show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from guardian.core import executing
+from guardian.core.operations.step import amended, begin, operate
+from guardian.core.operations.world import OperationStep, OperationWorld
+from guardian.core.slots import ExecutionLimits
+from guardian.errors import InvalidInput, NotFound
+from guardian.executor import operating
+from guardian.executor.hooks import HookRunner
+from guardian.executor.observing import observe
+from guardian.executor.operating import Operations, completed, scope_of_ask, task_of
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.cluster_state import ClusterObservation
+from guardian.model.execution import Execution
+from guardian.model.operation import Ask, AskKind, OperationPhase, PlanAnswer, PlanRequest, Standing
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket, TicketState
+from guardian.server.operation_store import ReplicatedOperationStore
+from guardian.server.store import ReplicatedStore
+from spark_analytics.planners.tasks import Task
+
+_MAX_BATCHES = 1000
+
+
+class Planner(operating.Planner, Protocol):
+    """As guardian.executor.planning.LivePlanner."""
+
+    def plan(self, cluster: str, task: Task, *, complete_metrics: bool = False) -> Plan:
+        """Waits. Raises GuardianError."""
+
+
+class Asks:
+    """`admin_for` opens a new admin connection by the cluster's name, which is closed after the call."""
+
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        admin_for: Callable[[str], KafkaAdmin],
+        planner: Planner,
+        hooks: HookRunner,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._admin_for = admin_for
+        self._planner = planner
+        self._hooks = hooks
+        self._now_ms = now_ms
+        self._operations = Operations(ReplicatedOperationStore(store, now_ms), planner, hooks)
+
+    def check(self, cluster: str, ask: Ask) -> None:
+        """What is wrong whatever the cluster does meanwhile. Raises InvalidInput, NotFound or ClusterUnavailable.
+
+        A removal may name brokers that are gone: what is asked for twice is done once.
+        """
+        known = self._store.read_local().cluster(cluster)
+        if known is None:
+            raise NotFound(f"cluster {cluster!r} is not registered: see `guardian cluster list`")
+        if ask.hook:
+            self._hooks.require(ask.hook)
+        with closing(self._admin_for(cluster)) as admin:
+            registered = admin.registered_brokers()
+            live = admin.describe_cluster().brokers
+            quorum = admin.describe_quorum() if ask.controllers else None
+        there = {broker.id for broker in known.brokers} | live.keys() | (registered or {}).keys()
+        missing = sorted(set(ask.brokers) - there)
+        if missing and ask.kind is not AskKind.REMOVE:
+            names = ", ".join(map(str, sorted(there)))
+            raise InvalidInput(f"brokers has {missing[0]}, which is not in cluster {cluster}: its brokers are {names}")
+        strangers = sorted(set(ask.controllers) - quorum.voters) if quorum is not None else []
+        if strangers:
+            names = ", ".join(map(str, sorted(quorum.voters))) if quorum is not None else ""
+            raise InvalidInput(f"controllers has {strangers[0]}, which is no voter of {cluster}'s quorum: {names} are")
+
+    def rehearse(self, ticket: Ticket) -> Plan:
+        """What the ticket would do: moves where it makes some at once, and sentences (`notes`).
+
+        Raises InvalidInput with the reason where it would be refused, ClusterUnavailable.
+        """
+        if ticket.ask is None:
+            raise InvalidInput(f"ticket {ticket.id} asks for no brokers: it carries a plan")
+        running = replace(ticket, id="dry-run", state=TicketState.RUNNING)
+        execution = begin(running, self._now_ms())
+        with closing(self._admin_for(ticket.cluster)) as admin:
+            scene = self._scene(running, ticket.ask, execution, admin, None)
+            step = scene.step(execution)
+            answer = None
+            if step.plan_wanted is not None:
+                answer = self._answer(ticket.cluster, step.plan_wanted, admin)
+                scene = self._scene(running, ticket.ask, execution, admin, answer)
+                step = scene.step(execution)
+        _require_allowed(step)
+        if answer is not None and answer.plan is not None:
+            plan = replace(answer.plan, kind=ticket.ask.kind.value)
+            return replace(plan, notes=(*_words(ticket.ask, step), *plan.notes))
+        notes = _batches(scene, step) if ticket.ask.kind is AskKind.RESTART else _words(ticket.ask, step)
+        return Plan(ticket.cluster, ticket.ask.kind.value, (), notes=tuple(notes))
+
+    def amend(
+        self,
+        ticket: Ticket,
+        execution: Execution | None,
+        brokers: Collection[int],
+        controllers: Collection[int],
+        actor: str,
+        reason: str,
+    ) -> Ticket:
+        """The ticket with other brokers. Raises Conflict, InvalidInput, ClusterUnavailable."""
+        ask = amended(ticket, execution, brokers, controllers)
+        self.check(ticket.cluster, ask)
+        return self._store.amend(ticket.id, ask, actor, reason)
+
+    def _answer(self, cluster: str, request: PlanRequest, admin: KafkaAdmin) -> PlanAnswer:
+        try:
+            plan = self._planner.plan(cluster, task_of(request), complete_metrics=True)
+        except InvalidInput as error:
+            return PlanAnswer(request.key, None, str(error))
+        return PlanAnswer(request.key, completed(admin, plan))
+
+    def _scene(
+        self, ticket: Ticket, ask: Ask, execution: Execution, admin: KafkaAdmin, answer: PlanAnswer | None
+    ) -> _Scene:
+        observation = observe(admin, [scope_of_ask(execution, answer)], self._now_ms())
+        others = {
+            each.id: found
+            for each in self._store.read_local().driven_tickets()
+            if each.cluster == ticket.cluster and each.ask is not None and each.ask.kind is AskKind.REMOVE
+            if (found := self._store.read_local().execution(each.id)) is not None
+        }
+        world = self._operations.world(ticket, ask, observation, admin, answer, others)
+        return _Scene(ticket, world, observation, self._now_ms())
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """One moment of the cluster, on which steps are tried and nothing is sent."""
+
+    ticket: Ticket
+    world: OperationWorld
+    observation: ClusterObservation
+    now_ms: int
+
+    def step(self, execution: Execution) -> OperationStep:
+        def move(state: TicketState, moved: Execution) -> executing.Step:
+            return executing.step(state, moved, self.observation, ExecutionLimits(), self.ticket.throttle, self.now_ms)
+
+        return operate(self.ticket, execution, self.world, move, self.now_ms)
+
+
+def _require_allowed(step: OperationStep) -> None:
+    if step.transition is not None and step.transition[0] in (TicketState.FAILED, TicketState.PAUSED):
+        raise InvalidInput(step.transition[1])
+
+
+def _words(ask: Ask, step: OperationStep) -> list[str]:
+    if step.transition is not None:
+        return [step.transition[1]]
+    words = [step.sentence]
+    if ask.kind is AskKind.REMOVE:
+        how = f"stopped by hook {ask.hook}" if ask.hook else "stopped by hand, which is waited for"
+        end = f"empty brokers are {how}, then unregistered" if ask.shutdown else "no shutdown: their exclusions stay"
+        words.append(end)
+    return words
+
+
+def _batches(scene: _Scene, step: OperationStep) -> list[str]:
+    """Each batch as if those before it had come back well."""
+    words: list[str] = []
+    for number in range(1, _MAX_BATCHES):
+        operation = step.execution.operation
+        if operation is None or step.transition is not None or not operation.batch:
+            return [*words, *_words_of_end(step, words)]
+        names = ", ".join(map(str, operation.batch))
+        leaders = sum(task.move.goal != "" for task in step.execution.tasks)
+        words.append(f"batch {number}: {names}; {leaders} leaders move away before and come back after")
+        works = tuple(
+            replace(work, standing=Standing.DONE) if work.node in operation.batch else work
+            for work in operation.brokers
+        )
+        since = scene.now_ms - 24 * 3600 * 1000
+        operation = replace(
+            operation, phase=OperationPhase.GATE, brokers=works, batch=(), since_ms=since, well_since_ms=since
+        )
+        step = scene.step(replace(step.execution, tasks=(), operation=operation))
+    return words
+
+
+def _words_of_end(step: OperationStep, words: list[str]) -> list[str]:
+    if step.transition is not None and step.transition[0] is TicketState.SUCCEEDED and words:
+        return []
+    return [step.transition[1] if step.transition is not None else step.sentence]

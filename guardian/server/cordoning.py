@@ -1,0 +1,165 @@
+"""Keeps cordons in step with exclusions, and hands what it saw to the guard that looks for strays. On the leader only.
+
+    store ── exclusions, cordons ──▶ look at Kafka ──▶ core.cordoning.step ──▶ commit ──▶ send ──▶ strays
+
+A cluster is looked at only while it has an exclusion or a cordon. One that does not answer holds up no other for longer
+than its deadline, and its cordons wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from guardian.core import cordoning
+from guardian.core.cordoning import BROKER, CORDONED, BrokerLook
+from guardian.core.effects import AlterConfigs
+from guardian.errors import GuardianError, Unavailable
+from guardian.executor.sending import send
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.cluster_state import ClusterDescription, PartitionState, Reassignment
+from guardian.model.cordon import Cordon
+from guardian.model.topology import TopicPartition
+from guardian.server.directory import exclusions_of
+from guardian.server.placement import is_in_force
+from guardian.server.store import ReplicatedStore
+from guardian.wire.cordons import cordon_to_proto
+from protos.guardian.v1 import placement_pb2, records_pb2
+
+ACTOR = "placement"
+_CONFIRM_S = 2.0
+# One command carries what several brokers held: with more of them, the rest waits for the next tick.
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLook:
+    """A cluster as it was seen a moment ago."""
+
+    cluster: str
+    excluded: frozenset[int]
+    description: ClusterDescription
+    partitions: dict[TopicPartition, PartitionState]
+    reassignments: dict[TopicPartition, Reassignment]
+
+
+Guard = Callable[[ClusterLook, KafkaAdmin], list[str]]
+
+
+class Cordoner:
+    """`admin_for` gives the admin of a cluster by name, for this thread alone; `guard` is told of each look."""
+
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        admin_for: Callable[[str], KafkaAdmin],
+        now_ms: Callable[[], int],
+        guard: Guard | None = None,
+    ) -> None:
+        self._store = store
+        self._admin_for = admin_for
+        self._now_ms = now_ms
+        self._guard = guard
+
+    def tick(self) -> list[str]:
+        """A sentence for each thing that was done or is awaited. Raises Unavailable when the store does not answer."""
+        views = self._store.read(_CONFIRM_S)
+        cordons = views.cordons()
+        sentences: list[str] = []
+        for cluster in views.clusters():
+            excluded = frozenset(
+                exclusion.broker_id
+                for exclusion in exclusions_of(views, cluster.name).values()
+                if is_in_force(exclusion, self._now_ms())
+            )
+            known = [cordon for cordon in cordons if cordon.cluster == cluster.name]
+            if excluded or known:
+                sentences += self._tick_cluster(cluster.name, excluded, known)
+        registered = {cluster.name for cluster in views.clusters()}
+        return sentences + [
+            f"the cordon of broker {cordon.broker_id} waits: cluster {cordon.cluster} is registered no longer"
+            for cordon in cordons
+            if cordon.cluster not in registered
+        ]
+
+    def _tick_cluster(self, cluster: str, excluded: frozenset[int], cordons: Collection[Cordon]) -> list[str]:
+        try:
+            admin = self._admin_for(cluster)
+            seen = _look(cluster, excluded, admin)
+            step = cordoning.step(cluster, excluded, cordons, _brokers(seen, cordons, admin), self._now_ms())
+            self._store_step(cluster, step)
+            notes = self._send(cluster, step, admin) + self._pay(cluster, step.owed, admin)
+            strayed = self._guard(seen, admin) if self._guard is not None else []
+        except GuardianError as error:
+            return [f"the cordons of cluster {cluster} wait: {error}"]
+        return [*step.sentences, *notes, *strayed]
+
+    def _store_step(self, cluster: str, step: cordoning.CordonStep) -> None:
+        for start in range(0, len(step.put), _AT_ONCE):
+            command = placement_pb2.PutCordons(
+                cluster=cluster, cordons=[cordon_to_proto(cordon) for cordon in step.put[start : start + _AT_ONCE]]
+            )
+            self._store.propose(records_pb2.Command(put_cordons=command))
+        if step.dropped:
+            self._drop(cluster, step.dropped)
+
+    def _drop(self, cluster: str, cordons: Collection[Cordon]) -> None:
+        gone = [placement_pb2.DropCordon(broker_id=cordon.broker_id, revision=cordon.revision) for cordon in cordons]
+        command = placement_pb2.PutCordons(cluster=cluster, dropped=gone)
+        self._store.propose(records_pb2.Command(put_cordons=command))
+
+    def _pay(self, cluster: str, owed: Collection[Cordon], admin: KafkaAdmin) -> list[str]:
+        """Restores what brokers that are down have; what no controller takes stays owed."""
+        if not owed:
+            return []
+        self._store.read(_CONFIRM_S)
+        if not self._store.is_leader():
+            raise Unavailable("this member leads no longer: the new leader goes on")
+        refused = admin.alter_configs_through_controller(
+            {(BROKER, str(cordon.broker_id)): {CORDONED: cordon.replaced} for cordon in owed}
+        )
+        paid = [cordon for cordon in owed if (BROKER, str(cordon.broker_id)) not in refused]
+        if paid:
+            self._drop(cluster, paid)
+        return [f"Kafka refused to restore {CORDONED} of broker {name}: {why}" for (_, name), why in refused.items()]
+
+    def _send(self, cluster: str, step: cordoning.CordonStep, admin: KafkaAdmin) -> list[str]:
+        """Only while this member leads, and the cordons are still what they were just stored as."""
+        if not step.changes:
+            return []
+        views = self._store.read(_CONFIRM_S)
+        if not self._store.is_leader():
+            raise Unavailable("this member leads no longer: the new leader goes on")
+        stored = {str(cordon.broker_id): cordon for cordon in views.cordons(cluster)}
+        meant = {str(cordon.broker_id): cordon.revision + 1 for cordon in step.put}
+        changes = {
+            key: change
+            for key, change in step.changes.items()
+            if key.resource_name in stored
+            and stored[key.resource_name].revision == meant.get(key.resource_name, stored[key.resource_name].revision)
+        }
+        return list(send(admin, AlterConfigs(changes)).notes) if changes else []
+
+
+def _look(cluster: str, excluded: frozenset[int], admin: KafkaAdmin) -> ClusterLook:
+    """Reassignments first: one that ends in between is seen in flight, never as over on replicas from before."""
+    reassignments = admin.list_reassignments()
+    return ClusterLook(cluster, excluded, admin.describe_cluster(), admin.describe_partitions(), reassignments)
+
+
+def _brokers(seen: ClusterLook, cordons: Collection[Cordon], admin: KafkaAdmin) -> dict[int, BrokerLook]:
+    brokers = sorted(seen.excluded | {cordon.broker_id for cordon in cordons})
+    alive = [(BROKER, str(broker)) for broker in brokers if broker in seen.description.brokers]
+    configs = admin.describe_configs(alive)
+    effective = admin.effective_configs(alive, [CORDONED])
+    found: dict[int, BrokerLook] = {}
+    for broker in brokers:
+        resource = (BROKER, str(broker))
+        found[broker] = BrokerLook(
+            # One that lives and does not answer is looked at again, as if it were down.
+            is_alive=resource in configs and resource in effective,
+            value=configs.get(resource, {}).get(CORDONED),
+            knows_cordons=CORDONED in effective.get(resource, {}),
+            holds=frozenset(partition for partition, state in seen.partitions.items() if broker in state.replicas),
+        )
+    return found

@@ -1,0 +1,308 @@
+"""Heals clusters: the leader's loop from findings to tickets.
+
+    FindingsWatch.known() ─▶ core.healing.decide ─┬─▶ LivePlanner.ask ─▶ the plan, trimmed ─▶ a ticket with evidence
+                                                  ├─▶ withdraws, pauses, resumes tickets of its own
+                                                  └─▶ FindingsWatch.report: a person is called
+
+A ticket is the only thing that healing makes: approval, execution, throttles and the way back are those of any other.
+Its idempotency key follows from the troubles and the tickets before it, so two leaders, or one that asks twice, make
+one ticket. What is in memory (plans that came to nothing, since when it is calm) costs a new leader a grace period.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from guardian.core import healing, ticketing
+from guardian.core.findings import Watch
+from guardian.core.healing import Act, Cure, CureKind, Decision, Known, TicketAct, Tried
+from guardian.errors import Conflict, GuardianError
+from guardian.executor.rehearsing import resolved_now
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.finding import Subject
+from guardian.model.healing import AUTHOR, HealingMode, HealingPolicies, HealingPolicy
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Cluster, TopicPartition
+from guardian.server.findings import FindingsWatch
+from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
+from guardian.wire.plans import move_to_proto
+from metastore.views import Views
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import Balance, EmptyDisk, Heal, LogDir, Relieve, Task
+
+_BUSY_S = 60.0  # until partitions that another ticket moves are looked at again
+_MAX_REASON_CHARS = 400
+
+
+class PlanSource(Protocol):
+    """guardian.executor.planning.LivePlanner."""
+
+    def ask(
+        self, key: str, cluster: str, task: Task, settings: PlannerSettings | None = None
+    ) -> Plan | GuardianError | None:
+        """None while the plan is being made; the answer is kept for its key."""
+
+    def forget(self, key: str) -> None:
+        """The next `ask` with this key begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterHealing:
+    """What healing knows and does in one cluster, for people."""
+
+    policy: HealingPolicy
+    known: Known
+    decision: Decision
+    decided_at_ms: int
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Of one cluster; a new leader does without it."""
+
+    tried: dict[Subject, Tried] = field(default_factory=dict)
+    storm_ms: int = 0
+    asking: str = ""
+    has_open: bool = True  # until it was looked
+    last: ClusterHealing | None = None
+
+
+class Healer:
+    """`tick` is for one thread, the rest for any. `connect` opens an admin connection, which is closed after use;
+    `settings` are what plans are asked for."""
+
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        findings: FindingsWatch,
+        planner: PlanSource,
+        connect: Callable[[Cluster], KafkaAdmin],
+        policies: HealingPolicies,
+        settings: PlannerSettings,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._findings = findings
+        self._planner = planner
+        self._connect = connect
+        self._policies = policies
+        self._settings = settings
+        self._now_ms = now_ms
+        self._lock = threading.Lock()
+        self._memory: dict[str, _Memory] = {}
+        self._leads_since_ms = -1
+
+    @property
+    def policies(self) -> HealingPolicies:
+        return self._policies
+
+    def status(self) -> tuple[Mapping[str, ClusterHealing], int]:
+        """What was decided last, by cluster, and since when this leader looks. Raises Unavailable on a follower."""
+        _, leads_since_ms = self._findings.known()
+        with self._lock:
+            memory = self._memory if self._leads_since_ms == leads_since_ms else {}
+            return {name: each.last for name, each in memory.items() if each.last is not None}, leads_since_ms
+
+    def tick(self) -> list[str]:
+        """Decides for each cluster once; what it did, a sentence each. Raises Unavailable when it does not lead."""
+        watch, leads_since_ms = self._findings.known()
+        views = self._store.read()
+        clusters = {cluster.name: cluster for cluster in views.clusters()}
+        self._begin(leads_since_ms, set(clusters))
+        said: list[str] = []
+        for name, cluster in sorted(clusters.items()):
+            try:
+                said += [f"healing of {name}: {each}" for each in self._heal(cluster, watch, views)]
+            except GuardianError as error:
+                said.append(f"healing of {name}: {error}")
+        return said
+
+    def _begin(self, leads_since_ms: int, clusters: set[str]) -> None:
+        with self._lock:
+            if leads_since_ms != self._leads_since_ms:
+                self._memory, self._leads_since_ms = {}, leads_since_ms
+            self._memory = {name: self._memory.get(name, _Memory()) for name in clusters}
+
+    def _heal(self, cluster: Cluster, watch: Watch, views: Views) -> list[str]:
+        memory = self._memory[cluster.name]
+        policy = self._policies.of(cluster.name)
+        troubles = healing.troubles(watch, cluster.name)
+        now_ms = self._now_ms()
+        tickets = self._own(cluster.name, views) if troubles or memory.has_open else ()
+        memory.has_open = any(not ticket.state.is_over for ticket in tickets)
+        present = {trouble.subject for trouble in troubles}
+        memory.tried = {subject: tried for subject, tried in memory.tried.items() if subject in present}
+        calm_since_ms = max(self._leads_since_ms, memory.storm_ms)
+        known = Known(
+            cluster.name,
+            self._findings.broker_count(cluster),
+            troubles,
+            tickets,
+            memory.tried,
+            calm_since_ms,
+            _running(cluster.name, views) if memory.has_open else (),
+            healing.is_seen(watch, cluster.name),
+        )
+        decision = healing.decide(policy, known, now_ms)
+        if decision.storm:
+            memory.storm_ms = now_ms
+        with self._lock:
+            memory.last = ClusterHealing(policy, known, decision, now_ms)
+        self._findings.report(cluster.name, decision.called)
+        said = [decision.storm] if decision.storm else []
+        if policy.mode is not HealingMode.OBSERVE:
+            said += [self._act(act, now_ms) for act in decision.acts]
+        return [*said, *self._cure(cluster, decision.cure, policy, memory, views)]
+
+    def _own(self, cluster: str, views: Views) -> tuple[Ticket, ...]:
+        return tuple(ticket for ticket in views.tickets(cluster) if ticket.author == AUTHOR)
+
+    def _act(self, wanted: TicketAct, now_ms: int) -> str:
+        """A ticket that was driven on meanwhile is looked at again at the next tick."""
+        ticket, reason = wanted.ticket, wanted.reason[:_MAX_REASON_CHARS]
+        try:
+            transition = _transition(wanted.act, ticket, reason, now_ms)
+            self._store.advance(ticket.id, ticket.state, transition, None, 0)
+        except Conflict as error:
+            return f"ticket {ticket.id} stays as it is: {error}"
+        return f"ticket {ticket.id} is {transition.state.name} now: {reason}"
+
+    def _cure(
+        self, cluster: Cluster, cure: Cure | None, policy: HealingPolicy, memory: _Memory, views: Views
+    ) -> list[str]:
+        """Asks for the plan until it is there; one that is not wanted any more is forgotten."""
+        key = cure.key if cure else ""
+        if memory.asking and memory.asking != key:
+            self._planner.forget(memory.asking)
+        memory.asking = key
+        if cure is None:
+            return []
+        settings = replace(self._settings, throttle=float(policy.throttle))
+        answer = self._planner.ask(key, cluster.name, task_of(cure), settings)
+        if answer is None:
+            return []
+        self._planner.forget(key)
+        memory.asking = ""
+        if isinstance(answer, GuardianError):
+            return self._note(memory, cure, f"no plan: {answer}", policy.rest_s, is_failure=True)
+        return self._carry_on(cluster, cure, answer, policy, memory, views)
+
+    def _carry_on(
+        self, cluster: Cluster, cure: Cure, plan: Plan, policy: HealingPolicy, memory: _Memory, views: Views
+    ) -> list[str]:
+        wanted = healing.trimmed(plan, cure)
+        with closing(self._connect(cluster)) as admin:
+            busy = _driven(views, cluster.name) | admin.list_reassignments().keys()
+            free = healing.trimmed(wanted, cure, busy)
+            if not free.moves:
+                return self._came_to_nothing(memory, cure, wanted, policy)
+            try:
+                complete = _fitting(resolved_now(admin, free))
+            except GuardianError as error:
+                why = f"the plan does not fit the cluster: {error}"
+                return self._note(memory, cure, why, policy.rest_s, is_failure=True)
+        ticket = self._ticket(complete, cure, policy)
+        memory.has_open = True
+        state = ticket.state.name
+        return [f"ticket {ticket.id} ({ticket.kind}, {ticket.moves} moves) is {state}, for {_titles(cure)}"]
+
+    def _came_to_nothing(self, memory: _Memory, cure: Cure, wanted: Plan, policy: HealingPolicy) -> list[str]:
+        if wanted.moves:
+            moving = f"{len(wanted.moves)} partitions are being moved already: looks again when they are not"
+            return self._note(memory, cure, moving, _BUSY_S)
+        if wanted.unmet:
+            unmet = f"nothing can be moved: {'; '.join(wanted.unmet[:3])}"
+            return self._note(memory, cure, unmet, policy.rest_s, is_failure=True)
+        return self._note(memory, cure, "there was nothing to move", policy.rest_s)
+
+    def _note(
+        self, memory: _Memory, cure: Cure, sentence: str, rest_s: float, *, is_failure: bool = False
+    ) -> list[str]:
+        tried = Tried(self._now_ms() + round(rest_s * 1000), sentence, is_failure)
+        memory.tried |= dict.fromkeys((trouble.subject for trouble in cure.troubles), tried)
+        return [f"{_titles(cure)}: {sentence}"]
+
+    def _ticket(self, plan: Plan, cure: Cure, policy: HealingPolicy) -> Ticket:
+        now_ms = self._now_ms()
+        state = TicketState.PENDING if cure.submits else TicketState.DRAFT
+        reason = f"heals {_titles(cure)}"[:_MAX_REASON_CHARS]
+        ticket = Ticket(
+            id=f"t-{secrets.token_hex(4)}",
+            cluster=plan.cluster,
+            kind=plan.kind,
+            state=state,
+            author=AUTHOR,
+            plan_hash=self._store.put_plan(plan),
+            throttle=policy.throttle,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+            history=(TicketTransition(state, now_ms, AUTHOR, reason),),
+            idempotency_key=cure.key,
+            moves=len(plan.moves),
+            bytes_to_copy=plan.bytes_to_copy,
+            evidence=healing.evidence_of(cure, now_ms),
+        )
+        return self._store.add_ticket(ticket)
+
+
+def task_of(cure: Cure) -> Task:
+    """What a planner is asked for."""
+    log_dirs = tuple(LogDir(broker, path) for broker, path in sorted(cure.log_dirs))
+    match cure.kind:
+        case CureKind.HEAL:
+            return Heal()
+        case CureKind.EMPTY_DISK:
+            return EmptyDisk(log_dirs)
+        case CureKind.BALANCE:
+            return Balance()
+        case CureKind.RELIEVE:
+            return Relieve(log_dirs=log_dirs)
+
+
+def _transition(act: Act, ticket: Ticket, reason: str, now_ms: int) -> TicketTransition:
+    decide = {Act.WITHDRAW: ticketing.cancel, Act.PAUSE: ticketing.pause, Act.RESUME: ticketing.resume}[act]
+    return decide(ticket, AUTHOR, reason, now_ms)
+
+
+def _driven(views: Views, cluster: str) -> set[TopicPartition]:
+    """Partitions that tickets are moving, or will as soon as they may."""
+    found: set[TopicPartition] = set()
+    for ticket in views.driven_tickets():
+        if ticket.cluster != cluster:
+            continue
+        execution = views.execution(ticket.id)
+        if execution is not None:
+            found |= {task.move.partition for task in execution.tasks if not task.state.is_over}
+        elif (plan := views.plan(ticket.plan_hash)) is not None:
+            found |= {move.partition for move in plan.moves}
+    return found
+
+
+def _running(cluster: str, views: Views) -> tuple[str, ...]:
+    """Other people's tickets that the executor is at."""
+    return tuple(
+        ticket.id
+        for ticket in views.driven_tickets()
+        if ticket.cluster == cluster and ticket.author != AUTHOR and ticket.state is not TicketState.APPROVED
+    )
+
+
+def _fitting(plan: Plan) -> Plan:
+    """As many moves, from the first on, as one ticket holds: the next one has the rest."""
+    left, moves = MAX_EXECUTION_BYTES, []
+    for move in plan.moves:
+        left -= move_to_proto(move).ByteSize()
+        if left < 0:
+            break
+        moves.append(move)
+    return plan if len(moves) == len(plan.moves) else replace(plan, moves=tuple(moves))
+
+
+def _titles(cure: Cure) -> str:
+    return ", ".join(trouble.subject.title for trouble in cure.troubles)

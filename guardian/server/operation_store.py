@@ -1,0 +1,106 @@
+"""What operations read and change of the federation, in the replicated store: exclusions, and what is said of brokers.
+
+Changes are compare-and-set where they could undo somebody else's: an exclusion is lifted only as the entry that was
+read, and only where it is still the operation's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from guardian.core.operations.leaders import GOAL
+from guardian.model.execution import TaskState
+from guardian.model.federation import Exclusion
+from guardian.model.operation import AskKind
+from guardian.model.plan import PartitionMove
+from guardian.model.topology import Broker, BrokerState, Cluster
+from guardian.server.directory import directory_of, exclusions_of
+from guardian.server.store import ReplicatedStore
+from guardian.wire.entries import entry_from_proto, entry_to_proto
+from guardian.wire.federation import cluster_to_proto
+from protos.guardian.v1 import federation_pb2 as pb
+from protos.guardian.v1 import records_pb2
+
+ACTOR = "executor"
+_REMEMBERED = 20  # tickets: those before them are of other times
+
+
+class ReplicatedOperationStore:
+    """Implements `guardian.executor.operating.OperationStore`. Reads are this member's own: the tick has read behind a
+    ReadIndex before."""
+
+    def __init__(self, store: ReplicatedStore, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._now_ms = now_ms
+
+    def exclusions(self, cluster: str) -> Mapping[int, Exclusion]:
+        now = self._now_ms()
+        found = exclusions_of(self._store.read_local(), cluster)
+        return {broker: each for broker, each in found.items() if not 0 < each.until_ms <= now}
+
+    def broker_states(self, cluster: str) -> Mapping[int, BrokerState]:
+        known = self._store.read_local().cluster(cluster)
+        return {broker.id: broker.state for broker in known.brokers} if known is not None else {}
+
+    def host_of(self, cluster: str, broker: int) -> str:
+        machines = directory_of(self._store.read_local(), None).of_cluster(cluster).machines
+        return next((each.host for each in machines if each.cluster and each.broker_id == broker), "")
+
+    def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
+        views = self._store.read_local()
+        asked = [
+            ticket
+            for ticket in views.tickets(cluster)
+            if ticket.ask is not None and ticket.ask.kind is AskKind.OFFLINE and set(ticket.ask.brokers) & set(brokers)
+        ]
+        asked.sort(key=lambda ticket: ticket.created_at_ms, reverse=True)
+        executions = [views.execution(ticket.id) for ticket in asked[:_REMEMBERED]]
+        return [
+            task.move
+            for execution in executions
+            if execution is not None
+            for task in execution.tasks
+            if task.state is TaskState.DONE and task.move.goal == GOAL
+        ]
+
+    def put_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
+        self._change([pb.FederationChange(put=entry_to_proto(each)) for each in exclusions])
+
+    def lift_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
+        views = self._store.read()
+        changes = []
+        for each in exclusions:
+            entries, _ = views.federation_page(pb.EXCLUSIONS, each.cluster, str(each.broker_id), b"", 1, 1 << 20)
+            for entry in entries:
+                if entry_from_proto(entry) == each:
+                    key = pb.FederationKey(exclusion=pb.ExclusionKey(cluster=each.cluster, broker_id=each.broker_id))
+                    changes.append(pb.FederationChange(drop=key, expected_revision=entry.revision))
+        self._change(changes)
+
+    def set_broker_states(self, cluster: str, states: Mapping[int, BrokerState]) -> None:
+        self._put_brokers(cluster, lambda broker: replace(broker, state=states.get(broker.id, broker.state)))
+
+    def set_broker_labels(self, cluster: str, labels: Mapping[int, str]) -> None:
+        """Brokers that the federation does not know are left out."""
+        self._put_brokers(cluster, lambda broker: replace(broker, label=labels.get(broker.id, broker.label)))
+
+    def forget_broker(self, cluster: str, broker: int) -> None:
+        self._put_brokers(cluster, lambda known: None if known.id == broker else known)
+
+    def _put_brokers(self, cluster: str, changed: Callable[[Broker], Broker | None]) -> None:
+        known = self._store.read().cluster(cluster)
+        if known is None:
+            return
+        kept = tuple(now for broker in known.brokers if (now := changed(broker)) is not None)
+        if kept != known.brokers:
+            self._store.put_cluster(cluster_to_proto(_with_brokers(known, kept)), actor=ACTOR)
+
+    def _change(self, changes: list[pb.FederationChange]) -> None:
+        if changes:
+            request = pb.ChangeFederationRequest(changes=changes)
+            self._store.propose(records_pb2.Command(change_federation=request), actor=ACTOR)
+
+
+def _with_brokers(cluster: Cluster, brokers: tuple[Broker, ...]) -> Cluster:
+    return replace(cluster, brokers=brokers)

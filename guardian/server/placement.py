@@ -1,0 +1,111 @@
+"""The Placement service: what controllers ask about new topics, and what is cordoned.
+
+The rules follow from what this member has stored, made once for each state of the store: controllers ask every second,
+and get the whole of it only when something of their cluster has changed. They are told even while the group has no
+leader: that a topic may be created must not depend on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Collection, Iterator
+
+import grpc
+
+from guardian.core.placing import labels_by_topic
+from guardian.errors import NotFound
+from guardian.model.federation import Exclusion
+from guardian.model.plan import PartitionMove
+from guardian.model.ticket import TicketState
+from guardian.model.topology import Cluster
+from guardian.server.directory import directory_of
+from guardian.server.requests import views_for
+from guardian.server.store import ReplicatedStore
+from guardian.wire.cordons import cordon_to_proto
+from metastore.views import Views
+from protos.guardian.v1 import placement_pb2 as pb
+from protos.guardian.v1 import placement_pb2_grpc
+
+_CREATING = (TicketState.APPROVED, TicketState.RUNNING, TicketState.PAUSED)
+
+
+class PlacementServicer(placement_pb2_grpc.PlacementServicer):
+    """`shared_labels` are those whose brokers also hold topics without a label."""
+
+    def __init__(self, store: ReplicatedStore, shared_labels: Collection[str], now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._shared_labels = tuple(sorted(shared_labels))
+        self._now_ms = now_ms
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[int, pb.PlacementRules]] = {}  # by cluster: the applied index, and the rules
+
+    def GetPlacement(self, request: pb.GetPlacementRequest, context: grpc.ServicerContext) -> pb.PlacementRules:
+        views = self._store.read_local()
+        cluster = views.cluster_by_id(request.cluster_id)
+        if cluster is None:
+            raise NotFound(f"cluster_id is {request.cluster_id!r}, which is not registered: run `guardian cluster add`")
+        rules = self._rules(views, cluster)
+        if request.known_version == rules.version:
+            return pb.PlacementRules(version=rules.version, is_unchanged=True, cluster=cluster.name)
+        return rules
+
+    def ListCordons(self, request: pb.ListCordonsRequest, context: grpc.ServicerContext) -> pb.ListCordonsReply:
+        cordons = views_for(self._store, context).cordons(request.cluster or None)
+        messages = [cordon_to_proto(cordon) for cordon in cordons]
+        for message in messages:
+            del message.held[:]
+        return pb.ListCordonsReply(cordons=messages)
+
+    def _rules(self, views: Views, cluster: Cluster) -> pb.PlacementRules:
+        with self._lock:
+            known = self._known.get(cluster.name)
+        # An exclusion ends by the clock too: what has one is looked at each time.
+        if known is not None and known[0] == views.applied_index and not known[1].excluded:
+            return known[1]
+        rules = rules_of(views, cluster, self._shared_labels, self._now_ms())
+        with self._lock:
+            self._known[cluster.name] = (views.applied_index, rules)
+        return rules
+
+
+def rules_of(views: Views, cluster: Cluster, shared_labels: Collection[str], now_ms: int) -> pb.PlacementRules:
+    """The cluster's rules with their version, which is a hash of them."""
+    directory = directory_of(views, None).of_cluster(cluster.name)
+    rules = pb.PlacementRules(
+        cluster=cluster.name,
+        excluded=[
+            pb.ExcludedBroker(broker_id=exclusion.broker_id, who=exclusion.who, why=exclusion.why)
+            for exclusion in directory.exclusions
+            if is_in_force(exclusion, now_ms)
+        ],
+        label_of_broker={broker.id: broker.label for broker in cluster.brokers if broker.label},
+        labels_of_topic={
+            name: pb.TopicLabels(labels=labels)
+            for name, labels in labels_by_topic(directory.topics, directory.tenants).items()
+        },
+        shared_labels=shared_labels,
+    )
+    for move in _created(views, cluster.name):
+        expected = rules.expected[move.partition.topic].partitions[move.partition.partition]
+        expected.brokers.extend(move.target_brokers)
+    rules.version = hashlib.sha256(rules.SerializeToString(deterministic=True)).hexdigest()[:32]
+    return rules
+
+
+def is_in_force(exclusion: Exclusion, now_ms: int) -> bool:
+    return exclusion.until_ms == 0 or now_ms < exclusion.until_ms
+
+
+def _created(views: Views, cluster: str) -> Iterator[PartitionMove]:
+    """The partitions that tickets of the cluster create: they are written down before they are asked for."""
+    for ticket in views.tickets(cluster):
+        if ticket.state not in _CREATING:
+            continue
+        execution = views.execution(ticket.id)
+        if execution is not None:
+            yield from (task.move for task in execution.tasks if task.move.is_new)
+            continue
+        plan = views.plan(ticket.plan_hash) if ticket.plan_hash else None
+        if plan is not None:
+            yield from (move for move in plan.moves if move.is_new)

@@ -1,0 +1,144 @@
+"""Makes tickets for replicas that have strayed to excluded brokers; guardian.core.straying says which, and where to.
+
+The approval policy decides whether such a ticket needs a person, as for all that Guardian does by itself. Brokers that
+a removal is emptying are left to it: it plans again until nothing is left there.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection
+
+from guardian.core import straying
+from guardian.core.placing import labels_by_topic
+from guardian.core.straying import BrokerPlace, Rules
+from guardian.executor.rehearsing import resolved_now
+from guardian.kafka.admin import KafkaAdmin
+from guardian.model.directory import Directory
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import BrokerState, TopicPartition
+from guardian.server.cordoning import ClusterLook
+from guardian.server.directory import directory_of
+from guardian.server.store import ReplicatedStore
+from metastore.views import Views
+
+AUTHOR = "healing"
+
+
+class StrayGuard:
+    """`shared_labels` are those whose brokers also hold topics without a label; `throttle` is bytes/s per broker."""
+
+    def __init__(
+        self, store: ReplicatedStore, shared_labels: Collection[str], throttle: int, now_ms: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._shared_labels = tuple(shared_labels)
+        self._throttle = throttle
+        self._now_ms = now_ms
+
+    def __call__(self, seen: ClusterLook, admin: KafkaAdmin) -> list[str]:
+        """What was found and done about it, in sentences. Raises GuardianError when the plan does not fit any more."""
+        if not seen.excluded:
+            return []
+        views = self._store.read_local()
+        cordons = [
+            cordon
+            for cordon in views.cordons(seen.cluster)
+            if cordon.broker_id in seen.excluded and cordon.broker_id not in _being_emptied(views, seen.cluster)
+        ]
+        leave = _moving(views, seen.cluster) | seen.reassignments.keys()
+        found = straying.strays(cordons, seen.partitions, leave)
+        if not found:
+            return []
+        tickets = views.tickets(seen.cluster)
+        reason = straying.why_not_now(tickets, self._now_ms())
+        if reason:
+            return [f"{len(found)} partitions of cluster {seen.cluster} have strayed to excluded brokers: {reason}"]
+        directory = directory_of(views, None).of_cluster(seen.cluster)
+        relocation = straying.relocate(
+            seen.cluster,
+            found,
+            seen.partitions,
+            _places(directory, seen),
+            seen.excluded,
+            _rules(directory, self._shared_labels),
+            self._now_ms(),
+        )
+        if relocation.plan is None:
+            return list(relocation.unplaced)
+        key = straying.idempotency_key(relocation.plan, tickets)
+        known = views.ticket_by_idempotency_key(key)
+        if known is not None:
+            return [f"{len(found)} strays of cluster {seen.cluster} stay: ticket {known.id} was {known.state.name}"]
+        ticket = self._add(resolved_now(admin, relocation.plan), key)
+        return [f"ticket {ticket.id} moves {ticket.moves} partitions of cluster {seen.cluster} that have strayed"]
+
+    def _add(self, plan: Plan, key: str) -> Ticket:
+        now = self._now_ms()
+        reason = plan.input
+        return self._store.add_ticket(
+            Ticket(
+                id=f"t-{secrets.token_hex(4)}",
+                cluster=plan.cluster,
+                kind=plan.kind,
+                state=TicketState.PENDING,
+                author=AUTHOR,
+                plan_hash=self._store.put_plan(plan),
+                throttle=self._throttle,
+                created_at_ms=now,
+                updated_at_ms=now,
+                history=(TicketTransition(TicketState.PENDING, now, AUTHOR, reason),),
+                idempotency_key=key,
+                moves=len(plan.moves),
+                bytes_to_copy=plan.bytes_to_copy,
+                evidence="\n".join(straying.evidence(plan)),
+            )
+        )
+
+
+def _being_emptied(views: Views, cluster: str) -> frozenset[int]:
+    """The brokers that tickets under way are about as brokers, not as places of single partitions."""
+    return frozenset(
+        broker
+        for ticket in views.tickets(cluster)
+        if ticket.state.is_driven and ticket.ask is not None
+        for broker in ticket.ask.brokers
+    )
+
+
+def _moving(views: Views, cluster: str) -> frozenset[TopicPartition]:
+    """The partitions that tickets move, or are about to."""
+    found: set[TopicPartition] = set()
+    for ticket in views.tickets(cluster):
+        if not ticket.state.is_driven:
+            continue
+        execution = views.execution(ticket.id)
+        if execution is not None:
+            found |= {task.move.partition for task in execution.tasks if not task.state.is_over}
+            continue
+        plan = views.plan(ticket.plan_hash) if ticket.plan_hash else None
+        found |= {move.partition for move in plan.moves} if plan is not None else set()
+    return frozenset(found)
+
+
+def _places(directory: Directory, seen: ClusterLook) -> dict[int, BrokerPlace]:
+    """The live brokers. Those that drain or are expected to be away take nothing."""
+    cluster = directory.cluster(seen.cluster)
+    places: dict[int, BrokerPlace] = {}
+    for node in seen.description.brokers.values():
+        broker = cluster.broker(node.id) if cluster is not None else None
+        if broker is None:
+            places[node.id] = BrokerPlace(node.rack)
+        elif broker.state is BrokerState.ACTIVE or node.id in seen.excluded:
+            places[node.id] = BrokerPlace(node.rack, broker.idc, broker.label)
+    return places
+
+
+def _rules(directory: Directory, shared_labels: Collection[str]) -> Rules:
+    policies = {policy.name: dict(policy.replicas) for policy in directory.policies}
+    return Rules(
+        labels_by_topic(directory.topics, directory.tenants),
+        shared_labels,
+        {topic.name: policies[topic.idc_policy] for topic in directory.topics if topic.idc_policy in policies},
+    )

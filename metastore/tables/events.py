@@ -1,0 +1,105 @@
+"""What happened, kept for those who watch: written by the command that makes it happen, forgotten when it is old.
+
+event    id -> the event; the id is the command's log index, and a number within it
+cursor   sink -> the last event that it was given
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from guardian.core import eventing
+from guardian.errors import InvalidInput
+from guardian.model.event import Event
+from guardian.wire.events import event_from_proto, event_to_proto
+from guardian.wire.protection import protection_from_proto
+from guardian.wire.tickets import execution_from_proto, ticket_from_proto
+from metastore import keys
+from metastore.records import Delete, Put, Record
+from metastore.store import ReadView
+from metastore.tables.overlay import Overlay
+from metastore.tables.proposal import Proposal
+from metastore.tables.protection import stored_protection
+from metastore.tables.tickets import stored_ticket
+from protos.guardian.v1 import events_pb2, protection_pb2, records_pb2, tickets_pb2
+
+MAX_TRIMMED = 5000
+MAX_SINKS = 100
+_MAX_NAME_CHARS = 200
+_SOURCES = frozenset({"add_ticket", "advance_ticket", "amend_ticket", "put_protection"})
+_SHIFT = 8  # one command makes a handful of events
+
+
+def follow(kind: str, records: Sequence[Record], view: ReadView, proposal: Proposal) -> list[Record]:
+    """The events of what the command of this kind is about to write, as records."""
+    if kind not in _SOURCES:
+        return []
+    found: list[Event] = []
+    first = proposal.index << _SHIFT
+    after = Overlay(view, records)
+    for key, value in records:
+        if value is None:
+            continue
+        event_id = first + len(found)
+        event: Event | None = None
+        if key.startswith(keys.Table.TICKET.prefix):
+            ticket = ticket_from_proto(tickets_pb2.Ticket.FromString(value))
+            event = eventing.of_ticket(event_id, stored_ticket(view, ticket.id), ticket)
+        elif key.startswith(keys.Table.EXECUTION.prefix):
+            event = _of_execution(event_id, key, value, view, after, proposal)
+        elif key.startswith(keys.Table.PROTECTION.prefix):
+            protection = protection_from_proto(protection_pb2.ProtectionState.FromString(value))
+            was = stored_protection(view, protection.cluster)
+            event = eventing.of_protection(event_id, proposal.at_ms, was, protection)
+        if event is not None:
+            found.append(event)
+    return [Put(keys.event(event.id), event_to_proto(event).SerializeToString(deterministic=True)) for event in found]
+
+
+def _of_execution(
+    event_id: int, key: bytes, value: bytes, view: ReadView, after: ReadView, proposal: Proposal
+) -> Event | None:
+    now = tickets_pb2.Execution.FromString(value)
+    was = tickets_pb2.Execution.FromString(view.get(key) or b"")
+    ticket, earlier = stored_ticket(after, now.ticket_id), stored_ticket(view, now.ticket_id)
+    if ticket is None:
+        return None
+    was_over = earlier is not None and earlier.state.is_over
+    # Most ticks change neither: messages are compared before they are taken apart.
+    if now.throttles == was.throttles and now.rates == was.rates and was_over == ticket.state.is_over:
+        return None
+    before = execution_from_proto(was) if was.ticket_id else None
+    return eventing.of_throttles(event_id, proposal.at_ms, ticket, before, execution_from_proto(now), was_over=was_over)
+
+
+def handle_put(
+    command: events_pb2.PutEvents, view: ReadView, _proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """Notes how far sinks have come, and forgets old events; `swept` is how many went."""
+    if len(command.cursors) > MAX_SINKS:
+        raise InvalidInput(f"cursors has {len(command.cursors)}: use up to {MAX_SINKS}")
+    records: list[Record] = []
+    for cursor in command.cursors:
+        if not 1 <= len(cursor.sink) <= _MAX_NAME_CHARS:
+            raise InvalidInput(f"sink has {len(cursor.sink)} characters: use 1 to {_MAX_NAME_CHARS}")
+        known = delivered(view, cursor.sink)
+        if known is None or cursor.delivered > known:
+            records.append(Put(keys.event_sink(cursor.sink), cursor.delivered.to_bytes(8, "big")))
+    gone: list[Record] = []
+    if command.trim_below:
+        limit = min(command.max_trimmed or MAX_TRIMMED, MAX_TRIMMED)
+        end = keys.event(command.trim_below)
+        gone = [Delete(key) for key, _ in view.scan(keys.events(), b"", limit) if key < end]
+    return records + gone, records_pb2.CommandReply(swept=len(gone))
+
+
+def page(view: ReadView, after: int, limit: int) -> tuple[Event, ...]:
+    """The next events behind the one with this id, oldest first."""
+    rows = view.scan(keys.events(), keys.event(after + 1), limit)
+    return tuple(event_from_proto(events_pb2.Event.FromString(value)) for _, value in rows)
+
+
+def delivered(view: ReadView, sink: str) -> int | None:
+    """The last event that the sink was given; None: it was never given any."""
+    value = view.get(keys.event_sink(sink))
+    return int.from_bytes(value, "big") if value is not None else None

@@ -1,0 +1,298 @@
+"""A cluster as Kafka shows it now, as a model: for plans that can't wait for the next window of the lake.
+
+    Kafka   who lives, where each replica is, how large, what is being reassigned, which log dirs are offline
+    lake    what replicas cost: rates, CPU, which disk is below a log dir (spark_analytics.lake.recent); it may lack all
+    people  racks, IDCs, labels, exclusions, policies, machines (Directory)
+
+A broker that Kafka does not list and that holds replicas is dead, unless people expect it to be away; its replicas, and
+those of log dirs that went offline, are lost ones, which have to be made anew elsewhere: on other brokers, since Kafka
+moves nothing out of a log dir that failed, so a broker with one takes nothing new until it is repaired. A partition
+that is being reassigned counts as where it will be. A replica that its broker does not show yet makes its partition one
+that no plan touches: the next plan sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from guardian.errors import ClusterUnavailable
+from guardian.model.cluster_state import BrokerNode, LogDir, PartitionState, Reassignment
+from guardian.model.directory import Directory
+from guardian.model.federation import Machine
+from guardian.model.plan import ANY_LOG_DIR
+from guardian.model.topology import Broker, BrokerState, TopicPartition
+from spark_analytics.lake.disks import io_capacities
+from spark_analytics.lake.hosts import Hosts, brokers_on, hosts_of
+from spark_analytics.lake.measured import Busy, Replicas, columns_of
+from spark_analytics.lake.recent import Recent
+from spark_analytics.lake.window import topic_facts
+from spark_analytics.model.cluster_model import ClusterModel
+from spark_analytics.model.facts import UNKNOWN, Bools, BrokerFacts, LogDirFacts
+
+# Of a disk that does not tell its size (Kafka before 3.3): more than any plan fills, and finite, as sums need it.
+_BOUNDLESS = float(1 << 60)
+_RATES = (
+    "growth_bytes_per_s",
+    "rate_pairs",
+    "led_ms",
+    "write_rate",
+    "write_p95",
+    "read_rate",
+    "read_p95",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFacts:
+    """What Kafka said of a cluster, all of it, at one moment. `partitions` were read before `log_dirs`."""
+
+    cluster: str
+    at_ms: int
+    brokers: Mapping[int, BrokerNode]
+    partitions: Mapping[TopicPartition, PartitionState]
+    reassignments: Mapping[TopicPartition, Reassignment]
+    log_dirs: tuple[LogDir, ...]
+
+    def replicas_of(self, partition: TopicPartition) -> tuple[int, ...]:
+        """Where they are, or will be when its reassignment is over."""
+        reassignment = self.reassignments.get(partition)
+        removing = reassignment.removing if reassignment else ()
+        return tuple(broker for broker in self.partitions[partition].replicas if broker not in removing)
+
+    def broken(self) -> set[int]:
+        """Brokers with a log dir that failed."""
+        return {log_dir.broker for log_dir in self.log_dirs if log_dir.error}
+
+    def unseen(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Replicas that a broker has and does not show on any log dir, though none of its log dirs is offline."""
+        shown = {(partition, log_dir.broker) for log_dir in self.log_dirs for partition in log_dir.replicas}
+        broken = self.broken()
+        for partition in self.partitions:
+            if partition not in self.reassignments:
+                for broker in self.replicas_of(partition):
+                    if (partition, broker) not in shown and broker in self.brokers and broker not in broken:
+                        yield partition, broker
+
+
+def live_model(
+    facts: LiveFacts, directory: Directory | None = None, recent: Recent | None = None, why_no_rates: str = ""
+) -> ClusterModel:
+    """`why_no_rates` says why `recent` has none.
+
+    Raises ClusterUnavailable when a broker did not tell its log dirs, InvalidInput when the facts contradict."""
+    told = (directory or Directory()).of_cluster(facts.cluster)
+    hosts = hosts_of(directory or Directory()).get(facts.cluster, {})
+    lake = recent or Recent()
+    people = _People.of(told, facts.at_ms)
+    silent = sorted(facts.brokers.keys() - {log_dir.broker for log_dir in facts.log_dirs})
+    if silent:
+        raise ClusterUnavailable(
+            f"broker {', '.join(map(str, silent))} of cluster {facts.cluster} did not tell its log dirs, so that what "
+            "it holds is not known: try again when it answers"
+        )
+    gone = {broker for partition in facts.partitions for broker in facts.replicas_of(partition)} - facts.brokers.keys()
+    ids = sorted(facts.brokers.keys() | gone)
+    dead = gone - people.away
+    log_dirs = _log_dirs(facts, gone, dead, lake, hosts)
+    rows = _rows(facts, lake)
+    replicas = Replicas.of(
+        rows.table, np.array(ids, dtype=np.int64), np.ones(rows.table.num_rows, np.bool_), rows.lost(dead)
+    )
+    columns = columns_of(
+        facts.cluster,
+        replicas,
+        log_dirs,
+        np.array(ids, dtype=np.int64),
+        topic_facts(replicas.topics, told),
+        _busy(ids, hosts, lake),
+        {key: disk["io_rate"] for key, disk in lake.disks.items()},
+    )
+    assert columns.whole is not None  # noqa: S101  # columns_of always tells
+    whole = columns.whole & ~rows.unsettled
+    movable = whole if not lake.replicas.num_rows else columns.movable & whole  # type: ignore[operator]
+    return ClusterModel.from_arrays(
+        facts.cluster,
+        [_broker(broker, facts, people, hosts, lake, alive=broker not in dead) for broker in ids],
+        log_dirs,
+        topic_facts(replicas.topics, told),
+        replace(columns, whole=whole, movable=movable),
+        told.tenants,
+        told.policies,
+        list(told.links.lines.values()),
+        at_ms=facts.at_ms,
+        input=_input(facts, lake, dead, why_no_rates),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _People:
+    """What was said of brokers: `away` are expected to be, `kept_free` take nothing."""
+
+    entries: Mapping[int, Broker]
+    machines: Mapping[int, Machine]
+    away: frozenset[int]
+    kept_free: frozenset[int]
+
+    @classmethod
+    def of(cls, told: Directory, at_ms: int) -> _People:
+        entries = {broker.id: broker for cluster in told.clusters for broker in cluster.brokers}
+        excluded = {each.broker_id for each in told.exclusions if not 0 < each.until_ms <= at_ms}
+        return cls(
+            entries,
+            {machine.broker_id: machine for machine in told.machines if machine.cluster},
+            frozenset(broker.id for broker in entries.values() if broker.state is BrokerState.MAINTENANCE),
+            frozenset(excluded | {each.id for each in entries.values() if each.state is not BrokerState.ACTIVE}),
+        )
+
+
+def _broker(broker: int, facts: LiveFacts, people: _People, hosts: Hosts, lake: Recent, *, alive: bool) -> BrokerFacts:
+    """Where a broker and people differ, people are right about its IDC, the broker about its rack. How much of a shared
+    host's CPU is a broker's can't be told."""
+    entry, machine = people.entries.get(broker) or Broker(broker), people.machines.get(broker)
+    node = facts.brokers.get(broker)
+    cores = 0 if brokers_on(hosts, broker) > 1 else lake.cores.get(broker, 0) or (machine.cores if machine else 0)
+    nic = lake.nics.get(broker, 0.0) or (machine.nic_bytes_per_s if machine else 0)
+    return BrokerFacts(
+        id=broker,
+        rack=(node.rack if node else "") or entry.rack,
+        idc=entry.idc or (machine.idc if machine else ""),
+        host=machine.host if machine else "",
+        label=entry.label or (machine.label if machine else ""),
+        alive=alive,
+        excluded=broker in people.kept_free or node is None or broker in facts.broken(),
+        capacity=(100.0 * cores or UNKNOWN, nic or UNKNOWN, nic or UNKNOWN, UNKNOWN),
+    )
+
+
+def _log_dirs(facts: LiveFacts, gone: set[int], dead: set[int], lake: Recent, hosts: Hosts) -> list[LogDirFacts]:
+    """Those that brokers tell, and one for each broker that tells none; one that is expected back is not broken."""
+    sizes = {
+        (each.broker, lake.disk_of.get((each.broker, each.path), each.path)): float(each.total_bytes)
+        for each in facts.log_dirs
+        if not each.error and each.total_bytes >= 0
+    }
+    capacities = io_capacities(lake.disks, sizes, hosts)
+    found = []
+    for each in facts.log_dirs:
+        disk = lake.disk_of.get((each.broker, each.path), "")
+        key = (each.broker, disk or each.path)
+        known = not each.error and each.total_bytes >= 0
+        found.append(
+            LogDirFacts(
+                broker=each.broker,
+                path=each.path,
+                total_bytes=float(each.total_bytes) if known else 0.0 if each.error else _BOUNDLESS,
+                usable_bytes=float(each.usable_bytes) if known else 0.0 if each.error else _BOUNDLESS,
+                disk=disk,
+                offline=bool(each.error),
+                io_capacity=capacities.get(key, UNKNOWN),
+                await_ms=lake.disks.get(key, {}).get("await_ms", float("nan")),
+            )
+        )
+    for broker in sorted(gone):
+        size = 0.0 if broker in dead else _BOUNDLESS
+        found.append(LogDirFacts(broker, ANY_LOG_DIR, size, size, offline=broker in dead))
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """A row a replica, with the columns that `Replicas.of` reads; `unsettled` and `broken` are [rows]."""
+
+    table: pa.Table
+    unsettled: Bools
+    broken: Bools
+
+    def lost(self, dead: set[int]) -> Bools:
+        return np.asarray(self.broken | np.isin(self.table["broker"].to_numpy(), sorted(dead)))
+
+
+def _rows(facts: LiveFacts, lake: Recent) -> _Rows:
+    held = {
+        (partition, each.broker): (each.path, replica.size_bytes)
+        for each in facts.log_dirs
+        if not each.error
+        for partition, replica in each.replicas.items()
+    }
+    first = _first_log_dirs(facts.log_dirs)
+    unseen = {partition for partition, _ in facts.unseen()}
+    partitions = sorted(facts.partitions)
+    rows: dict[str, list[object]] = {
+        name: [] for name in ("broker", "topic", "partition", "log_dir", "is_leader", "size_bytes")
+    }
+    unsettled, broken = [], []
+    for partition in partitions:
+        state, replicas = facts.partitions[partition], facts.replicas_of(partition)
+        known = [held[partition, broker] for broker in replicas if (partition, broker) in held]
+        largest = max((size for _, size in known), default=0)
+        for broker in replicas:
+            place = held.get((partition, broker))
+            offline, online = first.get(broker, ("", ANY_LOG_DIR))
+            is_broken = place is None and bool(offline) and partition not in facts.reassignments
+            rows["broker"].append(broker)
+            rows["topic"].append(partition.topic)
+            rows["partition"].append(partition.partition)
+            rows["log_dir"].append(place[0] if place else offline if is_broken else online or offline)
+            rows["is_leader"].append(state.leader == broker)
+            rows["size_bytes"].append(place[1] if place else largest)
+            unsettled.append(partition in unseen)
+            broken.append(is_broken)
+    return _Rows(
+        _with_rates(rows, facts.at_ms, lake), np.array(unsettled, dtype=np.bool_), np.array(broken, dtype=np.bool_)
+    )
+
+
+def _first_log_dirs(log_dirs: Sequence[LogDir]) -> dict[int, tuple[str, str]]:
+    """By broker, its first log dir that is offline and the first that is not; "": there is none."""
+    found: dict[int, tuple[str, str]] = {}
+    for each in sorted(log_dirs, key=lambda log_dir: (log_dir.broker, log_dir.path)):
+        offline, online = found.get(each.broker, ("", ""))
+        found[each.broker] = (offline or each.path, online) if each.error else (offline, online or each.path)
+    return found
+
+
+def _with_rates(rows: Mapping[str, list[object]], at_ms: int, lake: Recent) -> pa.Table:
+    keys = zip(*(lake.replicas[name].to_pylist() for name in ("broker", "topic", "partition")), strict=True)
+    at = {key: index for index, key in enumerate(keys)}
+    wanted = zip(rows["broker"], rows["topic"], rows["partition"], strict=True)
+    index = pa.array([at.get(key) for key in wanted], pa.int64())
+    count = len(rows["broker"])
+    columns = {
+        "broker": pa.array(rows["broker"], pa.int32()),
+        "topic": pa.array(rows["topic"], pa.string()),
+        "partition": pa.array(rows["partition"], pa.int32()),
+        "log_dir": pa.array(rows["log_dir"], pa.string()),
+        "is_leader": pa.array(rows["is_leader"], pa.bool_()),
+        "at_ms": pa.array([at_ms] * count, pa.int64()),
+        "size_bytes": pa.array(rows["size_bytes"], pa.int64()),
+        "replicas": pa.nulls(count, pa.int32()),
+    }
+    columns |= {name: lake.replicas[name].take(index).combine_chunks() for name in _RATES}
+    return pa.table(columns)
+
+
+def _busy(ids: Sequence[int], hosts: Hosts, lake: Recent) -> Busy:
+    """Brokers of one host all see the whole host's CPU: each counts for its part."""
+    at = {host.name: number for number, host in enumerate(hosts.values(), len(ids))}
+    return Busy(
+        cpu=np.array(
+            [lake.cpu.get(broker, float("nan")) / brokers_on(hosts, broker) for broker in ids], dtype=np.float64
+        ),
+        host=np.array(
+            [at[hosts[broker].name] if broker in hosts else number for number, broker in enumerate(ids)], dtype=np.int64
+        ),
+    )
+
+
+def _input(facts: LiveFacts, lake: Recent, dead: set[int], why_no_rates: str) -> str:
+    sampled = len(lake.brokers & facts.brokers.keys())
+    no_rates = f"no rates: {why_no_rates or 'the lake has no new samples'}"
+    rates = f"rates of {sampled} of them from the lake" if sampled else no_rates
+    words = f"Kafka itself: {len(facts.partitions)} partitions on {len(facts.brokers)} live brokers, {rates}"
+    if facts.reassignments:
+        words += f"; {len(facts.reassignments)} partitions count as where their reassignment takes them"
+    return words + "".join(f"; broker {broker} is dead" for broker in sorted(dead))

@@ -1,0 +1,39 @@
+"""What issue 8 asks of carrying out, as its text gives it. Cruise Control's figures are stored ones (PLANNER.md)."""
+
+from __future__ import annotations
+
+from tests.bench.report import BarOn, Better, Measure
+
+CRUISE_CONTROL_41_S = 50.5
+
+MEASURES = (
+    Measure(
+        "execute_41_s",
+        "41 partitions, 45 MB, unthrottled: from approval to verified",
+        "s",
+        Better.LOWER,
+        10,
+        BarOn.OURS,
+    ),
+    Measure(
+        "resume_s", "81 partitions at 300 kB/s, leader kill -9 at 22 s: moving again", "s", Better.LOWER, 5, BarOn.OURS
+    ),
+    Measure(
+        "throttle_p99",
+        "clients' p99 while copies go at adaptive rates, beside none",
+        "x",
+        Better.LOWER,
+        1.5,
+        BarOn.OURS,
+    ),
+    Measure(
+        "throttle_time",
+        "that the copies take, beside the best fixed rate that keeps the p99",
+        "x",
+        Better.LOWER,
+        1.3,
+        BarOn.OURS,
+    ),
+    Measure("tick_ms", "10,000 moves on 20 clusters side by side: 99 % of ticks", "ms", Better.LOWER, 500, BarOn.OURS),
+    Measure("exec_cores", "10,000 moves on 20 clusters: the leader's CPU", "cores", Better.LOWER, 0.5, BarOn.OURS),
+)

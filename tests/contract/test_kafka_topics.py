@@ -1,0 +1,152 @@
+"""How a KafkaAdmin makes topics, partitions and replication factors: one suite, on the fake and on real brokers."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+
+from guardian.core.effects import NewTopic
+from guardian.kafka import data
+from guardian.kafka.admin import TOPIC, KafkaAdmin
+from guardian.kafka.control import KafkaControl
+from guardian.kafka.fake import FakeKafka
+from guardian.model.topology import TopicPartition
+
+BROKERS = (1, 2, 3)
+DEADLINE_S = 90.0
+
+
+class Bench:
+    """The admin under test; topics have names of their own and are deleted in the end."""
+
+    def __init__(self, admin: KafkaAdmin, delete: Callable[[list[str]], None]) -> None:
+        self.admin = admin
+        self._delete = delete
+        self._names: list[str] = []
+
+    def name(self) -> str:
+        self._names.append(f"made-{uuid.uuid4().hex[:8]}")
+        return self._names[-1]
+
+    def replicas(self, topic: str) -> dict[int, tuple[int, ...]]:
+        return {each.partition: state.replicas for each, state in self.admin.describe_partitions([topic]).items()}
+
+    def log_dir_of(self, partition: TopicPartition, broker: int) -> str | None:
+        return next((d.path for d in self.admin.describe_log_dirs([broker]) if partition in d.replicas), None)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Polls, for brokers lag behind one another (trap 9)."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert time.monotonic() < deadline, "it did not come true in time"
+            time.sleep(0.02)
+
+    def delete_all(self) -> None:
+        self._delete(self._names)
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.integration)])
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    if request.param == "fake":
+        dirs = {broker: tuple(f"/b{broker}/disk{n}" for n in (1, 2, 3)) for broker in BROKERS}
+        fake = FakeKafka(dict.fromkeys(BROKERS, "rack"), dirs)
+        yield Bench(fake, lambda _: None)
+        return
+    cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
+    with closing(KafkaControl(cluster)) as control:
+
+        def delete(names: list[str]) -> None:
+            there = {partition.topic for partition in control.describe_partitions(names)}
+            data.delete_topics(cluster, sorted(there))
+
+        made = Bench(control, delete)
+        yield made
+        made.delete_all()
+
+
+def test_a_topic_is_created_with_its_replicas_and_configuration(bench: Bench) -> None:
+    topic = bench.name()
+    assert bench.admin.create_topics({topic: NewTopic({0: (1, 2), 1: (3, 1)}, {"retention.ms": "3600000"})}) == {}
+    bench.until(lambda: bench.replicas(topic) == {0: (1, 2), 1: (3, 1)})
+    bench.until(lambda: bench.admin.describe_configs([(TOPIC, topic)]) == {(TOPIC, topic): {"retention.ms": "3600000"}})
+
+
+def test_creating_again_changes_nothing_and_is_no_error(bench: Bench) -> None:
+    topic = bench.name()
+    bench.admin.create_topics({topic: NewTopic({0: (1, 2)})})
+    bench.until(lambda: bench.replicas(topic) == {0: (1, 2)})
+    assert bench.admin.create_topics({topic: NewTopic({0: (3, 2), 1: (1, 2)})}) == {}
+    assert bench.replicas(topic) == {0: (1, 2)}
+
+
+def test_validating_says_what_would_be_refused_and_creates_nothing(bench: Bench) -> None:
+    there, new, gap = bench.name(), bench.name(), bench.name()
+    bench.admin.create_topics({there: NewTopic({0: (1,)})})
+    bench.until(lambda: bench.replicas(there))
+    asked = {there: NewTopic({0: (1,)}), new: NewTopic({0: (1, 2)}), gap: NewTopic({1: (1,)})}
+    assert bench.admin.create_topics(asked, True).keys() == {there, gap}
+    assert bench.replicas(new) == {}
+
+
+@pytest.mark.parametrize(
+    "assignments", [{0: (1, 99)}, {0: (1, 2), 1: (3,)}, {1: (1,)}], ids=["no broker", "uneven", "a gap"]
+)
+def test_a_wrong_topic_is_refused_and_the_others_are_created(
+    bench: Bench, assignments: dict[int, tuple[int, ...]]
+) -> None:
+    wrong, right = bench.name(), bench.name()
+    refused = bench.admin.create_topics({wrong: NewTopic(assignments), right: NewTopic({0: (1,)})})
+    assert refused.keys() == {wrong}
+    assert refused[wrong].startswith("INVALID_REPLICATION_ASSIGNMENT: ")
+    bench.until(lambda: bench.replicas(right))
+    assert bench.replicas(wrong) == {}
+
+
+def test_the_log_dir_that_was_told_ahead_is_where_a_new_partition_goes(bench: Bench) -> None:
+    """Trap 22, before there is even a topic."""
+    topic = bench.name()
+    chosen = {broker: bench.admin.describe_log_dirs([broker])[-1].path for broker in (1, 2)}
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    bench.admin.alter_replica_log_dirs({(each, b): path for b, path in chosen.items() for each in (first, second)})
+    bench.admin.create_topics({topic: NewTopic({0: (1, 2)})})
+    bench.until(lambda: all(bench.log_dir_of(first, broker) == path for broker, path in chosen.items()))
+    bench.admin.create_partitions({second: (2, 1)})
+    bench.until(lambda: all(bench.log_dir_of(second, broker) == path for broker, path in chosen.items()))
+
+
+def test_partitions_are_added_behind_those_that_are_there(bench: Bench) -> None:
+    topic = bench.name()
+    bench.admin.create_topics({topic: NewTopic({0: (1, 2)})})
+    bench.until(lambda: bench.replicas(topic))
+    added = {TopicPartition(topic, 2): (3, 1), TopicPartition(topic, 1): (2, 3)}
+    assert bench.admin.create_partitions(added, True) == {}
+    assert bench.admin.create_partitions(added) == {}
+    bench.until(lambda: bench.replicas(topic) == {0: (1, 2), 1: (2, 3), 2: (3, 1)})
+    assert bench.admin.create_partitions(added) == {}
+    assert bench.replicas(topic) == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
+
+
+def test_partitions_of_an_unknown_topic_or_behind_a_gap_are_refused(bench: Bench) -> None:
+    topic = bench.name()
+    bench.admin.create_topics({topic: NewTopic({0: (1, 2)})})
+    bench.until(lambda: bench.replicas(topic))
+    refused = bench.admin.create_partitions({TopicPartition(topic, 5): (1, 2), TopicPartition("nowhere", 1): (1,)})
+    assert refused.keys() == {topic, "nowhere"}
+    assert bench.replicas(topic) == {0: (1, 2)}
+    assert bench.admin.create_partitions({}) == bench.admin.create_topics({}) == {}
+
+
+def test_the_replication_factor_changes_where_it_may(bench: Bench) -> None:
+    """Trap 6, on purpose."""
+    topic = bench.name()
+    bench.admin.create_topics({topic: NewTopic({0: (1, 2), 1: (1, 2)})})
+    bench.until(lambda: len(bench.replicas(topic)) == 2)
+    more, fewer = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    assert bench.admin.alter_reassignments({more: (3, 1, 2), fewer: (2,)}).keys() == {more, fewer}
+    assert bench.admin.alter_reassignments({more: (3, 1, 2), fewer: (2,)}, True) == {}
+    bench.until(lambda: bench.replicas(topic) == {0: (3, 1, 2), 1: (2,)})
+    bench.until(lambda: more not in bench.admin.list_reassignments())

@@ -1,0 +1,344 @@
+"""Brokers removed and restarted on real brokers, by three members whose leader dies in the middle, under load.
+
+Five brokers in three racks. The hook stops and starts them as processes, as systemd would on machines.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from deploy.local import broker_hook, leftovers, processes
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from deploy.local.members import Member, plan_members, start_member, wait_ready
+from guardian.client import GuardianClient
+from guardian.errors import InvalidInput
+from guardian.kafka import data
+from guardian.kafka.admin import BROKER
+from guardian.kafka.control import KafkaControl
+from guardian.model.execution import Execution
+from guardian.model.operation import Ask, AskKind, OperationPhase
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import BrokerState, Cluster, TopicPartition
+from protos.guardian.v1 import federation_pb2
+
+pytestmark = pytest.mark.integration
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+DEADLINE_S = 300.0
+PLANNING_S = 300.0
+BROKERS = (1, 2, 3, 4, 5)
+SETTINGS = {"min.insync.replicas": "2", "auto.leader.rebalance.enable": "false"}
+PARTITIONS = 12
+RECORD_BYTES = 20_000
+
+
+@dataclass
+class Stage:
+    """A cluster, the folder of its hooks, and the members."""
+
+    kafka: KafkaCluster
+    folder: Path
+    members: list[Member]
+    start: Callable[[Member], Member]
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.kafka.to_cluster(sasl=False)
+
+    @property
+    def endpoints(self) -> list[str]:
+        return [member.grpc for member in self.members]
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    home = tmp_path_factory.mktemp("operations")
+    spec = ClusterSpec("live", brokers=len(BROKERS), plugin=False, heap_mb=256, settings=SETTINGS)
+    folder = home / "hooks"
+    command = [sys.executable, "-m", "deploy.local.broker_hook", str(folder), "{action}", "{broker}"]
+    hooks = f'[hooks.local]\nkind = "command"\ncommand = {command!r}\ntimeout_s = 120\n'.replace("'", '"')
+    with KafkaCluster.start(spec, home / "kafka") as kafka:
+        broker_hook.save(kafka, folder)
+        planned = plan_members(3, home)
+        group: list[Member] = []
+
+        def start(member: Member) -> Member:
+            return start_member(member, planned, home / "lake", home / f"{member.name}.log", more=hooks)
+
+        try:
+            group += [start(each) for each in planned]
+            wait_ready(group)
+            with GuardianClient([member.grpc for member in group]) as client:
+                client.register_cluster(kafka.to_cluster(sasl=False))
+            yield Stage(kafka, folder, group, start)
+        finally:
+            processes.stop_all([member.process for member in group if member.process])
+            now = broker_hook.load(folder)
+            for broker, known in zip(kafka.brokers, now.brokers, strict=True):
+                broker.process = known.process
+
+
+@pytest.fixture
+def client(stage: Stage) -> Iterator[GuardianClient]:
+    with GuardianClient(stage.endpoints, timeout_s=60.0) as client:
+        yield client
+
+
+@pytest.fixture
+def admin(stage: Stage) -> Iterator[KafkaControl]:
+    with closing(KafkaControl(stage.cluster)) as admin:
+        yield admin
+
+
+@dataclass
+class Load:
+    """Writes to a topic with acks=all until it is stopped; each record's delivery is counted."""
+
+    cluster: Cluster
+    topic: str
+    sent: int = 0
+    failures: list[str] = field(default_factory=list)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Load:
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        assert self._thread is not None
+        self._thread.join(DEADLINE_S)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        producer = data.producer(self.cluster, acks="all", linger_ms=5)
+
+        def delivered(error: object, _message: object) -> None:
+            if error is not None:
+                self.failures.append(str(error))
+
+        while not self._stop.wait(0.01):
+            producer.produce(self.topic, self.sent.to_bytes(200, "big"), on_delivery=delivered)
+            self.sent += 1
+            producer.poll(0)
+        left = producer.flush(DEADLINE_S)
+        self.failures += [f"{left} records were not delivered"] if left else []
+
+
+def wait_for(what: str, holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} did not happen within {DEADLINE_S:g} s"
+        time.sleep(0.2)
+
+
+def written(cluster: Cluster, topic: str, replicas: Sequence[tuple[int, ...]], records: int) -> None:
+    data.create_topics(cluster, {topic: dict(enumerate(replicas))}, {})
+    producer = data.producer(cluster, acks="all", linger_ms=20)
+    for partition in range(len(replicas)):
+        for sequence in range(records):
+            producer.produce(topic, sequence.to_bytes(RECORD_BYTES, "big"), partition=partition)
+            producer.poll(0)
+    assert producer.flush(DEADLINE_S) == 0
+
+
+def spread(count: int) -> list[tuple[int, ...]]:
+    """Three replicas on three racks (1 4, 2 5, 3), leaders everywhere."""
+    racks = ((1, 4), (2, 5), (3,))
+    found = []
+    for number in range(count):
+        chosen = [rack[(number // 3) % len(rack)] for rack in racks]
+        turn = number % 3
+        found.append(tuple(chosen[turn:] + chosen[:turn]))
+    return found
+
+
+def approved(client: GuardianClient, ask: Ask, throttle: int = 0) -> str:
+    ticket, _ = client.ask_for("live", ask, author="ann", submit=True, throttle=throttle, reason="a test")
+    client.approve(ticket.id, "bob")
+    return ticket.id
+
+
+def finished(client: GuardianClient, ticket_id: str) -> tuple[Ticket, Execution]:
+    found: list[tuple[Ticket, Execution | None]] = []
+
+    def is_over() -> bool:
+        found[:] = [client.ticket(ticket_id)]
+        return found[0][0].state.is_over or found[0][0].state is TicketState.PAUSED
+
+    wait_for(f"the end of {ticket_id}", is_over)
+    ticket, execution = found[0]
+    assert ticket.state is TicketState.SUCCEEDED, (ticket.history[-1].reason, execution)
+    assert execution is not None
+    return ticket, execution
+
+
+def kill_leader(stage: Stage, client: GuardianClient) -> None:
+    """It comes back as a follower."""
+    leader = client.member().leader
+    victim = next(index for index, member in enumerate(stage.members) if member.name == leader)
+    process = stage.members[victim].process
+    assert process is not None
+    processes.kill(process)
+    stage.members[victim] = stage.start(replace(stage.members[victim], process=None))
+
+
+def phase(client: GuardianClient, ticket_id: str) -> OperationPhase | None:
+    execution = client.ticket(ticket_id)[1]
+    return execution.operation.phase if execution and execution.operation else None
+
+
+def exclusions(client: GuardianClient) -> list[int]:
+    return [entry.exclusion.broker_id for entry in client.federation(federation_pb2.EXCLUSIONS)]
+
+
+def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_before(
+    stage: Stage, client: GuardianClient, admin: KafkaControl
+) -> None:
+    written(stage.cluster, "orders", spread(PARTITIONS), 20)
+    before = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
+    started = {broker.id: broker.pid for broker in broker_hook.load(stage.folder).brokers}
+
+    with pytest.raises(InvalidInput, match="hook is 'none-such'"):
+        client.ask_for("live", Ask(AskKind.RESTART, BROKERS, hook="none-such"), author="ann", dry_run=True)
+    ask = Ask(AskKind.RESTART, BROKERS, hook="local")
+    _, rehearsed = client.ask_for("live", ask, author="ann", dry_run=True)
+    assert rehearsed is not None
+    assert rehearsed.notes[0].startswith("batch 1: ")
+    assert {broker.id: broker.pid for broker in broker_hook.load(stage.folder).brokers} == started
+
+    too_few: list[str] = []
+    with Load(stage.cluster, "orders") as load, closing(KafkaControl(stage.cluster)) as watcher:
+        ticket_id = approved(client, ask)
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(0.2):
+                states = watcher.describe_partitions(["orders"])
+                too_few.extend(f"{tp}: {state.isr}" for tp, state in states.items() if len(state.isr) < 2)
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            wait_for("a restart", lambda: phase(client, ticket_id) is OperationPhase.RESTART)
+            kill_leader(stage, client)
+            finished(client, ticket_id)
+        finally:
+            over.set()
+            thread.join(DEADLINE_S)
+    assert load.failures == []
+    assert load.sent > 100
+    assert too_few == []
+    now = broker_hook.load(stage.folder)
+    assert all(broker.pid not in (None, started[broker.id]) for broker in now.brokers)
+    after = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
+    assert after == before
+    registered = next(each for each in client.list_clusters() if each.name == "live")
+    assert {broker.state for broker in registered.brokers} == {BrokerState.ACTIVE}
+    assert exclusions(client) == []
+
+
+def test_a_broker_is_taken_offline_and_comes_back_with_everything_as_it_was(
+    stage: Stage, client: GuardianClient, admin: KafkaControl
+) -> None:
+    written(stage.cluster, "invoices", spread(PARTITIONS), 1)
+    before = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["invoices"]).items()}
+    finished(client, approved(client, Ask(AskKind.OFFLINE, (3,), shutdown=True, hook="local")))
+    wait_for("the end of broker 3", lambda: broker_hook.load(stage.folder).broker(3).pid is None)
+    assert exclusions(client) == [3]
+    away = {broker.id: broker.state for broker in client.list_clusters()[0].brokers}
+    assert away[3] is BrokerState.MAINTENANCE
+    finished(client, approved(client, Ask(AskKind.ONLINE, (3,), hook="local")))
+    after = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["invoices"]).items()}
+    assert after == before
+    assert exclusions(client) == []
+    assert {broker.state for broker in client.list_clusters()[0].brokers} == {BrokerState.ACTIVE}
+
+
+def test_a_ticket_of_brokers_is_amended_by_the_cli(stage: Stage, client: GuardianClient, guardian: Cli) -> None:
+    made = guardian(stage, "brokers", "remove", "live", "4", "--hook", "local", "--reason", "an old machine")
+    assert made.returncode == 0, made.stderr
+    ticket_id = made.stdout.split()[1]
+    amended = guardian(stage, "ticket", "amend", ticket_id, "--add", "5", "--reason", "both of rack b")
+    assert amended.returncode == 0, amended.stderr
+    ask = client.ticket(ticket_id)[0].ask
+    assert ask is not None
+    assert (ask.brokers, ask.revision) == ((4, 5), 1)
+    again = guardian(stage, "ticket", "amend", ticket_id, "--add", "5")
+    assert again.returncode == 2
+    assert f"--add is 5, but ticket {ticket_id} asks for 4, 5: leave it out" in again.stderr
+    shown = guardian(stage, "ticket", "show", ticket_id)
+    assert shown.returncode == 0, shown.stderr
+    unknown = guardian(stage, "brokers", "restart", "live", "99", "--hook", "local")
+    assert "brokers has 99, which is not in cluster live" in unknown.stderr
+    assert guardian(stage, "ticket", "cancel", ticket_id).returncode == 0
+    assert exclusions(client) == []
+
+
+def test_two_of_five_brokers_are_removed_while_topics_come_and_the_leader_dies(
+    stage: Stage, client: GuardianClient, admin: KafkaControl
+) -> None:
+    gone = {(BROKER, "4"), (BROKER, "5")}
+    configs = {key: values for key, values in leftovers.dynamic_configs(admin).items() if key not in gone}
+    written(stage.cluster, "payments", spread(PARTITIONS), 100)
+
+    ask = Ask(AskKind.REMOVE, (4, 5), shutdown=True, hook="local")
+    with GuardianClient(stage.endpoints, timeout_s=PLANNING_S) as patient:
+        with pytest.raises(InvalidInput, match="2 of the 4 brokers asked for could go"):
+            patient.ask_for("live", Ask(AskKind.REMOVE, (2, 3, 4, 5)), author="ann", dry_run=True)
+        _, rehearsed = patient.ask_for("live", ask, author="ann", dry_run=True)
+    assert rehearsed is not None
+    assert rehearsed.moves
+    assert exclusions(client) == []
+
+    made: list[str] = []
+    moving, over = threading.Event(), threading.Event()
+
+    def create() -> None:
+        while not over.wait(2.0):
+            name = f"new-{len(made)}"
+            # As anybody's tool does: also on those that are about to go, even while they are emptied.
+            replicas = (1, 2, 3) if moving.is_set() else (4, 5, 3)
+            data.create_topics(stage.cluster, {name: {0: replicas}}, {})
+            made.append(name)
+
+    creator = threading.Thread(target=create, daemon=True)
+    creator.start()
+    try:
+        ticket_id = approved(client, ask, throttle=1_000_000)
+        wait_for("the moves", lambda: phase(client, ticket_id) is OperationPhase.EXECUTE)
+        assert sorted(exclusions(client)) == [4, 5]
+        kill_leader(stage, client)
+        before = len(made)
+        wait_for("one more topic", lambda: len(made) > before)
+        moving.set()
+        finished(client, ticket_id)
+    finally:
+        over.set()
+        creator.join(DEADLINE_S)
+
+    partitions = admin.describe_partitions()
+    assert len(made) >= 3
+    assert {tp.topic for tp in partitions} >= {"payments", *made}
+    assert not [tp for tp, state in partitions.items() if {4, 5} & set(state.replicas)]
+    assert {len(state.replicas) for tp, state in partitions.items() if tp.topic == "payments"} == {3}
+    assert admin.registered_brokers() == {1: False, 2: False, 3: False}
+    now = broker_hook.load(stage.folder)
+    assert [now.broker(broker).pid for broker in (4, 5)] == [None, None]
+    assert exclusions(client) == []
+    assert [broker.id for broker in client.list_clusters()[0].brokers] == [1, 2, 3]
+    assert leftovers.of_cluster(admin, configs) == []
+    ends = data.end_offsets(stage.cluster, ["payments"])
+    assert ends == {TopicPartition("payments", number): 100 for number in range(PARTITIONS)}

@@ -1,0 +1,212 @@
+"""Excluded brokers and labels, on real brokers: controllers refuse, cordons keep off, and what strays is moved away.
+
+One cluster whose controller asks Guardian (guardian.kafka.GuardianCreateTopicPolicy). There, topics outside Guardian
+are refused unless their name begins with "free-".
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from deploy.local import federation
+from deploy.local.federation import Federation
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from guardian.client import GuardianClient
+from guardian.kafka.admin import BROKER
+from guardian.kafka.control import KafkaControl
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import TicketState
+from guardian.model.topology import TopicPartition
+from protos.guardian.v1 import federation_pb2 as pb
+
+pytestmark = pytest.mark.integration
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+DEADLINE_S = 90.0
+CLUSTER = "placed"
+GOLD = 4  # the broker with a label
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    home = tmp_path_factory.mktemp("placement")
+    try:
+        yield federation.up(members=1, clusters=0, home=home)
+    finally:
+        federation.wipe(home)
+
+
+@pytest.fixture(scope="module")
+def kafka(members: Federation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    settings = {
+        "guardian.endpoints": ",".join(members.endpoints),
+        "create.topic.policy.class.name": "guardian.kafka.GuardianCreateTopicPolicy",
+        "guardian.placement.poll.ms": "200",
+        "guardian.placement.outside": "refuse",
+        "guardian.placement.outside.allow": "__,free-",
+    }
+    spec = ClusterSpec(CLUSTER, brokers=4, log_dirs=1, heap_mb=256, settings=settings)
+    with KafkaCluster.start(spec, tmp_path_factory.mktemp("kafka")) as kafka:
+        with GuardianClient(members.endpoints) as client:
+            client.register_cluster(kafka.to_cluster(), labels={GOLD: "gold"})
+        yield kafka
+
+
+@pytest.fixture
+def client(members: Federation, kafka: KafkaCluster) -> Iterator[GuardianClient]:
+    """Without exclusions at the end, and without what they left."""
+    with GuardianClient(members.endpoints) as client:
+        yield client
+        drops = [
+            pb.FederationChange(drop=pb.FederationKey(exclusion=pb.ExclusionKey(cluster=CLUSTER, broker_id=broker.id)))
+            for broker in kafka.brokers
+            if list(client.federation(pb.EXCLUSIONS, CLUSTER, str(broker.id)))
+        ]
+        if drops:
+            client.change_federation(drops)
+
+
+@pytest.fixture
+def admin(kafka: KafkaCluster) -> Iterator[KafkaControl]:
+    with closing(KafkaControl(kafka.to_cluster())) as admin:
+        yield admin
+
+
+def until(what: str, holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} did not happen within {DEADLINE_S:g} s"
+        time.sleep(0.1)
+
+
+def refusal(kafka: KafkaCluster, topic: str, replicas: list[int] | None = None, *, make: bool = False) -> str:
+    """Why the controller refuses the topic; empty: it would create it, or has with `make`."""
+    asked = NewTopic(topic, 1, replica_assignment=[replicas]) if replicas else NewTopic(topic, 6, 2)
+    wire = AdminClient({"bootstrap.servers": kafka.bootstrap})  # held: without it nobody completes the future
+    try:
+        wire.create_topics([asked], validate_only=not make)[topic].result(timeout=DEADLINE_S)
+    except KafkaException as error:
+        return str(error.args[0].str())
+    return ""
+
+
+def exclude(client: GuardianClient, broker: int, why: str) -> None:
+    entry = pb.Exclusion(cluster=CLUSTER, broker_id=broker, who="anna", why=why)
+    client.change_federation([pb.FederationChange(put=pb.FederationEntry(exclusion=entry))])
+
+
+def lift(client: GuardianClient, broker: int) -> None:
+    key = pb.FederationKey(exclusion=pb.ExclusionKey(cluster=CLUSTER, broker_id=broker))
+    client.change_federation([pb.FederationChange(drop=key)])
+
+
+def cordon_of(admin: KafkaControl, broker: int) -> str | None:
+    return admin.describe_configs([(BROKER, str(broker))]).get((BROKER, str(broker)), {}).get("cordoned.log.dirs")
+
+
+def replicas_of(admin: KafkaControl, topic: str) -> dict[int, tuple[int, ...]]:
+    return {partition.partition: state.replicas for partition, state in admin.describe_partitions([topic]).items()}
+
+
+def test_an_excluded_broker_gets_no_new_replicas_until_the_exclusion_is_lifted(
+    kafka: KafkaCluster, client: GuardianClient, admin: KafkaControl
+) -> None:
+    until("the controller knows the rules", lambda: "created by no ticket" in refusal(kafka, "known", [1]))
+    assert refusal(kafka, "free-a", [1, 3]) == ""
+
+    exclude(client, 3, "disk swap")
+    sentence = "partition 0 of topic free-a names broker 3, which anna has excluded (disk swap): choose another one"
+    until("the exclusion reached the controller", lambda: sentence in refusal(kafka, "free-a", [1, 3]))
+    assert refusal(kafka, "free-a", [1, 2]) == ""
+    until("broker 3 is cordoned", lambda: cordon_of(admin, 3) == "*")
+
+    # Where Kafka chooses, it leaves out the cordoned broker. (The label's broker takes some: Kafka knows no labels.)
+    def chosen_elsewhere() -> bool:
+        topic = f"free-{time.monotonic_ns()}"
+        assert refusal(kafka, topic, make=True) == ""
+        until("the topic is there", lambda: len(replicas_of(admin, topic)) == 6)
+        return all(3 not in replicas for replicas in replicas_of(admin, topic).values())
+
+    until("Kafka chooses other brokers", chosen_elsewhere)
+
+    lift(client, 3)
+    until("the cordon is gone", lambda: cordon_of(admin, 3) is None)
+    until("explicit assignments are taken again", lambda: refusal(kafka, "free-a", [1, 3]) == "")
+    until("nothing is kept", lambda: not client.cordons(CLUSTER))
+
+
+def test_a_cordon_that_stood_before_is_shown_and_put_back(
+    guardian: Cli, members: Federation, kafka: KafkaCluster, client: GuardianClient, admin: KafkaControl
+) -> None:
+    own = kafka.broker(2).log_dirs[0]
+    assert admin.alter_configs({(BROKER, "2"): {"cordoned.log.dirs": own}}) == {}
+    try:
+        until("it stands", lambda: cordon_of(admin, 2) == own)
+        exclude(client, 2, "look at it")
+        until("broker 2 is cordoned", lambda: cordon_of(admin, 2) == "*")
+        shown = guardian(members, "exclusion", "cordons", "--cluster", CLUSTER)
+        assert own in shown.stdout, shown.stderr
+        lift(client, 2)
+        until("what stood there is back", lambda: cordon_of(admin, 2) == own and not client.cordons(CLUSTER))
+    finally:
+        admin.alter_configs({(BROKER, "2"): {"cordoned.log.dirs": None}})
+
+
+def test_labels_hold_for_explicit_assignments(kafka: KafkaCluster, client: GuardianClient) -> None:
+    foreign = f"names broker {GOLD}, which is for the topics of label gold: choose another one"
+    until("the label reached the controller", lambda: foreign in refusal(kafka, "free-silver", [1, GOLD]))
+    entry = pb.Topic(cluster=CLUSTER, name="free-gold", label="gold")
+    client.change_federation([pb.FederationChange(put=pb.FederationEntry(topic=entry))])
+    until("the topic's label reached the controller", lambda: refusal(kafka, "free-gold", [GOLD]) == "")
+    assert "which has no label while the topic's is gold" in refusal(kafka, "free-gold", [GOLD, 1])
+
+
+def test_a_replica_that_strays_to_an_excluded_broker_is_moved_away_and_what_was_there_stays(
+    kafka: KafkaCluster, client: GuardianClient, admin: KafkaControl
+) -> None:
+    old, stray = TopicPartition("free-old", 0), TopicPartition("free-stray", 0)
+    for topic, replicas in ((old.topic, [1, 3]), (stray.topic, [1, 2])):
+        assert refusal(kafka, topic, replicas, make=True) == ""
+    until("both are there", lambda: replicas_of(admin, old.topic) and replicas_of(admin, stray.topic))
+    exclude(client, 3, "emptied by hand later")
+    until("broker 3 is cordoned", lambda: cordon_of(admin, 3) == "*")
+
+    # Another tool moves a replica there: that is no creation, so neither policy nor cordon is asked (KAFKA.md 7, 25).
+    assert admin.alter_reassignments({stray: (1, 3)}) == {}
+    until("a ticket is made", lambda: any(ticket.kind == "stray-replicas" for ticket in client.tickets(CLUSTER)))
+    [ticket] = [ticket for ticket in client.tickets(CLUSTER) if ticket.kind == "stray-replicas"]
+    if ticket.state is TicketState.PENDING:
+        until("it is approved", lambda: client.ticket(ticket.id)[0].state is not TicketState.PENDING)
+    until("it is done", lambda: client.ticket(ticket.id)[0].state is TicketState.SUCCEEDED)
+    moved = replicas_of(admin, stray.topic)[0]
+    assert 3 not in moved
+    assert GOLD not in moved
+    assert replicas_of(admin, old.topic)[0] == (1, 3)
+
+
+def test_what_a_ticket_creates_is_let_in_and_nothing_else(
+    kafka: KafkaCluster, client: GuardianClient, admin: KafkaControl
+) -> None:
+    until("the controller knows the rules", lambda: "created by no ticket" in refusal(kafka, "orders", [1, 2]))
+    moves = tuple(
+        PartitionMove(
+            TopicPartition("orders", number),
+            (),
+            (ReplicaPlacement(1 + number), ReplicaPlacement(2 + number)),
+            is_new=True,
+        )
+        for number in range(2)
+    )
+    ticket, _ = client.create_ticket(Plan(CLUSTER, "create-topic", moves), author="anna", submit=True)
+    client.approve(ticket.id, "ben", "wanted")
+    until("it is done", lambda: client.ticket(ticket.id)[0].state is TicketState.SUCCEEDED)
+    assert replicas_of(admin, "orders") == {0: (1, 2), 1: (2, 3)}
+    assert "created by no ticket" in refusal(kafka, "orders-2", [1, 2])

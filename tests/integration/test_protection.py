@@ -1,0 +1,417 @@
+"""Partition-level protection on real brokers, whose host looks as if one of its disks had too much to do.
+
+A consumer reads from that disk what the page cache has no more: Guardian sets a quota for it, survives a kill -9 with
+the quota set, and lets go when the disk recovers, or when a person says so. Replication and log-dir throttles are set
+and taken back on the same brokers.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from deploy.local import members, processes
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from deploy.local.members import Member
+from guardian.client import GuardianClient
+from guardian.core.disk_doings import BrokerLook
+from guardian.core.protecting import ProtectionSettings, View
+from guardian.executor.memory_protection import MemoryProtectionStore
+from guardian.executor.protecting import Protector, look_at_cluster
+from guardian.kafka import data
+from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
+from guardian.kafka.control import KafkaControl
+from guardian.model.protection import Behaviour, DiskCondition, DiskKey, DiskState, Doing, Protection
+from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaEntity
+from guardian.model.topology import Broker, Cluster, TopicPartition
+from protos.guardian.v1 import protection_pb2
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 120.0
+DISKS = ("sda", "sdb")
+MEMORY_KB = 20_000  # which is gone after less than a second of two disks
+RATE = 2_000_000  # that the consumer reads when nothing holds it back
+FLOOR = 500_000
+PROTECTION = f"""
+[protection]
+mode = "act"
+look_s = 1.0
+window_s = 5.0
+step_s = 2.0
+floor_bytes_per_s = {FLOOR}
+"""
+FOREIGN = QuotaEntity(None, "somebody-else")
+
+
+class FakeHost:
+    """A /proc whose disks work at a steady pace; the one that is `overloaded` is always busy."""
+
+    def __init__(self, root: Path, log_dirs: dict[str, str]) -> None:
+        self.proc = root / "proc"
+        (self.proc / "self").mkdir(parents=True)
+        (self.proc / "meminfo").write_text(f"MemTotal: 8000000 kB\nMemAvailable: {MEMORY_KB} kB\nCached: 5 kB\n")
+        (self.proc / "self/mountinfo").write_text(
+            "".join(
+                f"{30 + number} 1 {8 + DISKS.index(disk)}:0 / {log_dir} rw - xfs /dev/{disk} rw\n"
+                for number, (log_dir, disk) in enumerate(log_dirs.items())
+            )
+        )
+        self.overloaded = ""
+        self._done = dict.fromkeys(DISKS, 0.0)
+        self._busy_ms = dict.fromkeys(DISKS, 0.0)
+        self._told = time.monotonic()
+        self._stop = threading.Event()
+        self._tell()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(DEADLINE_S)
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.05):
+            self._tell()
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        elapsed_ms, self._told = (now - self._told) * 1000, now
+        lines = []
+        for number, disk in enumerate(DISKS):
+            self._done[disk] += elapsed_ms / 2  # 500 I/Os a second, of 100 kB: 51 MB/s
+            self._busy_ms[disk] += elapsed_ms * (0.99 if disk == self.overloaded else 0.2)
+            done = int(self._done[disk])
+            lines.append(
+                f"{8 + number} 0 {disk} 0 0 0 0 {done} 0 {done * 200} {done * 4} 1 {int(self._busy_ms[disk])} 0\n"
+            )
+        hidden = self.proc / ".diskstats"
+        hidden.write_text("".join(lines))
+        hidden.rename(self.proc / "diskstats")
+
+
+class LateReader:
+    """A consumer that reads a partition from its beginning again and again, at RATE when nothing holds it back."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self._consumer = data.consumer(
+            cluster,
+            f"late-{topic}",
+            client_id="etl",
+            enable_auto_commit=False,
+            session_timeout_ms=60_000,
+            fetch_message_max_bytes=200_000,
+            fetch_max_bytes=200_000,
+            message_max_bytes=150_000,
+            queued_max_messages_kbytes=400,
+            fetch_queue_backoff_ms=10,
+            auto_offset_reset="earliest",
+        )
+        self._topic = topic
+        self._stop = threading.Event()
+        self._read: deque[tuple[float, int]] = deque(maxlen=2000)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def rate(self) -> float:
+        """Bytes/s over the last five seconds."""
+        now = time.monotonic()
+        return sum(size for at, size in list(self._read) if now - at < 5) / 5
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(DEADLINE_S)
+
+    def _run(self) -> None:
+        consumer = self._consumer
+        consumer.subscribe([self._topic])
+        offset, committed_at, allowed_at = 0, 0.0, time.monotonic()
+        while not self._stop.is_set():
+            message = consumer.poll(0.1)
+            if message is None or message.error():
+                continue
+            size = len(message.value() or b"")
+            self._read.append((time.monotonic(), size))
+            offset = (message.offset() or 0) + 1
+            allowed_at = max(allowed_at, time.monotonic() - 1) + size / RATE
+            if offset >= RECORDS - 100:
+                consumer.seek(confluent_kafka.TopicPartition(self._topic, 0, 0))
+            if time.monotonic() - committed_at > 0.3:
+                committed_at = time.monotonic()
+                consumer.commit(offsets=[confluent_kafka.TopicPartition(self._topic, 0, offset)], asynchronous=False)
+            self._stop.wait(max(0.0, allowed_at - time.monotonic()))
+        consumer.close()
+
+
+RECORD = 100_000
+RECORDS = 800
+
+
+class Bench:
+    """Two brokers, a member of Guardian in a process of its own, and what runs on them."""
+
+    def __init__(self, kafka: KafkaCluster, host: FakeHost, home: Path) -> None:
+        self.kafka, self.host, self.home = kafka, host, home
+        self.cluster = replace(
+            kafka.to_cluster(sasl=False),
+            name="live",
+            brokers=tuple(Broker(node.id, rack=node.rack, reporter=node.reporter) for node in kafka.brokers),
+        )
+        self.member: Member = members.plan_members(1, home)[0]
+        self.control = KafkaControl(self.cluster, timeout_s=DEADLINE_S)
+
+    def start_member(self) -> None:
+        log = self.home / "member.log"
+        self.member = members.start_member(self.member, [self.member], self.home / "lake", log, more=PROTECTION)
+        members.wait_ready([self.member])
+
+    def kill_member(self) -> None:
+        pid = self.member.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        self.until(lambda: self.member.pid is None)
+
+    def end_member(self) -> None:
+        if self.member.process is not None and self.member.pid is not None:
+            processes.stop_all([self.member.process], DEADLINE_S)
+
+    def client(self) -> GuardianClient:
+        return GuardianClient([self.member.grpc], timeout_s=30.0, actor="ann")
+
+    def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        return self.control.describe_client_quotas()
+
+    def of_etl(self) -> list[float]:
+        return [
+            values[CONSUMER_BYTE_RATE]
+            for entity, values in self.quotas().items()
+            if entity.client_id == "etl" and CONSUMER_BYTE_RATE in values
+        ]
+
+    def report(self) -> protection_pb2.ProtectionReport:
+        with self.client() as client:
+            return client.protection("live")
+
+    def until(self, condition: Callable[[], object], what: str = "it") -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert time.monotonic() < deadline, f"{what} did not come true in time: {self.tail()}"
+            time.sleep(0.2)
+
+    def tail(self) -> str:
+        log = self.home / "member.log"
+        return log.read_text()[-3000:] if log.exists() else ""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    home = tmp_path_factory.mktemp("protection")
+    log_dirs = {
+        str(home / "kafka" / f"broker-{broker}" / f"disk{number}"): DISKS[number - 1]
+        for broker in (1, 2)
+        for number in (1, 2)
+    }
+    with ExitStack() as stack:
+        host = FakeHost(home, log_dirs)
+        stack.callback(host.stop)
+        spec = ClusterSpec("live", brokers=2, log_dirs=2, heap_mb=256, settings={"guardian.host.proc": str(host.proc)})
+        kafka = stack.enter_context(KafkaCluster.start(spec, home / "kafka"))
+        bench = Bench(kafka, host, home)
+        stack.callback(bench.control.close)
+        data.create_topics(bench.cluster, {"t": {0: (1, 2)}}, {}, DEADLINE_S)
+        producer = data.producer(bench.cluster, acks="all")
+        for _ in range(RECORDS):
+            producer.produce("t", os.urandom(RECORD))
+            producer.poll(0)
+        assert producer.flush(DEADLINE_S) == 0
+        assert bench.control.alter_client_quotas({FOREIGN: {CONSUMER_BYTE_RATE: 5_000_000.0}}) == {}
+        stack.callback(bench.end_member)
+        yield bench
+
+
+@pytest.fixture
+def writer(bench: Bench) -> Iterator[None]:
+    """The page cache holds what was written in the last moments, so something has to be written all the while."""
+    stop = threading.Event()
+
+    def write() -> None:
+        producer = data.producer(bench.cluster, acks="all", client_id="writer")
+        while not stop.wait(0.2):
+            producer.produce("t", os.urandom(1000))
+            producer.poll(0)
+        producer.flush(DEADLINE_S)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    yield
+    stop.set()
+    thread.join(DEADLINE_S)
+
+
+@pytest.mark.usefixtures("writer")
+def test_who_reads_from_an_overloaded_disk_is_held_back_until_it_recovers(bench: Bench) -> None:
+    with ExitStack() as stack:
+        reader = LateReader(bench.cluster, "t")
+        stack.callback(reader.stop)
+        bench.start_member()
+        with bench.client() as client:
+            client.register_cluster(bench.cluster)
+        before = bench.quotas()
+        bench.until(lambda: reader.rate() > 0.6 * RATE, "reading")
+        log_dir = next(d.path for d in bench.control.describe_log_dirs([1]) if TopicPartition("t", 0) in d.replicas)
+        bench.host.overloaded = DISKS[int(log_dir[-1]) - 1]
+        stack.callback(lambda: setattr(bench.host, "overloaded", ""))
+
+        bench.until(bench.of_etl, "a quota")
+        assert bench.quotas()[FOREIGN] == {CONSUMER_BYTE_RATE: 5_000_000.0}
+        report = bench.report()
+        assert [disk.disk.disk for disk in report.disks if disk.disk.broker == 1][:1] == [bench.host.overloaded]
+        reads = [doing for doing in report.queue if doing.topic == "t" and doing.from_disk]
+        assert reads
+        assert {use.client_id for doing in reads for use in doing.clients} == {"etl"}
+        lever = report.held.levers[0]
+        assert "etl" in lever.hit
+        assert "page cache" in lever.why
+        # It is cut again and again while the disk suffers, down to its least, and the broker makes it so.
+        bench.until(lambda: min(bench.of_etl(), default=RATE) <= FLOOR, "the floor")
+        bench.until(lambda: 0 < reader.rate() < RATE / 2, "slower reading")
+
+        bench.kill_member()
+        assert bench.of_etl() == [FLOOR]
+        bench.start_member()
+        assert bench.report().held.levers
+        bench.host.overloaded = ""
+        bench.until(lambda: bench.quotas() == before, "the quotas of before")
+        bench.until(lambda: not bench.report().held.intents, "an empty record")
+        bench.until(lambda: reader.rate() > 0.6 * RATE, "reading as before")
+        assert bench.quotas() == before
+
+
+@pytest.mark.usefixtures("writer")
+def test_a_person_releases_a_disk_with_one_command(bench: Bench) -> None:
+    with ExitStack() as stack:
+        reader = LateReader(bench.cluster, "t")
+        stack.callback(reader.stop)
+        if bench.member.pid is None:
+            bench.start_member()
+            with bench.client() as client:
+                client.register_cluster(bench.cluster)
+        before = bench.quotas()
+        assert not bench.of_etl()
+        log_dir = next(d.path for d in bench.control.describe_log_dirs([1]) if TopicPartition("t", 0) in d.replicas)
+        bench.host.overloaded = DISKS[int(log_dir[-1]) - 1]
+        stack.callback(lambda: setattr(bench.host, "overloaded", ""))
+        bench.until(bench.of_etl, "a quota")
+
+        released = run(
+            bench, "disks", "release", "live", "--broker", "1", "--disk", bench.host.overloaded, "--for", "1h"
+        )
+        assert "consumer_byte_rate" in released
+        bench.until(lambda: bench.quotas() == before, "the quotas of before")
+        bench.until(lambda: not bench.report().held.intents, "an empty record")
+        # The disk suffers on, and nothing is held for it.
+        looked_at_ms = bench.report().looked_at_ms
+        bench.until(lambda: bench.report().looked_at_ms > looked_at_ms + 8000, "more looks")
+        assert bench.quotas() == before
+        shown = run(bench, "disks", "queue", "live")
+        assert "OVER" in shown
+        assert f"nothing is held for broker 1, disk {bench.host.overloaded}" in shown
+        assert "OVER" in run(bench, "disks", "live", "--since", "1m")
+
+
+def run(bench: Bench, *arguments: str) -> str:
+    environment = {**os.environ, "GUARDIAN_ENDPOINTS": bench.member.grpc}
+    command = [sys.executable, "-m", "guardian.cli.main", *arguments]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+class Scripted:
+    """A Watch that says what a test says of broker 1's disk."""
+
+    def __init__(self, doings: Callable[[], list[Doing]]) -> None:
+        self.state = DiskState.OVER
+        self.doings = doings
+
+    def look(self, _cluster: str, admin: Callable[[], KafkaAdmin], held: Protection, now_ms: int) -> View | None:
+        look = BrokerLook(1, now_ms, {}, 0, {}, {}, {TopicPartition("t", 0): "/d"})
+        now = look_at_cluster(admin(), [look], held, now_ms)
+        # The replica of broker 2 is in sync: what a lever for a replica that catches up does in Kafka is the question.
+        now = replace(now, partitions={tp: replace(each, isr=(1, 2, 3)) for tp, each in now.partitions.items()})
+        now = replace(
+            now,
+            min_isr={"t": 1},
+            configs=admin().describe_configs([(TOPIC, "t"), (BROKER, "1"), (BROKER, "2")]),
+        )
+        condition = DiskCondition(DiskKey(1, "sda"), (), self.state, 0.99, 1.0, 0.0, 0.0, 0, "busy")
+        return View(now, {DiskKey(1, "sda"): condition}, self.doings())
+
+    def tell(self, cluster: str, view: View, remarks: tuple[str, ...]) -> None:
+        del cluster, view, remarks
+
+
+def test_replication_and_log_dir_rates_are_set_and_taken_back(bench: Bench) -> None:
+    disk, partition = DiskKey(1, "sda"), TopicPartition("t", 0)
+    doings = [
+        Doing(
+            disk, partition, Behaviour.REPLICATION_READ, 9e6, from_disk=True, is_abnormal=True, why="late", followers=1
+        ),
+        Doing(disk, partition, Behaviour.REPLICATION_WRITE, 8e6, is_abnormal=True, why="late", followers=1),
+        Doing(disk, partition, Behaviour.MOVE_WRITE, 7e6, is_abnormal=True, why="copied"),
+    ]
+    watch, store = Scripted(lambda: doings), MemoryProtectionStore("live")
+    clock = [1_000_000]
+    resources = [(TOPIC, "t"), (BROKER, "1"), (BROKER, "2")]
+    foreign = {"follower.replication.throttled.rate": "77000000"}
+    with closing(KafkaControl(bench.cluster, timeout_s=DEADLINE_S)) as control:
+        assert control.alter_configs({(BROKER, "1"): foreign}) == {}
+        bench.until(lambda: control.describe_configs(resources)[BROKER, "1"] == foreign)
+        before = control.describe_configs(resources)
+        settings = ProtectionSettings(acts=True, step_ms=1000)
+        protector = Protector(store, lambda _: control, watch, settings, lambda: clock[0])
+
+        def tick() -> None:
+            clock[0] += 2000
+            print(*protector.tick_cluster("live"), sep="\n")  # noqa: T201  (the story of a failure)
+
+        def tick_until(condition: Callable[[], object]) -> None:
+            def passed() -> object:
+                tick()
+                return condition()
+
+            bench.until(passed)
+
+        def shown() -> dict[str, str]:
+            found = control.describe_configs(resources)
+            return {**found[BROKER, "1"], **found[TOPIC, "t"]}
+
+        tick_until(
+            lambda: (
+                shown()
+                == {
+                    "leader.replication.throttled.rate": "1000000",
+                    "follower.replication.throttled.rate": "1000000",
+                    "replica.alter.log.dirs.io.max.bytes.per.second": "1000000",
+                    "leader.replication.throttled.replicas": "0:1",
+                    "follower.replication.throttled.replicas": "0:1",
+                }
+            )
+        )
+        watch.state = DiskState.UNDER
+        doings.clear()
+        tick_until(lambda: store.protection("live").is_idle)
+        assert control.describe_configs(resources) == before
+        assert control.alter_configs({(BROKER, "1"): dict.fromkeys(foreign)}) == {}

@@ -1,0 +1,411 @@
+"""Tickets of the kinds that make or resize topics, and other tools' work on the cluster, on real brokers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from deploy.local import federation
+from deploy.local.federation import Federation
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from guardian.client import GuardianClient
+from guardian.core import foreign
+from guardian.core.repairing import as_rule
+from guardian.core.slots import ExecutionLimits
+from guardian.core.throttling import FOLLOWER_RATE
+from guardian.core.ticketing import cancel
+from guardian.core.validating import CHANGES_REPLICATION_FACTOR
+from guardian.errors import InvalidInput
+from guardian.executor.driver import Driver
+from guardian.executor.memory import MemoryExecutionStore
+from guardian.executor.rehearsing import resolved_now
+from guardian.kafka import data
+from guardian.kafka.admin import BROKER, TOPIC, ConfigResource
+from guardian.kafka.control import KafkaControl
+from guardian.model.acl import AclBinding
+from guardian.model.cluster_state import LogDir
+from guardian.model.execution import Execution, TaskState
+from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import TopicPartition
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 120.0
+TICK_S = 0.2
+SIZE_BYTES = 12_000_000
+# Kafka averages over ten seconds, so the first 10 x rate bytes pass at once: the rest must last for some ticks.
+THROTTLE = 500_000
+BROKERS = (1, 2, 3)
+
+
+class Bench:
+    """A real cluster, a store in memory, and a driver that is ticked by the test."""
+
+    def __init__(self, kafka: KafkaCluster, control: KafkaControl, topic: str) -> None:
+        self.cluster = kafka.to_cluster(sasl=False)
+        self.control = control
+        self.topic = topic
+        self.store = MemoryExecutionStore()
+        self.driver = self.new_driver()
+        self.said: list[str] = []
+        self.others: list[str] = []
+
+    def new_driver(self, limits: ExecutionLimits | None = None) -> Driver:
+        return Driver(
+            self.store,
+            lambda _: self.control,
+            limits or ExecutionLimits(),
+            now_ms=lambda: time.time_ns() // 1_000_000,
+        )
+
+    def create_topic(self, *replicas: tuple[int, ...], size_bytes: int = 0) -> None:
+        data.create_topics(self.cluster, {self.topic: dict(enumerate(replicas))}, {})
+        producer = data.producer(self.cluster, acks="all", linger_ms=50)
+        for number in range(len(replicas)):
+            for _ in range(size_bytes // 10_000):
+                producer.produce(self.topic, bytes(10_000), partition=number)
+                producer.poll(0)
+        assert producer.flush(DEADLINE_S) == 0
+
+    def partition(self, number: int) -> TopicPartition:
+        return TopicPartition(self.topic, number)
+
+    def move(self, number: int, *target: int | ReplicaPlacement, is_new: bool = False) -> PartitionMove:
+        places = tuple(each if isinstance(each, ReplicaPlacement) else ReplicaPlacement(each) for each in target)
+        return PartitionMove(self.partition(number), (), places, is_new=is_new)
+
+    def log_dirs(self) -> tuple[LogDir, ...]:
+        return self.control.describe_log_dirs(BROKERS)
+
+    def last_log_dir(self, broker: int) -> str:
+        return [each.path for each in self.log_dirs() if each.broker == broker][-1]
+
+    def log_dir_of(self, number: int, broker: int) -> str:
+        partition = self.partition(number)
+        return next(d.path for d in self.log_dirs() if d.broker == broker and partition in d.replicas)
+
+    def ticket(self, kind: str, *moves: PartitionMove, settings: tuple[tuple[str, str], ...] = ()) -> None:
+        """An approved ticket, checked as the server does."""
+        plan = resolved_now(self.control, Plan("shared", kind, moves, settings=settings))
+        self.store.put(Ticket("t-1", "shared", kind, TicketState.APPROVED, "ann", "h", THROTTLE, 0, 0), plan)
+
+    def tick_until(self, condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert time.monotonic() < deadline, self.said
+            said = self.driver.tick()
+            if said != self.said:
+                self.said = said
+                print(*said, sep="\n")  # noqa: T201  (the story of a failure)
+            time.sleep(TICK_S)
+
+    def run(self) -> TicketState:
+        self.tick_until(lambda: self.state().is_over)
+        return self.state()
+
+    def state(self) -> TicketState:
+        return self.store.ticket("t-1").state
+
+    def reason(self) -> str:
+        return self.store.ticket("t-1").history[-1].reason
+
+    def execution(self) -> Execution:
+        execution = self.store.execution("t-1")
+        assert execution is not None
+        return execution
+
+    def told(self, execution: Execution, state: TicketState) -> None:
+        """What a person says about other tools' work."""
+        ticket = self.store.ticket("t-1")
+        transition = TicketTransition(state, 0, "ann", "told so")
+        self.store.advance("t-1", ticket.state, transition, execution, execution.revision)
+
+    def under_way_by_another_tool(self, topic: str) -> TopicPartition:
+        """A reassignment that crawls under a throttle of its tool, until the bench is closed."""
+        mine, self.topic = self.topic, topic
+        self.create_topic((1, 2), size_bytes=SIZE_BYTES)
+        self.topic = mine
+        self.others.append(topic)
+        theirs = TopicPartition(topic, 0)
+        listed: dict[ConfigResource, dict[str, str | None]] = {
+            (TOPIC, topic): {"follower.replication.throttled.replicas": "0:3"},
+            (BROKER, "3"): {FOLLOWER_RATE: "1000"},
+        }
+        self.control.alter_configs(listed)
+        self.tick_until(lambda: self.control.describe_configs([(BROKER, "3")])[BROKER, "3"])
+        assert self.control.alter_reassignments({theirs: (3, 2)}) == {}
+        return theirs
+
+    def cancel(self) -> None:
+        ticket = self.store.ticket("t-1")
+        self.store.advance("t-1", ticket.state, cancel(ticket, "ann", "", 0), None, self.execution().revision)
+
+    def replicas(self) -> dict[int, tuple[int, ...]]:
+        found = self.control.describe_partitions([self.topic])
+        return {partition.partition: state.replicas for partition, state in found.items()}
+
+    def is_at(self, number: int, placements: tuple[ReplicaPlacement, ...]) -> bool:
+        state = self.control.describe_partitions([self.topic])[self.partition(number)]
+        brokers = tuple(placement.broker for placement in placements)
+        return (
+            (state.leader, state.replicas) == (brokers[0], brokers)
+            and set(state.isr) == set(brokers)
+            and all(p.log_dir in (ANY_LOG_DIR, self.log_dir_of(number, p.broker)) for p in placements)
+        )
+
+    def is_done(self) -> None:
+        assert self.state() is TicketState.SUCCEEDED, (self.reason(), self.said)
+        for task in self.execution().tasks:
+            assert task.state is TaskState.DONE
+            assert self.is_at(task.move.partition.partition, task.move.target), task
+        self.leaves_nothing()
+
+    def leaves_nothing(self) -> None:
+        resources = [(TOPIC, self.topic), *((BROKER, str(broker)) for broker in BROKERS)]
+        configs = self.control.describe_configs(resources).values()
+        assert not [key for values in configs for key in values if "throttled" in key or "alter.log.dirs" in key]
+        assert not self.control.list_reassignments()
+        assert not any(log_dir.future_replicas for log_dir in self.log_dirs())
+
+
+@pytest.fixture
+def bench(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> Iterator[Bench]:
+    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False))) as control:
+        bench = Bench(kafka_cluster, control, new_topic())
+        yield bench
+        bench.driver.close()
+        control.alter_configs({(BROKER, "3"): {FOLLOWER_RATE: None}})
+        data.delete_topics(bench.cluster, [bench.topic, *bench.others])
+
+
+def test_a_topic_is_created_where_its_plan_says_with_its_log_dirs_and_configuration(bench: Bench) -> None:
+    bench.ticket(
+        "create-topic",
+        bench.move(0, ReplicaPlacement(3, bench.last_log_dir(3)), 1, is_new=True),
+        bench.move(1, 2, ReplicaPlacement(3, bench.last_log_dir(3)), is_new=True),
+        bench.move(2, ReplicaPlacement(1, bench.last_log_dir(1)), 2, is_new=True),
+        settings=(("config.retention.ms", "3600000"), ("config.min.insync.replicas", "2")),
+    )
+    bench.tick_until(lambda: bench.state() is TicketState.RUNNING)
+    assert bench.replicas() == {}
+    bench.driver.close()  # the member dies between the intent and its effect; another one goes on
+    bench.driver = bench.new_driver()
+    bench.run()
+    bench.is_done()
+    assert bench.replicas() == {0: (3, 1), 1: (2, 3), 2: (1, 2)}
+    configs = bench.control.describe_configs([(TOPIC, bench.topic)])[TOPIC, bench.topic]
+    assert configs == {"retention.ms": "3600000", "min.insync.replicas": "2"}
+
+
+def test_what_the_controller_would_not_create_is_refused_before_there_is_a_ticket(bench: Bench) -> None:
+    with pytest.raises(InvalidInput, match=r"refuses creating topic .*no\.such\.key"):
+        bench.ticket("create-topic", bench.move(0, 1, is_new=True), settings=(("config.no.such.key", "1"),))
+    bench.create_topic((1, 2))
+    with pytest.raises(InvalidInput, match="it has 1, so give 1"):
+        bench.ticket("expand-topic", bench.move(2, 1, 2, is_new=True))
+    assert bench.replicas() == {0: (1, 2)}
+
+
+def test_a_topic_gets_more_partitions_where_its_plan_says(bench: Bench) -> None:
+    bench.create_topic((1, 2), (2, 3))
+    bench.ticket(
+        "expand-topic",
+        bench.move(2, ReplicaPlacement(3, bench.last_log_dir(3)), 1, is_new=True),
+        bench.move(3, 2, ReplicaPlacement(1, bench.last_log_dir(1)), is_new=True),
+    )
+    bench.run()
+    bench.is_done()
+    assert bench.replicas() == {0: (1, 2), 1: (2, 3), 2: (3, 1), 3: (2, 1)}
+
+
+def test_the_replication_factor_goes_up_and_down_as_its_plan_says(bench: Bench) -> None:
+    bench.create_topic((1, 2), (2, 3), (3, 1), size_bytes=SIZE_BYTES)
+    with pytest.raises(InvalidInput, match="would change the replication factor from 2 to 3"):
+        bench.ticket("run-plan", bench.move(0, 1, 2, 3))
+    bench.ticket(
+        CHANGES_REPLICATION_FACTOR,
+        bench.move(0, 1, 2, ReplicaPlacement(3, bench.last_log_dir(3))),
+        bench.move(1, 3),  # its leader goes
+        bench.move(2, 2, 1, 3),
+    )
+    bench.tick_until(lambda: bench.partition(0) in bench.control.list_reassignments())
+    bench.run()
+    bench.is_done()
+    assert bench.replicas() == {0: (1, 2, 3), 1: (3,), 2: (2, 1, 3)}
+
+
+def test_a_cancelled_change_of_the_replication_factor_takes_the_new_replica_back(bench: Bench) -> None:
+    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
+    bench.ticket(CHANGES_REPLICATION_FACTOR, bench.move(0, 3, 2, 1))
+    bench.tick_until(lambda: bench.partition(0) in bench.control.list_reassignments())
+    bench.cancel()
+    bench.run()
+    assert bench.state() is TicketState.CANCELLED
+    assert bench.is_at(0, bench.execution().tasks[0].move.original)
+    assert bench.replicas() == {0: (1, 2)}
+    bench.leaves_nothing()
+
+
+def test_another_tools_reassignment_pauses_the_ticket_until_it_is_adopted(
+    bench: Bench, new_topic: Callable[[], str]
+) -> None:
+    theirs = bench.under_way_by_another_tool(new_topic())
+    bench.create_topic((1, 2))
+    bench.ticket("run-plan", bench.move(0, 3, 2))
+    bench.tick_until(lambda: bench.state() is TicketState.PAUSED)
+    assert f"another tool moves {theirs} to [3, 2]" in bench.reason()
+    assert bench.replicas() == {0: (1, 2)}
+    bench.told(foreign.adopted(bench.store.ticket("t-1"), bench.execution(), 0), TicketState.RUNNING)
+    assert [task.move.partition for task in bench.execution().tasks if task.is_adopted] == [theirs]
+    bench.run()
+    assert bench.state() is TicketState.SUCCEEDED, bench.reason()
+    assert bench.control.describe_partitions([theirs.topic])[theirs].replicas == (3, 2)
+    assert bench.replicas() == {0: (3, 2)}
+
+
+def test_a_ticket_that_waits_for_another_tool_goes_on_by_itself(bench: Bench, new_topic: Callable[[], str]) -> None:
+    theirs = bench.under_way_by_another_tool(new_topic())
+    bench.create_topic((1, 2))
+    bench.ticket("run-plan", bench.move(0, 3, 2))
+    bench.tick_until(lambda: bench.state() is TicketState.PAUSED)
+    bench.told(foreign.awaited(bench.store.ticket("t-1"), bench.execution()), TicketState.PAUSED)
+    for _ in range(3):
+        bench.driver.tick()
+    assert bench.state() is TicketState.PAUSED
+    bench.control.alter_reassignments({theirs: None})
+    bench.run()
+    assert bench.state() is TicketState.SUCCEEDED, bench.reason()
+    assert set(bench.control.describe_partitions([theirs.topic])[theirs].replicas) == {1, 2}
+    assert bench.replicas() == {0: (3, 2)}
+
+
+def test_a_move_to_a_broker_that_dies_is_taken_back_in_its_old_order(bench: Bench, kafka_cluster: KafkaCluster) -> None:
+    bench.driver.close()
+    bench.driver = bench.new_driver(ExecutionLimits(broker_patience_s=2.0))
+    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
+    bench.ticket("run-plan", bench.move(0, 3, 2))
+    bench.tick_until(lambda: bench.partition(0) in bench.control.list_reassignments())
+    kafka_cluster.kill_broker(3)
+    bench.run()
+    assert bench.state() is TicketState.FAILED
+    assert "taken back: broker 3 was down while it copied" in bench.reason()
+    assert bench.is_at(0, bench.execution().tasks[0].move.original)
+    kafka_cluster.start_broker(3)
+    bench.tick_until(lambda: 3 in bench.control.describe_cluster().brokers and len(bench.log_dirs()) >= len(BROKERS))
+    bench.leaves_nothing()
+
+
+def test_the_replication_factor_never_goes_below_min_insync(bench: Bench) -> None:
+    data.create_topics(bench.cluster, {bench.topic: {0: (1, 2, 3)}}, {"min.insync.replicas": "2"})
+    with pytest.raises(InvalidInput, match=r"from 3 to 1, fewer than min.insync.replicas 2"):
+        bench.ticket(CHANGES_REPLICATION_FACTOR, bench.move(0, 1))
+    bench.ticket(CHANGES_REPLICATION_FACTOR, bench.move(0, 1, 2))
+    bench.run()
+    bench.is_done()
+
+
+# The whole service.
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory, kafka_cluster: KafkaCluster) -> Iterator[Federation]:
+    home = tmp_path_factory.mktemp("kinds")
+    try:
+        group = federation.up(members=1, clusters=0, home=home)
+        with GuardianClient(group.endpoints) as client:
+            client.register_cluster(kafka_cluster.to_cluster(sasl=False))
+        yield group
+    finally:
+        federation.wipe(home)
+
+
+def wait_for(client: GuardianClient, ticket_id: str, *states: TicketState) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while client.ticket(ticket_id)[0].state not in states:
+        assert time.monotonic() < deadline, client.ticket(ticket_id)
+        time.sleep(0.1)
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_command_line_makes_topics_resizes_them_and_adopts_what_others_move(
+    guardian: Cli, members: Federation, bench: Bench, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    with GuardianClient(members.endpoints) as client:
+        plan = Plan("shared", "create-topic", (bench.move(0, 1, 2, is_new=True), bench.move(1, 2, 3, is_new=True)))
+        ticket, _ = client.create_ticket(plan, author="ann", submit=True)
+        client.approve(ticket.id, "bob")
+        wait_for(client, ticket.id, TicketState.SUCCEEDED, TicketState.FAILED)
+        assert bench.replicas() == {0: (1, 2), 1: (2, 3)}
+
+        rate = ("broker", "throttle", "shared", "3", "5MB", "--for", "8h", "--reason", "its disk is slow", "-o", "json")
+        standing = json.loads(said(guardian(members, *rate)))["id"]
+        client.approve(standing, "bob")
+        wait_for(client, standing, TicketState.RUNNING)
+        client.cancel(standing, "ann")
+        wait_for(client, standing, TicketState.CANCELLED)
+
+        theirs = bench.under_way_by_another_tool(new_topic())
+        file = tmp_path / "more.json"
+        partitions = [{"topic": bench.topic, "partition": 0, "replicas": [1, 2, 3]}]
+        file.write_text(json.dumps({"version": 1, "partitions": partitions}))
+        asked = ("ticket", "submit", "--plan", str(file), "--cluster", "shared")
+        refused = guardian(members, *asked)
+        assert refused.returncode == 2
+        assert "--change-replication-factor" in refused.stderr
+        submitted = said(guardian(members, *asked, "--change-replication-factor", "--idempotency-key", "more"))
+        ticket_id = submitted.split()[1]
+        assert client.ticket(ticket_id)[0].kind == CHANGES_REPLICATION_FACTOR
+        assert "20" in said(guardian(members, "ticket", "throttle", ticket_id, "20MB", "--reason", "the evening"))
+        assert client.ticket(ticket_id)[0].throttle == 20_000_000
+        client.approve(ticket_id, "bob")
+        wait_for(client, ticket_id, TicketState.PAUSED)
+        assert f"another tool moves {theirs}" in said(guardian(members, "ticket", "show", ticket_id))
+        assert "PAUSED" in said(guardian(members, "ticket", "wait", ticket_id))
+        assert "RUNNING" in said(guardian(members, "ticket", "adopt", ticket_id))
+        wait_for(client, ticket_id, TicketState.SUCCEEDED, TicketState.FAILED)
+        assert client.ticket(ticket_id)[0].state is TicketState.SUCCEEDED
+        assert bench.replicas() == {0: (1, 2, 3), 1: (2, 3)}
+        assert bench.control.describe_partitions([theirs.topic])[theirs].replicas == (3, 2)
+
+
+def test_access_rules_are_put_right_by_a_ticket(
+    guardian: Cli, members: Federation, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    settings = {"authorizer.class.name": authorizer, "super.users": "User:ANONYMOUS"}
+    spec = ClusterSpec("ruled", brokers=1, log_dirs=1, plugin=False, heap_mb=256, settings=settings)
+    unused = AclBinding("TOPIC", "LITERAL", "orders", "User:bob", "*", "READ", "ALLOW")
+    missing = AclBinding("GROUP", "PREFIXED", "pay", "User:ann", "*", "READ", "ALLOW")
+    with (
+        KafkaCluster.start(spec, tmp_path_factory.mktemp("ruled")) as running,
+        closing(KafkaControl(running.to_cluster(), timeout_s=DEADLINE_S)) as control,
+        GuardianClient(members.endpoints) as client,
+    ):
+        control.create_acls([unused])
+        client.register_cluster(running.to_cluster())
+        rules = tmp_path / "rules.json"
+        rules.write_text(json.dumps({"add": [as_rule(missing)], "remove": [as_rule(unused)]}))
+        dry_run = said(guardian(members, "acl", "repair", "ruled", "--rules", str(rules), "--dry-run"))
+        assert "adds ALLOW User:ann READ GROUP pay* from *" in dry_run
+        assert control.describe_acls() == (unused,)
+        submitted = json.loads(said(guardian(members, "acl", "repair", "ruled", "--rules", str(rules), "-o", "json")))
+        assert submitted["remove"] == [as_rule(unused)]
+        client.approve(submitted["ticket"]["id"], "bob")
+        wait_for(client, submitted["ticket"]["id"], TicketState.SUCCEEDED, TicketState.FAILED)
+        assert control.describe_acls() == (missing,)
+        again = guardian(members, "acl", "repair", "ruled", "--rules", str(rules))
+        assert again.returncode == 2
+        assert "nothing to do" in again.stderr

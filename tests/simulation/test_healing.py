@@ -1,0 +1,501 @@
+"""Healing on a cluster in memory: the real detectors, decisions, planner, store, approvals and executor; virtual time.
+
+No thread and no process: a member's loops are called one after the other, and an hour lasts as long as its ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from guardian.core.findings import findings
+from guardian.errors import GuardianError
+from guardian.executor.driver import Driver
+from guardian.kafka.fake import FakeKafka
+from guardian.model.finding import Detector, Finding, FindingKind, Place
+from guardian.model.healing import HealingMode, HealingPolicies, HealingPolicy
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Broker, BrokerState, Cluster
+from guardian.server.admins import ClusterAdmins
+from guardian.server.approvals import ApprovalKeeper, Approvals
+from guardian.server.directory import directory_of
+from guardian.server.execution import ReplicatedExecutionStore
+from guardian.server.findings import FindingsWatch
+from guardian.server.healing import Healer
+from guardian.server.healing_report import healing_report
+from guardian.server.store import ReplicatedStore
+from guardian.wire.federation import cluster_to_proto
+from metastore.memory import MemoryStore
+from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import insight_pb2 as pb
+from raft.inmem import InMemoryReplica
+from spark_analytics.planners.planning import make
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import Task
+from spark_analytics.readers.live import LiveFacts, live_model
+from tests.unit.server.lake import TO_MS, write_lake
+
+LIVE = "live"
+GRACE_S = 60.0
+ACT = HealingPolicy(HealingMode.ACT, broker_grace_s=GRACE_S, log_dir_grace_s=20.0, rest_s=120.0)
+
+
+class Crash(Exception):
+    """The member's process died."""
+
+
+class Replica(InMemoryReplica):
+    """Its member may die at a proposal: before it is made, or `after` it was and before anybody is told."""
+
+    def __init__(self, machine: MetastoreStateMachine) -> None:
+        super().__init__("g1", machine)
+        self.proposals = 0
+        self.die_at = -1
+        self.after = False
+
+    def propose(self, command: bytes, timeout_s: float) -> bytes:
+        self.proposals += 1
+        if self.proposals == self.die_at:
+            if self.after:
+                super().propose(command, timeout_s)
+            raise Crash
+        return super().propose(command, timeout_s)
+
+
+class Planner:
+    """The live planner without its process."""
+
+    def __init__(self, world: HealedWorld) -> None:
+        self._world = world
+        self.asked = 0
+
+    def ask(
+        self,
+        key: str,  # noqa: ARG002  nothing is kept
+        cluster: str,
+        task: Task,
+        settings: PlannerSettings | None = None,
+    ) -> Plan | GuardianError | None:
+        self.asked += 1
+        kafka, now = self._world.kafka, self._world.kafka.peek()
+        facts = LiveFacts(
+            cluster,
+            now.observed_at_ms,
+            now.brokers,
+            now.partitions,
+            now.reassignments,
+            kafka.describe_log_dirs(sorted(now.brokers)),
+        )
+        try:
+            model = live_model(facts, directory_of(self._world.store.read_local(), None))
+            return make(model, task, settings)
+        except GuardianError as error:
+            return error
+
+    def forget(self, key: str) -> None:
+        """Nothing is kept."""
+
+
+class HealedWorld:
+    """One member that leads, and one cluster of brokers 1 to n, each in a rack of its own, with two log dirs.
+
+    `lake` has the samples of the cluster that tests.unit.server.lake writes, up to now.
+    """
+
+    def __init__(self, brokers: int, policy: HealingPolicy = ACT, lake: Path | None = None) -> None:
+        ids = range(1, brokers + 1)
+        log_dirs = {b: ("/data/sda", "/data/sdb") if lake else (f"/b{b}/d0", f"/b{b}/d1") for b in ids}
+        self.kafka = FakeKafka({broker: f"rack{broker}" for broker in ids}, log_dirs, 5_000_000)
+        self.kafka.now_ms = TO_MS if lake else 1_000_000
+        self.lake, self.collect_ms = str(lake or "/nowhere"), 60_000 if lake else 3_600_000
+        machine = MetastoreStateMachine(MemoryStore())
+        self.replica = Replica(machine)
+        self.store = ReplicatedStore(self.replica, machine, self.now_ms)
+        self.register(dict.fromkeys(ids, BrokerState.ACTIVE))
+        self.policy = policy
+        self.planner = Planner(self)
+        self.begin()
+
+    def now_ms(self) -> int:
+        return self.kafka.now_ms
+
+    def register(self, states: Mapping[int, BrokerState]) -> None:
+        entries = tuple(Broker(broker, f"rack{broker}", state=state) for broker, state in states.items())
+        self.store.put_cluster(cluster_to_proto(Cluster(LIVE, "h:9092", "fake", brokers=entries)))
+
+    def begin(self) -> None:
+        """As a new leader does, which knows only the store and Kafka."""
+        self.findings = FindingsWatch(
+            self.store, lambda _: self.kafka, self.lake, self.now_ms, self.collect_ms, self.collect_ms
+        )
+        self.healer = Healer(
+            self.store,
+            self.findings,
+            self.planner,
+            lambda _: self.kafka,
+            HealingPolicies(self.policy),
+            PlannerSettings(),
+            self.now_ms,
+        )
+        self.keeper = ApprovalKeeper(self.store, Approvals(), self.now_ms)
+        admins = ClusterAdmins(lambda name: self.store.read_local().cluster(name), lambda _: self.kafka)
+        self.driver = Driver(ReplicatedExecutionStore(self.store), admins, now_ms=self.now_ms, tiered_warm_up_s=0.0)
+
+    def tick(self) -> None:
+        """Two seconds of a member that leads."""
+        began = self.kafka.now_ms
+        self.findings.tick()
+        self.healer.tick()
+        self.keeper.tick()
+        self.driver.tick()
+        self.kafka.now_ms = max(self.kafka.now_ms, began + 2000)
+
+    def run(self, seconds: float) -> None:
+        until = self.kafka.now_ms + seconds * 1000
+        while self.kafka.now_ms < until:
+            self.tick()
+
+    def run_until(self, what: str, holds: Callable[[], bool], seconds: float = 1800.0) -> None:
+        until = self.kafka.now_ms + seconds * 1000
+        while not holds():
+            assert self.kafka.now_ms < until, f"{what} did not happen within {seconds:g} s: {self.said()}"
+            self.tick()
+
+    def tickets(self) -> tuple[Ticket, ...]:
+        """The oldest first."""
+        return tuple(reversed(self.store.read().tickets(LIVE)))
+
+    def found(self, kind: FindingKind) -> list[Finding]:
+        return [each for each in findings(self.findings.known()[0]) if each.subject.kind is kind]
+
+    def said(self) -> list[str]:
+        known, _ = self.healer.status()
+        verdicts = known[LIVE].decision.verdicts if LIVE in known else ()
+        return [f"{verdict.trouble.subject.title}: {verdict.phase}: {verdict.sentence}" for verdict in verdicts]
+
+    def placed(self) -> dict[str, tuple[int, ...]]:
+        return {str(name): state.replicas for name, state in self.kafka.peek().partitions.items()}
+
+    def is_whole(self) -> bool:
+        """Every partition has as many replicas in sync as it is to have."""
+        return all(len(state.isr) == len(state.replicas) for state in self.kafka.peek().partitions.values())
+
+    def leaves_nothing(self) -> None:
+        now = self.kafka.peek()
+        assert not now.reassignments
+        assert not any("throttled" in key or "alter.log" in key for values in now.configs.values() for key in values)
+
+
+@pytest.fixture
+def world() -> Iterator[Callable[..., HealedWorld]]:
+    made: list[HealedWorld] = []
+
+    def make_world(
+        brokers: int = 5, policy: HealingPolicy = ACT, partitions: int = 12, lake: Path | None = None
+    ) -> HealedWorld:
+        world = HealedWorld(brokers, policy, lake)
+        replicas = {n: tuple((n + step) % brokers + 1 for step in range(min(3, brokers))) for n in range(partitions)}
+        world.kafka.create_topic("orders", replicas, size_bytes=20_000_000, write_rate=1000.0)
+        world.kafka.set_config(("TOPIC", "orders"), "min.insync.replicas", "2")
+        made.append(world)
+        return world
+
+    yield make_world
+    for each in made:
+        each.driver.close()
+
+
+def test_a_broker_that_is_back_within_its_grace_period_costs_no_move(world: Callable[..., HealedWorld]) -> None:
+    live = world()
+    before = live.placed()
+    live.run(30)
+    for _ in range(3):
+        live.kafka.kill_broker(2)
+        live.run(GRACE_S - 15)
+        assert live.found(FindingKind.BROKER_DOWN)
+        live.kafka.start_broker(2)
+        live.run(60)
+    assert live.tickets() == ()
+    assert live.placed() == before
+    assert live.planner.asked == 0
+    assert live.found(FindingKind.BROKER_DOWN) == []
+
+
+def test_the_replicas_of_a_dead_broker_are_rebuilt_elsewhere_by_a_ticket_with_evidence(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world()
+    live.run(10)
+    live.kafka.kill_broker(2)
+    died_ms = live.now_ms()
+    live.run_until("a whole cluster", lambda: live.is_whole() and all(t.state.is_over for t in live.tickets()))
+    (ticket,) = live.tickets()
+    assert (ticket.state, ticket.kind, ticket.author) == (TicketState.SUCCEEDED, "heal", "healing")
+    assert ticket.created_at_ms - died_ms >= GRACE_S * 1000
+    assert ticket.evidence.startswith("broker_down broker 2: broker 2 is fenced or gone, and is to have 8 replicas")
+    assert "rule" in next(past.reason for past in ticket.history if past.state is TicketState.APPROVED)
+    assert not any(2 in replicas for replicas in live.placed().values())
+    live.leaves_nothing()
+    live.run(1000)  # it stays dead, and nothing is left to move
+    assert len(live.tickets()) == 1
+    assert any("done: nothing is left to move" in said for said in live.said())
+    assert live.found(FindingKind.HEALING_FAILED) == []
+    assert live.found(FindingKind.BROKER_DOWN)
+
+
+def test_the_replicas_of_a_failed_log_dir_move_to_other_brokers(world: Callable[..., HealedWorld]) -> None:
+    live = world()
+    live.run(30)
+    lost = [str(name) for d in live.kafka.describe_log_dirs([3]) if d.path == "/b3/d1" for name in d.replicas]
+    kept = {name for name, replicas in live.placed().items() if 3 in replicas} - set(lost)
+    assert lost
+    live.kafka.fail_log_dir(3, "/b3/d1")
+    live.run_until("a whole cluster", lambda: live.is_whole() and all(t.state.is_over for t in live.tickets()))
+    (ticket,) = live.tickets()
+    assert (ticket.state, ticket.moves) == (TicketState.SUCCEEDED, len(lost))
+    assert "log_dir_offline broker 3, log dir /b3/d1: " in ticket.evidence
+    assert not any(3 in live.placed()[name] for name in lost)
+    assert all(3 in live.placed()[name] for name in kept)
+    live.leaves_nothing()
+
+
+def test_a_slow_disk_is_emptied_onto_the_other_disk_of_its_broker(
+    world: Callable[..., HealedWorld], tmp_path: Path
+) -> None:
+    write_lake(tmp_path)
+    live = world(brokers=3, lake=tmp_path)
+    before = {name: sorted(replicas) for name, replicas in live.placed().items()}
+    live.run_until("a ticket", lambda: bool(live.tickets()))
+    live.run_until("its end", lambda: all(ticket.state.is_over for ticket in live.tickets()))
+    (ticket,) = live.tickets()
+    assert (ticket.state, ticket.kind) == (TicketState.SUCCEEDED, "empty-disk")
+    assert ticket.evidence.startswith("slow_disk broker 2, disk sdb: await ")
+    assert {name: sorted(replicas) for name, replicas in live.placed().items()} == before
+    held = {(log_dir.broker, log_dir.path): len(log_dir.replicas) for log_dir in live.kafka.describe_log_dirs([1, 2])}
+    assert held == {(1, "/data/sda"): 6, (1, "/data/sdb"): 6, (2, "/data/sda"): 12, (2, "/data/sdb"): 0}
+    live.leaves_nothing()
+
+
+def test_what_healing_is_at_is_reported(world: Callable[..., HealedWorld]) -> None:
+    live = world()
+    live.findings.tick()
+    (unseen,) = healing_report(live.healer, [LIVE]).clusters
+    assert (unseen.looked_at_ms, unseen.policy.mode) == (0, "act")
+    live.kafka.kill_broker(2)
+    live.run(20)
+    (cluster,) = healing_report(live.healer, [LIVE]).clusters
+    assert (cluster.brokers, cluster.troubled_brokers, cluster.storm, cluster.tickets_last_hour) == (5, 1, "", 0)
+    (trouble,) = cluster.troubles
+    assert (trouble.kind, trouble.subject, trouble.phase) == (pb.BROKER_DOWN, "broker 2", "grace")
+    live.run_until("a ticket", lambda: bool(live.tickets()))
+    live.tick()
+    (cluster,) = healing_report(live.healer, [LIVE]).clusters
+    assert cluster.tickets_last_hour == 1
+    assert cluster.troubles[0].ticket_id == live.tickets()[0].id
+
+
+def test_six_of_ten_brokers_down_at_once_move_nothing_and_call_a_person(world: Callable[..., HealedWorld]) -> None:
+    live = world(brokers=10, partitions=30)
+    before = live.placed()
+    live.run(30)
+    for broker in range(1, 7):
+        live.kafka.kill_broker(broker)
+    live.run(20 * GRACE_S)
+    assert live.tickets() == ()
+    assert live.placed() == before
+    assert live.planner.asked == 0
+    (called,) = live.found(FindingKind.STORM)
+    assert "6 of 10 brokers are in trouble at once (1, 2, 3, 4, 5 and 1 more), more than the 2" in called.evidence
+    assert all("braked" in said for said in live.said())
+    for broker in range(1, 7):
+        live.kafka.start_broker(broker)
+    live.run(120)
+    assert live.found(FindingKind.STORM) == []
+    assert live.tickets() == ()
+
+
+def test_a_storm_that_begins_one_by_one_is_braked_before_the_first_grace_period_is_over(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world(brokers=10, partitions=30)
+    live.run(30)
+    for broker in range(1, 7):
+        live.kafka.kill_broker(broker)
+        live.run(8)
+    live.run(5 * GRACE_S)
+    assert live.tickets() == ()
+    assert live.found(FindingKind.STORM)
+
+
+def test_a_storm_pauses_what_healing_moves_already_and_lets_it_go_on_afterwards(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world(brokers=10, partitions=60)
+    live.run(30)
+    live.kafka.kill_broker(1)
+    live.run_until("moves", lambda: any(t.state is TicketState.RUNNING for t in live.tickets()))
+    for broker in (5, 6, 7):
+        live.kafka.kill_broker(broker)
+    live.run_until("a pause", lambda: live.tickets()[0].state is TicketState.PAUSED, 60)
+    assert live.tickets()[0].history[-1].actor == "healing"
+    assert "storm: 4 of 10 brokers" in live.tickets()[0].history[-1].reason
+    for broker in (5, 6, 7):
+        live.kafka.start_broker(broker)
+    live.run_until("its end", lambda: live.tickets()[0].state is TicketState.SUCCEEDED)
+    live.run_until("a whole cluster", live.is_whole)
+    assert len(live.tickets()) == 1
+    live.leaves_nothing()
+
+
+def test_a_new_leader_makes_no_second_ticket_at_any_moment(world: Callable[..., HealedWorld]) -> None:
+    """The leader dies after every tick: what it did is in the store, and findings are seen again."""
+    live = world(partitions=30)
+    live.run(10)
+    live.kafka.kill_broker(2)
+    for _ in range(400):
+        if not live.tickets():
+            live.run_until("a ticket", lambda: bool(live.tickets()), 3 * GRACE_S)
+        live.driver.close()
+        live.begin()
+        live.tick()
+        if live.is_whole() and all(ticket.state.is_over for ticket in live.tickets()):
+            break
+    live.run(5 * GRACE_S)
+    assert [ticket.state for ticket in live.tickets()] == [TicketState.SUCCEEDED]
+    assert live.is_whole()
+    live.leaves_nothing()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_leader_that_dies_at_any_proposal_leaves_one_ticket_that_heals(
+    world: Callable[..., HealedWorld], *, after: bool
+) -> None:
+    die_at, proposals = 0, 1
+    while die_at < proposals:
+        die_at += 1
+        live = world(partitions=5)
+        live.run(10)
+        live.kafka.kill_broker(2)
+        live.replica.proposals, live.replica.die_at, live.replica.after = 0, die_at, after
+        for _ in range(3 * int(GRACE_S)):
+            try:
+                live.tick()
+            except Crash:
+                live.driver.close()
+                live.begin()
+            if live.tickets() and live.is_whole() and all(ticket.state.is_over for ticket in live.tickets()):
+                break
+        proposals = live.replica.proposals
+        assert [ticket.state for ticket in live.tickets()] == [TicketState.SUCCEEDED], (die_at, live.said())
+        assert live.is_whole()
+        live.leaves_nothing()
+    assert die_at > 4  # the plan, the ticket, its approval and its start at least
+
+
+def test_a_ticket_that_did_not_start_is_withdrawn_when_its_broker_is_back(world: Callable[..., HealedWorld]) -> None:
+    live = world(policy=HealingPolicy(HealingMode.PROPOSE, broker_grace_s=GRACE_S))
+    before = live.placed()
+    live.run(70)
+    live.kafka.kill_broker(2)
+    live.run_until("a draft", lambda: bool(live.tickets()))
+    assert live.tickets()[0].state is TicketState.DRAFT
+    live.run(3 * GRACE_S)
+    assert any("waits: ticket" in said and "guardian ticket submit" in said for said in live.said())
+    assert len(live.tickets()) == 1
+    live.kafka.start_broker(2)
+    live.run_until("its end", lambda: live.tickets()[0].state is TicketState.REJECTED)
+    assert live.tickets()[0].history[-1].reason == "what it was for is over"
+    assert live.placed() == before
+
+
+def test_a_cluster_that_is_only_observed_gets_findings_and_no_tickets(world: Callable[..., HealedWorld]) -> None:
+    live = world(policy=HealingPolicy(broker_grace_s=GRACE_S))
+    live.kafka.kill_broker(2)
+    live.run(5 * GRACE_S)
+    assert live.tickets() == ()
+    assert live.planner.asked == 0
+    assert live.found(FindingKind.BROKER_DOWN)
+    assert live.found(FindingKind.AT_MIN_ISR)
+
+
+@pytest.mark.parametrize("state", [BrokerState.MAINTENANCE, BrokerState.DRAINING])
+def test_a_broker_that_is_expected_to_be_away_is_left_alone(
+    world: Callable[..., HealedWorld], state: BrokerState
+) -> None:
+    live = world()
+    live.register({broker: state if broker == 2 else BrokerState.ACTIVE for broker in range(1, 6)})
+    live.kafka.kill_broker(2)
+    live.run(5 * GRACE_S)
+    assert live.tickets() == ()
+    assert live.found(FindingKind.BROKER_DOWN) == []
+
+
+def test_a_broker_in_its_grace_period_keeps_its_replicas_while_another_is_healed(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world(brokers=12, partitions=24)
+    live.run(30)
+    live.kafka.kill_broker(2)
+    live.run(GRACE_S - 10)
+    live.kafka.kill_broker(8)  # shares no partition with broker 2
+    held = {name for name, replicas in live.placed().items() if 8 in replicas}
+    live.run_until("a ticket", lambda: bool(live.tickets()))
+    plan = live.store.read().plan(live.tickets()[0].plan_hash)
+    assert plan is not None
+    assert {2} == {broker for move in plan.moves for broker in set(move.original_brokers) - set(move.target_brokers)}
+    live.kafka.start_broker(8)
+    live.run_until("its end", lambda: live.is_whole() and all(t.state.is_over for t in live.tickets()))
+    assert held == {name for name, replicas in live.placed().items() if 8 in replicas} & held
+    assert len(live.tickets()) == 1
+
+
+def test_what_a_person_refused_is_left_to_a_person(world: Callable[..., HealedWorld]) -> None:
+    live = world(policy=HealingPolicy(HealingMode.PROPOSE, broker_grace_s=GRACE_S))
+    live.run(10)
+    live.kafka.kill_broker(2)
+    live.run_until("a draft", lambda: bool(live.tickets()))
+    (ticket,) = live.tickets()
+    refused = TicketTransition(TicketState.REJECTED, live.now_ms(), "ann", "we replace the machine today")
+    live.store.advance(ticket.id, ticket.state, refused, None, 0)
+    live.run(3600)
+    assert len(live.tickets()) == 1
+    (called,) = live.found(FindingKind.HEALING_FAILED)
+    assert "is REJECTED (we replace the machine today): healing leaves it to a person" in called.evidence
+
+
+def test_where_there_is_no_place_left_a_person_is_called(world: Callable[..., HealedWorld]) -> None:
+    live = world(brokers=3)
+    live.run(10)
+    live.kafka.kill_broker(2)
+    live.run(3 * GRACE_S)
+    assert live.tickets() == ()
+    (called,) = live.found(FindingKind.HEALING_FAILED)
+    assert called.subject.name == "broker_down broker 2"
+    assert live.found(FindingKind.BROKER_DOWN)
+
+
+def test_a_cluster_that_nobody_reaches_is_told_and_nothing_is_concluded_from_it(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world()
+    live.run(10)
+    live.kafka.kill_broker(2)
+    live.run(GRACE_S - 20)
+    live.kafka.reachable = False
+    until = live.now_ms() + 5 * GRACE_S * 1000
+    while live.now_ms() < until:
+        live.findings.tick()
+        live.healer.tick()
+        live.kafka.now_ms += 2000
+    assert live.found(FindingKind.CLUSTER_UNREACHABLE)
+    assert live.findings.known()[0].looks[Place(Detector.REPLICAS, LIVE)].error  # and nobody was waited for twice
+    assert [finding.subject.name for finding in live.found(FindingKind.BROKER_DOWN)] == ["broker 2"]
+    assert live.tickets() == ()
+    live.kafka.reachable = True
+    live.kafka.start_broker(2)
+    live.run(GRACE_S)
+    assert live.tickets() == ()
+    assert live.found(FindingKind.CLUSTER_UNREACHABLE) == []

@@ -1,0 +1,98 @@
+"""A broker dies in mid-move: the move waits, is taken back, and a new plan puts what is left elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from guardian.core.slots import ExecutionLimits
+from guardian.model.execution import TaskState
+from guardian.model.plan import PartitionMove, Plan
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import TopicPartition
+from tests.simulation.world import CLUSTER, MB, Crash, World, move
+
+T0 = TopicPartition("t", 0)
+PATIENCE = ExecutionLimits(broker_patience_s=3.0)
+
+
+class Planner:
+    """Answers at the second question; `moves` is the new plan, or a sentence why there is none."""
+
+    def __init__(self, moves: Sequence[PartitionMove] | str) -> None:
+        self.moves = moves
+        self.asked = 0
+
+    def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
+        assert ticket.moves == len(plan.moves)
+        self.asked += 1
+        if self.asked % 2:
+            return None
+        return self.moves if isinstance(self.moves, str) else Plan(CLUSTER, plan.kind, tuple(self.moves))
+
+
+def world_with_a_dying_broker(planner: Planner | None = None) -> World:
+    """Partition 0 goes to broker 3, which dies; partition 1 to broker 4, which lives."""
+    world = World(brokers=5, limits=PATIENCE, bytes_per_call=MB // 8, replan=planner)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 1]}, 2 * MB)
+    return world.ticket(move("t-0", 3, 2), move("t-1", 4, 1), throttle=2 * MB)
+
+
+def kill_in_mid_move(world: World) -> World:
+    while T0 not in world.kafka.peek().reassignments:
+        try:
+            world.tick()
+        except Crash:
+            world.new_driver()
+    world.kafka.kill_broker(3)
+    return world
+
+
+def test_a_broker_that_is_back_in_time_costs_nothing() -> None:
+    world = kill_in_mid_move(world_with_a_dying_broker()).tick(2)
+    assert world.execution().tasks[0].missing_since_ms
+    world.kafka.start_broker(3)
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.kafka.peek().partitions[T0].replicas == (3, 2)
+    assert world.execution().tasks[0].missing_since_ms == 0
+
+
+def test_a_move_to_a_dead_broker_is_taken_back_in_its_old_order_and_the_others_end() -> None:
+    world = kill_in_mid_move(world_with_a_dying_broker()).run()
+    assert world.state() is TicketState.FAILED
+    assert "1 of 2 moves failed; t-0 failed: taken back: broker 3 was down while it copied" in world.reason()
+    assert world.is_at(world.execution().tasks[0].move, world.execution().tasks[0].move.original)
+    assert world.execution().tasks[1].state is TaskState.DONE
+    world.leaves_nothing()
+
+
+def test_a_move_that_never_started_gives_up_its_dead_broker() -> None:
+    world = world_with_a_dying_broker()
+    world.kafka.kill_broker(3)
+    world.run()
+    assert world.state() is TicketState.FAILED
+    assert "t-0 failed: broker 3 was down for" in world.reason()
+    assert "before it started" in world.reason()
+
+
+@pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 1)], ids=["before", "after", "late"])
+def test_a_new_plan_takes_its_place_whatever_dies_meanwhile(after: bool, late: int) -> None:
+    rehearsal = kill_in_mid_move(world_with_a_dying_broker(Planner([move("t-0", 5, 2)]))).run()
+    for die_at in range(1, rehearsal.wire.calls + 1, 3):
+        world = world_with_a_dying_broker(Planner([move("t-0", 5, 2)]))
+        world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
+        kill_in_mid_move(world).run()
+        assert world.state() is TicketState.SUCCEEDED, world.reason()
+        assert world.reason() == "all 2 moves were seen in Kafka, 1 gave way to a new plan"
+        assert world.kafka.peek().partitions[T0].replicas == (5, 2)
+        assert world.kafka.peek().partitions[TopicPartition("t", 1)].replicas == (4, 1)
+        world.leaves_nothing()
+
+
+def test_without_a_new_plan_the_ticket_fails_and_says_why() -> None:
+    world = kill_in_mid_move(world_with_a_dying_broker(Planner("nobody has room"))).run()
+    assert world.state() is TicketState.FAILED
+    assert world.reason().endswith("there is no new plan: nobody has room")
+    world.leaves_nothing()

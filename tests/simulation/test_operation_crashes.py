@@ -1,0 +1,700 @@
+"""The driver dies between any two of its calls in the middle of an operation, and another one goes on (STYLE.md, 20).
+
+After every single call: min ISR holds, leaders are there, nothing is on a broker that left, most controllers live.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from guardian.core.operations.step import amended
+from guardian.model.federation import Exclusion
+from guardian.model.operation import Ask, AskKind, HookAction, OperationPhase, Standing
+from guardian.model.ticket import TicketState
+from guardian.model.topology import BrokerState, TopicPartition
+from tests.simulation.operations import OperationsWorld
+from tests.simulation.world import CLUSTER, MB, Crash
+
+MODES = pytest.mark.parametrize(
+    ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
+)
+Make = Callable[[], OperationsWorld]
+Story = Callable[[OperationsWorld], None]
+Check = Callable[[OperationsWorld], None]
+
+
+def sweep(make: Callable[[], OperationsWorld], story: Story, check: Check, after: bool, late: int, every: int) -> None:
+    """Dies at each call of the story (at every so many, others in other modes), and looks at the end."""
+    rehearsal = make()
+    story(rehearsal)
+    check(rehearsal)
+    assert rehearsal.wire.calls > 20
+    first = 1 + (2 * late + 3 * after) % every
+    for die_at in range(first, rehearsal.wire.calls + 1, every):
+        world = make()
+        world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
+        story(world)
+        check(world)
+
+
+# Removal.
+
+
+def removal_world(shutdown: bool = True, hook: str = "systemd") -> OperationsWorld:
+    """Brokers 4 and 5 leave; one partition is on both of them."""
+    world = OperationsWorld(5)
+    world.topic("t", {0: [4, 1], 1: [5, 2], 2: [4, 5], 3: [1, 2]}, 2 * MB)
+    return world.ask(Ask(AskKind.REMOVE, (4, 5), shutdown=shutdown, hook=hook if shutdown else ""))
+
+
+def run_while_topics_come(world: OperationsWorld) -> None:
+    """New topics on brokers that leave: one while the others drain, one when they were empty already."""
+    seen: set[OperationPhase] = set()
+    for _ in range(600):
+        if not world.store.driven_tickets():
+            return
+        execution = world.store.execution("t-1")
+        phase = execution.operation.phase if execution is not None and execution.operation is not None else None
+        if phase is OperationPhase.EXECUTE and phase not in seen:
+            world.topic("during", {0: [4, 3], 1: [2, 5]}, MB)
+            seen.add(phase)
+        if phase is OperationPhase.SHUT_DOWN and phase not in seen:
+            world.topic("late", {0: [3, 5]}, MB)
+            seen.add(phase)
+        try:
+            world.tick()
+        except Crash:
+            world.new_driver()
+    raise AssertionError(f"not over: {world.said}")
+
+
+def is_removed(world: OperationsWorld) -> None:
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.on(4, 5) == []
+    assert world.kafka.registered_brokers() == {1: False, 2: False, 3: False}
+    assert world.federation.excluded == {}
+    assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+    world.leaves_no_throttle()
+
+
+@MODES
+def test_a_removal_comes_to_its_end_wherever_it_is_interrupted(after: bool, late: int) -> None:
+    sweep(removal_world, run_while_topics_come, is_removed, after, late, every=8)
+
+
+def test_a_removal_without_shutdown_leaves_its_exclusions_with_owner_and_reason() -> None:
+    def check(world: OperationsWorld) -> None:
+        assert world.state() is TicketState.SUCCEEDED, world.reason()
+        assert world.on(4, 5) == []
+        assert sorted(world.kafka.registered_brokers() or ()) == [1, 2, 3, 4, 5]
+        why = "removed by ticket t-1"
+        assert world.federation.excluded == {b: Exclusion(CLUSTER, b, "ann", why) for b in (4, 5)}
+        world.leaves_no_throttle()
+
+    sweep(lambda: removal_world(shutdown=False), run_to_the_end, check, after=False, late=0, every=11)
+
+
+@pytest.mark.parametrize("ticks", [3, 7, 12])
+@MODES
+def test_a_cancelled_removal_leaves_no_mark(ticks: int, after: bool, late: int) -> None:
+    def story(world: OperationsWorld) -> None:
+        for _ in range(ticks):
+            crash_safe_tick(world)
+        if world.state() is TicketState.RUNNING:
+            world.advance(TicketState.CANCELLING)
+        world.run()
+
+    def check(world: OperationsWorld) -> None:
+        assert world.state() in (TicketState.CANCELLED, TicketState.APPROVED, TicketState.SUCCEEDED), world.reason()
+        assert world.federation.excluded == {}
+        assert BrokerState.DRAINING not in world.federation.states.values()
+        world.leaves_no_throttle()
+
+    sweep(removal_world, story, check, after, late, every=41)
+
+
+@MODES
+def test_a_removal_is_amended_to_more_and_fewer_brokers_while_it_runs(after: bool, late: int) -> None:
+    def make() -> OperationsWorld:
+        world = OperationsWorld(6)
+        world.topic("t", {0: [4, 1], 1: [5, 2], 2: [4, 5], 3: [6, 2], 4: [6, 4]}, 3 * MB)
+        return world.ask(Ask(AskKind.REMOVE, (4, 5), shutdown=True, hook="systemd"))
+
+    def story(world: OperationsWorld) -> None:
+        reach(world, OperationPhase.EXECUTE)
+        amend(world, 4, 6)
+        world.run()
+
+    def check(world: OperationsWorld) -> None:
+        assert world.state() is TicketState.SUCCEEDED, world.reason()
+        assert world.on(4, 6) == []
+        assert sorted(world.kafka.registered_brokers() or ()) == [1, 2, 3, 5]
+        assert world.federation.excluded == {}
+        assert world.federation.states[5] is BrokerState.ACTIVE
+        world.leaves_no_throttle()
+
+    sweep(make, story, check, after, late, every=29)
+
+
+def test_what_is_gone_or_leaving_already_succeeds_at_once_and_what_overlaps_takes_the_rest() -> None:
+    world = removal_world()
+    reach(world, OperationPhase.EXECUTE)
+    world.ask(Ask(AskKind.REMOVE, (4, 9), shutdown=True, hook="systemd"), "t-2")
+    world.run_until(lambda: world.state("t-2") is TicketState.SUCCEEDED)
+    assert world.state() is TicketState.RUNNING
+    assert world.reason("t-2") == "broker 9 not in the cluster; broker 4: ticket t-1 removes it"
+    world.run()
+    is_removed(world)
+    world.ask(Ask(AskKind.REMOVE, (4, 5)), "t-3").run()
+    assert (world.state("t-3"), world.reason("t-3")) == (TicketState.SUCCEEDED, "brokers 4, 5 not in the cluster")
+
+
+def test_a_removal_that_the_replication_factor_forbids_changes_nothing_and_says_how_many_could_go() -> None:
+    world = OperationsWorld(4)
+    world.topic("t", {0: [2, 3, 4]})
+    world.ask(Ask(AskKind.REMOVE, (3, 4))).run()
+    assert world.state() is TicketState.FAILED
+    assert world.reason() == (
+        "nothing was changed: t-0 has 3 replicas, and without brokers 3, 4 only 2 brokers could hold them: "
+        "1 of the 2 brokers asked for could go"
+    )
+    assert world.federation.excluded == {}
+    assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+
+
+def test_a_broker_that_votes_in_the_quorum_is_not_removed() -> None:
+    world = OperationsWorld(4)
+    world.machines_quorum(3, 3, 100, 101)
+    world.ask(Ask(AskKind.REMOVE, (3, 4))).run()
+    assert world.state() is TicketState.FAILED
+    assert "broker 3 votes in the controllers' quorum" in world.reason()
+
+
+def test_what_the_planner_says_can_not_go_is_refused_before_anything_changed() -> None:
+    world = OperationsWorld(3)
+    world.topic("t", {0: [1, 3]})
+    world.federation.excluded[2] = Exclusion(CLUSTER, 2, "bob", "slow")
+    world.ask(Ask(AskKind.REMOVE, (3,))).run()
+    assert world.state() is TicketState.FAILED
+    assert "without broker 3 only 1 brokers could hold them" in world.reason()
+    assert list(world.federation.excluded) == [2]
+
+
+def test_another_persons_exclusion_serves_and_stays() -> None:
+    world = removal_world(shutdown=False)
+    theirs = Exclusion(CLUSTER, 4, "bob", "slow disk")
+    world.federation.excluded[4] = theirs
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED
+    assert world.federation.excluded[4] == theirs
+    assert world.federation.excluded[5].who == "ann"
+
+
+def test_a_stuck_drain_says_which_partition_and_why_and_goes_on_when_it_can() -> None:
+    world = removal_world()
+    reach(world, OperationPhase.PLAN)
+    world.kafka.kill_broker(3)
+    world.topic("wide", {0: [1, 2, 4]}, MB)
+    world.run_until(lambda: "wide-0" in world.operation().detail)
+    assert world.operation().detail == (
+        "1 replicas are still on brokers 4, 5, such as wide-0 on broker 4: "
+        "broker 4 can't go: there is no place for wide-0"
+    )
+    world.kafka.start_broker(3)
+    world.run()
+    is_removed(world)
+
+
+def test_a_stop_hook_that_fails_pauses_and_is_run_again_when_resumed() -> None:
+    world = removal_world()
+    world.machines.refusals[4] = 1
+    world.run(pauses=True)
+    assert world.state() is TicketState.PAUSED
+    assert "hook systemd could not stop node 4: exit 1" in world.reason()
+    world.tick(3)
+    assert world.state() is TicketState.PAUSED
+    world.advance(TicketState.RUNNING).run()
+    is_removed(world)
+    assert [node for action, node in world.machines.log if action is HookAction.STOP].count(4) == 2
+
+
+def test_without_a_hook_a_person_is_waited_for() -> None:
+    world = removal_world(hook="")
+    reach(world, OperationPhase.SHUT_DOWN)
+    world.tick(3)
+    assert "stop them by hand: no hook was named; waits for brokers 4, 5" in world.operation().detail
+    world.kafka.kill_broker(4)
+    world.kafka.kill_broker(5)
+    world.run()
+    is_removed(world)
+
+
+def test_a_broker_that_is_down_only_for_the_moment_is_not_unregistered() -> None:
+    world = removal_world(hook="")
+    reach(world, OperationPhase.SHUT_DOWN)
+    world.tick(2)
+    world.kafka.kill_broker(4)
+    world.tick()
+    world.kafka.start_broker(4)
+    world.tick(8)
+    assert world.operation().phase is OperationPhase.SHUT_DOWN
+    assert 4 in (world.kafka.registered_brokers() or ())
+
+
+def test_a_paused_removal_begins_nothing_new() -> None:
+    world = removal_world()
+    reach(world, OperationPhase.PLAN)
+    world.advance(TicketState.PAUSED).tick(6)
+    assert world.on(4, 5) == ["t-0", "t-1", "t-2"]
+    assert world.execution().tasks == ()
+    world.advance(TicketState.RUNNING).run()
+    is_removed(world)
+
+
+def test_a_leaving_broker_that_dies_in_the_middle_is_drained_from_the_other_replicas() -> None:
+    world = OperationsWorld(5)
+    world.topic("t", {0: [4, 1], 1: [4, 2], 2: [3, 4]}, 5 * MB)
+    world.ask(Ask(AskKind.REMOVE, (4,), shutdown=True, hook="systemd"))
+    world.run_until(lambda: bool(world.kafka.peek().reassignments))
+    world.kafka.kill_broker(4)
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.on(4) == []
+    assert 4 not in (world.kafka.registered_brokers() or ())
+    assert world.machines.log == []
+
+
+def test_a_broker_that_is_dead_already_is_removed_and_its_replicas_are_made_anew() -> None:
+    world = OperationsWorld(5)
+    world.topic("t", {0: [4, 1], 1: [5, 2], 2: [3, 4]}, 2 * MB)
+    world.kafka.kill_broker(4)
+    world.kafka.kill_broker(5)
+    world.ask(Ask(AskKind.REMOVE, (4, 5), shutdown=True, hook="systemd")).run()
+    is_removed(world)
+    assert world.machines.log == []
+
+
+def test_the_only_copy_on_a_dead_broker_is_no_reason_to_lose_it() -> None:
+    world = OperationsWorld(4)
+    world.topic("t", {0: [4], 1: [4, 1]}, 2 * MB)
+    world.lows.add(TopicPartition("t", 0))
+    world.kafka.kill_broker(4)
+    world.ask(Ask(AskKind.REMOVE, (4,), shutdown=True, hook="systemd")).run()
+    assert world.state() is TicketState.FAILED
+    assert world.reason() == "nothing was changed: t-0 has no replica in sync to copy from"
+    assert world.kafka.registered_brokers() == {1: False, 2: False, 3: False, 4: True}
+
+
+def test_a_broker_that_takes_replicas_over_dies_and_the_rest_is_planned_anew() -> None:
+    world = OperationsWorld(6)
+    world.topic("t", {0: [4, 1], 1: [4, 2], 2: [5, 4]}, 5 * MB)
+    world.ask(Ask(AskKind.REMOVE, (4,), shutdown=True, hook="systemd"))
+    world.run_until(lambda: bool(world.kafka.peek().reassignments))
+    adding = {broker for each in world.kafka.peek().reassignments.values() for broker in each.adding}
+    world.kafka.kill_broker(max(adding))
+    world.run(max_ticks=3000)
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.on(4) == []
+
+
+def test_an_amendment_that_can_not_be_carried_out_pauses_and_what_it_let_go_is_excluded_no_more() -> None:
+    world = OperationsWorld(5)
+    world.topic("t", {0: [1, 5], 1: [3, 2, 1]}, 5 * MB)
+    world.federation.excluded[4] = Exclusion(CLUSTER, 4, "bob", "slow")
+    world.ask(Ask(AskKind.REMOVE, (5,), shutdown=True, hook="systemd"))
+    reach(world, OperationPhase.EXECUTE)
+    amend(world, 2, 3)
+    world.run(pauses=True)
+    assert world.state() is TicketState.PAUSED
+    assert "t-1 has 3 replicas, and without brokers 2, 3 only 2 brokers could hold them: 1 of the 2" in world.reason()
+    assert list(world.federation.excluded) == [4]
+    assert world.federation.states[5] is BrokerState.ACTIVE
+    amend(world, 2)
+    world.advance(TicketState.RUNNING).run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.on(2) == []
+    assert list(world.federation.excluded) == [4]
+
+
+# Rolling restart.
+
+
+def restart_world(controllers: tuple[int, ...] = (), batch_limit: int = 0) -> OperationsWorld:
+    """Six brokers in three racks, a replica in each; one topic has its preferred leaders elsewhere."""
+    world = OperationsWorld(6, min_isr=2, racks=3)
+    world.topic("t", {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5], 3: [4, 5, 6], 4: [5, 6, 1], 5: [6, 1, 2]}, MB)
+    ask = Ask(AskKind.RESTART, (1, 2, 3, 4, 5, 6), controllers, hook="systemd", batch_limit=batch_limit)
+    return world.ask(ask)
+
+
+def is_restarted(*nodes: int) -> Check:
+    fresh = restart_world().orders()
+
+    def check(world: OperationsWorld) -> None:
+        assert world.state() is TicketState.SUCCEEDED, world.reason()
+        assert {node for _, node in world.machines.log} == set(nodes)
+        assert world.orders() == fresh
+        assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+        assert world.federation.excluded == {}
+        world.leaves_no_throttle()
+
+    return check
+
+
+@MODES
+def test_a_rolling_restart_comes_to_its_end_wherever_it_is_interrupted(after: bool, late: int) -> None:
+    sweep(restart_world, run_to_the_end, is_restarted(1, 2, 3, 4, 5, 6), after, late, every=12)
+
+
+@MODES
+def test_controllers_are_restarted_last_and_the_active_one_at_the_very_end(after: bool, late: int) -> None:
+    def check(world: OperationsWorld) -> None:
+        is_restarted(1, 2, 3, 4, 5, 6, 100, 101, 102)(world)
+        order = list(dict.fromkeys(node for _, node in world.machines.log))
+        assert set(order[:6]) == {1, 2, 3, 4, 5, 6}
+        assert order[6:] == [101, 102, 100]
+
+    sweep(lambda: restart_world((100, 101, 102)), run_to_the_end, check, after, late, every=61)
+
+
+def test_a_batch_is_of_one_rack_and_the_first_crash_free_restart_asks_each_hook_once() -> None:
+    world = restart_world()
+    batches: list[tuple[int, ...]] = []
+    while world.store.driven_tickets():
+        world.tick()
+        batch = world.operation().batch
+        if batch and (not batches or batches[-1] != batch):
+            batches.append(batch)
+    assert batches == [(1, 4), (2, 5), (3, 6)]
+    assert sorted(node for _, node in world.machines.log) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_batch_limit_of_one_restarts_one_by_one() -> None:
+    world = restart_world(batch_limit=1)
+    while world.store.driven_tickets():
+        world.tick()
+        assert len(world.machines.away) <= 1
+    is_restarted(1, 2, 3, 4, 5, 6)(world)
+
+
+def test_a_restart_that_would_go_below_min_isr_is_refused_with_numbers_or_accepted_by_a_person() -> None:
+    def make(accept: bool) -> OperationsWorld:
+        world = OperationsWorld(3, min_isr=2)
+        world.topic("t", {0: [1, 2], 1: [2, 3, 1]})
+        world.lows.add(TopicPartition("t", 0))
+        return world.ask(Ask(AskKind.RESTART, (1, 2, 3), hook="h", accept_unavailable=accept))
+
+    world = make(accept=False).run()
+    assert world.state() is TicketState.FAILED
+    assert world.reason().startswith("nothing was changed: t-0 has 2 replicas and needs 2 in sync")
+    assert world.machines.log == []
+    assert make(accept=True).run().state() is TicketState.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    "phase", [OperationPhase.LEADERS_AWAY, OperationPhase.RESTART, OperationPhase.IN_SYNC, OperationPhase.LEADERS_BACK]
+)
+def test_the_first_sign_of_harm_stops_it_and_it_goes_on_when_resumed(phase: OperationPhase) -> None:
+    """Broker 5 is in no partition of the first batch's under min ISR; it dies by itself."""
+    world = OperationsWorld(6, min_isr=1, racks=3)
+    world.topic("t", {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5], 3: [4, 5, 6], 4: [5, 6, 1], 5: [6, 1, 2]}, MB, 100_000)
+    world.kafka.bytes_per_call = 15_000  # what was missed takes a while
+    before = world.orders()
+    world.ask(Ask(AskKind.RESTART, (1, 2, 3, 4, 5, 6), hook="systemd"))
+    reach(world, phase)
+    restarted = len(world.machines.log)
+    world.kafka.kill_broker(5)
+    world.run(pauses=True)
+    assert world.state() is TicketState.PAUSED
+    assert world.reason() == "stopped at the first sign of harm: broker 5 is down"
+    world.tick(10)
+    assert len(world.machines.log) == restarted
+    world.kafka.bytes_per_call = MB
+    world.kafka.start_broker(5)
+    world.tick(10)
+    world.advance(TicketState.RUNNING).run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.orders() == before
+    assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+
+
+def test_no_batch_begins_while_a_partition_lacks_a_replica() -> None:
+    world = restart_world()
+    world.kafka.kill_broker(6)
+    world.tick(12)
+    assert world.machines.log == []
+    assert world.operation().detail == "waits until the cluster is well: broker 6 is down"
+    world.kafka.start_broker(6)
+    world.run()
+    is_restarted(1, 2, 3, 4, 5, 6)(world)
+
+
+def test_a_broker_that_does_not_come_back_in_time_pauses_and_a_cancel_gives_the_others_their_leaders_back() -> None:
+    world = restart_world(batch_limit=1)
+    world.machines.away_ms = 10_000_000
+    world.run(pauses=True)
+    assert world.state() is TicketState.PAUSED
+    assert world.reason() == "broker 1 was not back 60 s after its restart began"
+    assert [node for _, node in world.machines.log] == [1]
+    world.kafka.start_broker(1)
+    world.tick(2)
+    world.advance(TicketState.CANCELLING).run()
+    assert world.state() is TicketState.CANCELLED
+    assert world.orders() == restart_world().orders()
+    assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+
+
+def test_a_restart_hook_that_fails_pauses_and_is_run_again_when_resumed() -> None:
+    world = restart_world(batch_limit=1)
+    world.machines.refusals[2] = 1
+    world.run(pauses=True)
+    assert world.state() is TicketState.PAUSED
+    assert world.reason() == "hook systemd could not restart node 2: exit 1"
+    world.tick(3)
+    world.advance(TicketState.RUNNING).run()
+    is_restarted(1, 2, 3, 4, 5, 6)(world)
+
+
+@pytest.mark.parametrize("ticks", [3, 5, 8])
+@MODES
+def test_a_cancelled_restart_gives_all_leaders_back(ticks: int, after: bool, late: int) -> None:
+    def story(world: OperationsWorld) -> None:
+        for _ in range(ticks):
+            crash_safe_tick(world)
+        if world.state() is TicketState.RUNNING:
+            world.advance(TicketState.CANCELLING)
+        world.run()
+
+    fresh = restart_world().orders()
+
+    def check(world: OperationsWorld) -> None:
+        assert world.state() in (TicketState.CANCELLED, TicketState.SUCCEEDED), world.reason()
+        assert world.orders() == fresh
+        assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+
+    sweep(restart_world, story, check, after, late, every=47)
+
+
+def test_a_quorum_without_a_majority_to_spare_is_not_touched() -> None:
+    world = restart_world((100,))
+    world.kafka.quorum = None
+    world.run()
+    assert "the controllers' quorum can't be read" in world.reason()
+    world = OperationsWorld(3, controllers=1)
+    world.ask(Ask(AskKind.RESTART, (1,), (100,), hook="h")).run()
+    assert world.state() is TicketState.FAILED
+    assert "the quorum has 1 voters, so it has no majority without controller 100" in world.reason()
+
+
+def test_combined_nodes_go_one_by_one_after_the_plain_brokers_and_the_active_one_last() -> None:
+    world = OperationsWorld(5, racks=1)
+    world.topic("t", {0: [1, 2, 3], 1: [3, 4, 5]})
+    world.machines_quorum(2, 1, 2, 3)
+    world.ask(Ask(AskKind.RESTART, (1, 2, 3, 4, 5), hook="h")).run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert [node for _, node in world.machines.log][-3:] == [1, 3, 2]
+
+
+def test_a_restart_is_amended_while_it_runs() -> None:
+    world = restart_world(batch_limit=1)
+    reach(world, OperationPhase.RESTART)
+    amend(world, 1, 2, 3)
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED
+    assert [node for _, node in world.machines.log] == [1, 2, 3]
+
+
+# Offline and online.
+
+
+def absence_world() -> OperationsWorld:
+    world = OperationsWorld(5)
+    world.topic("t", {0: [4, 1, 2], 1: [5, 2, 4], 2: [1, 4, 5], 3: [2, 3, 5], 4: [3, 1, 4]}, MB)
+    return world.ask(Ask(AskKind.OFFLINE, (4, 5), shutdown=True, hook="systemd"))
+
+
+def away_and_back(world: OperationsWorld) -> None:
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert sorted(world.federation.excluded) == [4, 5]
+    assert {world.federation.states[broker] for broker in (4, 5)} == {BrokerState.MAINTENANCE}
+    assert all(leader not in (4, 5) for leader, _ in world.orders().values())
+    assert world.machines.away == {4, 5}
+    world.ask(Ask(AskKind.ONLINE, (4, 5), hook="systemd"), "t-2").run()
+
+
+@MODES
+def test_brokers_go_offline_and_come_back_with_everything_as_it_was(after: bool, late: int) -> None:
+    sweep(absence_world, away_and_back, is_back, after, late, every=8)
+
+
+@pytest.mark.parametrize("ticks", [2, 3, 4])
+@MODES
+def test_a_cancelled_offline_ticket_gives_all_of_it_back(ticks: int, after: bool, late: int) -> None:
+    fresh = absence_world().orders()
+
+    def story(world: OperationsWorld) -> None:
+        for _ in range(ticks):
+            crash_safe_tick(world)
+        if world.state() is TicketState.RUNNING:
+            world.advance(TicketState.CANCELLING)
+        world.run()
+        for broker in (4, 5):
+            if not world.kafka.peek().brokers.get(broker):
+                world.kafka.start_broker(broker)
+        world.kafka.advance()
+
+    def check(world: OperationsWorld) -> None:
+        if world.state() is TicketState.SUCCEEDED:
+            return
+        assert world.state() is TicketState.CANCELLED
+        assert world.federation.excluded == {}
+        assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+        assert {name: order for name, (_, order) in world.orders().items()} == {
+            name: order for name, (_, order) in fresh.items()
+        }
+
+    sweep(absence_world, story, check, after, late, every=17)
+
+
+def test_an_offline_ticket_is_rolled_back() -> None:
+    world = absence_world()
+    fresh = world.orders()
+    world.store.put(world.without_shutdown("t-1"), world.no_plan())
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED
+    world.advance(TicketState.ROLLING_BACK).run()
+    assert world.state() is TicketState.ROLLED_BACK
+    assert world.orders() == fresh
+    assert world.federation.excluded == {}
+
+
+def test_brokers_that_partitions_can_not_spare_together_are_not_taken_offline() -> None:
+    world = OperationsWorld(5, min_isr=2)
+    world.topic("t", {0: [4, 5, 2], 1: [5, 4, 1]})
+    world.ask(Ask(AskKind.OFFLINE, (4, 5))).run()
+    assert world.state() is TicketState.FAILED
+    assert world.reason() == (
+        "nothing was changed: brokers 4, 5 must not be offline at once: t-0 has 3 of 3 replicas in sync, would have 1 "
+        "without brokers 4, 5, and needs 2 (and 1 more partition)"
+    )
+
+
+def test_nothing_follows_while_a_hook_still_runs_though_its_broker_is_down_or_up_already() -> None:
+    """A broker is fenced long before its process is gone."""
+    world = absence_world()
+    world.machines.answer_ms = 5_000
+    reach(world, OperationPhase.SHUT_DOWN)
+    asked_at_ms = world.kafka.now_ms
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED
+    assert world.kafka.now_ms - asked_at_ms > 5_000
+    assert [work.hook.is_ok for work in world.operation().brokers if work.hook] == [True, True]
+    world.ask(Ask(AskKind.ONLINE, (4, 5), hook="systemd"), "t-2")
+    asked_at_ms = world.kafka.now_ms
+    world.run_until(lambda: world.operation("t-2").phase is OperationPhase.CLEAN_UP if world.begun("t-2") else False)
+    assert world.kafka.now_ms - asked_at_ms > 5_000
+
+
+def test_two_offline_tickets_are_undone_in_any_order() -> None:
+    world = OperationsWorld(5)
+    world.topic("t", {0: [4, 5, 2], 1: [5, 4, 1], 2: [1, 4, 5]})
+    fresh = world.orders()
+    world.ask(Ask(AskKind.OFFLINE, (4,)), "t-1").run()
+    world.ask(Ask(AskKind.OFFLINE, (5,)), "t-2").run()
+    assert all(leader not in (4, 5) for leader, _ in world.orders().values())
+    world.ask(Ask(AskKind.ONLINE, (4,)), "t-3").run()
+    world.ask(Ask(AskKind.ONLINE, (5,)), "t-4").run()
+    assert world.state("t-4") is TicketState.SUCCEEDED
+    assert world.orders() == fresh
+    assert world.federation.excluded == {}
+
+
+# All of it together.
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_many_crashes_and_a_cluster_that_comes_and_goes_change_nothing_in_the_end(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  (a seeded story, not cryptography)
+    stories: list[tuple[Make, Check]] = [
+        (removal_world, is_removed),
+        (restart_world, is_restarted(1, 2, 3, 4, 5, 6)),
+        (absence_world, is_offline),
+    ]
+    make, check = chance.choice(stories)
+    world = make()
+    for _ in range(900):
+        if not world.store.driven_tickets():
+            break
+        world.kafka.reachable = chance.random() > 0.15
+        world.wire.die_at = world.wire.calls + chance.randrange(1, 60)
+        world.wire.after = chance.random() < 0.5
+        world.wire.late = chance.choice([0, 0, 2])
+        crash_safe_tick(world)
+        if world.state() is TicketState.PAUSED:
+            world.advance(TicketState.RUNNING)
+    world.kafka.reachable = True
+    check(world)
+
+
+def is_back(world: OperationsWorld) -> None:
+    assert world.state("t-2") is TicketState.SUCCEEDED, world.reason("t-2")
+    assert world.orders() == absence_world().orders()
+    assert world.federation.excluded == {}
+    assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+    world.leaves_no_throttle()
+
+
+def is_offline(world: OperationsWorld) -> None:
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert sorted(world.federation.excluded) == [4, 5]
+    assert all(leader not in (4, 5) for leader, _ in world.orders().values())
+
+
+def run_to_the_end(world: OperationsWorld) -> None:
+    world.run()
+
+
+def crash_safe_tick(world: OperationsWorld) -> None:
+    try:
+        world.tick()
+    except Crash:
+        world.new_driver()
+
+
+def reach(world: OperationsWorld, phase: OperationPhase) -> None:
+    def reached() -> bool:
+        execution = world.store.execution("t-1")
+        return execution is not None and execution.operation is not None and execution.operation.phase is phase
+
+    world.run_until(reached)
+
+
+def amend(world: OperationsWorld, *brokers: int) -> None:
+    ask = amended(world.store.ticket("t-1"), world.execution(), brokers)
+    world.store.amend("t-1", ask, "bob", world.kafka.now_ms)
+
+
+def test_the_standing_of_each_broker_is_kept() -> None:
+    world = removal_world().run()
+    assert [(work.node, work.standing) for work in world.operation().brokers] == [
+        (4, Standing.DONE),
+        (5, Standing.DONE),
+    ]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["removal", "restart", "absence"])
+@MODES
+def test_there_is_no_call_at_which_a_crash_changes_the_end(kind: str, after: bool, late: int) -> None:
+    """Every single one: minutes."""
+    stories: dict[str, tuple[Make, Story, Check]] = {
+        "removal": (removal_world, run_while_topics_come, is_removed),
+        "restart": (restart_world, run_to_the_end, is_restarted(1, 2, 3, 4, 5, 6)),
+        "absence": (absence_world, away_and_back, is_back),
+    }
+    make, story, check = stories[kind]
+    sweep(make, story, check, after, late, every=1)

@@ -1,0 +1,71 @@
+"""A standing rate of a broker, set and ended by a ticket of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardian.core import overriding
+from guardian.core.overriding import StandingRate
+from guardian.errors import InvalidInput
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket, TicketState
+from tests.simulation.world import CLUSTER, MB, World, move
+
+RATE = "follower.replication.throttled.rate"
+
+
+def world_with_a_move(rate: int, until_ms: int) -> World:
+    """A long copy onto broker 3 at 5 MB/s, and an approved standing rate for that broker."""
+    world = World(brokers=4)
+    world.kafka.create_topic("t", {0: [1, 2]}, 60 * MB)
+    world.ticket(move("t-0", 3, 2), throttle=5 * MB)
+    plan = overriding.resolved(
+        overriding.plan_of(CLUSTER, StandingRate(3, rate, until_ms)), world.kafka.describe_cluster()
+    )
+    ticket = Ticket("t-2", CLUSTER, overriding.THROTTLE_OVERRIDE, TicketState.APPROVED, "ann", "t-2", 0, 1, 0)
+    world.store.put(ticket, plan)
+    return world
+
+
+def test_it_holds_until_its_time_is_over_and_the_copy_goes_on_as_before() -> None:
+    world = world_with_a_move(2 * MB, until_ms=8_000)
+    world.run_until(lambda: world.config("BROKER", 3, RATE) == str(2 * MB))
+    assert world.config("BROKER", 1, "leader.replication.throttled.rate") == str(5 * MB)
+    world.run_until(lambda: world.state("t-2") is TicketState.SUCCEEDED)
+    assert world.kafka.now_ms >= 8_000
+    assert world.reason("t-2").startswith("its time is over: broker 3")
+    world.run_until(lambda: world.config("BROKER", 3, RATE) == str(5 * MB))
+    world.run().leaves_nothing()
+    assert world.state() is TicketState.SUCCEEDED
+
+
+def test_cancelled_it_holds_no_longer() -> None:
+    world = world_with_a_move(2 * MB, until_ms=10**15)
+    world.run_until(lambda: world.config("BROKER", 3, RATE) == str(2 * MB)).cancel("t-2")
+    world.run().leaves_nothing()
+    assert world.state("t-2") is TicketState.CANCELLED
+    assert world.state() is TicketState.SUCCEEDED
+
+
+def test_a_higher_rate_than_a_ticket_asks_for_changes_nothing() -> None:
+    world = world_with_a_move(50 * MB, until_ms=10**15)
+    world.run_until(lambda: world.config("BROKER", 3, RATE) is not None).tick(3)
+    assert world.config("BROKER", 3, RATE) == str(5 * MB)
+
+
+@pytest.mark.parametrize(
+    ("standing", "sentence"),
+    [
+        (StandingRate(9, MB, 1), "broker 9 is not alive in cluster live: choose from 1, 2"),
+        (StandingRate(1, 5, 1), "rate is 5 bytes/s: use 100000 to"),
+    ],
+)
+def test_a_wrong_one_is_refused(standing: StandingRate, sentence: str) -> None:
+    world = World(brokers=2)
+    with pytest.raises(InvalidInput, match=sentence):
+        overriding.resolved(overriding.plan_of(CLUSTER, standing), world.kafka.describe_cluster())
+
+
+def test_settings_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="rate of the plan is '1e9': use a whole number"):
+        overriding.read(Plan(CLUSTER, overriding.THROTTLE_OVERRIDE, (), settings=(("broker", "1"), ("rate", "1e9"))))

@@ -1,0 +1,134 @@
+"""Rates that change at every tick, brokers that die, a driver that dies between any two of its calls: nothing stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import pytest
+
+from guardian.core.adapting import Around, ThrottleSettings
+from guardian.executor.driver import Driver
+from guardian.model.execution import AdaptedRate
+from guardian.model.reading import BrokerReading
+from guardian.model.ticket import TicketState
+from tests.simulation.world import MB, Crash, Wired, World, move
+
+FOREIGN_RATE = ("BROKER", "1"), "leader.replication.throttled.rate", "777000000"
+SETTINGS = ThrottleSettings(floor=200_000, rise_s=0.1, settle_s=0.1)
+
+
+class Restless:
+    """Disks that are idle and overloaded by turns, and a line that is now free and now full."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def ask(self, _cluster: str, brokers: Collection[int]) -> Callable[[], Around]:
+        return lambda: self._seen(brokers)
+
+    def _seen(self, brokers: Collection[int]) -> Around:
+        turn = self._world.kafka.now_ms // 700
+        readings = {
+            broker: BrokerReading(broker, "sda", 0.95 if (turn + broker) % 3 == 0 else 0.1) for broker in brokers
+        }
+        unseen = frozenset(broker for broker in brokers if (turn + broker) % 7 == 0)
+        idcs = {1: "a", 2: "a", 3: "b", 4: "b"}
+        return Around(SETTINGS, readings, readings, idcs, {("a", "b"): (turn % 4) * 400_000.0}, unseen)
+
+
+class AdaptiveWorld(World):
+    def new_driver(self) -> Driver:
+        store, admin = Wired(self.wire, self.store), Wired(self.wire, self.kafka)
+        self.driver = Driver(
+            store,  # type: ignore[arg-type]
+            lambda _: admin,  # type: ignore[arg-type, return-value]
+            self.limits,
+            now_ms=lambda: self.kafka.now_ms,
+            around=Restless(self),
+        )
+        return self.driver
+
+
+def restless_world() -> World:
+    world = AdaptiveWorld(brokers=4)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 3], 2: [1, 3]}, MB, write_rate=20_000)
+    world.kafka.set_config(*FOREIGN_RATE)
+    return world.ticket(
+        move("t-0", 3, 2, rate=20_000), move("t-1", 4, 3, rate=20_000), move("t-2", 4, 1, rate=20_000), throttle=2 * MB
+    )
+
+
+def until_over(world: World, on_tick: Callable[[int], None] = lambda _: None) -> None:
+    for tick in range(400):
+        if not world.store.driven_tickets():
+            return
+        try:
+            on_tick(tick)
+            world.tick()
+        except Crash:
+            world.new_driver()
+    raise AssertionError(f"not over: {world.said}")
+
+
+def test_rates_that_change_at_every_tick_are_restored_to_what_they_replaced() -> None:
+    world = restless_world()
+    seen: set[int] = set()
+    until_over(world, lambda _: seen.update(rate.rate for rate in _rates(world)))
+    assert world.state() is TicketState.SUCCEEDED
+    assert len(seen) > 5
+    world.leaves_nothing()
+
+
+@pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 3)], ids=["before", "after", "late"])
+def test_a_crash_at_any_call_leaves_no_rate_behind(after: bool, late: int) -> None:
+    rehearsal = restless_world()
+    until_over(rehearsal)
+    for die_at in range(1 + late, rehearsal.wire.calls + 1, max(1, rehearsal.wire.calls // 25)):
+        world = restless_world()
+        world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
+        until_over(world)
+        assert world.state() is TicketState.SUCCEEDED, world.reason()
+        world.leaves_nothing()
+
+
+@pytest.mark.parametrize("are_reachable", [True, False], ids=["controllers", "no controller"])
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_throttled_broker_dies_its_ticket_is_cancelled_and_its_configuration_is_clean(
+    are_reachable: bool, after: bool
+) -> None:
+    """At any call of the driver as well; without controllers the debt stays until the broker is back."""
+
+    def story(world: World) -> None:
+        def on_tick(tick: int) -> None:
+            if tick == 5:
+                world.kafka.controllers_reachable = are_reachable
+                world.kafka.kill_broker(4)
+            if tick == 7 and world.state() is TicketState.RUNNING:
+                world.cancel()
+            if tick == 30 and not are_reachable:
+                assert world.state() is TicketState.CANCELLING
+                assert any(intent.resource_name == "4" for intent in world.execution().throttles)
+                world.kafka.start_broker(4)
+
+        until_over(world, on_tick)
+        assert world.state() is TicketState.CANCELLED
+        world.leaves_nothing()
+
+    rehearsal = slow_world()
+    story(rehearsal)
+    for die_at in range(1, rehearsal.wire.calls + 1, max(1, rehearsal.wire.calls // 20)):
+        world = slow_world()
+        world.wire.die_at, world.wire.after = die_at, after
+        story(world)
+
+
+def slow_world() -> World:
+    """Broker 4 has no replica yet, and will not have one for a while."""
+    world = restless_world()
+    world.kafka.bytes_per_call = 10_000
+    return world
+
+
+def _rates(world: World) -> tuple[AdaptedRate, ...]:
+    execution = world.store.execution("t-1")
+    return execution.rates if execution else ()

@@ -1,0 +1,115 @@
+"""What may be amended, what an operation holds, and what it is not for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+import pytest
+
+from guardian.core.operations.step import amended, begin, holds, leaving, operate, why_unapproved
+from guardian.core.operations.world import OperationWorld
+from guardian.errors import Conflict, InvalidInput
+from guardian.model.approval import everybody
+from guardian.model.cluster_state import ClusterObservation
+from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.operation import Ask, AskKind, OperationPhase, Standing
+from guardian.model.plan import PartitionMove, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import TopicPartition
+
+REMOVE = Ask(AskKind.REMOVE, (4, 5))
+RUNNING = Ticket("t-1", "live", "remove-brokers", TicketState.RUNNING, "ann", "", 1, 0, 0, ask=REMOVE)
+MOVE = PartitionMove(TopicPartition("t", 0), (ReplicaPlacement(4),), (ReplicaPlacement(2),))
+
+
+def test_it_begins_with_its_first_phase_and_nothing_done() -> None:
+    execution = begin(replace(RUNNING, ask=replace(REMOVE, revision=3)), 77)
+    assert execution.operation is not None
+    assert (execution.tasks, execution.operation.phase, execution.operation.since_ms) == (
+        (),
+        OperationPhase.VALIDATE,
+        77,
+    )
+    assert execution.operation.ask_revision == 3
+    assert [work.node for work in execution.operation.brokers] == [4, 5]
+
+
+def test_it_holds_what_it_is_about_and_what_it_moves() -> None:
+    execution = replace(begin(RUNNING, 0), tasks=(ExecutionTask(1, MOVE), ExecutionTask(2, MOVE, TaskState.DONE)))
+    assert holds(REMOVE, execution) == {2, 4, 5}
+    assert holds(REMOVE, None) == {4, 5}
+
+
+def test_only_what_is_under_way_counts_as_leaving() -> None:
+    execution = begin(RUNNING, 0)
+    assert leaving(execution) == frozenset()
+    assert execution.operation is not None
+    works = tuple(replace(work, standing=Standing.UNDER_WAY) for work in execution.operation.brokers[:1])
+    assert leaving(replace(execution, operation=replace(execution.operation, brokers=works))) == {4}
+
+
+def test_an_amendment_keeps_all_but_the_brokers() -> None:
+    assert amended(RUNNING, begin(RUNNING, 0), [6, 4]) == replace(REMOVE, brokers=(4, 6))
+
+
+@pytest.mark.parametrize(
+    ("ticket", "brokers", "error", "message"),
+    [
+        (RUNNING, [4, 5], InvalidInput, "asks for brokers 4, 5 already: nothing to amend"),
+        (RUNNING, [], InvalidInput, "brokers of remove-brokers is empty"),
+        (replace(RUNNING, ask=None), [4], InvalidInput, "asks for no brokers: it carries a plan"),
+        (replace(RUNNING, state=TicketState.CANCELLING), [4], Conflict, "t-1 is CANCELLING: it can't be amended any"),
+        (
+            replace(RUNNING, ask=Ask(AskKind.OFFLINE, (4,))),
+            [5],
+            Conflict,
+            "is offline-brokers, which can't be amended: make another ticket",
+        ),
+    ],
+)
+def test_what_can_not_be_amended_is_refused(
+    ticket: Ticket, brokers: list[int], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        amended(ticket, None, brokers)
+
+
+@pytest.mark.parametrize(
+    ("state", "actor", "nodes", "is_refused"),
+    [
+        (TicketState.RUNNING, "ann", (4, 5, 6), True),
+        (TicketState.APPROVED, "ann", (4, 5, 6), True),
+        (TicketState.RUNNING, "bob", (4, 5, 6), False),
+        (TicketState.RUNNING, "ann", (4,), False),
+        (TicketState.PENDING, "ann", (4, 5, 6), False),
+    ],
+)
+def test_what_was_approved_grows_only_by_the_hand_of_somebody_who_may_approve_it(
+    state: TicketState, actor: str, nodes: tuple[int, ...], is_refused: bool
+) -> None:
+    policy = everybody(author_may_approve=False)
+    why = why_unapproved(policy, replace(RUNNING, state=state), nodes, actor, 0)
+    said = "broker 6 would come to an approved ticket: actor is 'ann', the author of ticket t-1"
+    assert why.startswith(said) if is_refused else why == ""
+
+
+def test_what_is_done_stays_in_the_ticket() -> None:
+    execution = begin(RUNNING, 0)
+    assert execution.operation is not None
+    works = tuple(replace(work, standing=Standing.DONE) for work in execution.operation.brokers)
+    done = replace(execution, operation=replace(execution.operation, brokers=works))
+    with pytest.raises(Conflict, match="broker 5 is done already: keep it in the ticket"):
+        amended(RUNNING, done, [4, 6])
+
+
+def test_a_ticket_with_a_plan_is_not_for_it() -> None:
+    world = OperationWorld(ClusterObservation(0, {}, {}, {}, (), {}), frozenset(), {})
+    with pytest.raises(InvalidInput, match="asks for no brokers: it carries a plan"):
+        operate(replace(RUNNING, ask=None), begin(RUNNING, 0), world, _no_move, 0)
+    with pytest.raises(InvalidInput, match="has no operation"):
+        operate(RUNNING, Execution("t-1", ()), world, _no_move, 0)
+
+
+def _no_move(state: TicketState, execution: Execution) -> NoReturn:
+    raise AssertionError(f"nothing is to be moved: {state} {execution}")

@@ -1,0 +1,312 @@
+"""How fast copies may go: falls fast, rises slowly, floor and ceiling, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from guardian.core.adapting import Around, Line, ThrottleSettings, pace
+from guardian.core.effects import ConfigKey
+from guardian.core.throttling import FOLLOWER_RATE, LEADER_RATE, Copy
+from guardian.errors import InvalidInput
+from guardian.model.execution import AdaptedRate, Baseline
+from guardian.model.reading import PRODUCE, BrokerReading, Latency
+from guardian.model.topology import TopicPartition
+
+MB = 1_000_000
+SETTINGS = ThrottleSettings(floor=MB)
+COPY = Copy(TopicPartition("t", 0), 0.0, leader=1, sources=(1, 2), destinations=(3,))
+LINE: Line = ("shanghai", "suzhou")
+IDCS = {1: "shanghai", 2: "shanghai", 3: "suzhou", 4: "suzhou"}
+
+
+def read(
+    broker: int,
+    utilisation: float = 0.2,
+    *,
+    mean_ms: float = 2.0,
+    p99_ms: float = 10.0,
+    await_ms: float = 1.0,
+    nic_share: float = 0.0,
+    copied_per_s: float = 0.0,
+) -> BrokerReading:
+    latencies = {PRODUCE: Latency(mean_ms, p99_ms)}
+    return BrokerReading(
+        broker, "sda", utilisation, "sda", await_ms, "", nic_share, latencies, copied_per_s=copied_per_s
+    )
+
+
+def around(*readings: BrokerReading, lines: Mapping[Line, float] | None = None, unseen: tuple[int, ...] = ()) -> Around:
+    by_broker = {each.broker: each for each in (read(1), read(2), read(3), *readings)}
+    return Around(SETTINGS, by_broker, by_broker, IDCS, lines or {}, frozenset(unseen))
+
+
+def at(rate: int, changed_at_ms: int = 0, trouble: int = 0) -> tuple[AdaptedRate, ...]:
+    """What broker 3 had."""
+    return (
+        AdaptedRate(rate, 3, changed_at_ms=changed_at_ms, trouble=trouble, baselines=(Baseline(PRODUCE, 2.0, 10.0),)),
+    )
+
+
+def next_rate(
+    rates: tuple[AdaptedRate, ...],
+    surroundings: Around,
+    now_ms: int = 60_000,
+    asked: int = 20 * MB,
+    most: int = 100 * MB,
+) -> AdaptedRate:
+    found = pace(rates, [COPY], asked, surroundings, now_ms, most)
+    return next(each for each in found.rates if each.broker == 3)
+
+
+# Without looking around.
+
+
+@pytest.mark.parametrize(
+    ("surroundings", "asked"),
+    [(None, 20 * MB), (Around(replace(SETTINGS, adaptive=False)), 20 * MB), (around(), 0)],
+    ids=["nobody looks", "switched off", "no throttle asked"],
+)
+def test_the_rate_is_what_is_asked(surroundings: Around | None, asked: int) -> None:
+    found = pace((), [COPY], asked, surroundings, 0)
+    assert (found.pace.asked, found.pace.brokers, found.pace.into, found.rates) == (asked, {}, {}, ())
+
+
+# Where it begins, floor and ceiling.
+
+
+def test_every_broker_that_copies_begins_at_what_is_asked() -> None:
+    found = pace((), [COPY], 20 * MB, around(), 0)
+    assert found.pace.brokers == {1: 20 * MB, 2: 20 * MB, 3: 20 * MB}
+
+
+@pytest.mark.parametrize(
+    ("asked", "most", "ceiling", "begins"),
+    [
+        (20 * MB, 0, 0, 20 * MB),
+        (20 * MB, 0, 10 * MB, 10 * MB),
+        (500_000, 0, 0, 500_000),
+        (20 * MB, 50 * MB, 0, 20 * MB),
+    ],
+)
+def test_it_begins_between_floor_and_ceiling(asked: int, most: int, ceiling: int, begins: int) -> None:
+    surroundings = replace(around(), settings=replace(SETTINGS, ceiling=ceiling))
+    assert next_rate((), surroundings, asked=asked, most=most).rate == begins
+
+
+def test_it_never_rises_above_what_the_ticket_allows() -> None:
+    assert next_rate(at(20 * MB), around(), most=0).rate == 20 * MB
+    assert next_rate(at(20 * MB), around(), most=22 * MB).rate == 22 * MB
+
+
+def test_a_ceiling_that_was_lowered_meanwhile_holds_at_once() -> None:
+    found = next_rate(at(80 * MB), around(), asked=5 * MB, most=0)
+    assert found.rate == 5 * MB
+    assert found.why == "80 MB/s to 5 MB/s: another rate was asked for"
+
+
+# Falls.
+
+
+@pytest.mark.parametrize(
+    ("reading", "why"),
+    [
+        (read(3, 0.9), "disk sda is 90% busy, limit 80%"),
+        (read(3, 0.5, await_ms=80.0), "disk sda takes 80 ms a request, limit 50 ms"),
+        (read(3, nic_share=0.95), "is 95% full, limit 80%"),
+        (read(3, mean_ms=9.0, p99_ms=25.0), "produce requests take 9.0 ms, p99 25 ms"),
+    ],
+    ids=["disk", "await", "interface", "clients"],
+)
+def test_each_limit_takes_it_down_and_is_named(reading: BrokerReading, why: str) -> None:
+    reading = replace(reading, nic="eth0") if reading.nic_share else reading
+    found = next_rate(at(50 * MB), around(reading))
+    assert MB <= found.rate <= 40 * MB
+    assert found.trouble == 50 * MB
+    assert why in found.why
+    assert found.why.startswith("50 MB/s to ")
+
+
+def test_it_falls_by_what_is_too_much_to_half_at_the_most() -> None:
+    assert next_rate(at(50 * MB), around(read(3, 0.84))).rate == 40 * MB
+    assert next_rate(at(50 * MB), around(read(3, mean_ms=1000.0, p99_ms=1000.0))).rate == 25 * MB
+
+
+def test_a_fall_is_waited_for_unless_it_is_grave() -> None:
+    just_now = at(50 * MB, changed_at_ms=59_000, trouble=60 * MB)
+    assert next_rate(just_now, around(read(3, 0.9))).rate == 50 * MB
+    assert next_rate(just_now, around(read(3, mean_ms=90.0, p99_ms=90.0))).rate == 25 * MB
+
+
+def test_what_is_grave_since_the_last_look_counts_though_the_last_seconds_were_good() -> None:
+    """Load that rises is answered within two ticks."""
+    surroundings = replace(around(), latest={3: read(3, mean_ms=90.0, p99_ms=90.0)})
+    assert next_rate(at(50 * MB), surroundings).rate == 25 * MB
+
+
+def test_a_rate_that_copies_do_not_reach_falls_from_what_they_use() -> None:
+    assert next_rate(at(1000 * MB), around(read(3, 0.9, copied_per_s=20e6)), most=1000 * MB).rate == 20 * MB
+
+
+def test_it_never_falls_below_the_floor_which_is_no_more_than_what_is_asked() -> None:
+    assert next_rate(at(MB), around(read(3, 1.0))).rate == MB
+    assert next_rate(at(500_000), around(read(3, 1.0)), asked=500_000, most=0).rate == 500_000
+
+
+def test_a_broker_that_is_silent_goes_to_the_floor_at_once() -> None:
+    found = next_rate(at(50 * MB), around(unseen=(3,)))
+    assert (found.rate, found.why) == (MB, "50 MB/s to 1 MB/s: no metrics of it for 5 s")
+
+
+def test_a_broker_that_was_asked_once_only_stays_where_it_is() -> None:
+    young = replace(around(), readings={3: replace(read(3, 1.0), is_young=True)}, latest={})
+    assert next_rate(at(50 * MB), young).rate == 50 * MB
+    assert next_rate(at(50 * MB), replace(young, readings={})).rate == 50 * MB
+
+
+def test_a_p99_that_is_only_remembered_does_not_count() -> None:
+    """Kafka's p99 is of minutes: the mean of the last seconds says that it is over."""
+    assert next_rate(at(50 * MB), around(read(3, mean_ms=2.0, p99_ms=900.0))).rate > 50 * MB
+
+
+def test_the_await_of_a_disk_that_hardly_works_does_not_count() -> None:
+    assert next_rate(at(50 * MB), around(read(3, 0.1, await_ms=900.0))).rate > 50 * MB
+
+
+# Rises.
+
+
+def test_it_rises_every_few_seconds_and_stays_where_there_is_little_room() -> None:
+    assert next_rate(at(20 * MB, changed_at_ms=58_000), around()).rate == 20 * MB
+    assert next_rate(at(20 * MB, changed_at_ms=57_000), around()).rate == 30 * MB
+    assert next_rate(at(20 * MB), around(read(3, 0.75))).rate == 20 * MB
+
+
+def test_it_rises_carefully_where_it_had_to_fall() -> None:
+    assert next_rate(at(20 * MB, trouble=100 * MB), around()).rate == 25 * MB
+    assert next_rate(at(40 * MB, trouble=50 * MB), around()).rate == 42 * MB
+    found = next_rate(at(62 * MB, trouble=50 * MB), around())
+    assert (found.rate, found.trouble) == (65 * MB, 0)
+
+
+def test_a_rise_says_why() -> None:
+    assert next_rate(at(20 * MB), around(read(3, 0.4))).why == (
+        "20 MB/s to 30 MB/s: there is room: disk sda is 40% busy, limit 80%"
+    )
+
+
+def test_rates_have_two_digits_so_that_few_are_on_record() -> None:
+    rates, seen = at(MB), set()
+    for second in range(0, 600, 3):
+        rates = (next_rate(rates, around(), second * 1000),)
+        seen.add(rates[0].rate)
+    assert all(len(str(rate).rstrip("0")) <= 2 or rate == 100 * MB for rate in seen)
+
+
+# Baselines.
+
+
+def test_the_first_look_is_the_baseline_and_a_slower_one_does_not_change_it() -> None:
+    found = next_rate((AdaptedRate(20 * MB, 3),), around(read(3, mean_ms=3.0, p99_ms=12.0)))
+    assert found.baselines == (Baseline(PRODUCE, 3.0, 12.0),)
+    assert next_rate((found,), around(read(3, mean_ms=3.4, p99_ms=13.0))).baselines == found.baselines
+
+
+def test_requests_that_become_quicker_take_the_baseline_along() -> None:
+    (found,) = next_rate(at(20 * MB), around(read(3, mean_ms=1.0, p99_ms=5.0))).baselines
+    assert found.mean_ms == pytest.approx(1.9)
+    assert found.p99_ms == 9.0
+
+
+def test_at_the_floor_what_requests_take_becomes_the_baseline() -> None:
+    """Clients' load rose: at the floor copies hardly count."""
+    slow = around(read(3, mean_ms=30.0, p99_ms=100.0))
+    assert next_rate(at(MB, changed_at_ms=58_000), slow).rate == MB
+    found = next_rate(at(MB, changed_at_ms=50_000), slow)
+    assert found.baselines == (Baseline(PRODUCE, 30.0, 100.0),)
+    assert found.rate > MB
+
+
+def test_a_fall_that_changes_nothing_leads_to_the_floor_and_back_to_where_it_was() -> None:
+    """Clients' own load rose: what their requests take without copies is the new measure."""
+    slow = around(read(3, mean_ms=12.0, p99_ms=60.0))
+    rate, seen = at(50 * MB)[0], []
+    for second in range(30):
+        rate = next_rate((rate,), slow, second * 1000)
+        seen.append(rate.rate)
+    assert seen[0] == 25 * MB
+    floor_at = seen.index(MB)
+    assert rate.baselines == (Baseline(PRODUCE, 12.0, 60.0),)
+    resumed = next(value for value in seen[floor_at:] if value > MB)
+    assert resumed == 20 * MB
+    assert seen[-1] > resumed
+
+
+def test_a_busy_disk_is_no_matter_of_comparison_and_holds_the_rate_down() -> None:
+    rate = at(50 * MB)[0]
+    for second in range(120):
+        rate = next_rate((rate,), around(read(3, 0.95)), second * 1000)
+    assert rate.rate == MB
+    assert "disk sda is 95% busy" in rate.why
+
+
+# Lines.
+
+
+def caps(
+    found_lines: float, rates: tuple[AdaptedRate, ...] = (), copies: tuple[Copy, ...] = (COPY,)
+) -> tuple[int, int]:
+    found = pace(rates, copies, 20 * MB, around(lines={LINE: found_lines}), 60_000)
+    keys = (ConfigKey("BROKER", "3", FOLLOWER_RATE), ConfigKey("BROKER", "1", LEADER_RATE))
+    return found.pace.of(keys[0]), found.pace.of(keys[1])
+
+
+def test_what_is_left_of_a_line_is_a_cap_on_what_arrives() -> None:
+    assert caps(8e6) == (8 * MB, 20 * MB)
+    assert caps(100e6) == (20 * MB, 20 * MB)
+
+
+def test_the_brokers_behind_a_line_share_it() -> None:
+    other = replace(COPY, partition=TopicPartition("t", 1), destinations=(4,))
+    assert caps(8e6, copies=(COPY, other))[0] == 4 * MB
+
+
+def test_copies_inside_an_idc_do_not_care_about_lines() -> None:
+    inside = replace(COPY, destinations=(2,), sources=(1,))
+    assert pace((), [inside], 20 * MB, around(lines={LINE: 0.0}), 0).pace.into == {}
+
+
+def test_a_line_yields_at_once_and_is_taken_again_slowly() -> None:
+    full = (AdaptedRate(8 * MB, line=LINE, changed_at_ms=59_999),)
+    assert caps(2e6, full)[0] == 2 * MB
+    assert caps(0.0, full)[0] == MB
+    assert caps(18e6, full)[0] == 8 * MB
+    found = pace((replace(full[0], changed_at_ms=0),), [COPY], 20 * MB, around(lines={LINE: 18e6}), 60_000)
+    assert 8 * MB < found.pace.into[3] < 18 * MB
+
+
+def test_what_holds_copies_back_is_told_the_slowest_first() -> None:
+    surroundings = around(read(1, 0.9), lines={LINE: 5e6}, unseen=(2,))
+    rates = tuple(AdaptedRate(50 * MB, broker) for broker in (1, 2, 3))
+    notes = pace(rates, [COPY], 50 * MB, surroundings, 60_000).notes
+    assert notes[0] == "broker 2 50 MB/s to 1 MB/s: no metrics of it for 5 s"
+    assert notes[1] == "shanghai to suzhou what is left of it"
+    assert notes[2].startswith("broker 1 50 MB/s to 40 MB/s: disk sda is 90% busy")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("floor", 0),
+        ("ceiling", 1),
+        ("disk_utilisation", 0.0),
+        ("nic_share", 1.5),
+        ("p99_factor", 1.0),
+        ("await_ms", 0.0),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_name(field: str, value: float) -> None:
+    with pytest.raises(InvalidInput, match=field):
+        ThrottleSettings(**{field: value})  # type: ignore[arg-type]

@@ -1,0 +1,356 @@
+"""What healing decides, on values: no clock and no cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from guardian.core.findings import Seen, Watch, failed, looked
+from guardian.core.findings import Times as LookTimes
+from guardian.core.healing import (
+    CALM_MS,
+    HELD_UP_MS,
+    TRIES,
+    Act,
+    CureKind,
+    Known,
+    Phase,
+    Standing,
+    Tried,
+    Trouble,
+    covers,
+    decide,
+    evidence_of,
+    is_seen,
+    trimmed,
+    trimmed_again,
+    troubles,
+)
+from guardian.core.troubles import brokers_down, log_dirs_offline
+from guardian.model.cluster_state import LogDir
+from guardian.model.finding import Detector, FindingKind, Place, Sighting, Subject
+from guardian.model.healing import AUTHOR, HealingMode, HealingPolicy
+from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import TopicPartition
+
+POLICY = HealingPolicy(HealingMode.ACT, broker_grace_s=600, log_dir_grace_s=60, rest_s=900, tickets_per_hour=3)
+MINUTE = 60_000
+NOW = 100 * MINUTE
+DAY = 24 * 60 * MINUTE
+
+
+def down(broker: int, since_ms: int = 0, standing: Standing = Standing.PRESENT) -> Trouble:
+    subject = Subject(FindingKind.BROKER_DOWN, "live", f"broker {broker}")
+    return Trouble(subject, f"broker {broker} is fenced or gone", since_ms, standing, (broker,))
+
+
+def broken(broker: int, path: str, since_ms: int = 0) -> Trouble:
+    subject = Subject(FindingKind.LOG_DIR_OFFLINE, "live", f"broker {broker}, log dir {path}")
+    return Trouble(subject, "it is offline", since_ms, Standing.PRESENT, (broker,), (path,))
+
+
+def slow(broker: int, *log_dirs: str) -> Trouble:
+    subject = Subject(FindingKind.SLOW_DISK, "live", f"broker {broker}, disk sdb")
+    return Trouble(subject, "await 60 ms", 0, Standing.PRESENT, (broker,), log_dirs)
+
+
+def known(*found: Trouble, brokers: int = 12, tickets: tuple[Ticket, ...] = (), **others: object) -> Known:
+    return replace(Known("live", brokers, found, tickets), **others)  # type: ignore[arg-type]
+
+
+def ticket(
+    *found: Trouble, state: TicketState = TicketState.RUNNING, actor: str = AUTHOR, at_ms: int = NOW, number: int = 1
+) -> Ticket:
+    decision = decide(POLICY, known(*found), NOW)
+    assert decision.cure is not None
+    history = (TicketTransition(state, at_ms, actor, "so it is"),)
+    evidence = evidence_of(decision.cure, NOW)
+    kind = decision.cure.kind.value
+    return Ticket(
+        f"t-{number}", "live", kind, state, AUTHOR, "h", 1, at_ms, at_ms, history, decision.cure.key, evidence=evidence
+    )
+
+
+def test_a_trouble_that_outlasts_its_grace_period_gets_a_plan() -> None:
+    decision = decide(POLICY, known(down(3)), 10 * MINUTE)
+    assert decision.cure is not None
+    assert (decision.cure.kind, decision.cure.dead_brokers, decision.cure.submits) == (
+        CureKind.HEAL,
+        frozenset({3}),
+        True,
+    )
+    assert [verdict.phase for verdict in decision.verdicts] == [Phase.ACTS]
+
+
+def test_within_its_grace_period_it_waits_and_says_for_how_long() -> None:
+    decision = decide(POLICY, known(down(3, since_ms=NOW - 4 * MINUTE)), NOW)
+    assert decision.cure is None
+    assert decision.verdicts[0].phase is Phase.GRACE
+    assert decision.verdicts[0].sentence == "waits 6 min of 10 min for it to end by itself"
+
+
+def test_what_one_look_saw_waits_for_another_one_and_counts_for_a_storm() -> None:
+    decision = decide(POLICY, known(replace(down(3), is_raised=False)), NOW)
+    assert (decision.cure, decision.verdicts[0].phase) == (None, Phase.GRACE)
+    assert decide(POLICY, known(*(replace(down(broker), is_raised=False) for broker in range(4))), NOW).storm
+
+
+@pytest.mark.parametrize("standing", [Standing.OVER, Standing.UNKNOWN])
+def test_what_was_not_seen_just_now_moves_nothing(standing: Standing) -> None:
+    assert decide(POLICY, known(down(3, standing=standing)), NOW).cure is None
+
+
+def test_dead_brokers_and_broken_log_dirs_share_a_plan_and_one_in_its_grace_period_is_spared() -> None:
+    decision = decide(POLICY, known(down(3), broken(4, "/d1"), down(5, since_ms=NOW)), NOW)
+    assert decision.cure is not None
+    assert decision.cure.dead_brokers == {3}
+    assert decision.cure.log_dirs == {(4, "/d1")}
+    assert decision.cure.spared == {5}
+
+
+def test_slow_disks_are_emptied_one_at_a_time_when_it_is_calm() -> None:
+    found = (slow(1, "/d1"), slow(2, "/d1"))
+    assert decide(POLICY, known(*found, calm_since_ms=NOW - 1), NOW).cure is None
+    cure = decide(POLICY, known(*found, calm_since_ms=NOW - CALM_MS), NOW).cure
+    assert cure is not None
+    assert (cure.kind, cure.log_dirs) == (CureKind.EMPTY_DISK, frozenset({(1, "/d1")}))
+
+
+@pytest.mark.parametrize(("count", "is_storm"), [(3, False), (4, True)])
+def test_more_than_the_share_of_brokers_at_once_is_a_storm(count: int, is_storm: bool) -> None:
+    decision = decide(POLICY, known(*(down(broker, since_ms=NOW) for broker in range(count))), NOW)
+    assert bool(decision.storm) is is_storm
+    assert [sighting.subject.kind for sighting in decision.called] == [FindingKind.STORM] * is_storm
+    if is_storm:
+        assert decision.storm.startswith("4 of 12 brokers are in trouble at once (0, 1, 2, 3), more than the 3 that")
+
+
+def test_a_small_cluster_heals_one_broker_and_not_two() -> None:
+    assert decide(POLICY, known(down(1), brokers=3), NOW).cure is not None
+    assert decide(POLICY, known(down(1), down(2), brokers=3), NOW).storm
+
+
+def test_brokers_whose_replicas_are_elsewhere_by_now_make_no_storm_and_need_no_plan() -> None:
+    found = tuple(down(broker) for broker in range(4))
+    assert decide(POLICY, known(*found), NOW).storm
+    healed = replace(found[0], replicas=0)
+    decision = decide(POLICY, known(healed, *found[1:]), NOW)
+    assert not decision.storm
+    assert (decision.verdicts[0].phase, decision.verdicts[1].phase) == (Phase.DONE, Phase.ACTS)
+    assert decision.cure is not None
+    assert 0 not in decision.cure.dead_brokers
+    earlier = ticket(down(0), state=TicketState.SUCCEEDED)  # of another time: it counts no more
+    assert decide(POLICY, known(*found, tickets=(earlier,)), NOW).storm
+
+
+def test_a_storm_stops_what_was_about_to_move_and_what_moves() -> None:
+    found = tuple(down(broker) for broker in range(4))
+    tickets = tuple(
+        ticket(down(broker), state=state, number=broker)
+        for broker, state in enumerate((TicketState.APPROVED, TicketState.RUNNING, TicketState.PAUSED))
+    )
+    acts = decide(POLICY, known(*found, tickets=tickets), NOW).acts
+    assert [(act.act, act.ticket.id) for act in acts] == [(Act.WITHDRAW, "t-0"), (Act.PAUSE, "t-1")]
+    assert acts[0].reason.startswith("storm: 4 of 12 brokers")
+
+
+def test_after_a_storm_what_it_paused_goes_on_and_what_a_person_paused_does_not() -> None:
+    ours, hers = (ticket(down(3), state=TicketState.PAUSED, actor=actor) for actor in (AUTHOR, "ann"))
+    calm = NOW - CALM_MS
+    resumed = decide(POLICY, known(down(3), tickets=(ours,), calm_since_ms=calm), NOW).acts
+    assert [act.act for act in resumed] == [Act.RESUME]
+    assert decide(POLICY, known(down(3), tickets=(hers,), calm_since_ms=calm), NOW).acts == ()
+    assert decide(POLICY, known(down(3), tickets=(ours,), calm_since_ms=calm + 1), NOW).acts == ()
+
+
+def test_one_ticket_is_open_at_a_time_for_the_same_trouble() -> None:
+    for state in (TicketState.PENDING, TicketState.APPROVED, TicketState.RUNNING, TicketState.CANCELLING):
+        decision = decide(POLICY, known(down(3), tickets=(ticket(down(3), state=state),)), NOW)
+        assert decision.cure is None, state
+        assert decision.verdicts[0].ticket_id == "t-1"
+    assert decide(POLICY, known(down(3), down(4), tickets=(ticket(down(3)),)), NOW).cure is not None
+
+
+def test_a_ticket_that_another_one_holds_up_for_long_calls_a_person() -> None:
+    approved = ticket(down(3), state=TicketState.APPROVED)
+    held_up = known(down(3), tickets=(approved,), running=("t-9",))
+    assert decide(POLICY, held_up, NOW + HELD_UP_MS - 1).verdicts[0].phase is Phase.ACTS
+    called = decide(POLICY, held_up, NOW + HELD_UP_MS)
+    assert "does not start while t-9 runs on its brokers" in called.called[0].evidence
+    assert decide(POLICY, known(down(3), tickets=(approved,)), NOW + HELD_UP_MS).called == ()
+
+
+def test_a_second_leader_that_asks_again_asks_with_the_same_key() -> None:
+    first, second = (decide(POLICY, known(down(3), down(4)), now).cure for now in (NOW, NOW + 7))
+    assert first is not None
+    assert second is not None
+    assert first.key == second.key
+    later = known(down(3), down(4), tickets=(ticket(down(3), state=TicketState.FAILED, at_ms=NOW - DAY),))
+    third = decide(POLICY, later, NOW).cure
+    assert third is not None
+    assert third.key != first.key
+
+
+def test_the_troubles_that_a_ticket_is_for_are_read_from_its_evidence() -> None:
+    made = ticket(down(3), broken(4, "/d1"))
+    assert covers(made, down(3).subject)
+    assert covers(made, broken(4, "/d1").subject)
+    assert not covers(made, down(30).subject)
+    assert not covers(made, broken(4, "/d").subject)
+    assert not covers(made, down(3).subject._replace(cluster="other"))
+
+
+def test_what_was_refused_by_a_person_is_left_to_a_person_for_a_day() -> None:
+    for state in (TicketState.REJECTED, TicketState.CANCELLED):
+        refused = ticket(down(3), state=TicketState.REJECTED, actor="ann")
+        refused = replace(refused, state=state)
+        decision = decide(POLICY, known(down(3), tickets=(refused,)), NOW + DAY - 1)
+        assert (decision.cure, decision.verdicts[0].phase) == (None, Phase.PERSON)
+        assert [sighting.subject.kind for sighting in decision.called] == [FindingKind.HEALING_FAILED]
+        assert decide(POLICY, known(down(3), tickets=(refused,)), NOW + DAY).cure is not None
+
+
+def test_what_healing_withdrew_itself_is_no_refusal() -> None:
+    withdrawn = ticket(down(3), state=TicketState.REJECTED)
+    assert decide(POLICY, known(down(3), tickets=(withdrawn,)), NOW + 1).cure is not None
+
+
+def test_after_a_ticket_that_failed_it_rests_twice_as_long_each_time_and_then_calls_a_person() -> None:
+    tickets: tuple[Ticket, ...] = ()
+    for tries in range(1, TRIES):
+        tickets += (ticket(down(3), state=TicketState.FAILED, number=tries),)
+        rest_ms = 15 * MINUTE * 2 ** (tries - 1)
+        resting = decide(POLICY, known(down(3), tickets=tickets), NOW + rest_ms - 1)
+        assert (resting.cure, resting.verdicts[0].phase) == (None, Phase.WAITS)
+        assert decide(POLICY, known(down(3), tickets=tickets), NOW + max(rest_ms, 61 * MINUTE)).cure is not None
+    tickets += (ticket(down(3), state=TicketState.FAILED, number=TRIES),)
+    called = decide(POLICY, known(down(3), tickets=tickets), NOW + 10 * 60 * MINUTE)
+    assert (called.cure, called.verdicts[0].phase) == (None, Phase.PERSON)
+    assert "3 tickets failed within a day, the last one, t-3, because so it is" in called.called[0].evidence
+
+
+def test_no_more_tickets_are_made_in_an_hour_than_the_policy_has() -> None:
+    tickets = tuple(ticket(down(broker), number=broker, at_ms=NOW - broker) for broker in range(3))
+    decision = decide(POLICY, known(down(7), tickets=tickets), NOW)
+    assert (decision.cure, decision.verdicts[0].phase) == (None, Phase.BRAKED)
+    assert decide(POLICY, known(down(7), tickets=tickets), NOW + 60 * MINUTE).cure is not None
+
+
+def test_a_plan_that_came_to_nothing_is_asked_for_again_after_a_rest() -> None:
+    for is_failure, phase in ((False, Phase.WAITS), (True, Phase.PERSON)):
+        tried = {down(3).subject: Tried(NOW, "no room", is_failure)}
+        assert decide(POLICY, known(down(3), tried=tried), NOW - 1).verdicts[0].phase is phase
+        assert decide(POLICY, known(down(3), tried=tried), NOW).cure is not None
+
+
+def test_what_is_for_evenness_is_proposed_at_most() -> None:
+    skewed = Trouble(Subject(FindingKind.SKEW, "live", "brokers"), "broker 1 holds 9 TB", 0, brokers=())
+    cure = decide(POLICY, known(skewed), NOW).cure
+    assert cure is not None
+    assert (cure.kind, cure.submits) == (CureKind.BALANCE, False)
+    proposed = decide(replace(POLICY, mode=HealingMode.PROPOSE), known(down(3)), NOW).cure
+    assert proposed is not None
+    assert not proposed.submits
+
+
+def test_an_observer_does_nothing_and_calls_for_a_storm_all_the_same() -> None:
+    observer = replace(POLICY, mode=HealingMode.OBSERVE)
+    decision = decide(observer, known(*(down(broker) for broker in range(6)), tickets=(ticket(down(1)),)), NOW)
+    assert (decision.cure, decision.acts) == (None, ())
+    assert {verdict.phase for verdict in decision.verdicts} == {Phase.OBSERVED}
+    assert decision.called
+
+
+def test_a_ticket_whose_brokers_are_back_is_taken_back() -> None:
+    calm = NOW - CALM_MS
+    for state in (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED, TicketState.RUNNING):
+        acts = decide(POLICY, known(tickets=(ticket(down(3), state=state),), calm_since_ms=calm), NOW).acts
+        assert [act.act for act in acts] == [Act.WITHDRAW], state
+
+
+def test_a_ticket_is_not_taken_back_because_nobody_sees_its_trouble() -> None:
+    calm, running = NOW - CALM_MS, (ticket(down(3)),)
+    assert decide(POLICY, known(tickets=running, calm_since_ms=calm, is_seen=False), NOW).acts == ()
+    assert decide(POLICY, known(tickets=running, calm_since_ms=NOW), NOW).acts == ()  # a new leader
+    still = known(down(3, standing=Standing.UNKNOWN), tickets=running, calm_since_ms=calm)
+    assert decide(POLICY, still, NOW).acts == ()
+
+
+def test_a_disk_that_is_being_emptied_looks_sound_and_is_emptied_all_the_same() -> None:
+    for state in (TicketState.DRAFT, TicketState.APPROVED, TicketState.RUNNING):
+        emptying = ticket(slow(1, "/d1"), state=state)
+        assert decide(POLICY, known(tickets=(emptying,), calm_since_ms=NOW - CALM_MS), NOW).acts == ()
+
+
+def test_a_cluster_is_seen_when_the_last_looks_at_brokers_and_replicas_succeeded() -> None:
+    times = LookTimes(5000, 5000, 10_000)
+    brokers, replicas = Place(Detector.BROKERS, "live"), Place(Detector.REPLICAS, "live")
+    watch = looked(Watch(), brokers, 1000, [], times)
+    assert not is_seen(watch, "live")
+    watch = looked(watch, replicas, 2000, [], times)
+    assert is_seen(watch, "live")
+    watch = failed(watch, replicas, 3000, "away")
+    assert not is_seen(watch, "live")
+    assert is_seen(looked(watch, replicas, 4000, [], times), "live")
+
+
+def test_a_plan_keeps_only_the_moves_that_the_cure_is_for() -> None:
+    def move(number: int, original: list[tuple[int, str]], target: tuple[int, ...]) -> PartitionMove:
+        places = tuple(ReplicaPlacement(broker, path) for broker, path in original)
+        return PartitionMove(TopicPartition("t", number), places, tuple(map(ReplicaPlacement, target)))
+
+    moves = (
+        move(0, [(1, "/d"), (3, ANY_LOG_DIR)], (1, 2)),  # from the dead broker
+        move(1, [(1, "/d"), (5, ANY_LOG_DIR)], (1, 2)),  # from one in its grace period
+        move(2, [(4, "/d1"), (1, "/d")], (2, 1)),  # from the broken log dir
+        move(3, [(4, "/d2"), (1, "/d")], (2, 1)),  # from a sound one beside it
+        move(4, [(4, ANY_LOG_DIR), (1, "/d")], (2, 1)),  # from one that nobody knows
+        move(5, [(4, "/d1"), (1, "/d")], (4, 1)),  # inside its broker, which Kafka refuses
+        move(6, [(1, "/d"), (3, ANY_LOG_DIR)], (1, 2)),  # that somebody moves already
+    )
+    cure = decide(POLICY, known(down(3), broken(4, "/d1"), down(5, since_ms=NOW)), NOW).cure
+    assert cure is not None
+    kept = trimmed(Plan("live", "heal", moves), cure, busy={TopicPartition("t", 6)})
+    assert [each.partition.partition for each in kept.moves] == [0, 2, 4]
+
+
+def test_a_plan_that_is_made_anew_for_a_ticket_keeps_only_what_the_ticket_is_for() -> None:
+    found = [
+        *brokers_down("live", [1], [], {1: 5, 3: 5}),
+        *log_dirs_offline("live", [LogDir(4, "/d: 1", error="broken")], {}),
+    ]
+    troubled = (
+        Trouble(each.subject, each.evidence, 0, Standing.PRESENT, each.brokers, each.log_dirs) for each in found
+    )
+    made = ticket(*troubled)
+    places = {0: (3, ANY_LOG_DIR), 1: (5, ANY_LOG_DIR), 2: (4, "/d: 1"), 3: (4, "/d2")}
+    moves = tuple(
+        PartitionMove(TopicPartition("t", number), (ReplicaPlacement(*place),), (ReplicaPlacement(1),))
+        for number, place in places.items()
+    )
+    anew = Plan("live", "heal", moves)
+    assert [move.partition.partition for move in trimmed_again(anew, made).moves] == [0, 2]
+    assert trimmed_again(anew, replace(made, author="ann")) is anew
+    assert trimmed_again(anew, replace(made, kind="empty-disk")) is anew
+
+
+def test_troubles_are_read_from_what_was_seen_with_what_the_last_look_says() -> None:
+    times = LookTimes(5000, 5000, 10_000)
+    place = Place(Detector.BROKERS, "live")
+    sightings = [
+        Sighting(down(broker).subject, "away", "guardian durability live", brokers=(broker,)) for broker in (1, 2)
+    ]
+    watch = looked(Watch(), place, 1000, sightings, times)
+    watch = looked(watch, place, 7000, sightings, times)
+    watch = looked(watch, place, 13_000, sightings[:1], times)
+    found = troubles(watch, "live")
+    assert [(each.subject.name, each.standing, each.since_ms) for each in found] == [
+        ("broker 1", Standing.PRESENT, 1000),
+        ("broker 2", Standing.OVER, 1000),
+    ]
+    assert {each.standing for each in troubles(failed(watch, place, 14_000, "away"), "live")} == {Standing.UNKNOWN}
+    assert troubles(watch, "other") == ()
+    weak = Seen(place, Sighting(Subject(FindingKind.TOPIC_WEAK, "live", "t"), "", ""), 0, 13_000)
+    assert troubles(Watch({weak.sighting.subject: weak}, watch.looks), "live") == ()

@@ -1,0 +1,175 @@
+"""One step at a time: what is cut first, what is let go first, and what is not touched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from guardian.core.disk_doings import ClusterLook
+from guardian.core.disk_limits import DiskLimits
+from guardian.core.effects import ConfigKey
+from guardian.core.protecting import AlterQuotas, ProtectionSettings, View, protect, released, since_ms, title
+from guardian.errors import InvalidInput
+from guardian.model.protection import (
+    Behaviour,
+    ClientUse,
+    DiskCondition,
+    DiskKey,
+    DiskState,
+    Doing,
+    Hold,
+    Lever,
+    LeverKind,
+    Protection,
+)
+from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaClient, QuotaEntity
+from guardian.model.topology import TopicPartition
+
+SDB = DiskKey(1, "sdb")
+MB = 1_000_000
+NOW = 1_000_000
+SETTINGS = ProtectionSettings(True, DiskLimits(window_ms=60_000), step_ms=30_000, floor=MB, blind_ms=100_000, levers=3)
+FREE = Protection("live")
+
+
+def condition(state: DiskState) -> DiskCondition:
+    return DiskCondition(SDB, ("/d",), state, 0.99, 5.0, 0.0, 0.0, 0, "99% busy, limit 90%, for 60 s")
+
+
+def reads(client_id: str, rate: float) -> Doing:
+    client = QuotaClient(client_id, "alice")
+    partition = TopicPartition(client_id, 0)
+    return Doing(SDB, partition, Behaviour.USER_READ, rate, None, True, True, "late", (ClientUse(client, rate, "g"),))
+
+
+def view(state: DiskState | None, *doings: Doing, quotas: dict[QuotaEntity, dict[str, float]] | None = None) -> View:
+    conditions = {SDB: condition(state)} if state is not None else {}
+    return View(ClusterLook(NOW, frozenset({1}), quotas=quotas or {}), conditions, doings)
+
+
+def lever(client_id: str, value: int, before: int = 100 * MB, set_at_ms: int = 0) -> Lever:
+    entity = QuotaEntity("alice", client_id)
+    return Lever(SDB, LeverKind.CLIENT_QUOTA, entity.name, CONSUMER_BYTE_RATE, value, before, set_at_ms=set_at_ms)
+
+
+def values(protection: Protection) -> dict[str, int]:
+    return {QuotaEntity.of_name(each.subject).client_id or "": each.value for each in protection.levers}
+
+
+def test_the_largest_is_halved_and_recorded_before_it_is_sent() -> None:
+    step = protect(FREE, view(DiskState.OVER, reads("small", 3.0 * MB), reads("large", 20.0 * MB)), SETTINGS, NOW)
+    assert values(step.protection) == {"large": 10 * MB}
+    assert [(each.resource_type, each.value, each.replaced) for each in step.protection.intents] == [
+        ("CLIENT", "10000000", None)
+    ]
+    (effect,) = step.effects
+    assert isinstance(effect, AlterQuotas)
+    assert list(effect.changes) == [ConfigKey("CLIENT", "user=alice,client-id=large", CONSUMER_BYTE_RATE)]
+    assert step.sentences[0].startswith("disk sdb of broker 1: 99% busy, limit 90%, for 60 s: consumer_byte_rate of ")
+    assert "this hits whoever uses client id large as user alice" in step.sentences[0]
+    assert since_ms(step.protection, SDB) == NOW
+
+
+def test_one_step_a_disk_then_its_effect_is_awaited() -> None:
+    first = protect(FREE, view(DiskState.OVER, reads("a", 20.0 * MB)), SETTINGS, NOW).protection
+    quotas = {QuotaEntity("alice", "a"): {CONSUMER_BYTE_RATE: 10.0 * MB}}
+    soon = protect(first, view(DiskState.OVER, reads("a", 10.0 * MB), quotas=quotas), SETTINGS, NOW + 29_000)
+    assert values(soon.protection) == {"a": 10 * MB}
+    later = protect(first, view(DiskState.OVER, reads("a", 10.0 * MB), quotas=quotas), SETTINGS, NOW + 30_000)
+    assert values(later.protection) == {"a": 5 * MB}
+
+
+def test_one_at_its_least_is_passed_over_for_the_next() -> None:
+    held = replace(FREE, levers=(lever("a", MB),))
+    step = protect(held, view(DiskState.OVER, reads("a", 9.0 * MB), reads("b", 4.0 * MB)), SETTINGS, NOW)
+    assert values(step.protection) == {"a": MB, "b": 2 * MB}
+
+
+def test_what_is_below_the_floor_already_is_not_touched() -> None:
+    step = protect(FREE, view(DiskState.OVER, reads("a", 0.5 * MB)), SETTINGS, NOW)
+    assert step.protection.levers == ()
+    assert "nothing abnormal is left that could be held back" in step.remarks[-1]
+
+
+def test_a_persons_quota_is_where_a_cut_begins_and_what_comes_back() -> None:
+    quotas = {QuotaEntity("alice", "a"): {CONSUMER_BYTE_RATE: 8.0 * MB}}
+    step = protect(FREE, view(DiskState.OVER, reads("a", 20.0 * MB), quotas=quotas), SETTINGS, NOW)
+    assert values(step.protection) == {"a": 4 * MB}
+    assert [each.replaced for each in step.protection.intents] == ["8000000"]
+    assert step.protection.levers[0].before == 8 * MB
+
+
+@pytest.mark.parametrize("state", [DiskState.BETWEEN, DiskState.UNKNOWN, None])
+def test_nothing_is_changed_when_a_disk_is_neither_over_nor_under_its_limits(state: DiskState | None) -> None:
+    held = replace(FREE, levers=(lever("a", MB),), stepped_ms=((SDB, NOW - 50_000),))
+    step = protect(held, view(state, reads("a", 9.0 * MB)), SETTINGS, NOW)
+    assert values(step.protection) == {"a": MB}
+
+
+def test_what_was_set_last_is_let_go_first_step_by_step() -> None:
+    held = replace(FREE, levers=(lever("a", 10 * MB, set_at_ms=1), lever("b", 40 * MB, set_at_ms=2)))
+    step = protect(held, view(DiskState.UNDER), SETTINGS, NOW)
+    assert values(step.protection) == {"a": 10 * MB, "b": 80 * MB}
+    step = protect(step.protection, view(DiskState.UNDER), SETTINGS, NOW + 30_000)
+    assert values(step.protection) == {"a": 10 * MB}
+    assert "is lifted: the disk has recovered" in step.sentences[0]
+
+
+def test_one_that_still_wants_all_it_may_have_is_let_go_gently() -> None:
+    held = replace(FREE, levers=(lever("a", 10 * MB),))
+    step = protect(held, view(DiskState.UNDER, reads("a", 9.0 * MB)), SETTINGS, NOW)
+    assert values(step.protection) == {"a": 12_500_000}
+
+
+def test_a_disk_that_nobody_sees_any_more_is_let_go_of_after_a_while() -> None:
+    held = replace(FREE, levers=(lever("a", 60 * MB),), stepped_ms=((SDB, NOW),))
+    assert protect(held, view(None), SETTINGS, NOW + 99_000).protection.levers
+    step = protect(held, view(None), SETTINGS, NOW + 100_000)
+    assert not step.protection.levers
+    assert "nothing is seen of disk sdb of broker 1" in step.sentences[0]
+
+
+def test_only_so_many_are_held_at_once() -> None:
+    held = replace(FREE, levers=tuple(lever(name, MB) for name in "abc"))
+    step = protect(held, view(DiskState.OVER, reads("d", 9.0 * MB)), SETTINGS, NOW)
+    assert len(step.protection.levers) == 3
+    assert any("3 are held already" in remark for remark in step.remarks)
+
+
+def test_a_released_disk_is_left_alone_until_the_time_is_up() -> None:
+    held = replace(FREE, levers=(lever("a", MB),))
+    free, gone = released(held, 1, "sdb", NOW + 5000, "ann")
+    assert gone == held.levers
+    assert free.holds == (Hold(SDB, NOW + 5000, "ann"),)
+    busy = view(DiskState.OVER, reads("a", 9.0 * MB))
+    assert protect(free, busy, SETTINGS, NOW + 4999).protection.levers == ()
+    later = protect(free, busy, SETTINGS, NOW + 5000).protection
+    assert (values(later), later.holds) == ({"a": 4_500_000}, ())
+
+
+@pytest.mark.parametrize(("broker", "disk"), [(2, ""), (1, "sda")])
+def test_a_release_of_another_disk_releases_nothing(broker: int, disk: str) -> None:
+    held = replace(FREE, levers=(lever("a", MB),))
+    free, gone = released(held, broker, disk, NOW, "ann")
+    assert (free.levers, free.holds, gone) == (held.levers, (), ())
+
+
+def test_unhealthy_disks_without_anything_held_are_released_too() -> None:
+    free, gone = released(FREE, None, "", NOW + 1, "ann", [SDB])
+    assert (free.holds, gone) == ((Hold(SDB, NOW + 1, "ann"),), ())
+
+
+def test_where_it_does_not_act_nothing_is_held_and_what_was_goes() -> None:
+    observing = ProtectionSettings(acts=False)
+    assert protect(FREE, view(DiskState.OVER, reads("a", 9.0 * MB)), observing, NOW).protection == FREE
+    held = replace(FREE, levers=(lever("a", MB),))
+    step = protect(held, view(DiskState.OVER, reads("a", 9.0 * MB)), observing, NOW)
+    assert step.protection.levers == ()
+    assert step.sentences == (f"{title(lever('a', MB))} is lifted: protection does not act any more",)
+
+
+@pytest.mark.parametrize("setting", ["step_ms", "floor", "levers"])
+def test_impossible_settings_are_refused(setting: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{setting} is 0: use at least 1"):
+        ProtectionSettings(**{setting: 0})  # type: ignore[arg-type]

@@ -1,0 +1,178 @@
+"""What can be held back, how far, and whom it hits."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardian.core.disk_doings import ClientLoads, ClusterLook
+from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.core.protection_levers import CLIENT, Candidates, Wanted, candidates, reconcile, wanted
+from guardian.model.cluster_state import PartitionState, Reassignment
+from guardian.model.execution import ThrottleIntent
+from guardian.model.protection import Behaviour, ClientUse, DiskKey, Doing, Lever, LeverKind
+from guardian.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, QuotaClient, QuotaEntity
+from guardian.model.topology import TopicPartition
+
+SDB = DiskKey(1, "sdb")
+T0 = TopicPartition("t", 0)
+MB = 1_000_000
+ETL, ALICE = QuotaClient("etl"), QuotaClient("etl", "alice")
+QUOTA = ConfigKey(CLIENT, "client-id=etl", CONSUMER_BYTE_RATE)
+FOLLOWER = ConfigKey("BROKER", "1", "follower.replication.throttled.rate")
+FOLLOWERS = ConfigKey("TOPIC", "t", "follower.replication.throttled.replicas")
+
+
+def read(client: QuotaClient = ETL, rate: float = 20 * MB) -> Doing:
+    return Doing(SDB, T0, Behaviour.USER_READ, rate, None, True, True, "g is late", (ClientUse(client, rate, "g"),))
+
+
+def catch_up(behaviour: Behaviour = Behaviour.REPLICATION_WRITE, write_rate: float = 0.0) -> Doing:
+    return Doing(SDB, T0, behaviour, 30 * MB, is_abnormal=True, why="catches up", write_rate=write_rate, followers=2)
+
+
+def offered(*doings: Doing, loads: ClientLoads | None = None, look: ClusterLook | None = None) -> Candidates:
+    return candidates(SDB, doings, loads or {}, look or cluster(), MB)
+
+
+def cluster(isr: tuple[int, ...] = (2, 3), min_isr: int = 1, **more: object) -> ClusterLook:
+    return ClusterLook(0, frozenset({1, 2, 3}), {T0: PartitionState(2, (2, 3, 1), isr)}, min_isr={"t": min_isr}, **more)  # type: ignore[arg-type]
+
+
+def test_the_client_that_reads_from_disk_is_offered_with_all_that_it_reads_here() -> None:
+    found = offered(read(rate=8 * MB), loads={ETL: {1: 20.0 * MB, 2: 3.0 * MB, 3: 1.0 * MB}}).found[0]
+    assert (found.kind, found.subject, found.quota_key) == (LeverKind.CLIENT_QUOTA, "client-id=etl", CONSUMER_BYTE_RATE)
+    assert (found.rate, found.traffic) == (20 * MB, 8 * MB)
+    # A quota holds on every broker: 1.5 times what it reads elsewhere is the least.
+    assert found.least == 4_500_000
+    assert found.hit == (
+        "whoever uses client id etl, on every broker: it reads 20.0 MB/s from broker 1, and 3.0 MB/s from another one"
+    )
+
+
+def test_a_known_user_makes_the_entity_that_nothing_outranks() -> None:
+    look = cluster(quotas={QuotaEntity("bob"): {CONSUMER_BYTE_RATE: 1.0}})
+    assert offered(read(ALICE), look=look).found[0].subject == "user=alice,client-id=etl"
+
+
+def test_a_client_whose_user_is_not_known_is_left_alone_where_a_users_quota_may_outrank_its_own() -> None:
+    found = offered(read(), look=cluster(quotas={QuotaEntity("bob"): {CONSUMER_BYTE_RATE: 1.0}}))
+    assert found.found == ()
+    assert found.remarks == (
+        "client etl can't be held back: its user is not known, and the quota of user bob may outrank its own",
+    )
+
+
+def test_a_reader_that_nobody_can_name_is_remarked() -> None:
+    nobody = Doing(SDB, T0, Behaviour.USER_READ, 1.0, None, True, True, "g is late")
+    assert offered(nobody).remarks == ("t-0: g is late, but which client it is nobody tells",)
+
+
+def test_a_writer_above_what_is_expected_gets_a_producer_quota() -> None:
+    write = Doing(SDB, T0, Behaviour.USER_WRITE, 9.0 * MB, 1.0, False, True, "9 times", (ClientUse(ALICE, 9.0 * MB),))
+    assert [(each.subject, each.quota_key) for each in offered(write).found] == [
+        ("user=alice,client-id=etl", PRODUCER_BYTE_RATE)
+    ]
+
+
+def test_what_catches_up_must_still_take_in_more_than_is_written() -> None:
+    follower = offered(catch_up(write_rate=4.0 * MB)).found[0]
+    assert (follower.kind, follower.least, follower.entries) == (LeverKind.FOLLOWER_RATE, 6 * MB, ("t:0:1",))
+    leader = offered(catch_up(Behaviour.REPLICATION_READ, write_rate=4.0 * MB)).found[0]
+    # In-sync followers are never held back, yet count against the leader's rate.
+    assert (leader.kind, leader.least, leader.entries) == (LeverKind.LEADER_RATE, 12 * MB, ("t:0:1",))
+
+
+@pytest.mark.parametrize(("isr", "min_isr"), [((2,), 1), ((2, 3), 2), ((), 1)])
+def test_a_replica_that_redundancy_needs_is_never_held_back(isr: tuple[int, ...], min_isr: int) -> None:
+    found = offered(catch_up(), look=cluster(isr, min_isr))
+    assert found.found == ()
+    assert found.remarks == (f"t-0 is not held back: {len(isr)} in sync, its replica that catches up is needed",)
+
+
+def test_what_a_reassignment_brings_is_left_to_its_own_throttle() -> None:
+    found = offered(catch_up(), look=cluster(reassignments={T0: Reassignment((2, 3, 1), (1,), ())}))
+    assert found.remarks == ("t-0 is being moved: its move has a throttle of its own",)
+
+
+def test_a_copy_between_log_dirs_needs_no_more_in_sync() -> None:
+    copy = Doing(SDB, T0, Behaviour.MOVE_READ, 9.0 * MB, is_abnormal=True, why="copied", write_rate=1.0 * MB)
+    found = offered(copy, look=cluster(isr=(2,))).found[0]
+    assert (found.kind, found.least, found.entries) == (LeverKind.LOG_DIR_RATE, 1_500_000, ())
+
+
+def test_the_largest_comes_first_and_other_disks_do_not_come_at_all() -> None:
+    elsewhere = Doing(DiskKey(2, "sdb"), T0, Behaviour.MOVE_READ, 99.0 * MB, is_abnormal=True)
+    normal = Doing(SDB, T0, Behaviour.USER_READ, 99.0 * MB)
+    kinds = [each.kind for each in offered(read(), elsewhere, catch_up(), normal).found]
+    assert kinds == [LeverKind.FOLLOWER_RATE, LeverKind.CLIENT_QUOTA]
+
+
+def lever(value: int, broker: int = 1, kind: LeverKind = LeverKind.CLIENT_QUOTA, least: int = 0) -> Lever:
+    subject, key = ("client-id=etl", CONSUMER_BYTE_RATE) if kind is LeverKind.CLIENT_QUOTA else ("", "")
+    entries = ("t:0:1",) if kind is LeverKind.FOLLOWER_RATE else ()
+    return Lever(DiskKey(broker, "sdb"), kind, subject, key, value, 99, entries, least)
+
+
+def test_of_several_disks_the_lowest_value_counts_but_none_below_what_must_flow() -> None:
+    assert wanted([lever(5), lever(3, broker=2)]).rates == {QUOTA: 3}
+    assert wanted([lever(5, least=4), lever(3, broker=2)]).rates == {QUOTA: 4}
+    found = wanted([lever(7, kind=LeverKind.FOLLOWER_RATE)])
+    assert (found.rates, found.entries) == ({FOLLOWER: 7}, {FOLLOWERS: frozenset({"0:1"})})
+
+
+def look(quota: float | None = None, **configs: str) -> ClusterLook:
+    quotas = {QuotaEntity(None, "etl"): {CONSUMER_BYTE_RATE: quota}} if quota is not None else {}
+    return cluster(quotas=quotas, configs={("BROKER", "1"): configs, ("TOPIC", "t"): {}})
+
+
+def intent(value: str, replaced: str | None = None, key: ConfigKey = QUOTA) -> ThrottleIntent:
+    return ThrottleIntent(*key, value, replaced)
+
+
+NOBODY: frozenset[ConfigKey] = frozenset()
+
+
+def test_a_quota_is_recorded_before_it_is_set_with_what_it_replaces() -> None:
+    found = reconcile((), Wanted({QUOTA: 7}), True, look(30.0), NOBODY)
+    assert found.intents == (intent("7", "30"),)
+    assert found.changes == {QUOTA: ConfigChange("30", "7")}
+
+
+def test_every_value_that_was_sent_is_ours_until_the_lever_goes() -> None:
+    recorded = (intent("7", "30"), intent("5", "30"))
+    for present in (7.0, 5.0, 30.0):
+        found = reconcile(recorded, Wanted({QUOTA: 3}), True, look(present), NOBODY)
+        assert found.changes == {QUOTA: ConfigChange(str(int(present)), "3")}
+        assert found.intents == (*recorded, intent("3", "30"))
+
+
+def test_what_is_wanted_no_more_is_put_back_and_the_record_goes_when_that_is_seen_and_settled() -> None:
+    recorded = (intent("7", "30"),)
+    restoring = reconcile(recorded, Wanted(), True, look(7.0), NOBODY)
+    assert (restoring.intents, restoring.changes) == (recorded, {QUOTA: ConfigChange("7", "30")})
+    assert reconcile(recorded, Wanted(), False, look(30.0), NOBODY).intents == recorded
+    assert reconcile(recorded, Wanted(), True, look(30.0), NOBODY).intents == ()
+    unset = reconcile((intent("7"),), Wanted(), True, look(7.0), NOBODY)
+    assert unset.changes == {QUOTA: ConfigChange("7", None)}
+
+
+def test_what_somebody_else_has_set_meanwhile_is_left_alone() -> None:
+    for now in (Wanted({QUOTA: 3}), Wanted()):
+        found = reconcile((intent("7", "30"),), now, True, look(9.0), NOBODY)
+        assert not found.changes
+        assert found.foreign == {QUOTA}
+        assert found.notes == ("consumer_byte_rate of client id etl was set to 9 by somebody else and is left alone",)
+
+
+def test_a_key_that_a_ticket_holds_is_left_alone_and_stays_on_record() -> None:
+    recorded = (intent("7", None, FOLLOWER), intent("0:1", None, FOLLOWERS))
+    found = reconcile(recorded, Wanted(), True, look(None), frozenset({FOLLOWER, FOLLOWERS}))
+    assert set(found.intents) == set(recorded)
+    assert not found.changes
+
+
+def test_a_broker_that_does_not_answer_stays_on_record() -> None:
+    recorded = (intent("7", None, FOLLOWER),)
+    found = reconcile(recorded, Wanted(), True, cluster(), NOBODY)
+    assert (found.intents, found.changes) == (recorded, {})
+    assert "can't be read until it answers" in found.notes[0]

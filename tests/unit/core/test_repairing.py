@@ -1,0 +1,91 @@
+"""Which lists of access rules are taken, and what is done about one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from guardian.core import repairing
+from guardian.core.effects import CreateAcls, DeleteAcls
+from guardian.core.repairing import Repair
+from guardian.errors import InvalidInput
+from guardian.model.acl import AclBinding
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import TicketState
+from guardian.model.topology import TopicPartition
+
+ANN = AclBinding("TOPIC", "LITERAL", "orders", "User:ann", "*", "READ", "ALLOW")
+BOB = AclBinding("GROUP", "PREFIXED", "pay", "User:bob", "10.0.0.1", "READ", "DENY")
+SHORT = {"resource_type": "TOPIC", "resource_name": "orders", "principal": "User:ann", "operation": "READ"}
+
+
+def test_a_rule_is_anywhere_literal_and_allows_unless_it_says_else() -> None:
+    asked = json.dumps({"add": [SHORT, repairing.as_rule(BOB), SHORT], "remove": []})
+    assert repairing.read(asked) == Repair(add=(ANN, BOB))
+
+
+def test_a_repair_travels_in_a_plan() -> None:
+    repair = Repair((ANN,), (BOB,))
+    assert repairing.repair_of(repairing.plan_of("live", repair)) == repair
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "the file of rules is not JSON"),
+        ("[" * 100_000, "the file of rules is not JSON"),
+        ("[]", 'no object of "add" and "remove"'),
+        ('{"plus": []}', 'no object of "add" and "remove"'),
+        ("{}", "add and remove are empty"),
+        ('{"add": {}}', "add is no list"),
+        ('{"add": [1]}', r"add\[0\] is no object"),
+        (json.dumps({"remove": [{**SHORT, "user": "x"}]}), r"remove\[0\] has a field 'user'"),
+        (json.dumps({"add": [{**SHORT, "operation": ""}]}), r"add\[0\].operation is ''"),
+        (json.dumps({"add": [{**SHORT, "principal": "ann"}]}), "is 'ann': use TYPE:NAME, such as User:ann"),
+        (json.dumps({"add": [{**SHORT, "pattern_type": "MATCH"}]}), "pattern_type is 'MATCH': use one of LITERAL"),
+        (json.dumps({"add": [{**SHORT, "permission": "ANY"}]}), "permission is 'ANY': use one of ALLOW, DENY"),
+        (
+            json.dumps({"add": [SHORT], "remove": [SHORT]}),
+            "ALLOW User:ann READ TOPIC orders from \\* is to be added and",
+        ),
+        (json.dumps({"add": [SHORT] * 1001}), "add has 1001 rules: use up to 1000"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        repairing.read(text)
+
+
+def test_a_ticket_holds_only_what_changes_something() -> None:
+    plan = repairing.resolved(repairing.plan_of("live", Repair((ANN,), (BOB,))), [ANN, BOB])
+    assert repairing.repair_of(plan) == Repair(remove=(BOB,))
+    assert plan.notes == (f"takes out {repairing.describe(BOB)}", "1 rules are as asked for already")
+    with pytest.raises(InvalidInput, match="all 1 rules are as asked for in cluster live already"):
+        repairing.resolved(repairing.plan_of("live", Repair((ANN,))), [ANN])
+
+
+def test_a_plan_of_that_kind_moves_nothing() -> None:
+    move = PartitionMove(TopicPartition("t", 0), (), (ReplicaPlacement(1),))
+    with pytest.raises(InvalidInput, match="moves of the plan has 1"):
+        repairing.resolved(Plan("live", repairing.ACL_REPAIR, (move,)), [])
+
+
+def test_rules_go_in_before_others_go_out_and_back_the_same_way() -> None:
+    plan = repairing.plan_of("live", Repair((ANN,), (BOB,)))
+    running, cancelling = TicketState.RUNNING, TicketState.CANCELLING
+    assert repairing.step(running, plan, [BOB], {}).effects == (CreateAcls((ANN,)),)
+    assert repairing.step(running, plan, [ANN, BOB], {}).effects == (DeleteAcls((BOB,)),)
+    ended = repairing.step(running, plan, [ANN], {})
+    assert ended.transition == (TicketState.SUCCEEDED, "1 access rules were added and 1 taken out")
+    assert repairing.step(cancelling, plan, [ANN], {}).effects == (CreateAcls((BOB,)),)
+    assert repairing.step(cancelling, plan, [ANN, BOB], {}).effects == (DeleteAcls((ANN,)),)
+    back = repairing.step(cancelling, plan, [BOB], {})
+    assert back.transition is not None
+    assert back.transition[0] is TicketState.CANCELLED
+
+
+def test_what_kafka_refuses_is_said() -> None:
+    plan = repairing.plan_of("live", Repair((ANN,)))
+    said = repairing.step(TicketState.RUNNING, plan, [], {ANN: "CLUSTER_AUTHORIZATION_FAILED"}).sentence
+    assert said.endswith("Kafka refused ALLOW User:ann READ TOPIC orders from *: CLUSTER_AUTHORIZATION_FAILED")

@@ -1,0 +1,120 @@
+"""Hooks: what is configured, what is run, and what is remembered of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from guardian.errors import InvalidInput
+from guardian.executor.hooks import OUTPUT_CHARS, HookRunner
+from guardian.model.hook import Hook, HookTarget
+from guardian.model.operation import HookAction, HookAnswer, HookKey
+
+TARGET = HookTarget("live", 4, "kafka4.example.net")
+KEY = HookKey(4, HookAction.RESTART, 1)
+
+
+def script(*words: str, timeout_s: float = 60.0) -> Hook:
+    return Hook.of("it", {"kind": "command", "command": [sys.executable, "-c", *words], "timeout_s": timeout_s})
+
+
+def answer(runner: HookRunner, key: HookKey = KEY) -> HookAnswer:
+    deadline = time.monotonic() + 60.0
+    while key not in runner.answers("t-1"):
+        assert time.monotonic() < deadline, "the hook gave no answer"
+        time.sleep(0.01)
+    return runner.answers("t-1")[key]
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ("kill -9", "hooks.it is 'kill -9': write it as a section, [hooks.it]"),
+        ({}, "hooks.it.kind is None: use one of command, systemd, kubernetes"),
+        ({"kind": "command"}, "hooks.it.command is None: use a list of words"),
+        ({"kind": "command", "command": []}, "hooks.it.command is []"),
+        ({"kind": "command", "command": ["restart", 4]}, "use a list of words"),
+        ({"kind": "command", "command": ["x", "{id}"]}, "in braces use one of action, broker, cluster, host"),
+        ({"kind": "command", "command": ["x", "{broker.real}"]}, "in braces use one of"),
+        ({"kind": "command", "command": ["x", "{broker"]}, "write a brace that is meant as"),
+        ({"kind": "command", "command": ["x"], "unit": "k"}, "hooks.it.unit is not a setting of kind command"),
+        ({"kind": "command", "command": ["x"], "timeout_s": 0}, "hooks.it.timeout_s is 0: use seconds"),
+        ({"kind": "command", "command": ["x"], "timeout_s": "5m"}, "hooks.it.timeout_s is '5m': give a number"),
+        ({"kind": "systemd"}, "hooks.it.unit is None: give a non-empty string"),
+        ({"kind": "kubernetes", "pod": "p"}, "hooks.it.namespace is None"),
+    ],
+)
+def test_a_wrong_hook_is_named_with_the_fix(table: object, sentence: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        Hook.of("it", table)
+    assert sentence in str(raised.value)
+
+
+def test_each_kind_has_its_command() -> None:
+    own = Hook.of("own", {"kind": "command", "command": ["node", "{action}", "{cluster}/{broker}", "{{{host}}}"]})
+    assert own.command_for(HookAction.STOP, TARGET) == ("node", "stop", "live/4", "{kafka4.example.net}")
+    unit = Hook.of("unit", {"kind": "systemd", "unit": "kafka@{broker}", "host": "root@{host}"})
+    assert unit.command_for(HookAction.RESTART, TARGET) == (
+        "systemctl",
+        "--host=root@kafka4.example.net",
+        "restart",
+        "--",
+        "kafka@4",
+    )
+    assert Hook.of("unit", {"kind": "systemd", "unit": "kafka"}).command[:2] == ("systemctl", "{action}")
+    pod = Hook.of("pod", {"kind": "kubernetes", "namespace": "kafka", "pod": "live-{broker}"})
+    assert pod.command_for(HookAction.RESTART, TARGET)[-1] == "live-4"
+    with pytest.raises(InvalidInput, match="can restart a broker and not stop it"):
+        pod.command_for(HookAction.STOP, TARGET)
+    with pytest.raises(InvalidInput, match="needs the host of broker 4"):
+        unit.command_for(HookAction.STOP, HookTarget("live", 4))
+
+
+def test_a_run_answers_with_what_it_said_and_starts_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    hook = script(f"open({str(log)!r}, 'a').write('x'); print('done', '{{action}}', {{broker}})")
+    runner = HookRunner({"it": hook})
+    runner.start("t-1", KEY, "it", TARGET)
+    runner.start("t-1", KEY, "it", TARGET)
+    found = answer(runner)
+    assert found.is_ok
+    assert "ended with 0" in found.output
+    assert found.output.endswith("done restart 4")
+    runner.start("t-1", KEY, "it", TARGET)
+    runner.start("t-1", HookKey(4, HookAction.RESTART, 2), "it", TARGET)
+    answer(runner, HookKey(4, HookAction.RESTART, 2))
+    assert log.read_text() == "xx"
+    assert runner.answers("t-2") == {}
+    runner.keep_only({"t-1"})
+    assert len(runner.answers("t-1")) == 2
+    runner.keep_only(())
+    assert runner.answers("t-1") == {}
+
+
+def test_what_fails_says_why() -> None:
+    runner = HookRunner(
+        {
+            "fails": script("import sys; print('no such unit'); sys.exit(5)"),
+            "hangs": script("import time; print('still here', flush=True); time.sleep(600)", timeout_s=1.0),
+            "absent": Hook.of("absent", {"kind": "command", "command": ["/no/such/program"]}),
+            "chatty": script("print('x' * 100_000)"),
+        }
+    )
+    keys = {name: HookKey(number, HookAction.STOP, 1) for number, name in enumerate((*runner.names, "unknown"))}
+    for name, key in keys.items():
+        runner.start("t-1", key, name, TARGET)
+    assert "ended with 5" in answer(runner, keys["fails"]).output
+    assert "no such unit" in answer(runner, keys["fails"]).output
+    assert "did not end within 1 s" in answer(runner, keys["hangs"]).output
+    assert "still here" in answer(runner, keys["hangs"]).output
+    assert "can't be started: /no/such/program" in answer(runner, keys["absent"]).output
+    assert (
+        "name one of the members' configuration (absent, chatty, fails, hangs)"
+        in answer(runner, keys["unknown"]).output
+    )
+    assert not any(answer(runner, keys[name]).is_ok for name in ("fails", "hangs", "absent", "unknown"))
+    assert answer(runner, keys["chatty"]).is_ok
+    assert len(answer(runner, keys["chatty"]).output) < OUTPUT_CHARS + 100

@@ -1,0 +1,90 @@
+"""Plans made at once: the worker process, on a fake cluster."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
+from guardian.executor.planning import LivePlanner
+from guardian.executor.planning_worker import require_complete
+from guardian.kafka.fake import FakeKafka
+from guardian.model.directory import Directory
+from guardian.model.federation import Exclusion
+from guardian.model.plan import Plan
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import Heal, Remove
+from spark_analytics.readers.live import LiveFacts
+
+BROKERS = (1, 2, 3, 4, 5)
+DEADLINE_S = 120.0
+
+
+def cluster() -> FakeKafka:
+    fake = FakeKafka({broker: f"rack{broker % 3}" for broker in BROKERS}, dict.fromkeys(BROKERS, ("/a", "/b")))
+    fake.create_topic("orders", {n: [1 + n % 5, 1 + (n + 1) % 5, 1 + (n + 2) % 5] for n in range(10)}, 1_000_000)
+    return fake
+
+
+def planner(fake: FakeKafka, directory: Directory | None = None, deadline_s: float = DEADLINE_S) -> LivePlanner:
+    told = directory or Directory()
+    return LivePlanner(lambda _: fake, lambda: told, "", PlannerSettings(), lambda: 1_000_000, deadline_s)
+
+
+@pytest.fixture
+def fake() -> FakeKafka:
+    return cluster()
+
+
+def test_a_removal_empties_its_brokers_and_nothing_lands_on_excluded_ones(fake: FakeKafka) -> None:
+    kept_free = Directory(exclusions=(Exclusion("live", 4, "ann", "a new rack"),))
+    live = planner(fake, kept_free)
+    made = live.plan("live", Remove((5,)))
+    before = fake.describe_partitions()
+    concerned = {tp for tp, state in before.items() if 5 in state.replicas}
+    assert {move.partition for move in made.moves} == concerned
+    assert not any(5 in move.target_brokers or 4 in move.added_brokers for move in made.moves)
+    assert made.unmet == ()
+    assert "10 partitions on 5 live brokers" in made.input
+    with pytest.raises(InvalidInput, match="broker 9 is not in the model of cluster live"):
+        live.plan("live", Remove((9,)))
+    live.close()
+
+
+def test_an_answer_is_awaited_without_waiting_and_kept_until_it_is_forgotten(fake: FakeKafka) -> None:
+    live = planner(fake)
+    fake.kill_broker(5)
+    assert live.ask("t-1", "live", Heal()) is None
+    deadline = time.monotonic() + DEADLINE_S
+    while (made := live.ask("t-1", "live", Heal())) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert isinstance(made, Plan)
+    assert made.moves
+    assert not any(5 in move.target_brokers for move in made.moves)
+    assert "broker 5 is dead" in made.input
+    assert live.ask("t-1", "live", Heal()) is made
+    live.forget("t-1")
+    fake.reachable = False
+    while (refused := live.ask("t-1", "live", Heal())) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert isinstance(refused, ClusterUnavailable)
+    live.close()
+
+
+def test_a_worker_that_takes_too_long_is_ended(fake: FakeKafka) -> None:
+    live = planner(fake, deadline_s=0.01)
+    with pytest.raises(GuardianError, match=r"was not made within 0\.01 s: ask again"):
+        live.plan("live", Heal())
+    live.close()
+    assert live.ask("t-1", "live", Heal()) is None
+
+
+def test_a_lake_that_knows_only_some_of_the_brokers_is_not_enough(fake: FakeKafka) -> None:
+    facts = LiveFacts("live", 0, fake.describe_cluster().brokers, {}, {}, ())
+    require_complete(facts, frozenset(BROKERS))
+    require_complete(facts, frozenset())  # nothing is collected at all: planned by bytes, as the plan says
+    with pytest.raises(InvalidInput, match=r"metrics of broker 2, 4 of cluster live are missing, .* of 3 of 5"):
+        require_complete(facts, frozenset({1, 3, 5}))

@@ -1,0 +1,170 @@
+"""A plan that does not fit the cluster any more, or is too old, is made anew before it runs, within its approval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from guardian.executor.driver import Driver
+from guardian.executor.memory import MemoryExecutionStore
+from guardian.kafka.fake import FakeKafka
+from guardian.model.plan import Plan
+from guardian.model.ticket import Ticket, TicketState
+from tests.simulation.world import CLUSTER, MB, World, move
+
+
+class Planner:
+    """Answers what it is told to, one after the other."""
+
+    def __init__(self, *answers: Plan | str | None) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
+        assert (ticket.plan_hash, plan.cluster) == ("t-1", CLUSTER)
+        self.asked += 1
+        return self.answers.pop(0)
+
+
+def stale_world() -> World:
+    """Somebody moved t-0 to 4, 2 after the plan was made; t-1 is as it was."""
+    world = World(brokers=4)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [1, 2]}, MB)
+    world.ticket(move("t-0", 3, 2))
+    world.kafka.alter_reassignments({move("t-0", 3).partition: (4, 2)})
+    while world.kafka.list_reassignments():
+        pass
+    ticket = world.store.ticket("t-1")
+    world.store.put(replace(ticket, moves=1, bytes_to_copy=MB), world.store.plan("t-1"))
+    return world
+
+
+def driven(world: World, planner: Planner | None, max_plan_age_s: float = 0.0) -> Callable[[], list[str]]:
+    world.driver = Driver(
+        world.store,
+        lambda _: world.kafka,
+        world.limits,
+        now_ms=lambda: world.kafka.now_ms,
+        tiered_warm_up_s=0,
+        replan=planner,
+        max_plan_age_s=max_plan_age_s,
+    )
+    return world.driver.tick
+
+
+def plan(*target: int, name: str = "t-0") -> Plan:
+    return Plan(CLUSTER, "balance", (move(name, *target),))
+
+
+def test_a_stale_plan_is_made_anew_and_runs() -> None:
+    world = stale_world()
+    tick = driven(world, Planner(None, None, plan(3, 2)))
+    assert "waits for a new plan, since the approved one is stale: t-0 is on [4, 2]" in tick()[0]
+    tick()
+    assert world.state() is TicketState.APPROVED
+    tick()
+    assert world.state() is TicketState.RUNNING
+    assert world.reason().startswith("starts 1 moves of a new plan, since the approved one was stale: t-0 is on [4, 2]")
+    assert world.execution().tasks[0].move.original_brokers == (4, 2)
+    world.remember()
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED
+    assert world.kafka.peek().partitions[move("t-0", 3).partition].replicas == (3, 2)
+    world.leaves_nothing()
+
+
+def test_without_a_new_plan_nothing_is_changed_and_both_reasons_are_told() -> None:
+    world = stale_world()
+    driven(world, Planner("plans from files can't be made anew"))()
+    assert world.state() is TicketState.FAILED
+    assert world.reason() == (
+        "the plan is stale, nothing was changed: t-0 is on [4, 2], the plan expects it on [1, 2]; "
+        "there is no new one: plans from files can't be made anew"
+    )
+    assert world.store.execution("t-1") is None
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (Plan(CLUSTER, "balance", (move("t-0", 3, 2), move("t-1", 3, 2))), "it has 2 moves, 1 were approved"),
+        (plan(3, 1), "it copies 2.0 MB, 1.0 MB were approved"),
+    ],
+    ids=["more moves", "more bytes"],
+)
+def test_a_new_plan_that_does_more_needs_an_approval_of_its_own(made: Plan, why: str) -> None:
+    world = stale_world()
+    driven(world, Planner(made))()
+    assert world.state() is TicketState.FAILED
+    assert world.reason().startswith(f"nothing was changed: a new plan needs an approval of its own, {why}")
+    assert not world.kafka.list_reassignments()
+
+
+def test_a_new_plan_with_nothing_to_do_ends_the_ticket() -> None:
+    world = stale_world()
+    driven(world, Planner(Plan(CLUSTER, "balance", ())))()
+    assert (world.state(), world.reason()[:35]) == (TicketState.FAILED, "a new plan has nothing to move, sin")
+
+
+def test_a_plan_of_old_samples_is_made_anew_though_the_cluster_still_fits_it() -> None:
+    world = World(brokers=3)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB)
+    world.ticket(move("t-0", 3, 2))
+    ticket = world.store.ticket("t-1")
+    old = replace(world.store.plan("t-1"), made_at_ms=1)
+    world.store.put(replace(ticket, moves=1, bytes_to_copy=MB), old)
+    world.kafka.now_ms = 3_600_002
+    planner = Planner(None, "the lake can't be read")
+    tick = driven(world, planner, max_plan_age_s=3600.0)
+    assert "waits for a new plan" in tick()[0]
+    tick()
+    assert world.state() is TicketState.RUNNING, "it still fits: better late than never"
+    assert "as approved, though it was made of samples that are 1 h old, more than 1 h" in world.reason()
+    assert planner.asked == 2
+
+
+def test_a_young_plan_that_fits_asks_for_nothing() -> None:
+    world = World(brokers=3)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB)
+    world.ticket(move("t-0", 3, 2))
+    planner = Planner()
+    driven(world, planner, max_plan_age_s=3600.0)()
+    assert (planner.asked, world.state()) == (0, TicketState.RUNNING)
+
+
+def test_a_new_plan_keeps_off_the_brokers_of_other_tickets() -> None:
+    world = World(brokers=5)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [3, 4]}, MB)
+    world.ticket(move("t-0", 2, 1))
+    world.kafka.alter_reassignments({move("t-0", 1).partition: (5, 2)})
+    while world.kafka.list_reassignments():
+        pass
+    world.ticket(move("t-1", 4, 3), ticket_id="t-2")
+    first = world.store.ticket("t-1")
+    world.store.put(replace(first, moves=5, bytes_to_copy=10 * MB), world.store.plan("t-1"))
+    tick = driven(world, Planner(plan(3, 2), plan(3, 2), plan(3, 2), *[plan(3, 2)] * 50))
+    said = tick()
+    assert any("waits for t-2, on the same brokers as its new plan" in sentence for sentence in said), said
+    for _ in range(40):
+        tick()
+    assert world.state("t-2") is TicketState.SUCCEEDED
+    assert world.state("t-1") is TicketState.SUCCEEDED
+
+
+def test_a_ticket_that_goes_back_waits_for_one_that_runs_on_its_brokers() -> None:
+    world = World(brokers=4, bytes_per_call=MB)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [1, 2]}, 20 * MB)
+    world.ticket(move("t-0", 3, 2)).run()
+    world.ticket(move("t-1", 4, 2), ticket_id="t-2").run_until(lambda: world.state("t-2") is TicketState.RUNNING)
+    ticket = world.store.ticket("t-1")
+    history = (*ticket.history, replace(ticket.history[-1], state=TicketState.ROLLING_BACK))
+    store: MemoryExecutionStore = world.store
+    store.put(replace(ticket, state=TicketState.ROLLING_BACK, history=history), store.plan("t-1"))
+    world.tick()
+    assert "ticket t-1 waits for t-2, on the same brokers" in world.said
+    kafka: FakeKafka = world.kafka
+    world.run()
+    assert (world.state("t-1"), world.state("t-2")) == (TicketState.ROLLED_BACK, TicketState.SUCCEEDED)
+    assert kafka.peek().partitions[move("t-0", 1).partition].replicas == (1, 2)

@@ -1,0 +1,57 @@
+"""What may be asked of a ticket that is more than one plan, and what is said of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardian.errors import InvalidInput
+from guardian.model.operation import Ask, AskKind, BrokerWork, Operation, OperationPhase, Standing
+
+
+def test_brokers_and_controllers_are_kept_in_order() -> None:
+    ask = Ask(AskKind.RESTART, (3, 1, 2), (9, 8), hook="systemd")
+    assert (ask.brokers, ask.controllers) == ((1, 2, 3), (8, 9))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"brokers": ()}, "brokers of remove-brokers is empty: name at least one"),
+        ({"brokers": (1, 1)}, r"brokers names one twice: \[1, 1\]"),
+        ({"brokers": (-1,)}, "broker id is -1: use 0 to 2147483647"),
+        ({"brokers": tuple(range(1001))}, "brokers has 1001: use up to 1000"),
+        ({"controllers": (9,)}, r"controllers is \[9\]: only rolling-restart takes controllers"),
+        ({"batch_limit": 2}, "batch_limit is 2: only rolling-restart has batches; leave it out"),
+        ({"hook": "a\nb"}, "hook is 'a\\\\nb': use up to 100 printable characters"),
+        ({"back_within_ms": -1}, "back_within_ms is -1: use 0 to 86400000, 0 for the usual"),
+        (
+            {"kind": AskKind.RESTART},
+            r"hook of rolling-restart is empty: name the \[hooks.NAME\] that restarts a broker",
+        ),
+        (
+            {"kind": AskKind.RESTART, "hook": "h", "controllers": (1,)},
+            "node 1 is in brokers and in controllers: a combined node is a broker",
+        ),
+        (
+            {"kind": AskKind.RESTART, "hook": "h", "batch_limit": 1001},
+            "batch_limit is 1001: use 0 to 1000, 0 for what ISR allows",
+        ),
+    ],
+)
+def test_a_wrong_ask_is_refused_in_one_sentence(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInput, match=f"^{message}$"):
+        Ask(**{"kind": AskKind.REMOVE, "brokers": (1,), **wrong})  # type: ignore[arg-type]
+
+
+def test_a_rolling_restart_may_be_of_controllers_alone() -> None:
+    assert Ask(AskKind.RESTART, (), (8,), hook="systemd").controllers == (8,)
+
+
+def test_a_broker_that_no_longer_has_to_be_done_is_over() -> None:
+    assert {standing for standing in Standing if standing.is_over} == {Standing.DONE, Standing.GONE, Standing.ELSEWHERE}
+
+
+def test_the_work_on_a_node_is_found_by_its_id() -> None:
+    operation = Operation(OperationPhase.GATE, 0, (BrokerWork(4), BrokerWork(5)))
+    assert operation.work(5) == BrokerWork(5)
+    assert operation.work(6) is None

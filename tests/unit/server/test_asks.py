@@ -1,0 +1,197 @@
+"""Tickets that ask for brokers, before they run; and what operations keep in the replicated store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from guardian.core.operations.leaders import GOAL
+from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
+from guardian.executor.hooks import HookRunner
+from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.federation import Exclusion
+from guardian.model.hook import Hook
+from guardian.model.operation import Ask, AskKind, Quorum
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
+from guardian.server.asks import Asks
+from guardian.server.operation_store import ReplicatedOperationStore
+from guardian.wire.federation import cluster_to_proto
+from spark_analytics.planners.tasks import Remove, Task
+from tests.unit.server.member import Member
+
+T0 = TopicPartition("t", 0)
+HOOK = Hook.of("local", {"kind": "command", "command": ["true"]})
+
+
+class Planner:
+    """Gives one plan, or refuses."""
+
+    def __init__(self) -> None:
+        self.made: Plan | InvalidInput = Plan("live", "remove-brokers", ())
+
+    def plan(self, cluster: str, task: Task, *, complete_metrics: bool = False) -> Plan:
+        assert (cluster, task, complete_metrics) == ("live", Remove((2,)), True)
+        if isinstance(self.made, InvalidInput):
+            raise self.made
+        return self.made
+
+    def ask(self, key: str, cluster: str, task: Task, *, complete_metrics: bool = False) -> Plan | GuardianError | None:
+        raise AssertionError(f"a dry run waits: {key} {cluster} {task} {complete_metrics}")
+
+    def forget(self, key: str) -> None:
+        raise AssertionError(f"nothing was asked for: {key}")
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    brokers = tuple(Broker(broker) for broker in (1, 2, 3))
+    member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=brokers)))
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def planner() -> Planner:
+    return Planner()
+
+
+@pytest.fixture
+def asks(member: Member, planner: Planner) -> Asks:
+    return Asks(member.store, lambda _: member.kafka, planner, HookRunner({"local": HOOK}), lambda: member.now_ms)
+
+
+def ticket(ask: Ask, state: TicketState = TicketState.PENDING) -> Ticket:
+    return Ticket("t-1", "live", ask.kind.value, state, "ann", "", 1_000_000, 5, 5, ask=ask)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "ask", "error", "sentence"),
+    [
+        ("gone", Ask(AskKind.REMOVE, (1,)), NotFound, "cluster 'gone' is not registered"),
+        ("live", Ask(AskKind.RESTART, (1,), hook="x"), InvalidInput, "hook is 'x': name one of the members'"),
+        (
+            "live",
+            Ask(AskKind.OFFLINE, (1, 9)),
+            InvalidInput,
+            "brokers has 9, which is not in cluster live: its brokers are 1, 2, 3",
+        ),
+        (
+            "live",
+            Ask(AskKind.RESTART, (1,), controllers=(100, 7), hook="local"),
+            InvalidInput,
+            "controllers has 7, which is no voter of live's quorum: 100 are",
+        ),
+    ],
+)
+def test_what_is_wrong_at_first_sight_is_said(
+    asks: Asks, cluster: str, ask: Ask, error: type[GuardianError], sentence: str
+) -> None:
+    with pytest.raises(error) as raised:
+        asks.check(cluster, ask)
+    assert sentence in str(raised.value)
+
+
+def test_a_removal_may_name_a_broker_that_is_gone(asks: Asks) -> None:
+    asks.check("live", Ask(AskKind.REMOVE, (9,)))
+
+
+def test_a_dry_run_of_a_removal_shows_its_moves_or_why_not(asks: Asks, planner: Planner, member: Member) -> None:
+    ask = Ask(AskKind.REMOVE, (2,), shutdown=True, hook="local")
+    original = (ReplicaPlacement(1, "/d0"), ReplicaPlacement(2, "any"))
+    target = (ReplicaPlacement(1, "/d0"), ReplicaPlacement(3, "any"))
+    planner.made = Plan("live", "remove-brokers", (PartitionMove(T0, original, target),), notes=("1 of 1 can go",))
+    made = asks.rehearse(ticket(ask))
+    assert [move.target_brokers for move in made.moves] == [(1, 3)]
+    assert made.notes[-1] == "1 of 1 can go"
+    assert "stopped by hook local, then unregistered" in " ".join(made.notes)
+    planner.made = replace(planner.made, moves=(), unmet=("broker 2 can't go: no room",))
+    with pytest.raises(InvalidInput, match="broker 2 can't go: no room"):
+        asks.rehearse(ticket(ask))
+    planner.made = InvalidInput("metrics of broker 3 of cluster live are missing")
+    with pytest.raises(InvalidInput, match="metrics of broker 3"):
+        asks.rehearse(ticket(ask))
+    assert ReplicatedOperationStore(member.store, lambda: 0).exclusions("live") == {}
+
+
+def test_a_dry_run_of_a_restart_shows_all_batches(asks: Asks, member: Member) -> None:
+    member.kafka.quorum = Quorum(100, frozenset({100, 101, 102}), frozenset({100, 101, 102}))
+    ask = Ask(AskKind.RESTART, (1, 2, 3), controllers=(100, 101), hook="local")
+    notes = asks.rehearse(ticket(ask)).notes
+    assert len(notes) == 5
+    assert [note.partition(":")[0] for note in notes] == [f"batch {number}" for number in range(1, 6)]
+    assert {note.partition(": ")[2].partition(";")[0] for note in notes[:3]} == {"1", "2", "3"}
+    assert notes[3].startswith("batch 4: 101")  # the active controller comes last
+    member.kafka.set_config(("TOPIC", "t"), "min.insync.replicas", "2")
+    with pytest.raises(InvalidInput, match="t-0 has 2 replicas and needs 2 in sync"):
+        asks.rehearse(ticket(ask))
+
+
+def test_an_amendment_is_checked_and_stored(asks: Asks, member: Member) -> None:
+    member.store.add_ticket(
+        replace(
+            ticket(Ask(AskKind.REMOVE, (2,))),
+            idempotency_key="k",
+            history=(TicketTransition(TicketState.PENDING, 5, "ann", "created"),),
+        )
+    )
+    stored = member.store.read().ticket("t-1")
+    assert stored is not None
+    amended = asks.amend(stored, None, (2, 3), (), "bob", "both")
+    assert amended.ask == Ask(AskKind.REMOVE, (2, 3), revision=1)
+    with pytest.raises(Conflict):
+        asks.amend(stored, None, (3,), (), "bob", "an old look")
+    with pytest.raises(InvalidInput, match="asks for brokers 2, 3 already"):
+        asks.amend(amended, None, (3, 2), (), "bob", "again")
+
+
+def test_exclusions_are_put_and_lifted_as_they_are(member: Member) -> None:
+    store = ReplicatedOperationStore(member.store, lambda: 1_000)
+    mine, old = Exclusion("live", 1, "ann", "removed by ticket t-1"), Exclusion("live", 2, "bob", "old", until_ms=500)
+    store.put_exclusions([mine, old])
+    store.put_exclusions([mine])
+    assert store.exclusions("live") == {1: mine}
+    store.lift_exclusions([replace(mine, who="eve"), Exclusion("live", 3, "ann", "none")])
+    assert store.exclusions("live") == {1: mine}
+    store.lift_exclusions([mine])
+    store.lift_exclusions([mine])
+    assert store.exclusions("live") == {}
+
+
+def test_brokers_have_states_until_they_are_forgotten(member: Member) -> None:
+    store = ReplicatedOperationStore(member.store, lambda: 1_000)
+    store.set_broker_states("live", {2: BrokerState.MAINTENANCE, 9: BrokerState.DRAINING})
+    assert store.broker_states("live") == {1: BrokerState.ACTIVE, 2: BrokerState.MAINTENANCE, 3: BrokerState.ACTIVE}
+    store.forget_broker("live", 3)
+    store.forget_broker("live", 3)
+    assert sorted(store.broker_states("live")) == [1, 2]
+    store.forget_broker("gone", 3)
+    assert store.broker_states("gone") == {}
+
+
+def test_the_moves_of_offline_tickets_are_remembered_newest_first(member: Member) -> None:
+    places = tuple(ReplicaPlacement(broker, "any") for broker in (1, 2))
+    for number, brokers in enumerate([(1,), (1, 2), (3,)]):
+        made = replace(
+            ticket(Ask(AskKind.OFFLINE, brokers)),
+            id=f"t-{number}",
+            created_at_ms=number,
+            idempotency_key=str(number),
+            history=(TicketTransition(TicketState.PENDING, 5, "ann", "created"),),
+        )
+        member.store.add_ticket(made)
+        approved = TicketTransition(TicketState.APPROVED, 5, "bob", "fine")
+        member.store.advance(made.id, TicketState.PENDING, approved, None, 0)
+        moves = [PartitionMove(TopicPartition(f"of-{number}", 0), places, places[::-1], goal=GOAL)]
+        moves.append(PartitionMove(TopicPartition("other", 0), places, places[::-1], goal="disk"))
+        moves.append(PartitionMove(TopicPartition("taken-back", 0), places, places[::-1], goal=GOAL))
+        states = (TaskState.DONE, TaskState.DONE, TaskState.REVERTED)
+        tasks = tuple(ExecutionTask(index, move, states[index - 1]) for index, move in enumerate(moves, start=1))
+        running = TicketTransition(TicketState.RUNNING, 6, "executor", "begins")
+        member.store.advance(made.id, TicketState.APPROVED, running, Execution(made.id, tasks), 0)
+    found = ReplicatedOperationStore(member.store, lambda: 1_000).leader_moves("live", (1,))
+    assert [move.partition.topic for move in found] == ["of-1", "of-0"]

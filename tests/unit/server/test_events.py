@@ -1,0 +1,99 @@
+"""The stream of events, over gRPC: what happened, what happens, and to whom it matters."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from guardian.client import GuardianClient
+from guardian.errors import InvalidInput
+from guardian.model.event import Event, EventKind
+from guardian.model.ticket import TicketState
+from protos.guardian.v1 import events_pb2
+from tests.unit.server.member import Member, plan
+
+DEADLINE_S = 60.0
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def client(member: Member) -> Iterator[GuardianClient]:
+    with GuardianClient([member.endpoint]) as client:
+        yield client
+
+
+def made(client: GuardianClient, *approved: bool) -> list[str]:
+    """Tickets, by id: each approved or not."""
+    found = []
+    for is_approved in approved:
+        ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, reason="skew")
+        if is_approved:
+            client.approve(ticket.id, "ben", "fine")
+        found.append(ticket.id)
+    return found
+
+
+def test_what_happened_is_told_by_ticket_kind_and_number(client: GuardianClient) -> None:
+    first, second = made(client, True, False)
+    assert [(event.ticket_id, event.to_state) for event in client.events()] == [
+        (first, TicketState.PENDING),
+        (first, TicketState.APPROVED),
+        (second, TicketState.PENDING),
+    ]
+    assert [event.ticket_id for event in client.events(ticket_id=second)] == [second]
+    assert [event.kind for event in client.events(kinds=[EventKind.TICKET_MOVED])] == [EventKind.TICKET_MOVED]
+    assert [event.ticket_id for event in client.events(last=1)] == [second]
+    assert client.events(cluster="other") == []
+    assert client.events(after=client.events()[-1].id) == []
+    assert client.events(from_ms=1001) == []
+
+
+def test_who_follows_is_told_of_what_happens_in_order_and_once(client: GuardianClient, member: Member) -> None:
+    [first] = made(client, True)
+    told: list[Event] = []
+    has_news = threading.Condition()
+
+    def follow() -> None:
+        with GuardianClient([member.endpoint]) as watching:
+            for event in watching.follow_events(last=1):
+                with has_news:
+                    told.append(event)
+                    has_news.notify_all()
+                if len(told) == 3:
+                    return
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    with has_news:
+        assert has_news.wait_for(lambda: told, DEADLINE_S)
+    [second] = made(client, True)
+    thread.join(DEADLINE_S)
+    assert [(event.ticket_id, event.to_state) for event in told] == [
+        (first, TicketState.APPROVED),
+        (second, TicketState.PENDING),
+        (second, TicketState.APPROVED),
+    ]
+
+
+def test_what_can_not_be_asked_is_refused(client: GuardianClient) -> None:
+    with pytest.raises(InvalidInput, match="last is 200000: use up to 100000"):
+        client.events(last=200_000)
+    with pytest.raises(InvalidInput, match="from_ms is -1: use milliseconds since the epoch"):
+        client.events(from_ms=-1)
+    with pytest.raises(InvalidInput, match="after is 18446744073709551615: use the id of an event"):
+        client.events(after=(1 << 64) - 1)
+    request = events_pb2.WatchEventsRequest(kinds=[9])  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match="kinds has 9: use TICKET_CREATED, "):
+        client._calls.read_stream(lambda stubs: stubs.events.WatchEvents, request)
+
+
+def test_without_sinks_there_are_none(client: GuardianClient) -> None:
+    assert client.sinks() == ()

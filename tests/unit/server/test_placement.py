@@ -1,0 +1,159 @@
+"""What controllers are told, and the leader's loop over exclusions, on a cluster in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from guardian.core.straying import KIND
+from guardian.kafka.admin import BROKER
+from guardian.kafka.fake import FakeKafka
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Broker, Cluster, TopicPartition
+from guardian.server.cordoning import Cordoner
+from guardian.server.placement import rules_of
+from guardian.server.store import ReplicatedStore
+from guardian.server.straying import AUTHOR, StrayGuard
+from guardian.wire.federation import cluster_to_proto
+from metastore.memory import MemoryStore
+from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import federation_pb2 as pb
+from protos.guardian.v1 import records_pb2
+from raft.inmem import InMemoryReplica
+
+NOW_MS = 1_000_000
+CLUSTER = Cluster("live", "h:1", "id-1", brokers=tuple(Broker(n, label="gold" if n == 4 else "") for n in range(1, 5)))
+STRAY = TopicPartition("stray", 0)
+
+
+@pytest.fixture
+def store() -> ReplicatedStore:
+    machine = MetastoreStateMachine(MemoryStore())
+    store = ReplicatedStore(InMemoryReplica("g1", machine), machine, lambda: NOW_MS)
+    store.put_cluster(cluster_to_proto(CLUSTER))
+    return store
+
+
+@pytest.fixture
+def kafka() -> FakeKafka:
+    kafka = FakeKafka({n: f"r{n}" for n in range(1, 5)}, dict.fromkeys(range(1, 5), ("/d1",)))
+    kafka.create_topic("old", {0: (1, 3)})
+    kafka.create_topic("stray", {0: (1, 2)})
+    return kafka
+
+
+def change(store: ReplicatedStore, *changes: pb.FederationChange) -> None:
+    store.propose(records_pb2.Command(change_federation=pb.ChangeFederationRequest(changes=changes)))
+
+
+def exclude(store: ReplicatedStore, broker: int, until_ms: int = 0) -> None:
+    entry = pb.Exclusion(cluster="live", broker_id=broker, who="anna", why="swap", until_ms=until_ms)
+    change(store, pb.FederationChange(put=pb.FederationEntry(exclusion=entry)))
+
+
+def lift(store: ReplicatedStore, broker: int) -> None:
+    key = pb.FederationKey(exclusion=pb.ExclusionKey(cluster="live", broker_id=broker))
+    change(store, pb.FederationChange(drop=key))
+
+
+def cordoner(store: ReplicatedStore, kafka: FakeKafka) -> Cordoner:
+    guard = StrayGuard(store, (), 1_000_000, lambda: NOW_MS)
+    return Cordoner(store, lambda _: kafka, lambda: NOW_MS, guard)
+
+
+def cordon(kafka: FakeKafka, broker: int) -> str | None:
+    return kafka.peek().configs[BROKER, str(broker)].get("cordoned.log.dirs")
+
+
+def test_the_rules_are_what_is_stored_and_their_version_changes_with_them(store: ReplicatedStore) -> None:
+    before = rules_of(store.read(), CLUSTER, ("shared",), NOW_MS)
+    assert dict(before.label_of_broker) == {4: "gold"}
+    assert list(before.shared_labels) == ["shared"]
+    assert before.version == rules_of(store.read(), CLUSTER, ("shared",), NOW_MS + 1).version
+    exclude(store, 3, until_ms=NOW_MS + 10)
+    change(store, pb.FederationChange(put=pb.FederationEntry(topic=pb.Topic(cluster="live", name="pay", label="gold"))))
+    after = rules_of(store.read(), CLUSTER, ("shared",), NOW_MS)
+    assert [(e.broker_id, e.who, e.why) for e in after.excluded] == [(3, "anna", "swap")]
+    assert list(after.labels_of_topic["pay"].labels) == ["gold"]
+    assert after.version != before.version
+    assert not rules_of(store.read(), CLUSTER, (), NOW_MS + 10).excluded, "it is over"
+
+
+@pytest.mark.parametrize(
+    ("state", "is_told"), [(TicketState.PENDING, False), (TicketState.APPROVED, True), (TicketState.RUNNING, True)]
+)
+def test_topics_that_a_ticket_creates_are_told_from_its_approval_on(
+    store: ReplicatedStore, state: TicketState, is_told: bool
+) -> None:
+    moves = tuple(
+        PartitionMove(TopicPartition("new", n), (), (ReplicaPlacement(1), ReplicaPlacement(2)), is_new=True)
+        for n in range(2)
+    )
+    plan_hash = store.put_plan(Plan("live", "create-topic", moves))
+    history = (TicketTransition(TicketState.PENDING, 0, "anna", ""),)
+    store.add_ticket(
+        Ticket("t-1", "live", "create-topic", TicketState.PENDING, "anna", plan_hash, 1, 0, 0, history, "k")
+    )
+    path = {TicketState.APPROVED: [TicketState.APPROVED], TicketState.RUNNING: [TicketState.APPROVED, state]}
+    now = TicketState.PENDING
+    for then in path.get(state, []):
+        store.advance("t-1", now, TicketTransition(then, 0, "ben", ""), None, 0)
+        now = then
+    expected = rules_of(store.read(), CLUSTER, (), NOW_MS).expected
+    told = {name: {n: list(r.brokers) for n, r in topic.partitions.items()} for name, topic in expected.items()}
+    assert told == ({"new": {0: [1, 2], 1: [1, 2]}} if is_told else {})
+
+
+def test_cordons_follow_exclusions(store: ReplicatedStore, kafka: FakeKafka) -> None:
+    loop = cordoner(store, kafka)
+    assert loop.tick() == []
+    exclude(store, 3)
+    assert loop.tick() == ["broker 3 of cluster live: cordoned: Kafka puts no new replicas there"]
+    assert cordon(kafka, 3) == "*"
+    assert loop.tick() == []
+    lift(store, 3)
+    loop.tick()
+    assert cordon(kafka, 3) is None
+    loop.tick()
+    assert store.read().cordons() == ()
+    assert loop.tick() == []
+
+
+def test_an_exclusion_that_is_over_is_lifted_by_the_clock(store: ReplicatedStore, kafka: FakeKafka) -> None:
+    exclude(store, 3, until_ms=NOW_MS + 10)
+    cordoner(store, kafka).tick()
+    assert cordon(kafka, 3) == "*"
+    later = Cordoner(store, lambda _: kafka, lambda: NOW_MS + 10)
+    later.tick()
+    later.tick()
+    assert cordon(kafka, 3) is None
+
+
+def test_a_stray_gets_a_ticket_once(store: ReplicatedStore, kafka: FakeKafka) -> None:
+    loop = cordoner(store, kafka)
+    exclude(store, 3)
+    loop.tick()
+    assert kafka.alter_reassignments({STRAY: (1, 3)}) == {}
+    while kafka.list_reassignments():
+        kafka.advance()
+    [sentence] = loop.tick()
+    [ticket] = store.read().tickets()
+    assert sentence == f"ticket {ticket.id} moves 1 partitions of cluster live that have strayed"
+    assert (ticket.kind, ticket.author, ticket.state) == (KIND, AUTHOR, TicketState.PENDING)
+    plan = store.read().plan(ticket.plan_hash)
+    assert plan is not None
+    assert [(move.partition, move.target_brokers) for move in plan.moves] == [(STRAY, (1, 2))]
+    assert f"ticket {ticket.id} (PENDING) moves strays already" in loop.tick()[0]
+
+    rejected = TicketTransition(TicketState.REJECTED, NOW_MS, "ben", "leave it")
+    store.advance(ticket.id, TicketState.PENDING, rejected, None, 0)
+    assert loop.tick() == [f"1 strays of cluster live stay: ticket {ticket.id} was REJECTED"]
+    assert len(store.read().tickets()) == 1
+
+
+def test_a_cluster_that_does_not_answer_waits(store: ReplicatedStore, kafka: FakeKafka) -> None:
+    exclude(store, 3)
+    kafka.reachable = False
+    [sentence] = cordoner(store, kafka).tick()
+    assert sentence.startswith("the cordons of cluster live wait: ")
+    assert store.read().cordons() == ()

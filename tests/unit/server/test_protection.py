@@ -1,0 +1,219 @@
+"""The leader's looks at disks, and what people are told and may release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import grpc
+import pytest
+from typer.testing import CliRunner
+
+from guardian.cli.main import app
+from guardian.core.disk_doings import BrokerLook, LogFacts
+from guardian.core.disk_limits import DiskCounters, DiskLimits
+from guardian.core.protecting import ProtectionSettings
+from guardian.errors import ClusterUnavailable, InvalidInput, NotFound, Unavailable
+from guardian.executor.protecting import Protector
+from guardian.model.protection import DiskKey, DiskState, Lever, LeverKind, Protection
+from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaEntity
+from guardian.model.topology import Broker, Cluster, TopicPartition
+from guardian.server.protection import DiskWatch, ProtectionServicer, ReplicatedProtectionStore
+from guardian.wire.federation import cluster_to_proto
+from protos.guardian.v1 import protection_pb2 as pb
+from tests.unit.server.member import Member
+
+T0 = TopicPartition("t", 0)
+SDB = DiskKey(1, "sdb")
+MB = 1_000_000
+SETTINGS = ProtectionSettings(True, DiskLimits(window_ms=10_000), step_ms=5_000, floor=MB)
+LEVER = Lever(SDB, LeverKind.CLIENT_QUOTA, "client-id=etl", CONSUMER_BYTE_RATE, 5 * MB, 9 * MB, hit="etl", why="late")
+
+
+class Context:
+    """What a servicer asks of a call."""
+
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
+
+    def auth_context(self) -> dict[str, list[bytes]]:
+        return {}
+
+    def set_trailing_metadata(self, _metadata: object) -> None:
+        pass
+
+
+CONTEXT = cast("grpc.ServicerContext", Context())
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    brokers = tuple(Broker(broker, reporter="h:1") for broker in (1, 2))
+    member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=brokers)))
+    yield member
+    member.stop()
+
+
+class Looks:
+    """Broker 1's disk is busy, and group g reads from it what the page cache has no more."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.busy_ms = 0
+        self.at_ms = 0
+        self.is_up = True
+
+    def look(self, _cluster: Cluster, broker: Broker, now_ms: int) -> BrokerLook:
+        self.asked.append(broker.id)
+        if not self.is_up:
+            raise ClusterUnavailable(f"the reporter of broker {broker.id}: UNAVAILABLE")
+        self.busy_ms += now_ms - self.at_ms
+        self.at_ms = now_ms
+        end = now_ms * 1000
+        disks = {"sdb": DiskCounters(now_ms, now_ms * 100_000, 0, now_ms, now_ms, self.busy_ms)}
+        return BrokerLook(broker.id, now_ms, disks, MB, {"/d0": "sdb"}, {T0: LogFacts(end * 100, 0, end)}, {T0: "/d0"})
+
+
+class Story:
+    def __init__(self, member: Member, suspects: Callable[[str, int], list[int]] = lambda _, __: [1]) -> None:
+        self.member = member
+        self.looks = Looks()
+        self.held = ReplicatedProtectionStore(member.store)
+        self.watch = DiskWatch(member.store, self.held.held_keys, suspects, self.looks.look, SETTINGS, 1000)
+        self.protector = Protector(self.held, lambda _: member.kafka, self.watch, SETTINGS, lambda: member.now_ms)
+        self.servicer = ProtectionServicer(member.store, self.watch, "act", lambda: member.now_ms)
+        member.kafka.join("g", "etl")
+
+    def tick(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.member.now_ms += 2000
+            # 100 offsets of 100 bytes a millisecond, far behind the end: 10 MB/s.
+            self.member.kafka.commit("g", {T0: self.member.now_ms * 100})
+            self.protector.tick()
+
+    def report(self, **request: Any) -> pb.ProtectionReport:
+        return self.servicer.GetProtection(pb.GetProtectionRequest(cluster="live", **request), CONTEXT)
+
+
+def test_where_nothing_is_suspected_nobody_is_asked(member: Member) -> None:
+    story = Story(member, lambda _, __: [])
+    story.tick(10)
+    assert story.looks.asked == []
+    assert member.kafka.opened == 0
+    report = story.report()
+    assert (report.mode, len(report.disks), report.looked_at_ms) == ("act", 0, 0)
+
+
+def test_a_suspect_is_looked_at_and_who_reads_from_its_disk_is_held_back(member: Member) -> None:
+    story = Story(member)
+    story.tick(12)
+    assert set(story.looks.asked) == {1}
+    report = story.report()
+    assert [(disk.disk.broker, disk.disk.disk, disk.state) for disk in report.disks] == [(1, "sdb", pb.DISK_OVER)]
+    (doing,) = report.queue
+    assert (doing.behaviour, doing.from_disk, doing.clients[0].client_id) == (pb.USER_READ, True, "etl")
+    assert {doing.behaviour for doing in report.normal} >= {pb.USER_WRITE}
+    quotas = member.kafka.describe_client_quotas()
+    assert list(quotas) == [QuotaEntity(None, "etl")]
+    assert story.held.protection("live").levers[0].value == quotas[QuotaEntity(None, "etl")][CONSUMER_BYTE_RATE]
+    assert len(story.report(max_doings=1).normal) == 0
+
+
+def test_a_reporter_that_does_not_answer_is_said_so(member: Member) -> None:
+    story = Story(member)
+    story.looks.is_up = False
+    story.tick(2)
+    assert list(story.report().remarks) == ["the reporter of broker 1: UNAVAILABLE"]
+    assert story.held.protection("live") == Protection("live")
+
+
+def test_a_lake_that_is_away_keeps_nothing_held(member: Member) -> None:
+    def away(_cluster: str, _now_ms: int) -> list[int]:
+        raise OSError("the bucket does not answer")
+
+    story = Story(member)
+    story.tick(12)
+    assert story.held.protection("live").levers
+    late = Story(member, away)
+    request = pb.ReleaseProtectionRequest(cluster="live", hold_ms=600_000)
+    late.servicer.ReleaseProtection(request, CONTEXT)
+    late.tick(1)
+    assert member.kafka.describe_client_quotas() == {}
+    assert "the bucket does not answer" in late.report().remarks[0]
+
+
+def test_a_new_term_begins_with_new_samples(member: Member) -> None:
+    story = Story(member)
+    story.tick(4)
+    view = story.watch.told("live")
+    assert view is not None
+    story.watch._term = -2
+    story.tick(1)
+    told = story.watch.told("live")
+    assert told is not None
+    assert told.view.conditions[SDB].state is DiskState.UNKNOWN
+
+
+def test_only_the_leader_tells(member: Member) -> None:
+    story = Story(member)
+    member.replica.leads = False
+    with pytest.raises(Unavailable, match="ask the leader"):
+        story.report()
+
+
+def test_a_release_is_stored_with_who_and_until_when(member: Member) -> None:
+    story = Story(member)
+    story.tick(12)
+    request = pb.ReleaseProtectionRequest(cluster="live", broker=1, disk="sdb", hold_ms=60_000, actor="ann")
+    reply = story.servicer.ReleaseProtection(request, CONTEXT)
+    assert [lever.subject for lever in reply.released] == ["client-id=etl"]
+    (hold,) = story.held.protection("live").holds
+    assert (hold.disk, hold.until_ms, hold.by) == (SDB, member.now_ms + 60_000, "ann")
+    story.tick(1)
+    assert member.kafka.describe_client_quotas() == {}
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "sentence"),
+    [
+        (pb.ReleaseProtectionRequest(cluster="live"), NotFound, "nothing is held in cluster 'live'"),
+        (pb.ReleaseProtectionRequest(cluster="live", broker=7), NotFound, "nothing is held .* for broker 7"),
+        (pb.ReleaseProtectionRequest(cluster="live", disk="sdb"), InvalidInput, "say which broker's disk"),
+        (pb.ReleaseProtectionRequest(cluster="live", hold_ms=-1), InvalidInput, "hold_ms is -1: use 1 to"),
+    ],
+)
+def test_a_release_of_nothing_or_of_nonsense_is_refused(
+    member: Member, request_: pb.ReleaseProtectionRequest, error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        Story(member).servicer.ReleaseProtection(request_, CONTEXT)
+
+
+def test_a_cluster_that_does_not_exist_is_not_found(member: Member) -> None:
+    with pytest.raises(NotFound, match="not registered"):
+        Story(member).servicer.GetProtection(pb.GetProtectionRequest(cluster="no"), CONTEXT)
+
+
+def test_the_cli_shows_what_is_held_and_releases_it(member: Member) -> None:
+    ReplicatedProtectionStore(member.store).save(Protection("live", (LEVER,), note="etl was cut"), "etl was cut")
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, ["disks", *arguments, "--endpoints", member.endpoint])
+        assert result.exit_code == 0, result.exception
+        return result.output
+
+    shown = run("queue", "live")
+    assert "protection is off" in shown
+    assert "client quota: consumer_byte_rate of client-id=etl" in shown
+    assert "etl was cut" in shown
+    assert json.loads(run("queue", "live", "-o", "json"))["held"]["levers"][0]["value"] == "5000000"
+    assert "released: client quota" in run("release", "live", "--broker", "1")
+    assert "nothing is held for broker 1, disk sdb until" in run("queue", "live")
+
+
+def test_a_cluster_may_be_shown_without_the_word_show(member: Member) -> None:
+    for words in (("disks", "live"), ("disks", "show", "live"), ("disks", "--limit", "3", "live")):
+        result = CliRunner().invoke(app, [*words, "--endpoints", member.endpoint])
+        assert "no samples of the disks of cluster live" in result.output, result.exception

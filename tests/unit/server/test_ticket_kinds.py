@@ -1,0 +1,139 @@
+"""Tickets of the kinds that create, resize, repair and override, and those that meet other tools, as a client does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from guardian.client import GuardianClient
+from guardian.core import overriding, repairing
+from guardian.core.overriding import StandingRate
+from guardian.core.repairing import Repair
+from guardian.core.validating import CHANGES_REPLICATION_FACTOR
+from guardian.errors import Conflict, InvalidInput
+from guardian.model.acl import AclBinding
+from guardian.model.execution import Execution, ForeignWork
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import TicketState, TicketTransition
+from guardian.model.topology import TopicPartition
+from tests.unit.server.member import Member, plan
+
+THEIRS = ForeignWork(TopicPartition("theirs", 0), (1, 2), (3, 2))
+RULE = AclBinding("TOPIC", "LITERAL", "orders", "User:ann", "*", "READ", "ALLOW")
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def client(member: Member) -> Iterator[GuardianClient]:
+    with GuardianClient([member.endpoint]) as client:
+        yield client
+
+
+def new(name: str, *brokers: int) -> PartitionMove:
+    topic, _, number = name.rpartition("-")
+    return PartitionMove(TopicPartition(topic, int(number)), (), tuple(map(ReplicaPlacement, brokers)), is_new=True)
+
+
+def paused(member: Member, client: GuardianClient, *foreign: ForeignWork) -> str:
+    """A ticket that the executor paused because of what other tools move."""
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+    client.approve(ticket.id, "bob")
+    execution = Execution(ticket.id, (), foreign=foreign)
+    for revision, (state, stored) in enumerate([(TicketState.RUNNING, execution), (TicketState.PAUSED, execution)]):
+        present = client.ticket(ticket.id)[0].state
+        transition = TicketTransition(state, 5, "executor", "another tool moves theirs-0")
+        member.store.advance(ticket.id, present, transition, stored, revision)
+    return ticket.id
+
+
+def test_a_topic_to_be_created_becomes_a_ticket_and_nothing_is_created_yet(
+    member: Member, client: GuardianClient
+) -> None:
+    asked = Plan("live", "create-topic", (new("fresh-0", 1, 2), new("fresh-1", 2, 3)))
+    ticket, resolved = client.create_ticket(asked, author="ann")
+    assert (ticket.kind, ticket.moves, ticket.bytes_to_copy) == ("create-topic", 2, 0)
+    assert [move.is_new for move in resolved.moves] == [True, True]
+    assert not [each for each in member.kafka.peek().partitions if each.topic == "fresh"]
+    with pytest.raises(InvalidInput, match="broker 99 of fresh-0 is not in cluster live"):
+        client.create_ticket(Plan("live", "create-topic", (new("fresh-0", 99),)), author="ann")
+
+
+def test_a_replication_factor_changes_in_a_ticket_that_is_for_it(member: Member, client: GuardianClient) -> None:
+    more = plan(1, 2, 3)
+    with pytest.raises(InvalidInput, match="replication factor from 2 to 3: give 2 brokers, or ask for it"):
+        client.create_ticket(more, author="ann")
+    ticket, _ = client.create_ticket(replace(more, kind=CHANGES_REPLICATION_FACTOR), author="ann")
+    assert ticket.kind == CHANGES_REPLICATION_FACTOR
+    member.kafka.set_config(("TOPIC", "t"), "min.insync.replicas", "2")
+    with pytest.raises(InvalidInput, match=r"from 2 to 1, fewer than min.insync.replicas 2"):
+        client.create_ticket(replace(plan(1), kind=CHANGES_REPLICATION_FACTOR), author="ann")
+
+
+def test_access_rules_become_a_ticket_of_what_changes_something(member: Member, client: GuardianClient) -> None:
+    asked = repairing.plan_of("live", Repair((RULE,), (replace(RULE, principal="User:bob"),)))
+    with pytest.raises(InvalidInput, match="no authorizer"):
+        client.create_ticket(asked, author="ann")
+    member.kafka.set_acls()
+    ticket, resolved = client.create_ticket(asked, author="ann")
+    assert ticket.kind == repairing.ACL_REPAIR
+    assert repairing.repair_of(resolved) == Repair(add=(RULE,))
+    assert member.kafka.describe_acls() == ()
+
+
+def test_a_standing_rate_is_for_a_broker_that_lives(client: GuardianClient) -> None:
+    until_ms = time.time_ns() // 1_000_000 + 60_000
+    ticket, _ = client.create_ticket(overriding.plan_of("live", StandingRate(1, 10**6, until_ms)), author="ann")
+    assert ticket.kind == overriding.THROTTLE_OVERRIDE
+    with pytest.raises(InvalidInput, match="broker 99 is not alive in cluster live"):
+        client.create_ticket(overriding.plan_of("live", StandingRate(99, 10**6, until_ms)), author="ann")
+
+
+def test_the_throttle_of_a_ticket_changes_until_it_is_over(client: GuardianClient) -> None:
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, throttle=50_000_000)
+    changed = client.set_throttle(ticket.id, 20_000_000, "bob", "the evening peak")
+    assert (changed.throttle, changed.state) == (20_000_000, TicketState.PENDING)
+    assert changed.history[-1].reason == "throttle 50000000 -> 20000000 bytes/s (the evening peak)"
+    assert client.set_throttle(ticket.id, 20_000_000, "bob") == changed
+    for rate in (0, 99_999):
+        with pytest.raises(InvalidInput, match=f"throttle is {rate} bytes/s: use 100000"):
+            client.set_throttle(ticket.id, rate, "bob")
+    client.reject(ticket.id, "bob")
+    with pytest.raises(Conflict, match="REJECTED"):
+        client.set_throttle(ticket.id, 30_000_000, "bob")
+
+
+def test_other_tools_work_is_adopted_once(member: Member, client: GuardianClient) -> None:
+    ticket_id = paused(member, client, THEIRS)
+    assert client.adopt(ticket_id, "bob").state is TicketState.RUNNING
+    ticket, execution = client.ticket(ticket_id)
+    assert execution is not None
+    assert [(task.move.partition, task.is_adopted) for task in execution.tasks] == [(THEIRS.partition, True)]
+    assert ticket.history[-1].reason == "adopted what another tool moves: theirs-0 to [3, 2]"
+    assert client.adopt(ticket_id, "bob") == ticket, "asked again, it has happened"
+    with pytest.raises(Conflict, match="only a PAUSED one can adopt"):
+        client.adopt(ticket_id, "cleo")
+
+
+def test_other_tools_work_is_waited_for(member: Member, client: GuardianClient) -> None:
+    ticket_id = paused(member, client, THEIRS)
+    assert client.wait(ticket_id, "bob", "they need a minute").state is TicketState.PAUSED
+    ticket, execution = client.ticket(ticket_id)
+    assert execution is not None
+    assert [work.is_awaited for work in execution.foreign] == [True]
+    assert (ticket.history[-1].actor, ticket.history[-1].reason) == ("bob", "they need a minute")
+
+
+def test_where_no_other_tool_moves_anything_there_is_nothing_to_say(member: Member, client: GuardianClient) -> None:
+    ticket_id = paused(member, client)
+    for act in (client.adopt, client.wait):
+        with pytest.raises(Conflict, match="no other tool moves anything"):
+            act(ticket_id, "bob")

@@ -1,0 +1,174 @@
+"""Tickets as a client meets them after approval: previewed, paused, resumed, rolled back, expired, listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from guardian.client import GuardianClient
+from guardian.errors import Conflict, InvalidInput
+from guardian.executor.driver import Driver
+from guardian.model.approval import everybody
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.server.approvals import ApprovalKeeper, Approvals
+from guardian.server.execution import ReplicatedExecutionStore
+from protos.guardian.v1 import federation_pb2 as pb
+from tests.unit.server.member import T0, Member, plan
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def client(member: Member) -> Iterator[GuardianClient]:
+    with GuardianClient([member.endpoint]) as client:
+        yield client
+
+
+@pytest.fixture
+def driver(member: Member) -> Iterator[Driver]:
+    driver = Driver(
+        ReplicatedExecutionStore(member.store), lambda _: member.kafka, now_ms=lambda: member.now_ms, tiered_warm_up_s=0
+    )
+    yield driver
+    driver.close()
+
+
+def approved(client: GuardianClient) -> Ticket:
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+    return client.approve(ticket.id, "bob")
+
+
+def run(driver: Driver, client: GuardianClient, ticket: Ticket, state: TicketState) -> None:
+    for _ in range(50):
+        if client.ticket(ticket.id)[0].state is state:
+            return
+        driver.tick()
+    raise AssertionError(client.ticket(ticket.id)[0])
+
+
+def test_a_ticket_goes_there_and_back_again(member: Member, client: GuardianClient, driver: Driver) -> None:
+    ticket = approved(client)
+    run(driver, client, ticket, TicketState.SUCCEEDED)
+    assert member.kafka.peek().partitions[T0].replicas == (3, 2)
+    assert client.roll_back(ticket.id, "ann", "it was wrong").state is TicketState.ROLLING_BACK
+    assert client.roll_back(ticket.id, "ann", "it was wrong").state is TicketState.ROLLING_BACK, "asked twice"
+    run(driver, client, ticket, TicketState.ROLLED_BACK)
+    assert member.kafka.peek().partitions[T0].replicas == (1, 2)
+    with pytest.raises(Conflict, match="is ROLLED_BACK: only a ticket that has SUCCEEDED, FAILED or was CANCELLED"):
+        client.roll_back(ticket.id, "bob")
+
+
+def test_a_way_back_to_where_nothing_may_go_is_refused(member: Member, client: GuardianClient, driver: Driver) -> None:
+    ticket = approved(client)
+    run(driver, client, ticket, TicketState.SUCCEEDED)
+    exclusion = pb.Exclusion(cluster="live", broker_id=1, who="ann", why="it is sold")
+    client.change_federation([pb.FederationChange(put=pb.FederationEntry(exclusion=exclusion))])
+    with pytest.raises(Conflict, match=r"t-0 of ticket .* can't go back to broker 1, which gets no new replicas"):
+        client.roll_back(ticket.id, "ann")
+    key = pb.FederationKey(exclusion=pb.ExclusionKey(cluster="live", broker_id=1))
+    client.change_federation([pb.FederationChange(drop=key)])
+    member.kafka.kill_broker(1)
+    with pytest.raises(Conflict, match=r"t-0 of ticket .* can't go back to broker 1, which is down: start it"):
+        client.roll_back(ticket.id, "ann")
+    assert client.ticket(ticket.id)[0].state is TicketState.SUCCEEDED
+
+
+def test_what_never_moved_has_no_way_back(client: GuardianClient, member: Member) -> None:
+    ticket = approved(client)
+    stale = TicketTransition(TicketState.FAILED, 5, "executor", "stale")
+    member.store.advance(ticket.id, ticket.state, stale, None, 0)
+    with pytest.raises(Conflict, match=f"ticket {ticket.id} moved nothing that could go back: it is FAILED"):
+        client.roll_back(ticket.id, "ann")
+    with pytest.raises(Conflict, match=f"ticket {ticket.id} is FAILED: nothing would be sent"):
+        client.preview(ticket.id)
+
+
+def test_pause_and_resume_are_answered_alike_when_asked_twice(client: GuardianClient, driver: Driver) -> None:
+    ticket = approved(client)
+    with pytest.raises(Conflict, match="is APPROVED: only a RUNNING ticket can be paused"):
+        client.pause(ticket.id, "bob")
+    run(driver, client, ticket, TicketState.RUNNING)
+    for _ in range(2):
+        assert client.pause(ticket.id, "bob", "peak").state is TicketState.PAUSED
+    with pytest.raises(Conflict, match="is PAUSED: only a RUNNING"):
+        client.pause(ticket.id, "eve")
+    for _ in range(2):
+        assert client.resume(ticket.id, "bob").state is TicketState.RUNNING
+
+
+def test_a_preview_of_a_plan_stores_and_sends_nothing(member: Member, client: GuardianClient) -> None:
+    before = member.kafka.peek()
+    found = client.preview_plan(plan(3, 2), 5_000_000)
+    requests = [request for each in found.rounds for request in each.requests]
+    assert [r.change for r in requests if r.api == "AlterPartitionReassignments"] == ["[1, 2] -> [3, 2]"]
+    assert "follower.replication.throttled.rate = 5000000 (before: not set)" in [r.change for r in requests]
+    assert found.remark == "then the ticket is SUCCEEDED: all 1 moves were seen in Kafka"
+    assert client.tickets() == ()
+    assert member.kafka.peek().partitions == before.partitions
+    assert member.kafka.opened == member.kafka.closed
+    with pytest.raises(InvalidInput, match="broker 9 of t-0 is not in cluster live"):
+        client.preview_plan(plan(3, 9))
+    with pytest.raises(InvalidInput, match="throttle is 5 bytes/s"):
+        client.preview_plan(plan(3, 2), 5)
+
+
+def test_a_draft_is_previewed_as_if_it_ran(client: GuardianClient) -> None:
+    ticket, _ = client.create_ticket(plan(3, 2), author="ann")
+    assert client.preview(ticket.id).rounds == client.preview_plan(plan(3, 2)).rounds
+
+
+def test_tickets_expire_as_the_request_or_the_policy_says(member: Member, client: GuardianClient) -> None:
+    assert approved(client).expires_at_ms == 1000 + 7 * DAY_MS
+    soon, _ = client.create_ticket(plan(2, 3), author="ann", submit=True, expires_in_ms=5000)
+    never, _ = client.create_ticket(plan(2, 3), author="ann", submit=True, expires_in_ms=-1)
+    assert (soon.expires_at_ms, never.expires_at_ms) == (6000, 0)
+    with pytest.raises(InvalidInput, match="expires_in_ms is -2: use 1 to"):
+        client.create_ticket(plan(2, 3), author="ann", expires_in_ms=-2)
+    keeper = ApprovalKeeper(member.store, Approvals(), lambda: member.now_ms)
+    assert keeper.tick() == []
+    member.now_ms = 6000
+    with pytest.raises(Conflict, match="it was not approved before 1970-01-01 00:00:06 UTC"):
+        client.approve(soon.id, "bob")
+    said = keeper.tick()
+    assert [line.split(":")[0] for line in said] == [f"ticket {soon.id} is EXPIRED"]
+    member.now_ms = 8 * DAY_MS
+    assert len(keeper.tick()) == 1, "the approved one, which never started"
+    assert {ticket.state for ticket in client.tickets()} == {TicketState.EXPIRED, TicketState.PENDING}
+
+
+def test_a_broken_policy_approves_nothing_and_expires_all_the_same(
+    member: Member, client: GuardianClient, tmp_path: Path
+) -> None:
+    file = tmp_path / "approvals.toml"
+    file.write_text("[[rules]]\nname = 'all'\nautomatic = true\n")
+    keeper = ApprovalKeeper(member.store, Approvals(file), lambda: member.now_ms)
+    first, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, expires_in_ms=5000)
+    file.write_text("[[rules")
+    assert keeper.tick()[0].startswith(f"no ticket is approved: approvals file {file} is not valid TOML")
+    member.now_ms = 9000
+    keeper.tick()
+    assert client.ticket(first.id)[0].state is TicketState.EXPIRED
+    second, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+    file.write_text("[[rules]]\nname = 'all'\nautomatic = true\n")
+    assert keeper.tick() == [f"ticket {second.id} is APPROVED: approved by rule 'all' (policy)"]
+
+
+def test_the_policy_is_told(client: GuardianClient) -> None:
+    assert client.approvals() == everybody()
+
+
+def test_lists_tell_how_far_a_ticket_is(member: Member, client: GuardianClient, driver: Driver) -> None:
+    ticket = approved(client)
+    assert next(each for _, each in client.tickets_with_progress()) is not None
+    run(driver, client, ticket, TicketState.SUCCEEDED)
+    ((listed, progress),) = client.tickets_with_progress("live")
+    assert (listed.id, progress) == (ticket.id, None)

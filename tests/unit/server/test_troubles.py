@@ -1,0 +1,126 @@
+"""What the detectors of healing look at: a cluster in memory, a lake on this disk, and the member's own group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guardian.errors import ClusterUnavailable
+from guardian.model.finding import FindingKind
+from guardian.model.topology import Broker, Cluster
+from guardian.reporter.lake_writer import LakeWriter
+from guardian.server.troubles import TroubleLooks
+from raft.configuration import Role
+from raft.protocol import MemberStatus
+from spark_analytics.lake.samples import LakeReader
+from spark_analytics.lake.schema import LOG_DIR_SAMPLES
+from tests.unit.server.lake import table
+from tests.unit.server.member import Member
+
+CLUSTER = Cluster("live", "h:9092", "fake", brokers=tuple(map(Broker, (1, 2, 3))))
+HOUR_MS = 3_600_000
+FROM_MS = 1_790_000_000_000 // HOUR_MS * HOUR_MS
+GB = 10**9
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def looks(member: Member) -> TroubleLooks:
+    return TroubleLooks(member.store, lambda _: member.kafka)
+
+
+def lake_of(folder: Path, gb_an_hour: float, hours: int = 60) -> LakeReader:
+    """Log dir /d0 of broker 1 holds 20 of 100 GB and grows; /d1 does not, and was offline once."""
+    rows = [
+        {
+            "at_ms": FROM_MS + hour * HOUR_MS,
+            "broker": 1,
+            "log_dir": log_dir,
+            "disk": log_dir,
+            "total_bytes": 100 * GB,
+            "usable_bytes": round((80 - growth * hour) * GB),
+            "offline": log_dir == "/d1" and hour == 7,
+        }
+        for hour in range(hours)
+        for log_dir, growth in (("/d0", gb_an_hour), ("/d1", 0.0))
+    ]
+    writer = LakeWriter(str(folder), "m1")
+    writer.write("live", {LOG_DIR_SAMPLES: table(LOG_DIR_SAMPLES, rows)})
+    writer.flush()
+    return LakeReader(str(folder))
+
+
+def test_a_disk_that_is_full_within_a_week_is_told_with_when(looks: TroubleLooks, tmp_path: Path) -> None:
+    end_ms = FROM_MS + 60 * HOUR_MS
+    (found,) = looks.balance(CLUSTER, lake_of(tmp_path, gb_an_hour=0.5), end_ms)
+    assert (found.subject.kind, found.subject.name) == (FindingKind.DISK_FILLS, "broker 1, log dir /d0")
+    assert (found.brokers, found.log_dirs) == ((1,), ("/d0",))
+    # 20 GB and 59 half ones are 49.5: 40.5 GB are left up to 90 %, at 12 GB a day.
+    assert found.evidence == (
+        "49.5 GB are used and 12.0 GB more a day: 90.0 GB, 90% of the disk, are reached in 3.4 days"
+    )
+
+
+def test_a_disk_that_fills_slowly_or_of_which_little_is_known_is_no_trouble(
+    looks: TroubleLooks, tmp_path: Path
+) -> None:
+    end_ms = FROM_MS + 60 * HOUR_MS
+    assert list(looks.balance(CLUSTER, lake_of(tmp_path / "slow", gb_an_hour=0.05), end_ms)) == []
+    assert list(looks.balance(CLUSTER, lake_of(tmp_path / "new", gb_an_hour=5, hours=6), end_ms)) == []
+    assert list(looks.balance(CLUSTER, LakeReader(str(tmp_path / "nowhere")), end_ms)) == []
+
+
+def test_how_many_brokers_there_are_to_be_is_learned_from_looks(member: Member, looks: TroubleLooks) -> None:
+    bare = Cluster("live", "h:9092", "fake")
+    assert looks.broker_count(bare) == 0
+    list(looks.brokers(bare))
+    member.kafka.kill_broker(3)
+    assert list(looks.brokers(bare)) == []  # nobody has registered it, and it is to have nothing
+    member.kafka.kill_broker(2)
+    (down,) = looks.brokers(bare)
+    assert (down.brokers, down.replicas) == ((2,), 1)
+    assert looks.broker_count(bare) == 2
+    assert looks.broker_count(CLUSTER) == 3
+
+
+def test_a_cluster_that_is_silent_is_not_waited_for_again_until_it_answers(member: Member, looks: TroubleLooks) -> None:
+    member.kafka.kill_broker(2)
+    assert len(list(looks.brokers(CLUSTER))) == 1
+    looks.require_reachable("live")
+    member.kafka.reachable = False
+    kinds = [each.subject.kind for each in looks.brokers(CLUSTER)]
+    assert kinds == [FindingKind.CLUSTER_UNREACHABLE, FindingKind.BROKER_DOWN]  # what was known has not ended
+    with pytest.raises(ClusterUnavailable):
+        looks.require_reachable("live")
+    member.kafka.reachable = True
+    assert len(list(looks.brokers(CLUSTER))) == 1
+    looks.require_reachable("live")
+
+
+def test_members_that_are_not_connected_are_down(
+    member: Member, looks: TroubleLooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(looks.members()) == []
+    status = member.store.status()
+    group = tuple(MemberStatus(name, "h:1", Role.VOTER, is_connected=name == "g2") for name in ("g1", "g2", "g3"))
+    monkeypatch.setattr(member.replica, "status", lambda: replace(status, name="g1", members=group))
+    assert [each.subject.name for each in looks.members()] == ["member g3"]
+
+
+def test_a_failed_log_dir_and_what_it_costs_are_seen_in_kafka(member: Member, looks: TroubleLooks) -> None:
+    member.kafka.set_config(("TOPIC", "t"), "min.insync.replicas", "2")
+    assert list(looks.replicas(CLUSTER, 0)) == []
+    (held,) = [each.path for each in member.kafka.describe_log_dirs([2]) if each.replicas]
+    member.kafka.fail_log_dir(2, held)
+    offline, under = looks.replicas(CLUSTER, 20_000)
+    assert (offline.subject.kind, offline.log_dirs, offline.replicas) == (FindingKind.LOG_DIR_OFFLINE, (held,), 1)
+    assert under.evidence == "t-0 (1 of 2 in sync, 2 needed): producers with acks=all are refused"
