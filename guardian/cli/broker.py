@@ -11,6 +11,7 @@ import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
 from guardian.cli.render import as_dict, print_json, print_table
+from guardian.cli.ticket import say
 from guardian.core import overriding
 from guardian.errors import InvalidInput
 from guardian.model.units import parse_duration_ms
@@ -50,7 +51,7 @@ def throttle(
     if output is Output.JSON:
         print_json(as_dict(ticket_to_proto(ticket)))
         return
-    print(f"Ticket {ticket.id} is {ticket.state.name}. Next: guardian ticket approve {ticket.id}")
+    say(ticket)
 
 
 @app.command()

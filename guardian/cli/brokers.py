@@ -17,6 +17,7 @@ from guardian.cli.options import (
 )
 from guardian.cli.plan.tables import show_plan
 from guardian.cli.render import as_dict, print_json
+from guardian.cli.ticket import say
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.operation import Ask, AskKind
@@ -196,7 +197,7 @@ def _ask(
     elif plan is not None:
         _show_rehearsal(ticket, plan)
     else:
-        print(f"Ticket {ticket.id} is {ticket.state.name}. Next: guardian ticket approve {ticket.id}")
+        say(ticket)
 
 
 def _show_rehearsal(ticket: Ticket, plan: Plan) -> None:

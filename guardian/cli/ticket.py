@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.operations import show_operation
+from guardian.cli.operations import describe_ask, show_operation
 from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
 from guardian.cli.plan.tables import describe_move, show_plan
 from guardian.cli.render import as_dict, human_time, print_json, print_table
@@ -78,7 +78,7 @@ def submit(
         raise InvalidInput("give either a draft ticket's id or --plan FILE")
     with connect(endpoints) as client:
         if not plan:
-            _say(client.submit(ticket_id, actor(), reason))
+            say(client.submit(ticket_id, actor(), reason))
             return
         if not cluster:
             raise InvalidInput("--plan needs --cluster: the file does not name its cluster")
@@ -101,7 +101,7 @@ def submit(
             print(f"{plan} can run on cluster {cluster}; nothing was stored.")
             show_plan(resolved)
             return
-        _say(ticket)
+        say(ticket)
 
 
 @app.command("list")
@@ -164,6 +164,8 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
     print(f"{_throttle(ticket)}. Author {ticket.author}.{_expiry(ticket)}")
     for line in ticket.evidence.splitlines():
         print(f"Because of {line}")
+    if ticket.ask is not None:
+        print(describe_ask(ticket.ask))
     print()
     print_table(
         ("WHEN", "STATE", "WHO", "WHY"),
@@ -196,13 +198,26 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
 
 
 @app.command("approve")
-def approve(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: EndpointsOption = "") -> None:
+def approve(
+    ticket_id: TicketArgument,
+    revision: Annotated[
+        int | None, typer.Option("--revision", help="Only what the ticket asks for at this revision, as shown.", min=0)
+    ] = None,
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+) -> None:
     """Approve a pending ticket: the executor takes it up.
 
     Example: guardian ticket approve t-1a2b3c4d --reason "traffic is low"
     """
     with connect(endpoints) as client:
-        _say(client.approve(ticket_id, actor(), reason))
+        ticket, _ = client.ticket(ticket_id)
+        if ticket.ask is not None:
+            print(describe_ask(ticket.ask))
+            revision = ticket.ask.revision if revision is None else revision
+        elif revision is not None:
+            raise InvalidInput(f"--revision is {revision}, but ticket {ticket_id} carries a plan: leave it out")
+        say(client.approve(ticket_id, actor(), reason, expected_ask_revision=revision))
 
 
 @app.command("reject")
@@ -212,7 +227,7 @@ def reject(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: Endp
     Example: guardian ticket reject t-1a2b3c4d --reason "after the release"
     """
     with connect(endpoints) as client:
-        _say(client.reject(ticket_id, actor(), reason))
+        say(client.reject(ticket_id, actor(), reason))
 
 
 @app.command("cancel")
@@ -222,7 +237,7 @@ def cancel(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: Endp
     Example: guardian ticket cancel t-1a2b3c4d --reason "consumers lag"
     """
     with connect(endpoints) as client:
-        _say(client.cancel(ticket_id, actor(), reason))
+        say(client.cancel(ticket_id, actor(), reason))
 
 
 @app.command("pause")
@@ -232,7 +247,7 @@ def pause(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: Endpo
     Example: guardian ticket pause t-1a2b3c4d --reason "the evening peak"
     """
     with connect(endpoints) as client:
-        _say(client.pause(ticket_id, actor(), reason))
+        say(client.pause(ticket_id, actor(), reason))
 
 
 @app.command("resume")
@@ -242,7 +257,7 @@ def resume(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: Endp
     Example: guardian ticket resume t-1a2b3c4d
     """
     with connect(endpoints) as client:
-        _say(client.resume(ticket_id, actor(), reason))
+        say(client.resume(ticket_id, actor(), reason))
 
 
 @app.command("amend")
@@ -271,7 +286,7 @@ def amend(
                 there = ", ".join(map(str, ticket.ask.brokers))
                 raise InvalidInput(f"{name} is {min(wrong)}, but ticket {ticket_id} asks for {there}: leave it out")
         brokers = tuple(asked - set(drop or ()) | set(add or ()))
-        _say(client.amend(ticket, replace(ticket.ask, brokers=brokers), actor(), reason))
+        say(client.amend(ticket, replace(ticket.ask, brokers=brokers), actor(), reason))
 
 
 @app.command("throttle")
@@ -301,7 +316,7 @@ def adopt(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: Endpo
     Example: guardian ticket adopt t-1a2b3c4d --reason "the night shift's file"
     """
     with connect(endpoints) as client:
-        _say(client.adopt(ticket_id, actor(), reason))
+        say(client.adopt(ticket_id, actor(), reason))
 
 
 @app.command("wait")
@@ -311,7 +326,7 @@ def wait(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: Endpoi
     Example: guardian ticket wait t-1a2b3c4d
     """
     with connect(endpoints) as client:
-        _say(client.wait(ticket_id, actor(), reason))
+        say(client.wait(ticket_id, actor(), reason))
 
 
 @app.command("rollback")
@@ -323,7 +338,7 @@ def rollback(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: En
     Example: guardian ticket rollback t-1a2b3c4d --reason "consumers read across the line now"
     """
     with connect(endpoints) as client:
-        _say(client.roll_back(ticket_id, actor(), reason))
+        say(client.roll_back(ticket_id, actor(), reason))
 
 
 @app.command("preview")
@@ -491,7 +506,8 @@ def _limits(rule: ApprovalRule) -> str:
     return ", ".join(filter(None, limits)) or "any size"
 
 
-def _say(ticket: Ticket) -> None:
+def say(ticket: Ticket) -> None:
+    """The ticket's state, and the command that comes next."""
     print(f"Ticket {ticket.id} is {ticket.state.name}. {_NEXT.get(ticket.state, '').format(id=ticket.id)}".rstrip())
 
 

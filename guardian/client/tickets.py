@@ -120,9 +120,13 @@ class TicketCalls:
         """DRAFT -> PENDING. This and the three below raise NotFound, or Conflict when the state does not allow it."""
         return self._act(lambda tickets: tickets.SubmitTicket, ticket_id, actor, reason)
 
-    def approve(self, ticket_id: str, actor: str, reason: str = "") -> Ticket:
-        """PENDING -> APPROVED: the executor takes it up."""
-        return self._act(lambda tickets: tickets.ApproveTicket, ticket_id, actor, reason)
+    def approve(
+        self, ticket_id: str, actor: str, reason: str = "", *, expected_ask_revision: int | None = None
+    ) -> Ticket:
+        """PENDING -> APPROVED: the executor takes it up. Raises Conflict also when its ask is at another revision."""
+        return self._act(
+            lambda tickets: tickets.ApproveTicket, ticket_id, actor, reason, expected_ask_revision=expected_ask_revision
+        )
 
     def reject(self, ticket_id: str, actor: str, reason: str = "") -> Ticket:
         """PENDING -> REJECTED."""
@@ -234,8 +238,11 @@ class TicketCalls:
         actor: str,
         reason: str,
         patience: float = QUICK,
+        expected_ask_revision: int | None = None,
     ) -> Ticket:
-        request = tickets_pb2.TicketActionRequest(ticket_id=ticket_id, actor=actor, reason=reason)
+        request = tickets_pb2.TicketActionRequest(
+            ticket_id=ticket_id, actor=actor, reason=reason, expected_ask_revision=expected_ask_revision
+        )
         return ticket_from_proto(self._calls.change(lambda stubs: rpc(stubs.tickets), request, patience))
 
 

@@ -69,7 +69,8 @@ def expires_at_ms(ticket: Ticket) -> int:
     """When the ticket expires; 0 where it does not. A draft's time begins when it is submitted."""
     if ticket.state not in (TicketState.PENDING, TicketState.APPROVED) or not ticket.expires_at_ms:
         return 0
-    submitted = (past.at_ms for past in reversed(ticket.history) if past.state is TicketState.PENDING)
+    # Later lines in that state are amendments: they give no more time.
+    submitted = (past.at_ms for past in ticket.history if past.state is TicketState.PENDING)
     return next(submitted, ticket.created_at_ms) + ticket.expires_at_ms - ticket.created_at_ms
 
 
@@ -86,6 +87,8 @@ def _is_about(rule: ApprovalRule, ticket: Ticket) -> bool:
 
 def _against(rule: ApprovalRule, ticket: Ticket, now_ms: int) -> str:
     """What the rule has against the ticket at this time; empty when nothing."""
+    if (rule.max_bytes or rule.max_moves) and not ticket.moves:
+        return "limits what is moved, and this ticket does not say how much it moves"
     if rule.max_bytes and ticket.bytes_to_copy > rule.max_bytes:
         return f"allows {human_bytes(rule.max_bytes)}, and it copies {human_bytes(ticket.bytes_to_copy)}"
     if rule.max_moves and ticket.moves > rule.max_moves:

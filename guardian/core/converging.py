@@ -55,11 +55,15 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Where to: the target, by way of a hold where there is a `warm_up`, or back to the original."""
+    """Where to: the target, by way of a hold where there is a `warm_up`, or back to the original.
+
+    What `is_given_up` goes nowhere any more: what is in flight for it is cancelled.
+    """
 
     move: PartitionMove
     back: bool = False
     warm_up: WarmUp | None = None
+    is_given_up: bool = False
 
     @property
     def partition(self) -> TopicPartition:
@@ -225,6 +229,8 @@ def _must_be_cancelled(aim: Aim, reassignment: Reassignment, heading: list[int])
     Two halves of a way may be the same replicas (1, 2 to 3, 4 by way of 1, 3, there and back): what is added tells.
     """
     adding = set(reassignment.adding)
+    if aim.is_given_up:
+        return set(heading) in (set(aim.brokers), set(aim.other_brokers), *aim.halfway)
     if not adding.isdisjoint(reassignment.removing):
         return set(heading) in (set(aim.brokers), set(aim.other_brokers), *aim.halfway)
     is_halfway_back = set(heading) in aim.halfway and adding and adding <= set(aim.brokers)
@@ -266,7 +272,7 @@ def _in_place(aim: Aim, state: PartitionState, observation: ClusterObservation) 
     order = held.brokers if held else aim.brokers
     if state.replicas != order:
         return _act("puts the replicas in order", AlterReassignments({aim.partition: order}))
-    lagging = [broker for broker in aim.brokers if broker not in state.isr]
+    lagging = [broker for broker in aim.brokers if broker not in state.isr and not _may_stay_as_it_is(aim, broker)]
     if lagging and not aim.back:
         return _wait(f"waits for {_brokers(lagging)} to be in sync{_down(lagging, observation)}")
     if not _log_dirs_agree(aim, state, observation):
@@ -275,6 +281,13 @@ def _in_place(aim: Aim, state: PartitionState, observation: ClusterObservation) 
     if found is None and held:
         return _keep_the_lead(aim, held, state, observation)
     return found or _look_at_leader(aim, state, observation)
+
+
+def _may_stay_as_it_is(aim: Aim, broker: int) -> bool:
+    """Whether a move of nothing but the order, or of other replicas between log dirs, can do without this one."""
+    if broker == aim.brokers[0] or set(aim.brokers) != set(aim.other_brokers):
+        return False
+    return aim.log_dir(broker) in (ANY_LOG_DIR, aim.other_log_dir(broker))
 
 
 def _log_dirs_agree(aim: Aim, state: PartitionState, observation: ClusterObservation) -> bool:
@@ -317,7 +330,7 @@ def _look_at_log_dirs(aim: Aim, observation: ClusterObservation) -> Look | None:
     requests: dict[tuple[TopicPartition, int], str] = {}
     waits: list[str] = []
     for replica in aim.goal:
-        if replica.broker not in observation.brokers and aim.back:
+        if replica.broker not in observation.brokers and (aim.back or _may_stay_as_it_is(aim, replica.broker)):
             continue
         wait = _look_at_log_dir(aim, replica, observation)
         if wait is None:

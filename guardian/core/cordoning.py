@@ -10,8 +10,9 @@
 Intent before effect: a cordon is stored with what it replaces before it is sent, and is forgotten only when Kafka
 shows that nothing of ours is left (one step later, because a broker may answer from before the last change); so a step
 that is repeated after a crash comes to the same end. What a broker that is down owes is restored through a controller,
-and stays a debt while none answers. Where Kafka knows no cordons (before 4.3) the record is kept all the same: what the
-broker held tells later which replicas have strayed there.
+and stays a debt while none answers; what somebody else has set there meanwhile is known from its note, and stays. Where
+Kafka knows no cordons (before 4.3) the record is kept all the same: what the broker held tells later which replicas
+have strayed there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from guardian.model.topology import TopicPartition
 BROKER = "BROKER"
 CORDONED = "cordoned.log.dirs"
 ALL_LOG_DIRS = "*"
+_CORDONED_LATER = "it is down, and is cordoned when it is back"
+_LEFT_ALONE = "was set by somebody else and is left alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +106,11 @@ def _exclude(cordon: Cordon, seen: BrokerLook, now_ms: int) -> _Decided:
     if cordon.is_lifted:
         # Excluded anew: what came meanwhile came rightly. What was replaced is still that.
         cordon = replace(cordon, is_lifted=False, since_ms=now_ms, held=seen.holds)
+    is_foreign = _is_foreign(cordon)
     cordon = replace(cordon, held=cordon.held & seen.holds, note="")
     if not seen.is_alive:
-        return _waits(cordon, "it is down, and is cordoned when it is back")
+        note = f"it is down; its {CORDONED} {_LEFT_ALONE}" if is_foreign else _CORDONED_LATER
+        return _waits(cordon, note)
     if not seen.knows_cordons:
         return _waits(cordon, "its Kafka knows no cordons (4.3 does): what strays there is moved away afterwards")
     if not cordon.value:
@@ -116,13 +121,15 @@ def _exclude(cordon: Cordon, seen: BrokerLook, now_ms: int) -> _Decided:
         return _Decided(cordon)
     if seen.value in (None, cordon.replaced):
         return _Decided(cordon, ConfigChange(seen.value, cordon.value), "cordoned again: the cordon had gone")
-    return _waits(cordon, f"{CORDONED} was set to {seen.value} by somebody else and is left alone")
+    return _waits(cordon, _foreign_note(seen))
 
 
 def _lift(cordon: Cordon, seen: BrokerLook) -> _Decided:
     if not cordon.value:
         return _Decided(None, None, "the exclusion was lifted")
     is_first_look = not cordon.is_lifted
+    if not seen.is_alive and _is_foreign(cordon):
+        return _Decided(None, None, f"the exclusion was lifted; {CORDONED} {_LEFT_ALONE}")
     cordon = replace(cordon, is_lifted=True, held=frozenset(), note="")
     if not seen.is_alive:
         note = f"the exclusion was lifted; {CORDONED} is restored through a controller, as the broker is down"
@@ -130,8 +137,19 @@ def _lift(cordon: Cordon, seen: BrokerLook) -> _Decided:
     if seen.value == cordon.value != cordon.replaced:
         return _Decided(cordon, ConfigChange(seen.value, cordon.replaced), "the cordon is being lifted")
     if is_first_look:
+        if seen.value not in (None, cordon.value, cordon.replaced):
+            cordon = replace(cordon, note=_foreign_note(seen))
         return _Decided(cordon, None, "the cordon is being lifted")
     return _Decided(None, None, "the cordon was lifted")
+
+
+def _foreign_note(seen: BrokerLook) -> str:
+    return f"{CORDONED} is {seen.value}: it {_LEFT_ALONE}"
+
+
+def _is_foreign(cordon: Cordon) -> bool:
+    """By what was last seen of it."""
+    return cordon.note.endswith(_LEFT_ALONE)
 
 
 def _waits(cordon: Cordon, note: str) -> _Decided:

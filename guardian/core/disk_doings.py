@@ -318,7 +318,8 @@ def _of_follower(host: _Host, disk: DiskKey, partition: TopicPartition, state: P
         is_abnormal=is_behind and written > 0,
         why=f"catches up with broker {state.leader}" if is_behind and written > 0 else "",
         peers=(state.leader,),
-        write_rate=host.span.expected.get(partition.topic, 0.0) if is_behind else written,
+        # How fast its leader is written nobody tells here; what it takes in is more than that, as long as it gains.
+        write_rate=host.span.expected.get(partition.topic, written) if is_behind else written,
         followers=len(state.replicas) - 1,
     )
 

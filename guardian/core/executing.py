@@ -11,7 +11,8 @@
     RUNNING ticket      every task goes to its end; then SUCCEEDED, or FAILED when any task failed
     PAUSED ticket       no task and no copy starts; what copies goes on to its end; when all is over, as RUNNING
     CANCELLING ticket   nothing starts; what is under way goes back, but for replicas that have already arrived (to
-                        take those back would copy all of it again): they finish; then CANCELLED
+                        take those back would copy all of it again): they finish; then CANCELLED. What needs a broker
+                        that stays away is FAILED, so that the ticket ends (losing.py)
     ROLLING_BACK ticket every task that was done goes back, as slots free up (rolling_back.py); then ROLLED_BACK
 
 Intent before effect: a task becomes RUNNING, and a throttle is recorded, in the state that is stored before anything
@@ -56,6 +57,7 @@ _ACTIVE = (TaskState.RUNNING, TaskState.REVERTING)
 _ENDINGS = {TaskState.RUNNING: TaskState.DONE, TaskState.REVERTING: TaskState.REVERTED}
 _TIERED = "remote.storage.enable"
 _HOLD_LIMIT = 2  # warm-up times: one to copy, one in sync
+_PAUSED = "paused before its copy began"
 _NAMED = 3  # how many partitions a sentence names
 
 
@@ -144,7 +146,14 @@ def step(
     """
     tasks = _turned(ticket_state, execution.tasks, observation, limits, now_ms, around.idcs if around else {})
     tasks = _without_deleted(tasks, observation, now_ms)
-    looks = {task.number: look(_aim(task, now_ms), observation) for task in tasks if task.state in _ACTIVE}
+    aims = {task.number: _aim(task, now_ms) for task in tasks if task.state in _ACTIVE}
+    if ticket_state is TicketState.CANCELLING:
+        aims |= {
+            task.number: replace(aims[task.number], is_given_up=True)
+            for task in tasks
+            if task.number in aims and losing.is_stranded(task, observation, _patience_ms(limits), now_ms)
+        }
+    looks = {number: look(aim, observation) for number, aim in aims.items()}
     tasks = tuple(
         _settle(old, new, looks.get(new.number), now_ms) for old, new in zip(execution.tasks, tasks, strict=True)
     )
@@ -153,7 +162,8 @@ def step(
     paced = adapting.pace(execution.rates, copies.values(), throttle, around, now_ms, max_throttle)
     pace = overriding.capped(paced.pace, standing or {})
     wanted = throttling.wanted(copies.values(), pace)
-    before = throttling.wanted(_copies(execution.tasks, observation, now_ms).values(), throttle)
+    held_before = [task for task in execution.tasks if task.detail != _PAUSED]
+    before = throttling.wanted(_copies(held_before, observation, now_ms).values(), throttle)
     gone = _gone(execution.throttles, tasks, observation)
     throttles = throttling.reconcile(execution.throttles, wanted, before, observation, gone, settled)
     held = frozenset(
@@ -203,15 +213,20 @@ def _turned(
     """The tasks, with those set out whose turn it is, the way that the ticket goes."""
     match ticket_state:
         case TicketState.CANCELLING:
-            return _take_back(tasks, observation, now_ms)
+            left = _take_back(tasks, observation, now_ms)
+            return losing.without_stranded(left, observation, _patience_ms(limits), now_ms)
         case TicketState.ROLLING_BACK:
             slots = Slots(limits, idcs)
             return rolling_back.go_back(tasks, observation, slots, lambda task: _aim(task, now_ms), now_ms)
         case TicketState.PAUSED:
             return tasks
         case _:
-            left = losing.without_lost(tasks, observation, int(limits.broker_patience_s * 1000), now_ms)
+            left = losing.without_lost(tasks, observation, _patience_ms(limits), now_ms)
             return _start(left, observation, limits, now_ms, idcs)
+
+
+def _patience_ms(limits: ExecutionLimits) -> int:
+    return int(limits.broker_patience_s * 1000)
 
 
 def _idle(looks: Mapping[int, Look]) -> frozenset[int]:
@@ -221,7 +236,7 @@ def _idle(looks: Mapping[int, Look]) -> frozenset[int]:
 
 def _measure(task: ExecutionTask, observation: ClusterObservation, *, is_idle: bool) -> ExecutionTask:
     if is_idle:
-        return replace(task, detail="paused before its copy began")
+        return replace(task, detail=_PAUSED)
     return measured(task, observation) if task.state in _ACTIVE else task
 
 

@@ -8,6 +8,8 @@
 What is ours is known by the stored intents alone: a reassignment between the replicas of a task's original and target,
 in whatever direction, of whichever ticket runs on the cluster. Throttles that stand there besides are named, and left
 alone (throttling.py): many a cluster has some for good.
+
+A ticket keeps the first `_MOST` of them. While there are more, nothing counts as new: it was said that there are many.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from guardian.model.topology import TopicPartition
 
 _RATES = (LEADER_RATE, FOLLOWER_RATE, LOG_DIR_RATE)
 _NAMED = 3
+_MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,14 @@ def notice(ticket: Ticket, execution: Execution, now: tuple[ForeignWork, ...], o
     `others` names their throttles, for the sentence.
     """
     known = {_key(work): work for work in execution.foreign}
-    is_awaited = any(work.is_awaited for work in execution.foreign)
-    new = [work for work in now if _key(work) not in known]
-    listed = tuple(known.get(_key(work), replace(work, is_awaited=is_awaited)) for work in now)
+    # Whoever lets the ticket go on before that awaits it no longer: a pause for another reason is not theirs to end.
+    is_awaited = ticket.state is TicketState.PAUSED and any(work.is_awaited for work in execution.foreign)
+    new = [work for work in now if _key(work) not in known] if len(known) < _MOST else []
+    listed = tuple(replace(known.get(_key(work), work), is_awaited=is_awaited) for work in now[:_MOST])
     stored = replace(execution, foreign=listed)
     if ticket.state is TicketState.RUNNING and new:
-        return Notice(stored, (TicketState.PAUSED, _conflict(ticket, new, others)), _conflict(ticket, new, others))
+        sentence = _conflict(ticket, new, others)
+        return Notice(stored, (TicketState.PAUSED, sentence), sentence)
     if ticket.state is TicketState.PAUSED and is_awaited and not now:
         reason = "what other tools moved is over"
         return Notice(stored, (TicketState.RUNNING, reason), f"goes on: {reason}")
@@ -77,6 +82,19 @@ def awaited(ticket: Ticket, execution: Execution | None) -> Execution:
     """The ticket goes on by itself when all of it is over. Raises Conflict when there is nothing to wait for."""
     paused = _require_work(ticket, execution)
     return replace(paused, foreign=tuple(replace(work, is_awaited=True) for work in paused.foreign))
+
+
+def why_not_adopted(execution: Execution | None, held: Mapping[int, str]) -> str:
+    """Which tickets' brokers other tools move replicas to or from; empty where they are nobody's.
+
+    `held` are the brokers of all other tickets that are under way, by ticket: two that share one would set its rates
+    against each other.
+    """
+    works = execution.foreign if execution is not None else ()
+    brokers = {broker for work in works for broker in (*work.replicas, *work.target)}
+    holders = sorted({held[broker] for broker in brokers if broker in held})
+    shared = sorted(broker for broker in brokers if broker in held)
+    return f"{_brokers(shared)} {'are' if len(shared) > 1 else 'is'} held by {', '.join(holders)}" if holders else ""
 
 
 def adopted(ticket: Ticket, execution: Execution | None, now_ms: int) -> Execution:
@@ -162,8 +180,9 @@ def _key(work: ForeignWork) -> tuple[TopicPartition, tuple[int, ...]]:
 
 def _conflict(ticket: Ticket, new: list[ForeignWork], others: str) -> str:
     more = f"; {others}" if others else ""
+    part = f", {_MOST} at a time" if len(new) > _MOST else ""
     return (
-        f"another tool moves {_named(new)}{more}: guardian ticket adopt {ticket.id} makes that this ticket's, "
+        f"another tool moves {_named(new)}{more}: guardian ticket adopt {ticket.id} makes that this ticket's{part}, "
         f"wait {ticket.id} goes on after it, resume {ticket.id} beside it"
     )
 

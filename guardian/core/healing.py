@@ -30,6 +30,7 @@ from guardian.model.units import human_duration
 CALM_MS = 60_000  # after a storm, and after this leader began to look
 HELD_UP_MS = 300_000  # by a ticket that runs: then a person is called
 TRIES = 3  # tickets for the same trouble that failed within a day: then a person is called
+_REDUNDANT = 2  # living replicas
 _DAY_MS = 86_400_000
 _HOUR_MS = 3_600_000
 _NAMED = 5
@@ -57,6 +58,7 @@ _CURES = {
 _STORMY = (FindingKind.BROKER_DOWN, FindingKind.LOG_DIR_OFFLINE, FindingKind.SLOW_DISK)
 # What is not urgent is proposed at most: when to move so much for evenness is for a person to say.
 _PROPOSED_AT_MOST = (CureKind.BALANCE, CureKind.RELIEVE)
+_CURE_KINDS = frozenset(kind.value for kind in CureKind)  # of its author are also tickets of the guard of exclusions
 _NEVER_RAN = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED)
 
 
@@ -137,7 +139,8 @@ class Tried:
 class Known:
     """All that a decision about one cluster rests on. `brokers`: how many it is to have; `tickets`: healing's own
     there, `running`: ids of others' that run there; `calm_since_ms`: when it was last a storm, or when this leader
-    began to look; `is_seen`: the last looks at its brokers and replicas succeeded."""
+    began to look; `stormed_ms`: when it was last a storm that this leader saw, 0: never; `is_seen`: the last looks at
+    its brokers and replicas succeeded."""
 
     cluster: str
     brokers: int
@@ -147,6 +150,7 @@ class Known:
     calm_since_ms: int = 0
     running: tuple[str, ...] = ()
     is_seen: bool = True
+    stormed_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,10 +266,20 @@ def covers(ticket: Ticket, subject: Subject) -> bool:
 
 def trimmed(plan: Plan, cure: Cure, busy: Collection[TopicPartition] = ()) -> Plan:
     """The plan without what the cure is not for: a planner mends whatever is dead or broken, also a broker that is away
-    for a moment. Partitions that are `busy` (another ticket or tool moves them) come later."""
+    for a moment. What such a broker would lose besides comes later, and so do partitions that are `busy` (another
+    ticket or tool moves them)."""
     if cure.kind is CureKind.HEAL:
         plan = _only_from(plan, cure.dead_brokers, cure.log_dirs)
+        plan = _with(plan, [move for move in plan.moves if not _can_wait(move, cure)])
     return _with(plan, [move for move in plan.moves if move.partition not in busy])
+
+
+def _can_wait(move: PartitionMove, cure: Cure) -> bool:
+    """It would take a replica off a spared broker too, and there are enough others until that is back or is given up:
+    with less than two, being redundant again is worth the copy."""
+    takes = any(place.broker in cure.spared and place.broker not in move.target_brokers for place in move.original)
+    away = cure.spared | cure.dead_brokers | {broker for broker, _ in cure.log_dirs}
+    return takes and sum(place.broker not in away for place in move.original) >= _REDUNDANT
 
 
 def trimmed_again(plan: Plan, ticket: Ticket) -> Plan:
@@ -281,6 +295,7 @@ def trimmed_again(plan: Plan, ticket: Ticket) -> Plan:
 # As `troubles` writes them.
 _DEAD = re.compile(r"broker_down broker (\d+): ")
 _BROKEN = re.compile(r"log_dir_offline broker (\d+), log dir (.+): log dir \2 of broker ")
+_OF_BROKER = re.compile(r"(?:broker_down|log_dir_offline) broker (\d+)[:,] ")
 
 
 def _only_from(plan: Plan, dead: frozenset[int], broken: frozenset[tuple[int, str]]) -> Plan:
@@ -303,8 +318,8 @@ def _leaves(move: PartitionMove, dead: frozenset[int], broken: frozenset[tuple[i
 
 
 def tickets_of_last_hour(known: Known, now_ms: int) -> int:
-    """Those that healing made; the guard of exclusions, which is of the same author, has no evidence to give."""
-    return sum(bool(ticket.evidence) and now_ms - ticket.created_at_ms < _HOUR_MS for ticket in known.tickets)
+    """Those that healing made."""
+    return sum(ticket.kind in _CURE_KINDS and now_ms - ticket.created_at_ms < _HOUR_MS for ticket in known.tickets)
 
 
 def _storm(policy: HealingPolicy, known: Known) -> str:
@@ -376,6 +391,9 @@ def _held_back(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: in
     calm_ms = known.calm_since_ms + CALM_MS - now_ms
     if calm_ms > 0 and trouble.cure is not CureKind.HEAL:
         return Verdict(trouble, Phase.WAITS, f"waits {human_duration(calm_ms)} for the cluster to be calm")
+    stormed_ms = known.stormed_ms + CALM_MS - now_ms
+    if known.stormed_ms and stormed_ms > 0:
+        return Verdict(trouble, Phase.WAITS, f"waits {human_duration(stormed_ms)}: there was a storm")
     made = tickets_of_last_hour(known, now_ms)
     if made < policy.tickets_per_hour:
         return None
@@ -427,6 +445,12 @@ def _after_tickets(
         sentence = f"ticket {newest.id} is {newest.state.name}: looks for what is left in {human_duration(left_ms)}"
         return Verdict(trouble, phase, sentence, newest.id)
     return None
+
+
+def was_withdrawn(ticket: Ticket) -> bool:
+    """By healing itself, as in a storm: that is nobody's word against another one."""
+    said = [past for past in ticket.history if past.state in _REFUSALS]
+    return bool(said) and said[-1].actor == AUTHOR
 
 
 def _was_refused(ticket: Ticket) -> bool:
@@ -494,14 +518,19 @@ def _stopped(ticket: Ticket, storm: str) -> TicketAct:
 
 def _needless(known: Known, now_ms: int) -> Iterable[TicketAct]:
     """Tickets for dead brokers and broken disks that are all back: what did not start is not started, what moves to a
-    place of a broker that is back goes home. Only where it is known that they are back, and not merely not seen."""
+    place of a broker that is back goes home. Only where it is known that they are back, and not merely not seen: of a
+    broker that is stopped nobody sees that a log dir of it is broken."""
     if not known.is_seen or now_ms - known.calm_since_ms < CALM_MS:
         return
     present = {trouble.subject.title for trouble in known.troubles}
+    troubled = troubled_brokers(trouble for trouble in known.troubles if trouble.cure is CureKind.HEAL)
     for ticket in known.tickets:
         if ticket.kind != CureKind.HEAL or not ticket.evidence:
             continue
-        if any(line.startswith(f"{title}: ") for line in ticket.evidence.splitlines() for title in present):
+        lines = ticket.evidence.splitlines()
+        if any(line.startswith(f"{title}: ") for line in lines for title in present):
+            continue
+        if any(int(match[1]) in troubled for line in lines if (match := _OF_BROKER.match(line))):
             continue
         if ticket.state in (*_NEVER_RAN, TicketState.RUNNING, TicketState.PAUSED):
             yield TicketAct(Act.WITHDRAW, ticket, "what it was for is over")
@@ -513,7 +542,8 @@ def _resumed(known: Known, now_ms: int) -> Iterable[TicketAct]:
         return
     for ticket in known.tickets:
         paused = ticket.state is TicketState.PAUSED and ticket.history and ticket.history[-1].actor == AUTHOR
-        is_wanted = not ticket.evidence or any(covers(ticket, trouble.subject) for trouble in known.troubles)
+        is_own = ticket.kind in _CURE_KINDS and ticket.evidence
+        is_wanted = not is_own or any(covers(ticket, trouble.subject) for trouble in known.troubles)
         if paused and is_wanted:
             yield TicketAct(Act.RESUME, ticket, "the storm is over")
 

@@ -50,7 +50,7 @@ def post_of(sink: Sink, event: Event) -> Post | None:
         case SinkKind.SLACK:
             return Post("", sink.content_type, json.dumps({"text": _chat_line(event)}, ensure_ascii=False).encode())
         case SinkKind.ALERTMANAGER:
-            alerts = _alerts(event)
+            alerts = _alerts(sink, event)
             return Post(_ALERTS_PATH, sink.content_type, json.dumps(alerts).encode()) if alerts else None
 
 
@@ -109,7 +109,7 @@ def _chat_line(event: Event) -> str:
     return f"{text}\n`guardian ticket {hint} {event.ticket_id}`"
 
 
-def _alerts(event: Event) -> list[dict[str, object]]:
+def _alerts(sink: Sink, event: Event) -> list[dict[str, object]]:
     """The end of what the ticket was waiting for, and the begin of what it waits for now."""
     if event.kind not in (EventKind.TICKET_CREATED, EventKind.TICKET_MOVED):
         return []
@@ -117,7 +117,7 @@ def _alerts(event: Event) -> list[dict[str, object]]:
     alerts = []
     if before is not None and before in ALERTED and before is not after:
         alerts.append(_alert(event, before, None, event.at_ms))
-    if after is not None and after in ALERTED:
+    if after is not None and after in ALERTED and (not sink.states or after in sink.states):
         lasts_ms = _FAILED_FOR_MS if after is TicketState.FAILED else _WAITS_FOR_MS
         alerts.append(_alert(event, after, event.at_ms, event.at_ms + lasts_ms))
     return alerts

@@ -5,6 +5,8 @@
     disk OVER its limits     the largest abnormal doing that can still be held back is cut to CUT of what it moves; one
                              at its least is passed over for the next (core.protection_levers)
     disk BETWEEN             nothing
+    at any time              a replica that its partition needs in sync, or that a reassignment moves, is let go; what
+                             is below what must flow through it by now is raised to that
     disk UNDER them          what was held back last is let go a step: GENTLY where it still wants more, else twofold;
                              where that is as much as before the first cut, it goes
     nothing seen for long    as UNDER: nothing stays behind without a reason that somebody can see
@@ -29,8 +31,11 @@ from guardian.core.protection_levers import (
     candidates,
     key_of,
     limit_before,
+    partitions_of,
     reconcile,
     wanted,
+    why_not,
+    without_partitions,
 )
 from guardian.errors import InvalidInput
 from guardian.model.protection import DiskCondition, DiskKey, DiskState, Doing, Hold, Lever, Protection
@@ -119,6 +124,8 @@ def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: i
     draft = _Draft(list(now.levers), dict(now.stepped_ms), [], [], present.foreign)
     if settings.acts:
         _drop_held(draft, holds)
+        _drop_needed(draft, view)
+        _raise_to_least(draft, view, settings)
         for disk in sorted({*view.conditions, *(lever.disk for lever in now.levers)}):
             _step_disk(draft, disk, view, settings, holds, now_ms)
     else:
@@ -169,6 +176,38 @@ def _drop_held(draft: _Draft, holds: tuple[Hold, ...]) -> None:
     free = {hold.disk: hold for hold in holds}
     for lever in [lever for lever in draft.levers if lever.disk in free]:
         _drop(draft, [lever], f"{free[lever.disk].by} released {lever.disk}")
+
+
+def _drop_needed(draft: _Draft, view: View) -> None:
+    """What was right when a replica was held back may be wrong by now: redundancy comes before the disk."""
+    for lever in list(draft.levers):
+        refusals = {partition: why_not(partition, view.cluster) for partition in partitions_of(lever)}
+        needed = {partition: why for partition, why in refusals.items() if why}
+        if not needed:
+            continue
+        kept = without_partitions(lever, needed)
+        if not kept.entries:
+            _drop(draft, [lever], "; ".join(needed.values()))
+            continue
+        draft.levers[draft.levers.index(lever)] = kept
+        draft.sentences.append(f"{title(lever)} holds for fewer: {'; '.join(needed.values())}")
+
+
+def _raise_to_least(draft: _Draft, view: View, settings: ProtectionSettings) -> None:
+    for disk in sorted({lever.disk for lever in draft.levers}):
+        offered = candidates(disk, view.doings, view.loads, view.cluster, settings.floor).found
+        least = {candidate.identity: candidate.least for candidate in offered}
+        for lever in [lever for lever in draft.levers if lever.disk == disk]:
+            needed = least.get(lever.identity, 0)
+            if needed <= lever.value:
+                continue
+            reason = "as much must flow through it by now"
+            if needed >= lever.before:
+                _drop(draft, [lever], reason)
+                continue
+            raised = replace(lever, value=needed, least=needed)
+            draft.levers[draft.levers.index(lever)] = raised
+            draft.sentences.append(f"{title(raised)}, up from {human_bytes(lever.value)}/s: {reason}")
 
 
 def _drop(draft: _Draft, levers: Sequence[Lever], reason: str) -> None:

@@ -1,8 +1,9 @@
 """What can be held back for a disk with Kafka's own means, how far, and what that sets in Kafka. Pure.
 
     abnormal doing                      lever                                         never below
-    user read from disk, user write     client quota of (user, client id)             FLOOR; HEADROOM x its rate on any
+    user read from disk                 client quota of (user, client id)             FLOOR; HEADROOM x its rate on any
                                                                                       other broker: a quota holds on all
+    user write                          none: a quota holds on all brokers, and what it writes to others is not known
     replication write, catching up      follower rate, for exactly these replicas     FLOOR; HEADROOM x what is written
     replication read, catching up       leader rate, for exactly these replicas       FLOOR; HEADROOM x what is written
                                                                                       x followers (in-sync ones count)
@@ -54,6 +55,7 @@ from guardian.model.units import human_bytes
 
 CLIENT = "CLIENT"  # the resource type of a quota entity, beside Kafka's BROKER and TOPIC
 _MANY_VALUES = 64
+_NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
 _RATE_KEYS = {
     LeverKind.FOLLOWER_RATE: FOLLOWER_RATE,
     LeverKind.LEADER_RATE: LEADER_RATE,
@@ -164,7 +166,9 @@ def _quota(
     cluster: ClusterLook,
     floor: int,
 ) -> Candidate | str:
-    by_broker = loads.get(client, {}) if key == CONSUMER_BYTE_RATE else {}
+    if key == PRODUCER_BYTE_RATE:
+        return f"{client} can't be held back: how much it writes elsewhere is not known"
+    by_broker = loads.get(client, {})
     here = max(traffic, by_broker.get(disk.broker, 0.0))
     elsewhere = max((rate for broker, rate in by_broker.items() if broker != disk.broker), default=0.0)
     entity = own_entity(client)
@@ -173,10 +177,9 @@ def _quota(
         return f"{client} can't be held back: its user is not known, and the quota of {outranking} may outrank its own"
     least = max(floor, round(HEADROOM * elsewhere))
     also = f", and {human_bytes(elsewhere)}/s from another one" if elsewhere else ""
-    verb = "reads" if key == CONSUMER_BYTE_RATE else "writes"
     hit = (
         f"whoever uses client id {client.client_id}{f' as user {client.user}' if client.user else ''}, on every "
-        f"broker: it {verb} {human_bytes(here)}/s from broker {disk.broker}{also}"
+        f"broker: it reads {human_bytes(here)}/s from broker {disk.broker}{also}"
     )
     why = whys[0] + (f", and {len(whys) - 1} more partitions" if len(whys) > 1 else "")
     return Candidate(disk, LeverKind.CLIENT_QUOTA, entity.name, key, here, traffic, least, hit, why)
@@ -190,7 +193,7 @@ def _rates(
         kind = _OF_BEHAVIOUR.get(doing.behaviour)
         if kind is None:
             continue
-        refusal = _why_not(doing, cluster) if kind is not LeverKind.LOG_DIR_RATE else ""
+        refusal = why_not(doing.partition, cluster) if kind is not LeverKind.LOG_DIR_RATE else ""
         if refusal:
             remarks.append(refusal)
         else:
@@ -211,15 +214,15 @@ def _rates(
         yield Candidate(disk, kind, "", "", rate, rate, least, hit, found[0].why, entries)
 
 
-def _why_not(doing: Doing, cluster: ClusterLook) -> str:
-    """Why a replica that catches up is not to be held back; empty when it may be."""
-    if doing.partition in cluster.reassignments:
-        return f"{doing.partition} is being moved: its move has a throttle of its own"
-    state = cluster.partitions.get(doing.partition)
+def why_not(partition: TopicPartition, cluster: ClusterLook) -> str:
+    """Why its replicas that catch up are not to be held back; empty when they may be."""
+    if partition in cluster.reassignments:
+        return f"{partition} is being moved: its move has a throttle of its own"
+    state = cluster.partitions.get(partition)
     in_sync = len(state.isr) if state else 0
-    least = cluster.min_isr.get(doing.partition.topic)
+    least = cluster.min_isr.get(partition.topic)
     if least is None or in_sync <= max(least, 1):
-        return f"{doing.partition} is not held back: {in_sync} in sync, its replica that catches up is needed"
+        return f"{partition} is not held back: {in_sync} in sync, its replica that catches up is needed"
     return ""
 
 
@@ -329,6 +332,9 @@ def _unreadable(
     """A broker that is down keeps its configuration; a controller can put it back, but can't tell what it is."""
     note = f"{key.key} of {_name(key)} can't be read until it answers"
     is_down = int(key.resource_name) not in cluster.brokers and bool(cluster.brokers)
+    if recorded and is_down and not is_wanted and _is_foreign(recorded[-1]):
+        note = f"{key.key} of {_name(key)}, which is down, was set by somebody else and is left alone"
+        return Reconciled((), {}, frozenset({key}), (note,))
     if recorded and is_down and settled and not is_wanted:
         note = f"{key.key} of {_name(key)}, which is down, is put back through a controller"
         return Reconciled(recorded, {}, frozenset({key}), (note,), {key: recorded[0].replaced})
@@ -338,13 +344,16 @@ def _unreadable(
 def _reconcile_value(
     key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, settled: bool
 ) -> Reconciled:
-    """All values that were ever sent stay recorded until the lever goes: a broker may answer from before one."""
+    """All values that were ever sent stay recorded until the lever goes: a broker may answer from before one. Last
+    comes what somebody else has set meanwhile, for when the broker can't tell any more."""
     none: frozenset[ConfigKey] = frozenset()
+    recorded = tuple(intent for intent in recorded if not _is_foreign(intent))
     replaced = recorded[0].replaced if recorded else present
     ours = present != replaced and any(intent.value == present for intent in recorded)
     if recorded and not ours and present != replaced:
         note = f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone"
-        return Reconciled(recorded if rate is not None else (), {}, frozenset({key}), (note,))
+        theirs = ThrottleIntent(*key, _NOT_OURS, present)
+        return Reconciled((*recorded, theirs) if rate is not None else (), {}, frozenset({key}), (note,))
     if rate is None:
         if ours:
             return Reconciled(recorded, {key: ConfigChange(present, replaced)}, none, ())
@@ -356,6 +365,11 @@ def _reconcile_value(
     if present == value:
         return Reconciled((*others, mine) if recorded else (), {}, none, ())
     return Reconciled((*others, mine), {key: ConfigChange(present, value)}, none, ())
+
+
+def _is_foreign(intent: ThrottleIntent) -> bool:
+    """Seen in place of ours."""
+    return intent.value == _NOT_OURS
 
 
 def _reconcile_lists(
@@ -410,6 +424,12 @@ def brokers_of(levers: Iterable[Lever], intents: Iterable[ThrottleIntent]) -> fr
     """The brokers whose configuration has to be read."""
     named = {lever.disk.broker for lever in levers if lever.kind is not LeverKind.CLIENT_QUOTA}
     return frozenset(named | {int(intent.resource_name) for intent in intents if intent.resource_type == BROKER})
+
+
+def partitions_of(lever: Lever) -> tuple[TopicPartition, ...]:
+    """Those that have replicas which the lever holds back."""
+    parts = (entry.rsplit(":", 2) for entry in lever.entries)
+    return tuple(sorted({TopicPartition(topic, int(number)) for topic, number, _ in parts}))
 
 
 def without_partitions(lever: Lever, gone: Iterable[TopicPartition]) -> Lever:

@@ -23,6 +23,12 @@ ACL_REPAIR = "acl-repair"  # the kind of plan
 MAX_RULES = 1000
 _ADD, _REMOVE = "acl.add", "acl.remove"
 _FIELDS = tuple(field.name for field in fields(AclBinding))
+# As guardian.kafka.acls can send them.
+RESOURCE_TYPES = ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")
+OPERATIONS = (
+    "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS",
+    "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS",
+)  # fmt: skip
 _PATTERNS = ("LITERAL", "PREFIXED")
 _PERMISSIONS = ("ALLOW", "DENY")
 
@@ -156,6 +162,8 @@ def _rule(entry: object, path: str) -> AclBinding:
         value = values.get(name)
         if not isinstance(value, str) or not value:
             raise InvalidInput(f"{path}.{name} is {value!r}: use a text that is not empty")
+    _require_one_of(values, "resource_type", RESOURCE_TYPES, path)
+    _require_one_of(values, "operation", OPERATIONS, path)
     _require_one_of(values, "pattern_type", _PATTERNS, path)
     _require_one_of(values, "permission", _PERMISSIONS, path)
     if ":" not in values["principal"]:

@@ -124,10 +124,9 @@ def _turn(
     aim_of: Callable[[ExecutionTask], Aim],
     now_ms: int,
 ) -> ExecutionTask:
-    if task.state is not TaskState.DONE or task.move.is_new:
+    # One that waits for its turn is as it was: to say so of all of them would be one command with all of them.
+    if task.state is not TaskState.DONE or task.move.is_new or task.move.stage < stage:
         return task
-    if task.move.stage < stage:
-        return replace(task, detail=f"goes back when stage {stage} has left its room")
     candidate = _reverting(task, now_ms)
     aim = aim_of(candidate)
     found = look(aim, observation)
@@ -137,7 +136,7 @@ def _turn(
         return replace(task, detail=found.detail)
     copy = copy_of(aim, observation)
     if not slots.fit(copy):
-        return replace(task, detail="waits for a slot")
+        return task
     slots.take(copy)
     return candidate
 

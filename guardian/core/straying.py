@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from guardian.core.healing import was_withdrawn
 from guardian.core.placing import suits
 from guardian.model.cluster_state import PartitionState
 from guardian.model.cordon import Cordon
@@ -25,9 +26,11 @@ from guardian.model.topology import TopicPartition
 
 KIND = "stray-replicas"
 MAX_MOVES = 500  # of one ticket; the rest goes with the next one
-RETRY_MS = 300_000  # after a ticket that failed
+RETRY_MS = 300_000  # after a ticket that failed, was refused or was withdrawn
 _MAX_EVIDENCE = 20
 _AGAIN = (TicketState.FAILED, TicketState.EXPIRED, TicketState.SUCCEEDED, TicketState.ROLLED_BACK)
+_REFUSED = (TicketState.REJECTED, TicketState.CANCELLED)
+_RESTS = (TicketState.FAILED, *_REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +116,12 @@ def evidence(plan: Plan) -> list[str]:
 
 def idempotency_key(plan: Plan, tickets: Iterable[Ticket]) -> str:
     """The same strays make one ticket. Where a person has refused it, that holds; where one like it has ended
-    otherwise, strays that look the same are new."""
-    rounds = sum(1 for ticket in tickets if ticket.kind == KIND and ticket.state in _AGAIN)
+    otherwise, or a storm took it back, strays that look the same are new."""
+    rounds = sum(
+        ticket.state in _AGAIN or (ticket.state in _REFUSED and was_withdrawn(ticket))
+        for ticket in tickets
+        if ticket.kind == KIND
+    )
     content = ";".join(f"{move.partition}:{move.original_brokers}" for move in plan.moves)
     return f"{KIND}-{plan.cluster}-{rounds}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
@@ -125,11 +132,11 @@ def why_not_now(tickets: Iterable[Ticket], now_ms: int) -> str:
     under_way = next((ticket for ticket in ours if not ticket.state.is_over), None)
     if under_way is not None:
         return f"ticket {under_way.id} ({under_way.state.name}) moves strays already"
-    failed = next(
-        (ticket for ticket in ours if ticket.state is TicketState.FAILED and now_ms - ticket.updated_at_ms < RETRY_MS),
+    last = next(
+        (ticket for ticket in ours if ticket.state in _RESTS and now_ms - ticket.updated_at_ms < RETRY_MS),
         None,
     )
-    return f"ticket {failed.id} failed a short while ago: the next one comes later" if failed is not None else ""
+    return f"ticket {last.id} is {last.state.name} since a short while: the next one comes later" if last else ""
 
 
 def _taker(

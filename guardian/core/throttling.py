@@ -234,12 +234,14 @@ def _reconcile_rate(
     if rate is None:
         if ours:
             return _part(recorded, {key: ConfigChange(present, replaced)})
-        return _part(recorded if held else ())
+        # The rate may have been set without being shown yet: putting it back once more comes after it in any case.
+        return _part(recorded, {key: ConfigChange(present, replaced)}) if held and recorded else _part()
     value = str(rate)
     if present == value and not recorded:
         return _part()
     mine = ThrottleIntent(*key, value, replaced)
-    if present == value:
+    # What is shown may be older than the rate that was set last, which would come up later as nobody's.
+    if present == value and (not recorded or recorded[-1].value == value):
         return _part((mine,))
     others = tuple(intent for intent in recorded if intent.value != value)
     shown = tuple(intent for intent in others[:-_KEPT] if intent.value == present)

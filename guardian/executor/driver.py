@@ -18,6 +18,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import structlog
+
 from guardian.core import foreign, losing, overriding, repairing
 from guardian.core.adapting import Around
 from guardian.core.effects import ConfigKey, SettleDebts
@@ -43,6 +45,8 @@ from guardian.model.operation import Ask, AskKind, PlanAnswer
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
+
+_log = structlog.get_logger(__name__)
 
 ACTOR = "executor"
 PATIENCE_S = 5.0
@@ -92,8 +96,8 @@ class ExecutionStore(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Job:
     """A ticket with what it works from: its execution, or its plan before it began. `taken` are the brokers of all
-    other tickets, by ticket: what is planned only now keeps off them. `answer` is the plan that an operation waits for;
-    `withheld` says why it does not get one that is there."""
+    other tickets that go on, by ticket: what is planned only now keeps off them. `answer` is the plan that an operation
+    waits for; `withheld` says why it does not get one that is there."""
 
     ticket: Ticket
     work: Execution | Plan
@@ -169,6 +173,7 @@ class Driver:
         self._put_labels = put_labels
         self._driven: Sequence[Ticket] = ()
         self._has_acted = False
+        self._logged: dict[str, str] = {}
 
     def tick(self) -> list[str]:
         """One round over all clusters; one sentence a ticket. Raises Unavailable when the store does not answer.
@@ -235,6 +240,7 @@ class Driver:
         jobs: list[_Job] = []
         sentences: list[str] = []
         holders: dict[int, str] = {}
+        admitted: dict[int, str] = {}  # one that waits for another must not be waited for by that one
         moving = self._moving(tickets)
         for ticket in sorted(tickets, key=_turn):
             try:
@@ -249,8 +255,10 @@ class Driver:
                 sentences.append(f"ticket {ticket.id} waits for {', '.join(sorted(blocked))}, on the same brokers")
             else:
                 jobs.append(job)
+                admitted = dict.fromkeys(brokers, ticket.id) | admitted
             holders = dict.fromkeys(brokers, ticket.id) | holders
-        return [replace(job, taken={b: t for b, t in holders.items() if t != job.ticket.id}) for job in jobs], sentences
+        taken = [{b: t for b, t in admitted.items() if t != job.ticket.id} for job in jobs]
+        return [replace(job, taken=others) for job, others in zip(jobs, taken, strict=True)], sentences
 
     def _with_answer(self, job: _Job, before: Mapping[int, str], moving: Mapping[int, Collection[str]]) -> _Job:
         """With the plan that its operation waits for, once nobody else moves replicas between the same brokers: what is
@@ -279,6 +287,12 @@ class Driver:
             return f"ticket {job.ticket.id}: {self._drive(job, admin, observation)}"
         except GuardianError as error:
             return f"ticket {job.ticket.id} waits: {error}"
+        except Exception as error:  # noqa: BLE001  what nobody foresaw of one ticket must not stop those beside it
+            sentence = f"ticket {job.ticket.id} failed in a way nobody foresaw: {error!r}"
+            if self._logged.get(job.ticket.id) != sentence:
+                self._logged[job.ticket.id] = sentence
+                _log.exception("ticket", ticket=job.ticket.id)
+            return sentence
 
     def _drive(self, job: _Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         if isinstance(job.work, Plan):
@@ -288,24 +302,31 @@ class Driver:
         if job.ticket.kind == overriding.THROTTLE_OVERRIDE:
             return self._stand(job.ticket, job.work)
         noticed = self._notice(job, job.work)
-        if noticed:
-            return noticed
-        if job.ticket.ask is not None:
-            return self._operate(job, job.ticket.ask, job.work, admin, observation)
-        return self._step(job.ticket, job.work, admin, observation, job.around)
+        if noticed is None:
+            return self._go_on(job, job.work, admin, observation)
+        if noticed.transition:
+            return noticed.sentence
+        # Other tools may begin and end something at each tick: that holds up nothing.
+        stored = replace(noticed.execution, revision=job.work.revision + 1)
+        return "; ".join((self._go_on(job, stored, admin, observation), noticed.sentence))
 
-    def _notice(self, job: _Job, execution: Execution) -> str:
-        """Pauses the ticket for other tools, or lets it go on after them; what it says then, mostly nothing."""
+    def _go_on(self, job: _Job, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+        if job.ticket.ask is not None:
+            return self._operate(job, job.ticket.ask, execution, admin, observation)
+        return self._step(job, execution, admin, observation)
+
+    def _notice(self, job: _Job, execution: Execution) -> foreign.Notice | None:
+        """Stores that the ticket pauses for other tools, goes on after them, or what they do; mostly nothing."""
         if job.foreign is None:
-            return ""
+            return None
         ticket = job.ticket
         noticed = foreign.notice(ticket, execution, job.foreign, job.others)
         if noticed is None:
-            return ""
+            return None
         self._has_acted = True
         transition = self._transition(*noticed.transition) if noticed.transition else None
         self._store.advance(ticket.id, ticket.state, transition, noticed.execution, execution.revision)
-        return noticed.sentence
+        return noticed
 
     def _begin(self, job: _Job, plan: Plan, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         """Starts the plan as it was approved, or, where it is stale, one that was made anew."""
@@ -350,17 +371,11 @@ class Driver:
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.FAILED, reason), None, 0)
         return f"FAILED: {reason}"
 
-    def _step(
-        self,
-        ticket: Ticket,
-        execution: Execution,
-        admin: KafkaAdmin,
-        observation: ClusterObservation,
-        around: Around | None = None,
-    ) -> str:
-        decided = self._mover(ticket, observation, around)(ticket.state, execution)
+    def _step(self, job: _Job, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+        ticket = job.ticket
+        decided = self._mover(ticket, observation, job.around)(ticket.state, execution)
         if decided.transition and self._is_cut_short(ticket, decided):
-            decided = self._go_on_elsewhere(ticket, decided, admin, observation)
+            decided = self._go_on_elsewhere(job, decided, admin, observation)
         if decided.transition and decided.transition[0] is TicketState.SUCCEEDED and ticket.kind == ISOLATE_LABEL:
             self._label(ticket, decided.execution, admin)
         transition = self._transition(*decided.transition) if decided.transition else None
@@ -421,11 +436,10 @@ class Driver:
         """Whether it would end because of a broker that died, and what is left can be planned anew."""
         return ticket.state is TicketState.RUNNING and any(map(losing.is_lost, decided.execution.tasks))
 
-    def _go_on_elsewhere(
-        self, ticket: Ticket, decided: Step, admin: KafkaAdmin, observation: ClusterObservation
-    ) -> Step:
+    def _go_on_elsewhere(self, job: _Job, decided: Step, admin: KafkaAdmin, observation: ClusterObservation) -> Step:
         """The step with the tasks of a new plan in place of those that a dead broker took; as it was where there is
         none."""
+        ticket = job.ticket
         answer = self._replan.replan(ticket, self._store.plan(ticket.plan_hash)) if self._replan else ""
         if answer is None:
             return replace(decided, transition=None, sentence="waits for a new plan, since a broker died in mid-move")
@@ -433,6 +447,11 @@ class Driver:
         if isinstance(answer, Plan) and answer.moves:
             plan = resolved_now(admin, answer)
             why = why_beyond(ticket, plan)
+            blocking = sorted({job.taken[broker] for broker in brokers_of(plan) if broker in job.taken})
+            if not why and blocking:
+                sentence = f"waits for {', '.join(blocking)}, on the same brokers as its new plan"
+                waiting = replace(decided.execution, note=sentence)
+                return replace(decided, execution=waiting, transition=None, sentence=sentence)
             if not why:
                 new = begin(ticket, plan, tiered_topics(observation), self._tiered_warm_up_s).tasks
                 tasks = losing.replaced(decided.execution.tasks, new)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from guardian.core.cordoning import CORDONED
 from guardian.core.executing import brokers_of
 from guardian.core.operations.effects import (
     ForgetBroker,
@@ -30,8 +31,9 @@ from guardian.errors import GuardianError, InvalidInput
 from guardian.executor.hooks import HookRunner
 from guardian.executor.observing import Scope, scope_of
 from guardian.executor.rehearsing import resolved_now
-from guardian.kafka.admin import TOPIC, KafkaAdmin
+from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.cluster_state import ClusterObservation
+from guardian.model.cordon import Cordon
 from guardian.model.execution import Execution
 from guardian.model.federation import Exclusion
 from guardian.model.hook import HookTarget
@@ -57,6 +59,9 @@ class OperationStore(Protocol):
 
     def host_of(self, cluster: str, broker: int) -> str:
         """The name of its machine; empty where it is not known."""
+
+    def cordon(self, cluster: str, broker: int) -> Cordon | None:
+        """What was set on it so that it gets no new replicas."""
 
     def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
         """The moves of the tickets that took any of these brokers offline, newest ticket first."""
@@ -207,13 +212,23 @@ class Operations:
                 host = self._store.host_of(ticket.cluster, key.node) or (node.host if node else "")
                 self._hooks.start(ticket.id, key, hook, HookTarget(ticket.cluster, key.node, host))
             case UnregisterBroker(broker):
-                refused = admin.unregister_broker(broker)
+                refused = self._uncordon(ticket.cluster, broker, admin) or admin.unregister_broker(broker)
                 if refused:
                     return f"Kafka did not unregister broker {broker}: {refused}"
                 self._unregistered.setdefault(ticket.cluster, set()).add(broker)
             case ForgetBroker(broker):
                 self._store.forget_broker(ticket.cluster, broker)
         return ""
+
+    def _uncordon(self, cluster: str, broker: int, admin: KafkaAdmin) -> str:
+        """Why not. Controllers take configurations of registered brokers only, and keep them for the next one of that
+        id: this is the last moment at which what was set on this one can be restored."""
+        cordon = self._store.cordon(cluster, broker)
+        if cordon is None or not cordon.value or broker in admin.describe_cluster().brokers:
+            return ""
+        resource = (BROKER, str(broker))
+        refused = admin.alter_configs_through_controller({resource: {CORDONED: cordon.replaced}})
+        return f"{CORDONED} can't be restored: {refused[resource]}" if resource in refused else ""
 
     def _registered(self, cluster: str, ask: Ask, observation: ClusterObservation, admin: KafkaAdmin) -> frozenset[int]:
         """Brokers before Kafka 4.0 don't tell of fenced ones: those asked for count as registered until we took them

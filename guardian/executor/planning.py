@@ -110,6 +110,8 @@ class LivePlanner:
             return error
         except CancelledError:
             return None
+        except Exception as error:  # noqa: BLE001  one cluster's plan is no reason to stop those of all others
+            return ClusterUnavailable(f"the plan for cluster {cluster} could not be made: {error!r}")
 
     def forget(self, key: str) -> None:
         """The next `ask` with this key begins anew."""

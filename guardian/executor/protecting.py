@@ -29,7 +29,7 @@ from guardian.errors import GuardianError
 from guardian.executor.sending import Outcome, send
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.protection import Protection
-from guardian.model.quota import QuotaEntity
+from guardian.model.quota import GroupMember, QuotaEntity
 from guardian.model.topology import TopicPartition
 
 PATIENCE_S = 5.0
@@ -165,7 +165,10 @@ def look_at_cluster(admin: KafkaAdmin, looks: Collection[BrokerLook], held: Prot
     quotas = admin.describe_client_quotas()
     held_topics = topics_of(held.levers, held.intents)
     held_brokers = brokers_of(held.levers, held.intents)
+    committed = admin.committed_offsets() if looks else {}
+    members = admin.group_members() if looks else ()
     topics = {partition.topic for look in looks for partition in look.replicas} | held_topics
+    topics |= _also_read(topics, committed, members)
     partitions = admin.describe_partitions(topics) if topics else {}
     watched = {look.broker for look in looks}
     behind = {
@@ -177,16 +180,26 @@ def look_at_cluster(admin: KafkaAdmin, looks: Collection[BrokerLook], held: Prot
         at_ms=now_ms,
         brokers=alive,
         partitions=partitions,
-        reassignments=admin.list_reassignments() if looks else {},
+        reassignments=admin.list_reassignments() if looks or held_topics else {},
         log_dirs=admin.describe_log_dirs(sorted((watched | {b for each in behind.values() for b in each}) & alive))
         if looks
         else (),
-        committed=admin.committed_offsets() if looks else {},
-        members=admin.group_members() if looks else (),
+        committed=committed,
+        members=members,
         quotas=quotas,
         configs=admin.describe_configs(_resources(held_topics | _topics(behind), (held_brokers | watched) & alive)),
-        min_isr=_min_isr(admin, _topics(behind)),
+        min_isr=_min_isr(admin, _topics(behind) | (held_topics & _topics(partitions))),
     )
+
+
+def _also_read(
+    topics: Collection[str], committed: Mapping[str, Mapping[TopicPartition, int]], members: Collection[GroupMember]
+) -> frozenset[str]:
+    """What else those clients read that read these topics: a quota holds there too, on brokers not looked at."""
+    groups = {group for group, offsets in committed.items() if not _topics(offsets).isdisjoint(topics)}
+    clients = {member.client_id for member in members if member.group in groups}
+    theirs = {member.group for member in members if member.client_id in clients}
+    return frozenset(topic for group in theirs for topic in _topics(committed.get(group, {})))
 
 
 def _topics(partitions: Collection[TopicPartition]) -> frozenset[str]:

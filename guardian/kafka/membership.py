@@ -57,20 +57,26 @@ async def unregister_broker(session: Session, broker: int) -> str:
 
 
 async def describe_quorum(session: Session) -> Quorum | None:
-    """None where nobody can tell."""
+    """None only where the cluster is too old to tell. Raises KafkaError where it can't tell just now, as between two
+    leaders: who took that for "has none" would restart voters as if they were plain brokers."""
     try:
         answer = await session.ask_any(lambda: DescribeQuorumRequest(topics=[(_METADATA, [(0,)])]))
     except kafka_errors.IncompatibleBrokerVersion:
         return None
-    partition = next((each for topic in answer.topics for each in topic.partitions if each.error_code == 0), None)
-    if partition is None or partition.leader_id < 0:
-        return None
-    voters = {voter.replica_id: voter for voter in partition.current_voters}
-    leader = voters.get(partition.leader_id)
+    partitions = [each for topic in answer.topics for each in topic.partitions]
+    for code in (answer.error_code, *(each.error_code for each in partitions)):
+        if code:
+            raise _unreadable(kafka_errors.for_code(code))
+    voters = {voter.replica_id: voter for each in partitions for voter in each.current_voters}
+    leader = voters.get(partitions[0].leader_id) if partitions else None
     if leader is None:
-        return None
+        raise _unreadable(kafka_errors.LeaderNotAvailableError)
     caught_up = frozenset(node for node, voter in voters.items() if voter is leader or _is_near(voter, leader))
     return Quorum(leader.replica_id, frozenset(voters), caught_up)
+
+
+def _unreadable(kind: type[kafka_errors.KafkaError]) -> kafka_errors.KafkaError:
+    return kind("the controllers' quorum can't be read: it has no leader now, or does not say so")
 
 
 def _is_near(voter: Any, leader: Any) -> bool:

@@ -44,8 +44,8 @@ class ExecutionTask:
     have passed since the start; both were settled when the execution began, and a task that is taken back gets the time
     once more on top. `hold_ms` 0: it leads at once. `copied_bytes` is how much of what it copies has arrived, in steps
     of a tenth: each is stored. `topic_configs` are those of the topic that the task's partition 0 creates.
-    `missing_since_ms` is since when a broker that it copies to is down, 0: none is. What `is_adopted` was another
-    tool's.
+    `missing_since_ms` is since when a broker without which it can't end is down, 0: none is. What `is_adopted` was
+    another tool's.
     """
 
     number: int

@@ -19,7 +19,8 @@
     url  = "http://alertmanager:9093"
 
 Each may say which events it wants: `kinds` (TICKET_CREATED, TICKET_MOVED, TICKET_AMENDED, THROTTLE_CHANGED), `states`
-that a ticket enters, `clusters`; without them all but throttle changes, which have to be named.
+that a ticket enters (or leaves, where its alert ends), `clusters`; without them all but throttle changes, which have to
+be named.
 """
 
 from __future__ import annotations
@@ -76,8 +77,12 @@ class Sink:
         return (
             event.kind in self.kinds
             and (not self.clusters or event.cluster in self.clusters)
-            and (not self.states or event.kind is EventKind.THROTTLE_CHANGED or event.to_state in self.states)
+            and (not self.states or event.kind is EventKind.THROTTLE_CHANGED or self._has_its_state(event))
         )
+
+    def _has_its_state(self, event: Event) -> bool:
+        """An alert ends when the ticket leaves the state that it began with."""
+        return event.to_state in self.states or (self.kind is SinkKind.ALERTMANAGER and event.from_state in self.states)
 
     @classmethod
     def of(cls, number: int, table: object) -> Sink:

@@ -310,7 +310,7 @@ def _leading(
         ("lines", room.tick, _LINES_S),
         ("healing", healer.tick, _HEALING_S),
         ("sinks", sinks.tick, _SINKS_S),
-        ("placement", _cordoner(config, store, stack).tick, _PLACEMENT_S),
+        ("placement", _cordoner(config, store, healer, stack).tick, _PLACEMENT_S),
         ("protection", protector.tick, config.protection.look_s),
         ("approvals", ApprovalKeeper(store, Approvals(config.approvals), now_ms).tick, _APPROVALS_S),
     ):
@@ -344,11 +344,12 @@ def _protecting(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) 
     return protector, watch
 
 
-def _cordoner(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> Cordoner:
+def _cordoner(config: ServerConfig, store: ReplicatedStore, healer: Healer, stack: ExitStack) -> Cordoner:
     """With admin connections of its own: the executor's serve its threads."""
     admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect_for_rpc)
     stack.callback(admins.close)
-    guard = StrayGuard(store, planner_settings(config.planner).shared_labels, DEFAULT_THROTTLE, now_ms)
+    shared = planner_settings(config.planner).shared_labels
+    guard = StrayGuard(store, shared, DEFAULT_THROTTLE, now_ms, healer.why_not_move)
     return Cordoner(store, admins, now_ms, guard)
 
 

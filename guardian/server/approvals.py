@@ -51,7 +51,8 @@ class ApprovalKeeper:
             if transition is None:
                 continue
             try:
-                self._store.advance(ticket.id, ticket.state, transition, None, 0)
+                asked = ticket.ask.revision if ticket.ask is not None else None
+                self._store.advance(ticket.id, ticket.state, transition, None, 0, asked)
             except GuardianError as error:
                 said.append(f"ticket {ticket.id} stays {ticket.state.name}: {error}")
                 continue

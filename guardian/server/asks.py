@@ -118,7 +118,7 @@ class Asks:
         """The ticket with other brokers. Raises Conflict, InvalidInput, ClusterUnavailable."""
         ask = amended(ticket, execution, brokers, controllers)
         self.check(ticket.cluster, ask)
-        return self._store.amend(ticket.id, ask, actor, reason)
+        return self._store.amend(ticket.id, ticket.state, ask, actor, reason)
 
     def _answer(self, cluster: str, request: PlanRequest, admin: KafkaAdmin) -> PlanAnswer:
         try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from guardian.core import cordoning
 from guardian.core.cordoning import BROKER, CORDONED, BrokerLook
 from guardian.core.effects import AlterConfigs
-from guardian.errors import GuardianError, Unavailable
+from guardian.errors import ClusterUnavailable, GuardianError, Unavailable
 from guardian.executor.sending import send
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription, PartitionState, Reassignment
@@ -115,9 +115,12 @@ class Cordoner:
         self._store.read(_CONFIRM_S)
         if not self._store.is_leader():
             raise Unavailable("this member leads no longer: the new leader goes on")
-        refused = admin.alter_configs_through_controller(
-            {(BROKER, str(cordon.broker_id)): {CORDONED: cordon.replaced} for cordon in owed}
-        )
+        try:
+            refused = admin.alter_configs_through_controller(
+                {(BROKER, str(cordon.broker_id)): {CORDONED: cordon.replaced} for cordon in owed}
+            )
+        except ClusterUnavailable as error:
+            return [f"what brokers of cluster {cluster} that are down have of {CORDONED} stays owed: {error}"]
         paid = [cordon for cordon in owed if (BROKER, str(cordon.broker_id)) not in refused]
         if paid:
             self._drop(cluster, paid)

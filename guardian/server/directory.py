@@ -34,6 +34,16 @@ def directory_of(views: Views, links_file: Path | None) -> Directory:
     )
 
 
+def topics_of(views: Views, cluster: str) -> tuple[Topic, ...]:
+    """What the directory says of the cluster's topics."""
+    return tuple(entry for entry in _entries(views, pb.TOPICS, cluster) if isinstance(entry, Topic))
+
+
+def tenants_of(views: Views) -> tuple[Tenant, ...]:
+    """All of them: a tenant is not of one cluster."""
+    return tuple(entry for entry in _entries(views, pb.TENANTS) if isinstance(entry, Tenant))
+
+
 def exclusions_of(views: Views, cluster: str) -> dict[int, Exclusion]:
     """The cluster's exclusions by broker, those that are over included."""
     found = _entries(views, pb.EXCLUSIONS, cluster)

@@ -47,11 +47,12 @@ class EventsServicer(events_pb2_grpc.EventsServicer):
 
         self._changes.subscribe(note)
         try:
-            views = await self._store.read()
+            # Only a fence: a snapshot that is held for as long as somebody follows would keep all that is replaced.
+            await self._store.read()
             after = request.after
             newest: deque[Event] = deque(maxlen=request.last or None)
             while True:
-                page, after = _page(views, after)
+                page, after = await asyncio.to_thread(_page, self._store.read_local(), after)
                 wanted = [event for event in page if _fits(request, event)]
                 if request.last:
                     newest.extend(wanted)
@@ -60,7 +61,6 @@ class EventsServicer(events_pb2_grpc.EventsServicer):
                         yield event_to_proto(event)
                 if len(page) < _PAGE:
                     break
-                await asyncio.sleep(0)
             for event in newest:
                 yield event_to_proto(event)
             while request.follow:
@@ -85,11 +85,10 @@ class EventsServicer(events_pb2_grpc.EventsServicer):
             delivered = views.event_delivered(sink.name) or 0
             newest, after = delivered, delivered
             while True:
-                page, after = _page(views, after)
+                page, after = await asyncio.to_thread(_page, views, after)
                 newest = after if page else newest
                 if len(page) < _PAGE:
                     break
-                await asyncio.sleep(0)
             reply.sinks.add(name=sink.name, delivered=delivered, newest=newest)
         return reply
 

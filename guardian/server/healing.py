@@ -18,6 +18,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import structlog
+
 from guardian.core import healing, ticketing
 from guardian.core.findings import Watch
 from guardian.core.healing import Act, Cure, CureKind, Decision, Known, TicketAct, Tried
@@ -36,6 +38,7 @@ from metastore.views import Views
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Balance, EmptyDisk, Heal, LogDir, Relieve, Task
 
+_log = structlog.get_logger(__name__)
 _BUSY_S = 60.0  # until partitions that another ticket moves are looked at again
 _MAX_REASON_CHARS = 400
 
@@ -97,6 +100,7 @@ class Healer:
         self._lock = threading.Lock()
         self._memory: dict[str, _Memory] = {}
         self._leads_since_ms = -1
+        self._failed: dict[str, str] = {}
 
     @property
     def policies(self) -> HealingPolicies:
@@ -121,7 +125,26 @@ class Healer:
                 said += [f"healing of {name}: {each}" for each in self._heal(cluster, watch, views)]
             except GuardianError as error:
                 said.append(f"healing of {name}: {error}")
+            except Exception as error:  # noqa: BLE001  one cluster's is none to leave all others unhealed
+                said.append(f"healing of {name} failed: {error!r}")
+                if self._failed.get(name) != said[-1]:
+                    self._failed[name] = said[-1]
+                    _log.exception("healing failed", cluster=name)
         return said
+
+    def why_not_move(self, cluster: str) -> str:
+        """Why nothing is to be moved there by itself, whatever the mode; empty: it may be. Raises Unavailable on a
+        follower."""
+        _, leads_since_ms = self._findings.known()
+        with self._lock:
+            memory = self._memory.get(cluster) if self._leads_since_ms == leads_since_ms else None
+            last, stormed_ms = (memory.last, memory.storm_ms) if memory is not None else (None, 0)
+        if last is None or not last.known.is_seen:
+            return "healing has not seen its brokers and replicas yet"
+        if last.decision.storm:
+            return last.decision.storm
+        is_calm = not stormed_ms or self._now_ms() - stormed_ms >= healing.CALM_MS
+        return "" if is_calm else "there was a storm a short while ago"
 
     def _begin(self, leads_since_ms: int, clusters: set[str]) -> None:
         with self._lock:
@@ -148,6 +171,7 @@ class Healer:
             calm_since_ms,
             _running(cluster.name, views) if memory.has_open else (),
             healing.is_seen(watch, cluster.name),
+            memory.storm_ms,
         )
         decision = healing.decide(policy, known, now_ms)
         if decision.storm:
@@ -201,7 +225,7 @@ class Healer:
             busy = _driven(views, cluster.name) | admin.list_reassignments().keys()
             free = healing.trimmed(wanted, cure, busy)
             if not free.moves:
-                return self._came_to_nothing(memory, cure, wanted, policy)
+                return self._came_to_nothing(memory, cure, plan, wanted, policy)
             try:
                 complete = _fitting(resolved_now(admin, free))
             except GuardianError as error:
@@ -212,13 +236,18 @@ class Healer:
         state = ticket.state.name
         return [f"ticket {ticket.id} ({ticket.kind}, {ticket.moves} moves) is {state}, for {_titles(cure)}"]
 
-    def _came_to_nothing(self, memory: _Memory, cure: Cure, wanted: Plan, policy: HealingPolicy) -> list[str]:
+    def _came_to_nothing(
+        self, memory: _Memory, cure: Cure, plan: Plan, wanted: Plan, policy: HealingPolicy
+    ) -> list[str]:
         if wanted.moves:
             moving = f"{len(wanted.moves)} partitions are being moved already: looks again when they are not"
             return self._note(memory, cure, moving, _BUSY_S)
         if wanted.unmet:
             unmet = f"nothing can be moved: {'; '.join(wanted.unmet[:3])}"
             return self._note(memory, cure, unmet, policy.rest_s, is_failure=True)
+        if plan.moves and cure.spared:
+            waits = "all that there is to move waits for brokers in their grace period"
+            return self._note(memory, cure, waits, _BUSY_S)
         return self._note(memory, cure, "there was nothing to move", policy.rest_s)
 
     def _note(

@@ -1,7 +1,7 @@
 """What operations read and change of the federation, in the replicated store: exclusions, and what is said of brokers.
 
 Changes are compare-and-set where they could undo somebody else's: an exclusion is lifted only as the entry that was
-read, and only where it is still the operation's own.
+read, and only where it is still the operation's own; a cluster's brokers are changed only in the entry that was read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from guardian.core.operations.leaders import GOAL
+from guardian.errors import Conflict
+from guardian.model.cordon import Cordon
 from guardian.model.execution import TaskState
 from guardian.model.federation import Exclusion
 from guardian.model.operation import AskKind
@@ -23,6 +25,7 @@ from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import records_pb2
 
 ACTOR = "executor"
+_ATTEMPTS = 5  # against reporters that register at the same time
 _REMEMBERED = 20  # tickets: those before them are of other times
 
 
@@ -46,6 +49,9 @@ class ReplicatedOperationStore:
     def host_of(self, cluster: str, broker: int) -> str:
         machines = directory_of(self._store.read_local(), None).of_cluster(cluster).machines
         return next((each.host for each in machines if each.cluster and each.broker_id == broker), "")
+
+    def cordon(self, cluster: str, broker: int) -> Cordon | None:
+        return next((each for each in self._store.read_local().cordons(cluster) if each.broker_id == broker), None)
 
     def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
         views = self._store.read_local()
@@ -89,12 +95,21 @@ class ReplicatedOperationStore:
         self._put_brokers(cluster, lambda known: None if known.id == broker else known)
 
     def _put_brokers(self, cluster: str, changed: Callable[[Broker], Broker | None]) -> None:
-        known = self._store.read().cluster(cluster)
-        if known is None:
-            return
-        kept = tuple(now for broker in known.brokers if (now := changed(broker)) is not None)
-        if kept != known.brokers:
-            self._store.put_cluster(cluster_to_proto(_with_brokers(known, kept)), actor=ACTOR)
+        for attempt in range(1, _ATTEMPTS + 1):
+            known = self._store.read().cluster(cluster)
+            if known is None:
+                return
+            kept = tuple(now for broker in known.brokers if (now := changed(broker)) is not None)
+            if kept == known.brokers:
+                return
+            try:
+                self._store.put_cluster(
+                    cluster_to_proto(_with_brokers(known, kept)), expected=cluster_to_proto(known), actor=ACTOR
+                )
+                return
+            except Conflict:
+                if attempt == _ATTEMPTS:
+                    raise
 
     def _change(self, changes: list[pb.FederationChange]) -> None:
         if changes:

@@ -1,8 +1,8 @@
 """The Placement service: what controllers ask about new topics, and what is cordoned.
 
-The rules follow from what this member has stored, made once for each state of the store: controllers ask every second,
-and get the whole of it only when something of their cluster has changed. They are told even while the group has no
-leader: that a topic may be created must not depend on it.
+The rules follow from what this member has stored, made once for each state of the store, and once a second at most:
+controllers ask every second, and get the whole of it only when something of their cluster has changed. They are told
+even while the group has no leader: that a topic may be created must not depend on it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 
 import grpc
 
@@ -19,7 +20,7 @@ from guardian.model.federation import Exclusion
 from guardian.model.plan import PartitionMove
 from guardian.model.ticket import TicketState
 from guardian.model.topology import Cluster
-from guardian.server.directory import directory_of
+from guardian.server.directory import exclusions_of, tenants_of, topics_of
 from guardian.server.requests import views_for
 from guardian.server.store import ReplicatedStore
 from guardian.wire.cordons import cordon_to_proto
@@ -27,6 +28,7 @@ from metastore.views import Views
 from protos.guardian.v1 import placement_pb2 as pb
 from protos.guardian.v1 import placement_pb2_grpc
 
+_FRESH_MS = 1000
 _CREATING = (TicketState.APPROVED, TicketState.RUNNING, TicketState.PAUSED)
 
 
@@ -38,7 +40,7 @@ class PlacementServicer(placement_pb2_grpc.PlacementServicer):
         self._shared_labels = tuple(sorted(shared_labels))
         self._now_ms = now_ms
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[int, pb.PlacementRules]] = {}  # by cluster: the applied index, and the rules
+        self._known: dict[str, _Made] = {}  # by cluster
 
     def GetPlacement(self, request: pb.GetPlacementRequest, context: grpc.ServicerContext) -> pb.PlacementRules:
         views = self._store.read_local()
@@ -58,31 +60,43 @@ class PlacementServicer(placement_pb2_grpc.PlacementServicer):
         return pb.ListCordonsReply(cordons=messages)
 
     def _rules(self, views: Views, cluster: Cluster) -> pb.PlacementRules:
+        now_ms = self._now_ms()
         with self._lock:
             known = self._known.get(cluster.name)
-        # An exclusion ends by the clock too: what has one is looked at each time.
-        if known is not None and known[0] == views.applied_index and not known[1].excluded:
-            return known[1]
-        rules = rules_of(views, cluster, self._shared_labels, self._now_ms())
+        if known is not None:
+            # An exclusion ends by the clock too.
+            is_same = known.applied_index == views.applied_index and not known.rules.excluded
+            if is_same or 0 <= now_ms - known.at_ms < _FRESH_MS:
+                return known.rules
+        rules = rules_of(views, cluster, self._shared_labels, now_ms)
         with self._lock:
-            self._known[cluster.name] = (views.applied_index, rules)
+            self._known[cluster.name] = _Made(views.applied_index, now_ms, rules)
         return rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Rules, and from what they were made."""
+
+    applied_index: int
+    at_ms: int
+    rules: pb.PlacementRules
 
 
 def rules_of(views: Views, cluster: Cluster, shared_labels: Collection[str], now_ms: int) -> pb.PlacementRules:
     """The cluster's rules with their version, which is a hash of them."""
-    directory = directory_of(views, None).of_cluster(cluster.name)
+    topics, exclusions = topics_of(views, cluster.name), exclusions_of(views, cluster.name)
+    tenants = tenants_of(views) if any(topic.tenant for topic in topics) else ()
     rules = pb.PlacementRules(
         cluster=cluster.name,
         excluded=[
             pb.ExcludedBroker(broker_id=exclusion.broker_id, who=exclusion.who, why=exclusion.why)
-            for exclusion in directory.exclusions
+            for exclusion in exclusions.values()
             if is_in_force(exclusion, now_ms)
         ],
         label_of_broker={broker.id: broker.label for broker in cluster.brokers if broker.label},
         labels_of_topic={
-            name: pb.TopicLabels(labels=labels)
-            for name, labels in labels_by_topic(directory.topics, directory.tenants).items()
+            name: pb.TopicLabels(labels=labels) for name, labels in labels_by_topic(topics, tenants).items()
         },
         shared_labels=shared_labels,
     )

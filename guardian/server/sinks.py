@@ -5,8 +5,8 @@
 Every event that a sink wants reaches it at least once, in order: the cursor goes on only behind what was taken, so the
 next leader goes on there, and an event whose answer was lost comes again (its id tells). A sink that does not answer
 holds up no other: each has a thread of its own while it works, and pauses ever longer after a failure. What it refuses
-as bad (400 to 499, but for 408, 425 and 429) would be refused for ever, so it is passed over, and said. A sink that is
-new gets what happens from then on.
+as bad (400 to 499, but for 408, 425 and 429, and for 401, 403 and 407, which end when its token is put right) would be
+refused for ever, so it is passed over, and said. A sink that is new gets what happens from then on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AT_ONCE = 100  # events between two looks at the cursor
 _FIRST_PAUSE_S = 1.0
 _MOST_PAUSE_S = 60.0
 _ANSWER_BYTES = 65536
-_AGAIN = (408, 425, 429)
+_AGAIN = (401, 403, 407, 408, 425, 429)
 _TRIM_EVERY_S = 60.0
 
 
@@ -134,9 +134,11 @@ class EventSinks:
         if done is None:
             self._note(sink, views.applied_index << 8)
             return f"sink {sink.name} is new: it gets what happens from now on"
+        events = views.events(done, _AT_ONCE)
+        del views  # a snapshot that is held while the sink thinks would keep all that is replaced meanwhile
         said = ""
         try:
-            for event in views.events(done, _AT_ONCE):
+            for event in events:
                 said = self._give(line, event) or said
                 done = event.id
         finally:
@@ -183,7 +185,10 @@ def post(sink: Sink, wanted: Post) -> None:
     except InvalidInput as error:
         raise NotTaken(str(error)) from None
     if sink.token_file is not None:
-        headers["Authorization"] = f"Bearer {_read('token_file', sink.token_file)}"
+        token = _read("token_file", sink.token_file)
+        if not token or not token.isascii() or not token.isprintable():
+            raise NotTaken(f"token_file {sink.token_file} holds no token: give one line")
+        headers["Authorization"] = f"Bearer {token}"
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port
     connection: http.client.HTTPConnection
@@ -198,7 +203,7 @@ def post(sink: Sink, wanted: Post) -> None:
         connection.request("POST", f"{target}?{parts.query}" if parts.query else target, wanted.body, headers)
         answer = connection.getresponse()
         text = answer.read(_ANSWER_BYTES).decode(errors="replace")
-    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: a token that is no header's value
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: a content type that is no header's
         raise NotTaken(f"{host} does not take it ({error or type(error).__name__})") from None
     finally:
         connection.close()

@@ -128,10 +128,16 @@ class ReplicatedStore:
         self._state_machine.wait_for_change(after_index, timeout_s)
 
     def put_cluster(
-        self, cluster: federation_pb2.Cluster, *, session: SessionRef | None = None, actor: str = ""
+        self,
+        cluster: federation_pb2.Cluster,
+        *,
+        expected: federation_pb2.Cluster | None = None,
+        session: SessionRef | None = None,
+        actor: str = "",
     ) -> None:
-        command = records_pb2.Command(put_cluster=records_pb2.PutCluster(cluster=cluster))
-        self.propose(command, session=session, actor=actor)
+        """Raises Conflict when the entry is no longer the `expected` one, where one is given."""
+        put = records_pb2.PutCluster(cluster=cluster, expected=expected)
+        self.propose(records_pb2.Command(put_cluster=put), session=session, actor=actor)
 
     def drop_cluster(self, name: str, *, session: SessionRef | None = None, actor: str = "") -> None:
         command = records_pb2.Command(drop_cluster=records_pb2.DropCluster(name=name))
@@ -155,10 +161,10 @@ class ReplicatedStore:
         command = records_pb2.Command(add_ticket=records_pb2.AddTicket(ticket=ticket_to_proto(ticket)))
         return ticket_from_proto(self.propose(command, actor=ticket.author).ticket)
 
-    def amend(self, ticket_id: str, ask: Ask, actor: str, reason: str) -> Ticket:
+    def amend(self, ticket_id: str, expected_state: TicketState, ask: Ask, actor: str, reason: str) -> Ticket:
         """Replaces what a ticket asks for; `ask.revision` is that of the ask which it replaces.
 
-        Raises Conflict when that was amended meanwhile, or the ticket is over.
+        Raises Conflict when that was amended meanwhile, or the ticket is in another state or over.
         """
         amend = records_pb2.AmendTicket(
             ticket_id=ticket_id,
@@ -167,6 +173,7 @@ class ReplicatedStore:
             actor=actor,
             reason=reason,
             at_ms=self._now_ms(),
+            expected_state=expected_state.name,
         )
         return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=actor).ticket)
 
@@ -189,13 +196,18 @@ class ReplicatedStore:
         transition: TicketTransition | None,
         execution: Execution | None,
         expected_revision: int,
+        expected_ask_revision: int | None = None,
     ) -> Ticket:
         """Moves a ticket on, or saves its execution, or both at once.
 
-        Raises Conflict unless the ticket's state and, where an execution comes along, its revision are as expected.
+        Raises Conflict unless the ticket's state and, where an execution comes along, its revision are as expected;
+        where the decision is about what the ticket asks for, `expected_ask_revision` is that of the ask.
         """
         advance = records_pb2.AdvanceTicket(
-            ticket_id=ticket_id, expected_state=expected_state.name, expected_execution_revision=expected_revision
+            ticket_id=ticket_id,
+            expected_state=expected_state.name,
+            expected_execution_revision=expected_revision,
+            expected_ask_revision=expected_ask_revision,
         )
         if transition is not None:
             advance.transition.CopyFrom(transition_to_proto(transition))

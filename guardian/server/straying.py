@@ -27,15 +27,22 @@ AUTHOR = "healing"
 
 
 class StrayGuard:
-    """`shared_labels` are those whose brokers also hold topics without a label; `throttle` is bytes/s per broker."""
+    """`shared_labels` are those whose brokers also hold topics without a label; `throttle` is bytes/s per broker;
+    `why_not_move` tells of a cluster why nothing is to be moved there by itself now, as in a storm ("": it may be)."""
 
     def __init__(
-        self, store: ReplicatedStore, shared_labels: Collection[str], throttle: int, now_ms: Callable[[], int]
+        self,
+        store: ReplicatedStore,
+        shared_labels: Collection[str],
+        throttle: int,
+        now_ms: Callable[[], int],
+        why_not_move: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._store = store
         self._shared_labels = tuple(shared_labels)
         self._throttle = throttle
         self._now_ms = now_ms
+        self._why_not_move = why_not_move
 
     def __call__(self, seen: ClusterLook, admin: KafkaAdmin) -> list[str]:
         """What was found and done about it, in sentences. Raises GuardianError when the plan does not fit any more."""
@@ -52,7 +59,7 @@ class StrayGuard:
         if not found:
             return []
         tickets = views.tickets(seen.cluster)
-        reason = straying.why_not_now(tickets, self._now_ms())
+        reason = straying.why_not_now(tickets, self._now_ms()) or self._why_not_move(seen.cluster)
         if reason:
             return [f"{len(found)} partitions of cluster {seen.cluster} have strayed to excluded brokers: {reason}"]
         directory = directory_of(views, None).of_cluster(seen.cluster)

@@ -11,9 +11,11 @@ import grpc
 import grpc.aio
 
 from guardian.core import foreign, previewing, rolling_back, ticketing
-from guardian.core.executing import Step, begin, step, tiered_topics
+from guardian.core.executing import Step, begin, brokers_of, step, tiered_topics
 from guardian.core.operations.step import why_unapproved
+from guardian.core.overriding import THROTTLE_OVERRIDE
 from guardian.core.progressing import progress
+from guardian.core.repairing import ACL_REPAIR
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.executor.driver import ACTOR as EXECUTOR
@@ -49,6 +51,7 @@ _ATTEMPTS = 5  # against an executor that saves its execution at the same time
 _NEVER_EXPIRES = -1
 _MAX_EXPIRES_MS = 3650 * 86_400_000
 _WATCH_PAUSE_S = 0.05  # between two looks of one watcher, however much is written
+_MORE_THAN_MOVES = (ACL_REPAIR, THROTTLE_OVERRIDE)
 
 # (ticket, actor, reason, now in ms) -> the transition, or raises Conflict or InvalidInput
 _Decision = Callable[[Ticket, str, str, int], TicketTransition]
@@ -159,7 +162,17 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def AmendTicket(self, request: pb.AmendTicketRequest, context: grpc.ServicerContext) -> pb.Ticket:
         _require_actor("actor", request.actor)
         _require_reason(request.reason)
-        ticket, execution = self._find(request.ticket_id)
+        for _ in range(_ATTEMPTS):
+            ticket, execution = self._find(request.ticket_id)
+            try:
+                return self._amend(request, ticket, execution)
+            except Conflict:
+                if self._find(ticket.id)[0].state is ticket.state:
+                    raise
+                # Approved or started meanwhile: who may amend it is another question now.
+        raise Conflict(f"ticket {request.ticket_id} changes all the time: try again")
+
+    def _amend(self, request: pb.AmendTicketRequest, ticket: Ticket, execution: Execution | None) -> pb.Ticket:
         wanted = (tuple(sorted(request.brokers)), tuple(sorted(request.controllers)))
         if ticket.ask is not None and ticket.ask.revision != request.expected_revision:
             # A client whose member died before it answered asks again.
@@ -210,7 +223,10 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         return ticket_to_proto(self._store.set_throttle(ticket.id, throttle, most, request.actor, reason))
 
     def AdoptTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
-        return self._about_others(request, partial(foreign.adopted, now_ms=self._now_ms()), TicketState.RUNNING)
+        def adopt(ticket: Ticket, execution: Execution | None) -> Execution:
+            return foreign.adopted(ticket, execution, self._now_ms())
+
+        return self._about_others(request, adopt, TicketState.RUNNING, self._require_unheld)
 
     def WaitTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
         return self._about_others(request, foreign.awaited, TicketState.PAUSED)
@@ -280,7 +296,12 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         ticket, _ = self._find(request.ticket_id)
         try:
             transition = decide(ticket, request.actor, request.reason, self._now_ms())
-            return ticket_to_proto(self._store.advance(ticket.id, ticket.state, transition, None, 0))
+            seen = None
+            if request.HasField("expected_ask_revision"):
+                seen = request.expected_ask_revision
+            elif transition.state is TicketState.APPROVED and ticket.ask is not None:
+                seen = ticket.ask.revision
+            return ticket_to_proto(self._store.advance(ticket.id, ticket.state, transition, None, 0, seen))
         except Conflict:
             # A client whose member died before it answered asks again: what it asked for has happened, or does so now.
             ticket, _ = self._find(request.ticket_id)
@@ -294,12 +315,15 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         request: pb.TicketActionRequest,
         decide: Callable[[Ticket, Execution | None], Execution],
         state: TicketState,
+        require: Callable[[Ticket, Execution | None], None] | None = None,
     ) -> pb.Ticket:
         """What to do about other tools' work: stored with the execution, which the executor may be changing now."""
         _require_actor("actor", request.actor)
         _require_reason(request.reason)
         for _ in range(_ATTEMPTS):
             ticket, execution = self._find(request.ticket_id)
+            if require is not None:
+                require(ticket, execution)
             work = foreign.describe(execution.foreign) if execution is not None else ""
             try:
                 decided = decide(ticket, execution)
@@ -318,6 +342,16 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             except Conflict:
                 continue  # the executor was faster
         raise Conflict(f"ticket {request.ticket_id} changes all the time: try again")
+
+    def _require_unheld(self, ticket: Ticket, execution: Execution | None) -> None:
+        """Raises Conflict when what it would adopt is on brokers of another ticket that is under way."""
+        views, held = self._store.read_local(), dict[int, str]()
+        for other in views.tickets(ticket.cluster):
+            begun = views.execution(other.id) if other.state.is_driven and other.id != ticket.id else None
+            held |= dict.fromkeys(brokers_of(begun) if begun is not None else (), other.id)
+        why = foreign.why_not_adopted(execution, held)
+        if why:
+            raise Conflict(f"ticket {ticket.id} can't adopt what another tool moves: {why}; wait for it, or cancel it")
 
     def _made_with(self, idempotency_key: str) -> pb.CreateTicketReply | None:
         """A retry must not be checked again: by now the cluster may be moving because of the ticket itself."""
@@ -371,6 +405,11 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _preview(self, ticket: Ticket, execution: Execution | None, plan: Plan | None = None) -> Preview:
         """Of what is to come; of a ticket that is over, of its way back."""
+        if ticket.ask is not None or ticket.kind in _MORE_THAN_MOVES:
+            what = f"ticket {ticket.id} ({ticket.kind})" if ticket.id else f"a plan of kind {ticket.kind}"
+            raise Conflict(
+                f"{what} is more than moves: `guardian ticket show`, or its command's --dry-run, tells what it does"
+            )
         state = ticket.state
         if state.is_over:
             if execution is None or not rolling_back.is_rollable(state):
@@ -393,7 +432,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def _plan(self, ticket: Ticket) -> Plan:
         plan = self._store.read_local().plan(ticket.plan_hash)
         if plan is None:
-            raise Conflict(f"ticket {ticket.id} is planned as it goes: its command's --dry-run shows what it would do")
+            raise Conflict(f"plan {ticket.plan_hash!r} of ticket {ticket.id} is not stored: nothing can be shown")
         return plan
 
     def _find(self, ticket_id: str) -> tuple[Ticket, Execution | None]:

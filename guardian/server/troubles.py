@@ -46,6 +46,7 @@ class TroubleLooks:
         self._alive: dict[str, frozenset[int]] = {}
         self._down: dict[str, tuple[Sighting, ...]] = {}
         self._silent: dict[str, str] = {}
+        self._offline: dict[str, tuple[Sighting, ...]] = {}
 
     def forget(self) -> None:
         """Another leader has looked meanwhile."""
@@ -54,6 +55,7 @@ class TroubleLooks:
         self._alive.clear()
         self._down.clear()
         self._silent.clear()
+        self._offline.clear()
 
     def broker_count(self, cluster: Cluster) -> int:
         """How many brokers the cluster is to have, as far as is known."""
@@ -85,7 +87,8 @@ class TroubleLooks:
         yield from down
 
     def replicas(self, cluster: Cluster, now_ms: int) -> Iterator[Sighting]:
-        """Reassignments are read before partitions, as the executor does."""
+        """Reassignments are read before partitions, as the executor does. Of a broker that lives, or did a moment ago,
+        and tells nothing of its log dirs, what was known has not ended."""
         admin = self._admin_for(cluster.name)
         alive = admin.describe_cluster().brokers
         reassignments = admin.list_reassignments()
@@ -97,7 +100,12 @@ class TroubleLooks:
         short = sorted(troubles.short_topics(partitions))
         settings = admin.effective_configs([(TOPIC, topic) for topic in short], {_MIN_ISR}) if short else {}
         min_isr = {topic: int(values[_MIN_ISR]) for (_, topic), values in settings.items() if _MIN_ISR in values}
-        yield from troubles.log_dirs_offline(cluster.name, log_dirs, partitions)
+        silent = (alive.keys() | self._alive.get(cluster.name, frozenset())) - {each.broker for each in log_dirs}
+        self._offline[cluster.name] = (
+            *troubles.log_dirs_offline(cluster.name, log_dirs, partitions),
+            *(each for each in self._offline.get(cluster.name, ()) if silent.issuperset(each.brokers)),
+        )
+        yield from self._offline[cluster.name]
         yield from troubles.isr_short(cluster.name, partitions, min_isr)
         yield from troubles.stuck(cluster.name, moving, alive, now_ms)
 

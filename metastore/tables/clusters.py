@@ -7,21 +7,27 @@ from dataclasses import replace
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.ticket import TicketState
 from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from guardian.wire.protection import protection_from_proto
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
 from metastore.tables.overlay import first_referrer
 from metastore.tables.proposal import Proposal
-from protos.guardian.v1 import federation_pb2, records_pb2, tickets_pb2
+from protos.guardian.v1 import federation_pb2, placement_pb2, protection_pb2, records_pb2, tickets_pb2
 
 
 def handle_put(
     command: records_pb2.PutCluster, view: ReadView, _proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
-    """Registers a cluster, or replaces the entry of the same cluster."""
+    """Registers a cluster, or replaces the entry of the same cluster, where it is what the proposer read."""
     cluster = cluster_from_proto(command.cluster)
     if not cluster.cluster_id:
         raise InvalidInput(f"cluster_id of cluster {cluster.name} is empty: fill in Kafka's cluster.id")
+    if command.HasField("expected"):
+        stored = view.get(keys.cluster(cluster.name))
+        expected = cluster_from_proto(command.expected)
+        if stored is None or cluster_from_proto(federation_pb2.Cluster.FromString(stored)) != expected:
+            raise Conflict(f"cluster {cluster.name} is no longer registered as it was read: look at it again")
     for other in stored_clusters(view):
         if (other.name == cluster.name) != (other.cluster_id == cluster.cluster_id):
             raise Conflict(
@@ -60,7 +66,8 @@ def handle_register_reporter(
 def handle_drop(
     command: records_pb2.DropCluster, view: ReadView, _proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
-    """Forgets a cluster on which no ticket is open, and which no entry of the federation names."""
+    """Forgets a cluster on which no ticket is open, in which nothing that Guardian has set is left to take back, and
+    which no entry of the federation names."""
     require_cluster(view, command.name)
     referrer = first_referrer(view, keys.cluster(command.name))
     if referrer is not None:
@@ -72,7 +79,25 @@ def handle_drop(
                 f"cluster {command.name} has ticket {ticket.id}, which is {TicketState(ticket.state).name}: "
                 f"cancel it or wait until it is over"
             )
+    _require_untouched(view, command.name)
     return [Delete(keys.cluster(command.name))], records_pb2.CommandReply()
+
+
+def _require_untouched(view: ReadView, name: str) -> None:
+    """What Guardian has set there, only Guardian knows how to take back."""
+    value = view.get(keys.protection(name))
+    if value is not None and not protection_from_proto(protection_pb2.ProtectionState.FromString(value)).is_idle:
+        raise Conflict(
+            f"cluster {name} has quotas or throttles that protect its disks: run `guardian disks release {name}` and "
+            "wait until `guardian disks queue` shows none"
+        )
+    cordons = view.scan(keys.cordons(name))
+    if cordons:
+        brokers = [str(placement_pb2.Cordon.FromString(value).broker_id) for _, value in cordons]
+        raise Conflict(
+            f"cluster {name} has cordons on broker {', '.join(brokers)}: lift their exclusions and wait until "
+            "`guardian exclusion cordons` shows none"
+        )
 
 
 def stored_clusters(view: ReadView) -> list[federation_pb2.Cluster]:

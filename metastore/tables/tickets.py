@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.execution import Execution
-from guardian.model.operation import Ask
+from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
 from guardian.wire.operations import ask_from_proto
 from guardian.wire.tickets import (
@@ -40,6 +40,7 @@ _AMENDABLE = (
     TicketState.RUNNING,
     TicketState.PAUSED,
 )
+_AMENDABLE_ASKS = (AskKind.REMOVE, AskKind.RESTART)
 MAX_NAME_CHARS = 200  # of an id or an idempotency key
 
 
@@ -77,6 +78,8 @@ def handle_amend(
     if ticket.state not in _AMENDABLE:
         allowed = ", ".join(state.name for state in _AMENDABLE)
         raise Conflict(f"ticket {ticket.id} is {ticket.state.name}: it can be amended while it is {allowed}")
+    if command.HasField("expected_state"):
+        _require_state(ticket, command.expected_state)
     if not command.actor:
         raise InvalidInput(f"actor is empty: say who amends ticket {ticket.id}")
     amended = ticket
@@ -97,11 +100,7 @@ def handle_amend(
 def _amended_ask(ticket: Ticket, command: records_pb2.AmendTicket) -> Ask:
     if ticket.ask is None:
         raise InvalidInput(f"ticket {ticket.id} carries a plan and asks for no brokers: make a new ticket instead")
-    if ticket.ask.revision != command.expected_ask_revision:
-        raise Conflict(
-            f"the ask of ticket {ticket.id} is at revision {ticket.ask.revision} and no longer at "
-            f"{command.expected_ask_revision}: look at it again"
-        )
+    _require_ask_revision(ticket, command.expected_ask_revision)
     ask = replace(ask_from_proto(command.ask), revision=ticket.ask.revision + 1)
     if ask.kind != ticket.ask.kind:
         raise InvalidInput(f"kind of the ask is {ask.kind}: ticket {ticket.id} is {ticket.ask.kind} and stays that")
@@ -115,9 +114,11 @@ def handle_advance(
     ticket = stored_ticket(view, command.ticket_id)
     if ticket is None:
         raise NotFound(f"ticket {command.ticket_id!r} does not exist: `guardian ticket list` shows those that do")
-    expected = ticket_state_from_proto(command.expected_state)
-    if ticket.state is not expected:
-        raise Conflict(f"ticket {ticket.id} is {ticket.state.name} and no longer {expected.name}: look at it again")
+    _require_state(ticket, command.expected_state)
+    if command.HasField("expected_ask_revision"):
+        _require_ask_revision(ticket, command.expected_ask_revision)
+    if command.HasField("transition"):
+        _require_amendment_seen(ticket, command)
     records: list[Record] = []
     if command.HasField("transition"):
         ticket = _moved(ticket, command.transition, proposal.at_ms)
@@ -203,6 +204,34 @@ def _save(view: Lookup, ticket: Ticket, command: records_pb2.AdvanceTicket) -> l
     message.ClearField("tasks")
     records.append(Put(keys.execution(ticket.id), message.SerializeToString(deterministic=True)))
     return records
+
+
+def _require_state(ticket: Ticket, message: tickets_pb2.TicketState) -> None:
+    expected = ticket_state_from_proto(message)
+    if ticket.state is not expected:
+        raise Conflict(f"ticket {ticket.id} is {ticket.state.name} and no longer {expected.name}: look at it again")
+
+
+def _require_ask_revision(ticket: Ticket, expected: int) -> None:
+    revision = ticket.ask.revision if ticket.ask is not None else 0
+    if revision != expected:
+        raise Conflict(
+            f"the ask of ticket {ticket.id} is at revision {revision} and no longer at {expected}: look at it again"
+        )
+
+
+def _require_amendment_seen(ticket: Ticket, command: records_pb2.AdvanceTicket) -> None:
+    """An amendment that was acknowledged is carried out: the ticket does not end in the step that did not see it."""
+    if ticket.state is not TicketState.RUNNING or ticket.ask is None or ticket.ask.kind not in _AMENDABLE_ASKS:
+        return
+    if not command.execution.HasField("operation") or not ticket_state_from_proto(command.transition.state).is_over:
+        return
+    seen = command.execution.operation.ask_revision
+    if seen != ticket.ask.revision:
+        raise Conflict(
+            f"ticket {ticket.id} can't end: it was amended meanwhile, its ask is at revision {ticket.ask.revision} and "
+            f"no longer at {seen}"
+        )
 
 
 def _require_ask_only(ticket: Ticket) -> None:

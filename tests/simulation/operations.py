@@ -20,6 +20,7 @@ from guardian.executor.driver import Driver
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.executor.operating import Operations
 from guardian.kafka.fake import FakeKafka
+from guardian.model.cordon import Cordon
 from guardian.model.execution import Execution, TaskState
 from guardian.model.federation import Exclusion
 from guardian.model.hook import HookTarget
@@ -52,6 +53,9 @@ class Federation:
 
     def host_of(self, _cluster: str, broker: int) -> str:
         return f"host{broker}"
+
+    def cordon(self, _cluster: str, _broker: int) -> Cordon | None:
+        return None  # the cordoner is no part of these stories
 
     def leader_moves(self, _cluster: str, _brokers: Collection[int]) -> Sequence[PartitionMove]:
         found = []
@@ -108,7 +112,7 @@ class Machines:
 
     def __init__(self, kafka: FakeKafka, down_ms: int, away_ms: int) -> None:
         self._kafka = kafka
-        self._down_ms = down_ms
+        self.down_ms = down_ms
         self.away_ms = away_ms
         self._due: list[tuple[int, Callable[[], None]]] = []
         self.refusals: Counter[int] = Counter()  # how often a node's hook will fail
@@ -127,12 +131,12 @@ class Machines:
         self.log.append((key.action, key.node))
         if self.refusals[key.node]:
             self.refusals[key.node] -= 1
-            return now + self._down_ms, False
+            return now + self.down_ms, False
         if key.action is not HookAction.START:
-            self._due.append((now + self._down_ms, lambda: self._stop(key.node)))
+            self._due.append((now + self.down_ms, lambda: self._stop(key.node)))
         if key.action is HookAction.STOP:
-            return now + self._down_ms + self.answer_ms, True
-        up_at = now + (self.away_ms if key.action is HookAction.START else self._down_ms + self.away_ms)
+            return now + self.down_ms + self.answer_ms, True
+        up_at = now + (self.away_ms if key.action is HookAction.START else self.down_ms + self.away_ms)
         self._due.append((up_at, lambda: self._start(key.node)))
         return up_at + self.answer_ms, True
 

@@ -43,7 +43,7 @@ GRACE_S = 60.0
 ACT = HealingPolicy(HealingMode.ACT, broker_grace_s=GRACE_S, log_dir_grace_s=20.0, rest_s=120.0)
 
 
-class Crash(Exception):
+class Crash(BaseException):
     """The member's process died."""
 
 
@@ -449,6 +449,24 @@ def test_a_broker_in_its_grace_period_keeps_its_replicas_while_another_is_healed
     live.kafka.start_broker(8)
     live.run_until("its end", lambda: live.is_whole() and all(t.state.is_over for t in live.tickets()))
     assert held == {name for name, replicas in live.placed().items() if 8 in replicas} & held
+    assert len(live.tickets()) == 1
+
+
+def test_a_partition_with_two_living_replicas_waits_for_a_broker_in_its_grace_period(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world(brokers=12, partitions=1)
+    live.kafka.create_topic("wide", {0: (5, 6, 7, 8)}, size_bytes=20_000_000, write_rate=1000.0)
+    live.run(30)
+    live.kafka.kill_broker(5)
+    live.run(GRACE_S - 10)
+    live.kafka.kill_broker(8)
+    waits = "all that there is to move waits for brokers in their grace period"
+    live.run_until("it is said", lambda: any(waits in sentence for sentence in live.said()))
+    assert live.tickets() == ()
+    live.kafka.start_broker(8)
+    live.run_until("its end", live.is_whole)
+    assert {6, 7, 8} <= set(live.placed()["wide-0"])
     assert len(live.tickets()) == 1
 
 

@@ -91,6 +91,30 @@ def test_a_new_plan_takes_its_place_whatever_dies_meanwhile(after: bool, late: i
         world.leaves_nothing()
 
 
+def world_with_more_tickets(*, is_in_the_way: bool) -> World:
+    """The new plan goes to broker 5, which belongs to a ticket that runs, or to one that waits for ours."""
+    world = World(brokers=6, limits=PATIENCE, bytes_per_call=MB // 8, replan=Planner([move("t-0", 5, 2)]))
+    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 1], 2: [6], 3: [1]}, 2 * MB)
+    world.kafka.create_topic("long", {0: [6]}, 20 * MB)
+    world.ticket(move("t-0", 3, 2), move("t-1", 4, 1), throttle=2 * MB)
+    return world.ticket(move("long-0", 5) if is_in_the_way else move("t-3", 5), ticket_id="t-2")
+
+
+def test_a_new_plan_waits_for_a_ticket_that_runs_on_its_brokers() -> None:
+    world = kill_in_mid_move(world_with_more_tickets(is_in_the_way=True)).run()
+    assert any("t-1: waits for t-2, on the same brokers as its new plan" in each for each in world.heard)
+    assert world.state("t-1") is world.state("t-2") is TicketState.SUCCEEDED, world.reason()
+    assert world.store.ticket("t-2").updated_at_ms < world.store.ticket("t-1").updated_at_ms
+    world.leaves_nothing()
+
+
+def test_a_new_plan_waits_for_no_ticket_that_waits_for_it() -> None:
+    world = kill_in_mid_move(world_with_more_tickets(is_in_the_way=False)).run()
+    assert "ticket t-2 waits for t-1, on the same brokers" in world.heard
+    assert world.state("t-1") is world.state("t-2") is TicketState.SUCCEEDED, world.reason()
+    world.leaves_nothing()
+
+
 def test_without_a_new_plan_the_ticket_fails_and_says_why() -> None:
     world = kill_in_mid_move(world_with_a_dying_broker(Planner("nobody has room"))).run()
     assert world.state() is TicketState.FAILED

@@ -36,8 +36,12 @@ WRITES = frozenset(
 )
 
 
-class Crash(Exception):
-    """The driver's process died."""
+class Crash(BaseException):
+    """The driver's process died: nothing in it lives on to catch that."""
+
+
+class Broken(BaseException):
+    """An invariant does not hold, which the driver must not take for an error of its own."""
 
 
 class Wire:
@@ -48,12 +52,18 @@ class Wire:
     """
 
     def __init__(self, check: Callable[[], None]) -> None:
-        self._check = check
+        self._invariants = check
         self._delayed: list[tuple[int, Callable[[], object]]] = []
         self.calls = 0
         self.die_at = -1
         self.after = False
         self.late = 0
+
+    def _check(self) -> None:
+        try:
+            self._invariants()
+        except AssertionError as error:
+            raise Broken(str(error)) from error
 
     def call(self, name: str, function: Callable[..., object], *args: object) -> object:
         self.calls += 1
@@ -184,6 +194,7 @@ class World:
         for _ in range(ticks):
             self.said = self.driver.tick()
             self.heard.update(self.said)
+            assert not any("nobody foresaw" in sentence for sentence in self.said), self.said
         return self
 
     def run(self, max_ticks: int = 400) -> World:

@@ -89,6 +89,9 @@ def shut_down(turn: Turn) -> Result:
 
 def undo_offline(turn: Turn) -> Result:
     """Leaders, exclusions and states as before; who was stopped stays down."""
+    turn, waits = hooks.let_end(turn)
+    if waits is not None:
+        return waits
     never = [
         replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=turn.now_ms)
         for task in turn.round_tasks()

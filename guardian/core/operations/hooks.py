@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from guardian.core.operations.effects import AnyEffect, RunHook
-from guardian.core.operations.turn import Turn
+from guardian.core.operations.turn import Result, Turn, named
 from guardian.model.operation import BrokerWork, HookAction, HookKey, HookRun
+from guardian.model.ticket import TicketState
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +64,31 @@ def run_all(
     turn: Turn, works: Iterable[BrokerWork], action: HookAction
 ) -> tuple[Turn, tuple[AnyEffect, ...], tuple[str, ...]]:
     """The hook for each of these that is not yet as wanted, or whose run has not ended: a broker is fenced long before
-    its process is gone, and whatever comes next must not race with the hook. Also what failed where it matters."""
+    its process is gone, and whatever comes next must not race with the hook. Also what failed where it matters.
+
+    One that looks down is stopped all the same, once: it may run, cut off from the controllers."""
     effects: list[AnyEffect] = []
     failures: list[str] = []
     for work in works:
         is_missing = is_up(turn, work) is (action is HookAction.STOP)
-        if is_missing or has_open_run(work):
+        if is_missing or has_open_run(work) or (action is HookAction.STOP and work.hook is None):
             hooked = run(turn, work, action)
             turn = turn.with_works([hooked.work])
             effects += [hooked.effect] if hooked.effect else []
             failures += [hooked.failure] if hooked.failure and is_missing else []
     return turn, tuple(effects), tuple(failures)
+
+
+def let_end(turn: Turn) -> tuple[Turn, Result | None]:
+    """Nothing is undone while a hook may yet take a node down; an answer that does not come, as when who asked for it
+    crashed, is waited for no longer than a node may be away. Meanwhile what copies goes on as in a paused ticket."""
+    turn = watched(turn, (answered(turn, work) for work in turn.operation.brokers))
+    running = [work.node for work in turn.operation.brokers if has_open_run(work) and not is_surely_down(turn, work)]
+    if not running or turn.now_ms - turn.resumed_at_ms > turn.back_within_ms:
+        return turn, None
+    turn, step = turn.move(TicketState.PAUSED)
+    effects = step.effects if step is not None else ()
+    return turn, turn.keep(f"waits until hook {turn.ask.hook} has ended on {named(running)}", *effects)
 
 
 def has_open_run(work: BrokerWork) -> bool:
@@ -107,7 +122,9 @@ def watched(turn: Turn, works: Iterable[BrokerWork]) -> Turn:
 def _watched(turn: Turn, work: BrokerWork) -> BrokerWork:
     if is_up(turn, work):
         return replace(work, down_since_ms=0)
-    return replace(work, down_since_ms=work.down_since_ms or turn.now_ms, was_down=True)
+    # Before the phase began nobody looked all the time: it may have been up in between.
+    is_watched = work.down_since_ms >= turn.since_ms
+    return replace(work, down_since_ms=work.down_since_ms if is_watched else turn.now_ms, was_down=True)
 
 
 def _is_spent(turn: Turn, work: BrokerWork, last: HookRun) -> bool:

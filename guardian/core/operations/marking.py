@@ -44,9 +44,7 @@ def set_state(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tu
     wrong = [work for work in works if states.get(work.node, state) is not state]
     if not wrong:
         return turn, ()
-    # What stands there because of this operation is no state to go back to.
-    ours = (BrokerState.DRAINING, BrokerState.MAINTENANCE)
-    before = [replace(work, state_before=states[work.node]) for work in wrong if states[work.node] not in ours]
+    before = [replace(work, state_before=states[work.node]) for work in wrong]
     return turn.with_works(before), (SetBrokerStates({work.node: state for work in wrong}),)
 
 

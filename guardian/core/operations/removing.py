@@ -223,9 +223,14 @@ def let_go(turn: Turn) -> tuple[Turn, tuple[AnyEffect, ...]]:
 def undo(turn: Turn) -> Result:
     """Cancelled or rolled back: nobody is excluded any more, and the moves go back as those of any ticket."""
     state = turn.ticket.state
+    turn, waits = hooks.let_end(turn)
+    if waits is not None:
+        return waits
     effects = marking.unmark(turn, turn.operation.brokers, BrokerState.DRAINING)
     if state is TicketState.ROLLING_BACK:
-        turn = _whole(turn)
+        turn, is_whole = _whole(turn)
+        if not is_whole:
+            return turn.keep("looks which moves go back together", *effects)
     turn, step = turn.move(state)
     if step is not None:
         return turn.keep(step.sentence, *effects, *step.effects)
@@ -241,21 +246,27 @@ def undo(turn: Turn) -> Result:
     )
 
 
-def _whole(turn: Turn) -> Turn:
-    """All rounds as one; of a partition that moved twice, one task goes all the way back."""
+def _whole(turn: Turn) -> tuple[Turn, bool]:
+    """All rounds as one, and whether they are; of a partition that moved twice, one task goes all the way back. What is
+    too much for one command is left to the next tick."""
     tasks = list(turn.execution.tasks)
     last: dict[TopicPartition, int] = {}
+    changed: set[int] = set()
     for index, task in enumerate(tasks):
         if task.state is not TaskState.DONE:
             continue
         earlier = last.get(task.move.partition)
         if earlier is not None:
+            if len(changed | {index, earlier}) > MAX_NEW_TASKS:
+                return turn.with_tasks(tasks), False
+            changed |= {index, earlier}
             tasks[index] = replace(task, move=replace(task.move, original=tasks[earlier].move.original))
             tasks[earlier] = replace(
                 tasks[earlier], state=TaskState.REVERTED, detail=f"goes back with task {task.number}"
             )
         last[task.move.partition] = index
-    return turn.with_tasks(tasks).with_operation(replace(turn.operation, first_task=1))
+    turn = turn.with_tasks(tasks)
+    return turn.with_operation(replace(turn.operation, first_task=1)), True
 
 
 def _sorted_out(turn: Turn, work: BrokerWork) -> BrokerWork:

@@ -73,7 +73,16 @@ def gate(turn: Turn) -> Result:
     if not batch:
         return turn.keep(why)
     turn = turn.new_round().with_works(
-        replace(work, standing=Standing.UNDER_WAY, was_down=False, hook=None) for work in waiting if work.node in batch
+        replace(
+            work,
+            standing=Standing.UNDER_WAY,
+            was_down=False,
+            hook=None,
+            # Also where it is the very state that the restart sets: it was not the restart that set it.
+            state_before=turn.world.states.get(work.node, work.state_before),
+        )
+        for work in waiting
+        if work.node in batch
     )
     turn = turn.with_operation(replace(turn.operation, batch=tuple(batch)))
     return turn.go_on(OperationPhase.LEADERS_AWAY)
@@ -188,11 +197,11 @@ def works_of(turn: Turn) -> list[BrokerWork]:
 def undo(turn: Turn) -> Result:
     """Cancelled: what is being restarted comes back first, then leaders and states are as before. What was restarted
     stays so."""
-    turn = hooks.watched(turn, turn.in_batch())
+    turn = hooks.watched(turn, (hooks.answered(turn, work) for work in turn.in_batch()))
     since_ms = turn.now_ms - turn.resumed_at_ms
     unsettled = [work.node for work in turn.in_batch() if _is_unsettled(turn, work)]
     if unsettled and since_ms <= turn.back_within_ms:
-        return turn.keep(f"waits until {named(unsettled)} is back, to give the leaders back to it")
+        return turn.keep(f"waits until {named(unsettled)} is restarted and back, to give the leaders back to it")
     never = [
         replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=turn.now_ms)
         for task in turn.round_tasks()
@@ -206,7 +215,7 @@ def undo(turn: Turn) -> Result:
     if effects:
         return turn.keep(f"{turn.batch_name} as before", *effects)
     done = [work.node for work in turn.operation.brokers if work.standing is Standing.DONE]
-    away = f"; {named(unsettled)} was not back and may have lost its leaders" if unsettled else ""
+    away = f"; {named(unsettled)} was not restarted and back, and may lose its leaders yet" if unsettled else ""
     said = f"{named(done, 'node')} restarted, leaders as before{away}" if done else f"leaders as before{away}"
     if turn.ticket.state is TicketState.ROLLING_BACK:
         return turn.end(TicketState.ROLLED_BACK, f"a restart can't be taken back; {said}")
@@ -216,6 +225,8 @@ def undo(turn: Turn) -> Result:
 def _is_unsettled(turn: Turn, work: BrokerWork) -> bool:
     """A restart may be under way, or is not over."""
     if not hooks.is_up(turn, work):
+        return True
+    if hooks.has_open_run(work) and not work.was_down:
         return True
     last = work.hook
     if last is None or (last.ended_at_ms and not last.is_ok):

@@ -149,11 +149,15 @@ def amended(
 
 def why_unapproved(policy: ApprovalPolicy, ticket: Ticket, nodes: Collection[int], actor: str, now_ms: int) -> str:
     """Why the actor may not make these the ticket's brokers and controllers: what was approved grows only by the hand
-    of somebody who may approve it. Empty when it is in order."""
+    of somebody who may approve it, and what was not only by its author's, or he who let it grow could approve what is
+    his own. Empty when it is in order."""
     ask = _ask(ticket)
     more = sorted(set(nodes) - {*ask.brokers, *ask.controllers})
-    if not more or ticket.state in (TicketState.DRAFT, TicketState.PENDING):
+    if not more:
         return ""
+    if ticket.state in (TicketState.DRAFT, TicketState.PENDING):
+        whose = f"{ticket.author}'s ticket, which is not approved: make one of your own"
+        return "" if actor == ticket.author else f"{named(more)} would come to {whose}"
     why = approving.why_not(policy, ticket, actor, now_ms)
     return f"{named(more)} would come to an approved ticket: {why}" if why else ""
 

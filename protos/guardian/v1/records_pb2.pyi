@@ -192,10 +192,12 @@ class PutProtection(_message.Message):
     def __init__(self, protection: _Optional[_Union[_protection_pb2.ProtectionState, _Mapping]] = ..., expected_revision: _Optional[int] = ..., did: _Optional[str] = ...) -> None: ...
 
 class PutCluster(_message.Message):
-    __slots__ = ("cluster",)
+    __slots__ = ("cluster", "expected")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
     cluster: _federation_pb2.Cluster
-    def __init__(self, cluster: _Optional[_Union[_federation_pb2.Cluster, _Mapping]] = ...) -> None: ...
+    expected: _federation_pb2.Cluster
+    def __init__(self, cluster: _Optional[_Union[_federation_pb2.Cluster, _Mapping]] = ..., expected: _Optional[_Union[_federation_pb2.Cluster, _Mapping]] = ...) -> None: ...
 
 class DropCluster(_message.Message):
     __slots__ = ("name",)
@@ -222,21 +224,23 @@ class AddTicket(_message.Message):
     def __init__(self, ticket: _Optional[_Union[_tickets_pb2.Ticket, _Mapping]] = ...) -> None: ...
 
 class AdvanceTicket(_message.Message):
-    __slots__ = ("ticket_id", "expected_state", "transition", "execution", "expected_execution_revision")
+    __slots__ = ("ticket_id", "expected_state", "transition", "execution", "expected_execution_revision", "expected_ask_revision")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_STATE_FIELD_NUMBER: _ClassVar[int]
     TRANSITION_FIELD_NUMBER: _ClassVar[int]
     EXECUTION_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_EXECUTION_REVISION_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_ASK_REVISION_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     expected_state: _tickets_pb2.TicketState
     transition: _tickets_pb2.TicketTransition
     execution: _tickets_pb2.Execution
     expected_execution_revision: int
-    def __init__(self, ticket_id: _Optional[str] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., transition: _Optional[_Union[_tickets_pb2.TicketTransition, _Mapping]] = ..., execution: _Optional[_Union[_tickets_pb2.Execution, _Mapping]] = ..., expected_execution_revision: _Optional[int] = ...) -> None: ...
+    expected_ask_revision: int
+    def __init__(self, ticket_id: _Optional[str] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., transition: _Optional[_Union[_tickets_pb2.TicketTransition, _Mapping]] = ..., execution: _Optional[_Union[_tickets_pb2.Execution, _Mapping]] = ..., expected_execution_revision: _Optional[int] = ..., expected_ask_revision: _Optional[int] = ...) -> None: ...
 
 class AmendTicket(_message.Message):
-    __slots__ = ("ticket_id", "expected_ask_revision", "ask", "actor", "reason", "at_ms", "throttle", "max_throttle")
+    __slots__ = ("ticket_id", "expected_ask_revision", "ask", "actor", "reason", "at_ms", "throttle", "max_throttle", "expected_state")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_ASK_REVISION_FIELD_NUMBER: _ClassVar[int]
     ASK_FIELD_NUMBER: _ClassVar[int]
@@ -245,6 +249,7 @@ class AmendTicket(_message.Message):
     AT_MS_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_FIELD_NUMBER: _ClassVar[int]
     MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_STATE_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     expected_ask_revision: int
     ask: _operations_pb2.Ask
@@ -253,4 +258,5 @@ class AmendTicket(_message.Message):
     at_ms: int
     throttle: int
     max_throttle: int
-    def __init__(self, ticket_id: _Optional[str] = ..., expected_ask_revision: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., at_ms: _Optional[int] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ...) -> None: ...
+    expected_state: _tickets_pb2.TicketState
+    def __init__(self, ticket_id: _Optional[str] = ..., expected_ask_revision: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., at_ms: _Optional[int] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ...) -> None: ...

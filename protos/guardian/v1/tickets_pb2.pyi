@@ -447,14 +447,16 @@ class SetThrottleRequest(_message.Message):
     def __init__(self, ticket_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ...) -> None: ...
 
 class TicketActionRequest(_message.Message):
-    __slots__ = ("ticket_id", "actor", "reason")
+    __slots__ = ("ticket_id", "actor", "reason", "expected_ask_revision")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_ASK_REVISION_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     actor: str
     reason: str
-    def __init__(self, ticket_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    expected_ask_revision: int
+    def __init__(self, ticket_id: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., expected_ask_revision: _Optional[int] = ...) -> None: ...
 
 class GetTicketRequest(_message.Message):
     __slots__ = ("ticket_id",)

@@ -36,4 +36,20 @@ MEASURES = (
     ),
     Measure("tick_ms", "10,000 moves on 20 clusters side by side: 99 % of ticks", "ms", Better.LOWER, 500, BarOn.OURS),
     Measure("exec_cores", "10,000 moves on 20 clusters: the leader's CPU", "cores", Better.LOWER, 0.5, BarOn.OURS),
+    Measure(
+        "heal_s",
+        "kill -9 of a broker that stays away: its grace period over, until all is whole elsewhere",
+        "s",
+        Better.LOWER,
+        300,
+        BarOn.OURS,
+    ),
+    Measure(
+        "restart_vs_script",
+        "six brokers restarted under acks=all load, beside one by one",
+        "s",
+        Better.LOWER,
+        1.5,
+        BarOn.RATIO,
+    ),
 )

@@ -21,12 +21,12 @@ from deploy.local.federation import Federation
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
-from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from tests.bench.execute.bars import CRUISE_CONTROL_41_S
+from tests.bench.execute.stage import fill
 from tests.bench.report import BenchFailed, Figures
 
 _RECORD_BYTES = 10_000
@@ -54,10 +54,10 @@ def _measured(cluster: KafkaCluster, members: Federation, tell: Tell) -> tuple[d
     with GuardianClient(members.endpoints) as client, closing(KafkaControl(known)) as admin:
         client.register_cluster(known)
         configs = leftovers.dynamic_configs(admin)
-        _fill(cluster, "quick", partitions=41, records=110)
+        fill(cluster, "quick", _replicas(41), 110, _RECORD_BYTES)
         taken = [_moved_away(cluster, client, admin, "quick", 41) for _ in range(3)]
         tell(f"execute_41_s: {', '.join(f'{seconds:.1f}' for seconds in taken)} s")
-        _fill(cluster, "slow", partitions=81, records=20)
+        fill(cluster, "slow", _replicas(81), 20, _RECORD_BYTES)
         resumed, whole = _resumed(members, client, admin, tell)
         fault = "; ".join(leftovers.of_cluster(admin, configs))
     return {
@@ -68,16 +68,9 @@ def _measured(cluster: KafkaCluster, members: Federation, tell: Tell) -> tuple[d
     }, {"execute_41_s": taken, "slow_whole_s": whole}
 
 
-def _fill(cluster: KafkaCluster, topic: str, partitions: int, records: int) -> None:
-    known = cluster.to_cluster()
-    data.create_topics(known, {topic: {n: (3, 1 + n % 2) for n in range(partitions)}}, {})
-    producer = data.producer(known, acks="all", linger_ms=50)
-    for partition in range(partitions):
-        for sequence in range(records):
-            producer.produce(topic, sequence.to_bytes(_RECORD_BYTES, "big"), partition=partition)
-            producer.poll(0)
-    if producer.flush(120.0):
-        raise BenchFailed(f"topic {topic} could not be filled")
+def _replicas(partitions: int) -> dict[int, tuple[int, ...]]:
+    """All on broker 3, and half of them on each of the others."""
+    return {number: (3, 1 + number % 2) for number in range(partitions)}
 
 
 def _plan(targets: Mapping[int, Sequence[int]], topic: str) -> Plan:

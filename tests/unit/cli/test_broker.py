@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from guardian.cli import broker
 from guardian.cli.main import app
 from guardian.errors import InvalidInput
+from guardian.model.ticket import Ticket, TicketState
 from protos.guardian.v1 import federation_pb2
 
 
@@ -26,6 +27,10 @@ class Guardian:
         return federation_pb2.BrokerMetrics(
             collected_at_ms=5, names=["a:Value", "b:Count", "c:Value"], values=[0.25, 12345678.0, float("nan")]
         )
+
+    def create_ticket(self, plan: object, **_: object) -> tuple[Ticket, object]:
+        """As if it had been asked for with the same key before."""
+        return Ticket("t-1", "live", "throttle-override", TicketState.RUNNING, "ann", "h", 0, 0, 0), plan
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +63,8 @@ def test_a_filter_that_is_no_regular_expression_is_told() -> None:
     failed = run("--filter", "(")
     assert isinstance(failed.exception, InvalidInput)
     assert str(failed.exception).startswith("filter is '(', which is no regular expression: missing )")
+
+
+def test_a_ticket_that_is_approved_already_is_not_said_to_need_it() -> None:
+    shown = CliRunner().invoke(app, ["broker", "throttle", "live", "7", "20MB", "--for", "8h"])
+    assert shown.stdout == "Ticket t-1 is RUNNING.\n"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from guardian.cli import brokers
+from guardian.cli import ticket as tickets
 from guardian.cli.main import app
 from guardian.cli.ticket import progress
 from guardian.errors import InvalidInput
 from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
@@ -53,3 +57,50 @@ def test_a_ticket_or_a_file_is_asked_for(command: str) -> None:
     for arguments in ([], ["t-1", "--plan", "x.json"]):
         with pytest.raises(InvalidInput, match=r"give either a .*id or --plan FILE"):
             CliRunner().invoke(app, ["ticket", command, *arguments], catch_exceptions=False)
+
+
+class Guardian:
+    """The client's part for a ticket of brokers that was amended three times."""
+
+    def __init__(self, state: TicketState = TicketState.PENDING) -> None:
+        ask = Ask(AskKind.REMOVE, (4, 5), hook="systemd", revision=3)
+        self.made = replace(ticket(state), plan_hash="", kind="remove-brokers", ask=ask)
+        self.expected: list[int | None] = []
+
+    def __enter__(self) -> Guardian:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+    def ticket(self, _ticket_id: str) -> tuple[Ticket, None]:
+        return self.made, None
+
+    def approve(self, _id: str, _actor: str, _reason: str, *, expected_ask_revision: int | None) -> Ticket:
+        self.expected.append(expected_ask_revision)
+        return replace(self.made, state=TicketState.APPROVED)
+
+    def ask_for(self, _cluster: str, _ask: Ask, **_: object) -> tuple[Ticket, None]:
+        return self.made, None
+
+
+def test_who_approves_is_told_what_for_and_approves_only_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    guardian = Guardian()
+    monkeypatch.setattr(tickets, "connect", lambda _: guardian)
+    said = CliRunner().invoke(app, ["ticket", "approve", "t-1"]).stdout
+    assert said == (
+        "It asks for brokers 4, 5, by hook systemd (revision 3).\n"
+        "Ticket t-1 is APPROVED. Next: guardian ticket watch t-1\n"
+    )
+    assert CliRunner().invoke(app, ["ticket", "approve", "t-1", "--revision", "2"]).exit_code == 0
+    assert guardian.expected == [3, 2]
+    assert "It asks for brokers 4, 5" in CliRunner().invoke(app, ["ticket", "show", "t-1"]).stdout
+    guardian.made = replace(guardian.made, ask=None)
+    with pytest.raises(InvalidInput, match="--revision is 2, but ticket t-1 carries a plan"):
+        CliRunner().invoke(app, ["ticket", "approve", "t-1", "--revision", "2"], catch_exceptions=False)
+
+
+def test_a_ticket_of_brokers_that_runs_already_is_not_said_to_need_approval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brokers, "connect", lambda *_: Guardian(TicketState.RUNNING))
+    shown = CliRunner().invoke(app, ["brokers", "offline", "live", "4"])
+    assert shown.stdout == "Ticket t-1 is RUNNING.\n", shown.output

@@ -189,3 +189,18 @@ def test_a_rule_needs_to_match_by_kind_cluster_and_author() -> None:
     for wrong in ({"kind": "leaders"}, {"cluster": "x"}, {"author": "x"}):
         given = {"kind": "balance", "cluster": "c", "author": "d"} | wrong
         assert automatic(rules, ticket(**given), 0) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", ["max_bytes = '2TB'", "max_moves = 9"])
+def test_a_limit_lets_nothing_pass_that_does_not_say_how_much_it_moves(tmp_path: Path, limit: str) -> None:
+    rules = policy(tmp_path, f"[[rules]]\nname='a'\napprovers=['ann']\nautomatic=true\n{limit}")
+    removal = ticket(kind="remove-brokers", moves=0)
+    assert automatic(rules, removal, 0) is None
+    assert "limits what is moved, and this ticket does not say how much it moves" in why_not(rules, removal, "ann", 0)
+    assert automatic(rules, ticket(kind="create-topic", moves=1), 0) is not None
+
+
+def test_an_amendment_gives_no_more_time() -> None:
+    history = tuple(TicketTransition(TicketState.PENDING, at_ms, "bob", "") for at_ms in (0, HOUR // 2))
+    amended = Ticket("t-1", "live", "balance", TicketState.PENDING, "bob", "h", 0, 0, 0, history, expires_at_ms=HOUR)
+    assert why_expired(amended, HOUR)

@@ -105,7 +105,27 @@ def test_a_cordon_that_somebody_took_away_is_set_again_and_another_value_is_left
     world.value = "/disk2"
     world.tick({7})
     assert world.value == "/disk2"
-    assert world.stored[7].note == "cordoned.log.dirs was set to /disk2 by somebody else and is left alone"
+    assert world.stored[7].note == "cordoned.log.dirs is /disk2: it was set by somebody else and is left alone"
+    world.settle(())
+    assert world.value == "/disk2"
+    assert not world.stored
+
+
+@pytest.mark.parametrize("ticks_before_it_dies", [0, 1])
+def test_another_value_is_left_alone_on_a_broker_that_is_down_too(ticks_before_it_dies: int) -> None:
+    world = World("/disk1")
+    world.settle({7})
+    world.value = "/disk2"
+    if ticks_before_it_dies:
+        world.tick({7})
+        world.tick(())
+        world.is_alive = False
+    else:
+        world.tick({7})
+        world.is_alive = False
+        world.tick({7})
+        world.tick({7})
+        assert "is down" in world.stored[7].note
     world.settle(())
     assert world.value == "/disk2"
     assert not world.stored

@@ -128,6 +128,10 @@ def test_a_follower_that_is_in_sync_writes_what_is_produced_and_one_that_is_not_
     assert (write.is_abnormal, write.peers) == (False, (2,))
     write = of(doings(span(cluster(0), behind), [SDB]), Behaviour.REPLICATION_WRITE)
     assert (write.is_abnormal, write.why) == (True, "catches up with broker 2")
+    # What is written to its leader must flow; where nobody expects anything, all that it takes in.
+    assert write.write_rate == pytest.approx(10 * MB)
+    told = doings(span(cluster(0), behind, expected={"t": 4.0 * MB}), [SDB])
+    assert of(told, Behaviour.REPLICATION_WRITE).write_rate == pytest.approx(4 * MB)
 
 
 def replica(size: int, lag: int) -> tuple[LogDir, ...]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from guardian.core.converging import Aim, Look, Standing, look
-from guardian.core.effects import AlterReassignments, AlterReplicaLogDirs, ElectLeaders
-from guardian.core.executing import begin, step, why_stale
+from guardian.core.effects import AlterConfigs, AlterReassignments, AlterReplicaLogDirs, ConfigChange, ElectLeaders
+from guardian.core.executing import Step, begin, step, why_stale
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import (
@@ -146,6 +146,23 @@ def test_a_topic_is_gone_only_when_no_broker_holds_it() -> None:
     assert there(held).standing is Standing.WAIT
 
 
+ORDER = PartitionMove(T0, at("1:/d0", "2:/d0"), at("2:/d0", "1:/d0"), size_bytes=10)
+
+
+@pytest.mark.parametrize("alive", [(1, 2, 3), (2, 3)], ids=["out of sync", "down"])
+def test_a_move_of_the_order_waits_for_no_replica_but_the_new_leader(alive: tuple[int, ...]) -> None:
+    led = seen((2, 1), leader=2, isr=(2,), alive=alive)
+    assert there(led, ORDER).standing is Standing.REACHED
+    assert there(seen((2, 1), leader=3, isr=(2,), alive=alive), ORDER).effects == (ElectLeaders((T0,)),)
+    assert there(seen((2, 1), leader=1, isr=(1,)), ORDER) == Look(Standing.WAIT, "waits for broker 2 to be in sync")
+
+
+def test_a_replica_that_moves_between_log_dirs_is_waited_for() -> None:
+    moves_second = PartitionMove(T0, at("1:/d0", "2:/d0"), at("1:/d0", "2:/d1"), size_bytes=10)
+    found = there(seen((1, 2), isr=(1,)), moves_second)
+    assert found == Look(Standing.WAIT, "waits for broker 2 to be in sync")
+
+
 # One look, on the way back.
 
 
@@ -225,6 +242,62 @@ def test_a_stage_does_not_begin_when_a_move_before_it_failed() -> None:
     assert ended.execution.tasks[1].detail == "never started: t-0 of stage 0 failed, whose room it may need"
     assert ended.transition is not None
     assert ended.transition[0] is TicketState.FAILED
+
+
+PATIENT = ExecutionLimits(broker_patience_s=60.0)
+
+
+def cancelling(execution: Execution, observation: ClusterObservation, now_ms: int) -> Step:
+    return step(TicketState.CANCELLING, execution, observation, PATIENT, 0, now_ms)
+
+
+@pytest.mark.parametrize("lost", [2, 3], ids=["one that stayed", "one that came"])
+def test_a_cancelled_move_that_has_arrived_waits_for_a_dead_broker_only_so_long(lost: int) -> None:
+    arrived = seen((3, 2), leader=5 - lost, isr=(5 - lost,), dirs={3: "/d1"}, alive=(1, 5 - lost))
+    first = cancelling(run(begin(TICKET, plan(MOVE)), seen((1, 2))), arrived, 10)
+    assert (first.transition, first.execution.tasks[0].state) == (None, TaskState.RUNNING)
+    assert cancelling(first.execution, arrived, 10 + 59_999).transition is None
+    ended = cancelling(first.execution, arrived, 10 + 60_000)
+    assert ended.transition is not None
+    assert ended.transition[0] is TicketState.CANCELLED
+    assert ended.execution.tasks[0].detail == f"broker {lost} was down for 1 min, after the copy"
+    back_in_time = cancelling(first.execution, seen((3, 2), dirs={3: "/d1"}), 10 + 60_000)
+    assert back_in_time.execution.tasks[0].state is TaskState.DONE
+
+
+def test_a_way_back_to_a_dead_broker_is_cancelled_and_the_ticket_ends() -> None:
+    started = run(begin(TICKET, plan(MOVE)), seen((1, 2)))
+    reverting = cancelling(started, seen((3, 2, 1), in_flight=OURS), 10).execution
+    goes_back = seen((1, 2, 3), isr=(2, 3), leader=2, in_flight=Reassignment((1, 2, 3), (1,), (3,)), alive=(2, 3))
+    waiting = cancelling(reverting, goes_back, 20)
+    assert (waiting.effects, waiting.execution.tasks[0].missing_since_ms) == ((), 20)
+    given_up = cancelling(waiting.execution, goes_back, 20 + 60_000)
+    assert given_up.effects == (AlterReassignments({T0: None}),)
+    assert given_up.execution.tasks[0].state is TaskState.REVERTING
+    ended = cancelling(given_up.execution, seen((3, 2), dirs={3: "/d1"}, alive=(2, 3)), 20 + 61_000)
+    assert ended.transition is not None
+    assert ended.transition[0] is TicketState.CANCELLED
+    assert ended.execution.tasks[0].detail == "broker 1 was down for 1 min, on its way back"
+
+
+def test_a_paused_ticket_puts_a_rate_back_that_is_not_shown_yet_and_then_rests() -> None:
+    bare = {("TOPIC", "t"): dict[str, str]()} | {("BROKER", str(broker)): dict[str, str]() for broker in (1, 2, 3)}
+    unset = replace(seen((1, 2)), configs=bare)
+    started = step(TicketState.RUNNING, begin(TICKET, plan(MOVE)), unset, PATIENT, 5000, 5)
+    assert started.execution.throttles
+    paused = step(TicketState.PAUSED, started.execution, unset, PATIENT, 5000, 6)
+    (effect,) = paused.effects
+    assert isinstance(effect, AlterConfigs)
+    assert set(effect.changes.values()) == {ConfigChange(None, None)}
+    rests = step(TicketState.PAUSED, paused.execution, unset, PATIENT, 5000, 7)
+    assert (rests.effects, rests.execution.throttles) == ((), ())
+
+
+def test_another_tools_reassignment_is_not_cancelled_for_a_dead_broker() -> None:
+    reverting = cancelling(run(begin(TICKET, plan(MOVE)), seen((1, 2))), seen((3, 2, 1), in_flight=OURS), 10).execution
+    theirs = seen((4, 2, 3), isr=(2, 3), leader=2, in_flight=Reassignment((4, 2, 3), (4,), (3,)), alive=(2, 3))
+    waiting = cancelling(reverting, theirs, 20).execution
+    assert cancelling(waiting, theirs, 90_000).effects == ()
 
 
 def run(execution: Execution, observation: ClusterObservation) -> Execution:

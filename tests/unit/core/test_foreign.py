@@ -73,6 +73,39 @@ def test_what_is_awaited_lets_the_ticket_go_on_when_all_of_it_is_over() -> None:
     assert ended.transition == (TicketState.RUNNING, "what other tools moved is over")
 
 
+def test_who_lets_a_ticket_go_on_awaits_nothing_any_more() -> None:
+    """Else a pause for another reason would end by itself with the move that was awaited before."""
+    waiting = foreign.awaited(ticket(TicketState.PAUSED), replace(OURS, foreign=(THEIRS,)))
+    running = foreign.notice(ticket(), waiting, (THEIRS,))
+    assert running is not None
+    assert (running.transition, running.execution.foreign) == (None, (THEIRS,))
+    ended = foreign.notice(ticket(TicketState.PAUSED), running.execution, ())
+    assert ended is not None
+    assert ended.transition is not None
+    assert ended.transition[0] is TicketState.PAUSED
+
+
+def test_of_very_many_reassignments_the_first_are_kept_and_all_are_counted() -> None:
+    many = tuple(ForeignWork(TopicPartition("u", number), (1,), (4,)) for number in range(5000))
+    paused = foreign.notice(ticket(), OURS, many)
+    assert paused is not None
+    assert paused.execution.foreign == many[:1000]
+    assert "u-0 to [4], u-1 to [4], u-2 to [4] and 4997 more" in paused.sentence
+    assert "makes that this ticket's, 1000 at a time" in paused.sentence
+    later = foreign.notice(ticket(), paused.execution, many[10:])
+    assert later is not None
+    assert later.transition is None, "it was resumed beside them"
+    assert foreign.notice(ticket(), later.execution, many[10:]) is None
+
+
+def test_what_is_on_the_brokers_of_another_ticket_is_not_adopted() -> None:
+    paused = replace(OURS, foreign=(THEIRS,))
+    assert foreign.why_not_adopted(paused, {4: "t-2", 9: "t-3"}) == "broker 4 is held by t-2"
+    assert foreign.why_not_adopted(paused, {4: "t-2", 1: "t-3"}) == "brokers 1, 4 are held by t-2, t-3"
+    assert foreign.why_not_adopted(paused, {9: "t-3"}) == ""
+    assert foreign.why_not_adopted(None, {4: "t-2"}) == ""
+
+
 def test_an_adopted_reassignment_is_a_task_that_is_under_way() -> None:
     adopted = foreign.adopted(ticket(TicketState.PAUSED), replace(OURS, foreign=(THEIRS,)), now_ms=5)
     assert adopted.foreign == ()

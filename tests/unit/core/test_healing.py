@@ -278,6 +278,35 @@ def test_a_ticket_is_not_taken_back_because_nobody_sees_its_trouble() -> None:
     assert decide(POLICY, still, NOW).acts == ()
 
 
+def test_a_ticket_for_a_log_dir_goes_on_while_its_broker_is_stopped() -> None:
+    calm, running = NOW - CALM_MS, (ticket(broken(4, "/d1")),)
+    for standing in (Standing.PRESENT, Standing.UNKNOWN):
+        stopped = known(down(4, since_ms=NOW, standing=standing), tickets=running, calm_since_ms=calm)
+        assert decide(POLICY, stopped, NOW).acts == ()
+    other = known(down(5, since_ms=NOW), tickets=running, calm_since_ms=calm)
+    assert [act.act for act in decide(POLICY, other, NOW).acts] == [Act.WITHDRAW]
+
+
+def test_after_a_storm_nothing_begins_until_it_was_calm_for_a_while() -> None:
+    stormed = known(down(3), stormed_ms=NOW, calm_since_ms=NOW)
+    waits = decide(POLICY, stormed, NOW + CALM_MS - 1)
+    assert (waits.cure, waits.verdicts[0].phase) == (None, Phase.WAITS)
+    assert decide(POLICY, stormed, NOW + CALM_MS).cure is not None
+    fresh_leader = known(down(3), calm_since_ms=NOW)
+    assert decide(POLICY, fresh_leader, NOW).cure is not None
+
+
+def test_tickets_of_the_guard_of_exclusions_are_stopped_and_go_on_and_do_not_count() -> None:
+    stray = replace(ticket(down(3)), kind="stray-replicas", evidence="t-0 is on brokers [1, 2]: it came to broker 2")
+    storm = decide(POLICY, known(*(down(broker) for broker in range(4)), tickets=(stray,)), NOW)
+    assert [act.act for act in storm.acts] == [Act.PAUSE]
+    paused = replace(stray, state=TicketState.PAUSED, history=(TicketTransition(TicketState.PAUSED, NOW, AUTHOR, ""),))
+    acts = decide(POLICY, known(tickets=(paused,), calm_since_ms=NOW - CALM_MS), NOW).acts
+    assert [act.act for act in acts] == [Act.RESUME]
+    many = tuple(replace(stray, id=f"t-{number}", state=TicketState.SUCCEEDED) for number in range(9))
+    assert decide(POLICY, known(down(3), tickets=many), NOW).cure is not None
+
+
 def test_a_disk_that_is_being_emptied_looks_sound_and_is_emptied_all_the_same() -> None:
     for state in (TicketState.DRAFT, TicketState.APPROVED, TicketState.RUNNING):
         emptying = ticket(slow(1, "/d1"), state=state)
@@ -314,6 +343,22 @@ def test_a_plan_keeps_only_the_moves_that_the_cure_is_for() -> None:
     assert cure is not None
     kept = trimmed(Plan("live", "heal", moves), cure, busy={TopicPartition("t", 6)})
     assert [each.partition.partition for each in kept.moves] == [0, 2, 4]
+
+
+def test_what_would_take_a_replica_off_a_broker_in_its_grace_period_waits_while_two_others_live() -> None:
+    def move(number: int, original: tuple[int, ...], target: tuple[int, ...]) -> PartitionMove:
+        places, targets = (tuple(map(ReplicaPlacement, brokers)) for brokers in (original, target))
+        return PartitionMove(TopicPartition("t", number), places, targets)
+
+    moves = (
+        move(0, (1, 2, 3, 5), (1, 2, 6, 7)),  # two others live
+        move(1, (1, 3, 5), (1, 6, 7)),  # only one does
+        move(2, (1, 2, 3, 5), (1, 2, 6, 5)),  # the spared one keeps what it has
+    )
+    cure = decide(POLICY, known(down(3), down(5, since_ms=NOW)), NOW).cure
+    assert cure is not None
+    kept = trimmed(Plan("live", "heal", moves), cure)
+    assert [each.partition.partition for each in kept.moves] == [1, 2]
 
 
 def test_a_plan_that_is_made_anew_for_a_ticket_keeps_only_what_the_ticket_is_for() -> None:

@@ -108,3 +108,16 @@ def test_a_sink_wants_what_it_names() -> None:
     assert not sink(states=["FAILED"]).wants(event())
     assert sink(states=["FAILED"]).wants(event(TicketState.FAILED))
     assert not sink(clusters=["other"]).wants(event())
+
+
+def test_an_alert_of_a_named_state_ends_though_the_next_state_is_not_named() -> None:
+    alerts = sink(kind="alertmanager", states=["PAUSED"])
+    left = event(TicketState.RUNNING, TicketState.PAUSED)
+    assert alerts.wants(left)
+    assert not sink(states=["PAUSED"]).wants(left)
+    failed = event(TicketState.FAILED, TicketState.PAUSED)
+    assert alerts.wants(failed)
+    told = sent(alerts, failed)
+    assert isinstance(told, list)
+    assert [alert["labels"]["alertname"] for alert in told] == ["GuardianTicketPaused"]
+    assert "startsAt" not in told[0]

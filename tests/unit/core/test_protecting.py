@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from guardian.core.disk_limits import DiskLimits
 from guardian.core.effects import ConfigKey
 from guardian.core.protecting import AlterQuotas, ProtectionSettings, View, protect, released, since_ms, title
 from guardian.errors import InvalidInput
+from guardian.model.cluster_state import PartitionState, Reassignment
 from guardian.model.protection import (
     Behaviour,
     ClientUse,
@@ -167,6 +169,40 @@ def test_where_it_does_not_act_nothing_is_held_and_what_was_goes() -> None:
     step = protect(held, view(DiskState.OVER, reads("a", 9.0 * MB)), observing, NOW)
     assert step.protection.levers == ()
     assert step.sentences == (f"{title(lever('a', MB))} is lifted: protection does not act any more",)
+
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+CATCHING_UP = Lever(SDB, LeverKind.FOLLOWER_RATE, "", "", 10 * MB, 90 * MB, ("t:0:1", "t:1:1"), MB)
+
+
+def catching_up(in_sync: int = 2, **more: Any) -> ClusterLook:
+    """Partition 0 has so many in sync, partition 1 two; one is needed."""
+    states = {
+        T0: PartitionState(2, (2, 3, 1), tuple(range(2, 2 + in_sync))),
+        T1: PartitionState(2, (2, 3, 1), (2, 3)),
+    }
+    return ClusterLook(NOW, frozenset({1, 2, 3}), states, **({"min_isr": {"t": 1}} | more))
+
+
+def test_a_replica_is_let_go_as_soon_as_its_partition_needs_it() -> None:
+    held = replace(FREE, levers=(CATCHING_UP,), stepped_ms=((SDB, NOW),))
+    assert protect(held, View(catching_up()), SETTINGS, NOW).protection.levers == (CATCHING_UP,)
+    step = protect(held, View(catching_up(in_sync=1)), SETTINGS, NOW)
+    assert [each.entries for each in step.protection.levers] == [("t:1:1",)]
+    assert "t-0 is not held back: 1 in sync, its replica that catches up is needed" in step.sentences[0]
+    moved = View(catching_up(reassignments={T1: Reassignment((2, 3, 1), (1,), ())}))
+    assert [each.entries for each in protect(held, moved, SETTINGS, NOW).protection.levers] == [("t:0:1",)]
+    assert protect(held, View(catching_up(min_isr={})), SETTINGS, NOW).protection.levers == ()
+
+
+def test_what_is_held_is_raised_at_once_to_what_must_flow_by_now() -> None:
+    behind = Doing(SDB, T0, Behaviour.REPLICATION_WRITE, 30.0 * MB, is_abnormal=True, why="late", write_rate=20.0 * MB)
+    held = replace(FREE, levers=(CATCHING_UP,), stepped_ms=((SDB, NOW),))
+    step = protect(held, View(catching_up(), {SDB: condition(DiskState.OVER)}, (behind,)), SETTINGS, NOW)
+    assert [(each.value, each.least) for each in step.protection.levers] == [(30 * MB, 30 * MB)]
+    assert "up from 10.0 MB/s: as much must flow through it by now" in step.sentences[0]
+    most = replace(behind, write_rate=60.0 * MB)
+    assert protect(held, View(catching_up(), {}, (most,)), SETTINGS, NOW).protection.levers == ()
 
 
 @pytest.mark.parametrize("setting", ["step_ms", "floor", "levers"])

@@ -10,7 +10,7 @@ from guardian.core.protection_levers import CLIENT, Candidates, Wanted, candidat
 from guardian.model.cluster_state import PartitionState, Reassignment
 from guardian.model.execution import ThrottleIntent
 from guardian.model.protection import Behaviour, ClientUse, DiskKey, Doing, Lever, LeverKind
-from guardian.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, QuotaClient, QuotaEntity
+from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaClient, QuotaEntity
 from guardian.model.topology import TopicPartition
 
 SDB = DiskKey(1, "sdb")
@@ -67,11 +67,11 @@ def test_a_reader_that_nobody_can_name_is_remarked() -> None:
     assert offered(nobody).remarks == ("t-0: g is late, but which client it is nobody tells",)
 
 
-def test_a_writer_above_what_is_expected_gets_a_producer_quota() -> None:
+def test_a_writer_is_not_held_back_as_nobody_knows_what_it_writes_elsewhere() -> None:
     write = Doing(SDB, T0, Behaviour.USER_WRITE, 9.0 * MB, 1.0, False, True, "9 times", (ClientUse(ALICE, 9.0 * MB),))
-    assert [(each.subject, each.quota_key) for each in offered(write).found] == [
-        ("user=alice,client-id=etl", PRODUCER_BYTE_RATE)
-    ]
+    found = offered(write)
+    assert found.found == ()
+    assert found.remarks == (f"{ALICE} can't be held back: how much it writes elsewhere is not known",)
 
 
 def test_what_catches_up_must_still_take_in_more_than_is_written() -> None:
@@ -169,6 +169,24 @@ def test_a_key_that_a_ticket_holds_is_left_alone_and_stays_on_record() -> None:
     found = reconcile(recorded, Wanted(), True, look(None), frozenset({FOLLOWER, FOLLOWERS}))
     assert set(found.intents) == set(recorded)
     assert not found.changes
+
+
+def test_what_somebody_else_has_set_on_a_broker_is_left_alone_when_it_is_down() -> None:
+    ours = (intent("7", "30", FOLLOWER),)
+    wants, name = Wanted({FOLLOWER: 7}), FOLLOWER.key
+    seen = reconcile(ours, wants, True, look(None, **{name: "9"}), NOBODY)
+    assert seen.foreign == {FOLLOWER}
+    assert not seen.changes
+    assert reconcile(seen.intents, wants, True, look(None, **{name: "9"}), NOBODY).intents == seen.intents
+    down = ClusterLook(0, frozenset({2, 3}))
+    assert reconcile(seen.intents, wants, True, down, NOBODY).intents == seen.intents
+    gone = reconcile(seen.intents, Wanted(), True, down, NOBODY)
+    assert gone.intents == ()
+    assert not gone.debts
+    assert not gone.changes
+    # Ours again: it is owed.
+    back = reconcile(seen.intents, wants, True, look(None, **{name: "7"}), NOBODY)
+    assert reconcile(back.intents, Wanted(), True, down, NOBODY).debts == {FOLLOWER: "30"}
 
 
 def test_a_broker_that_does_not_answer_stays_on_record() -> None:

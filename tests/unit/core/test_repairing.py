@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from kafka.protocol.admin import ACLOperation, ACLResourceType
 
 from guardian.core import repairing
 from guardian.core.effects import CreateAcls, DeleteAcls
 from guardian.core.repairing import Repair
 from guardian.errors import InvalidInput
+from guardian.kafka import acls
 from guardian.model.acl import AclBinding
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState
@@ -44,6 +46,11 @@ def test_a_repair_travels_in_a_plan() -> None:
         (json.dumps({"add": [{**SHORT, "operation": ""}]}), r"add\[0\].operation is ''"),
         (json.dumps({"add": [{**SHORT, "principal": "ann"}]}), "is 'ann': use TYPE:NAME, such as User:ann"),
         (json.dumps({"add": [{**SHORT, "pattern_type": "MATCH"}]}), "pattern_type is 'MATCH': use one of LITERAL"),
+        (
+            json.dumps({"add": [{**SHORT, "resource_type": "TOPICS"}]}),
+            r"add\[0\].resource_type is 'TOPICS': use one of",
+        ),
+        (json.dumps({"add": [{**SHORT, "operation": "ANY"}]}), r"add\[0\].operation is 'ANY': use one of ALL, READ"),
         (json.dumps({"add": [{**SHORT, "permission": "ANY"}]}), "permission is 'ANY': use one of ALLOW, DENY"),
         (
             json.dumps({"add": [SHORT], "remove": [SHORT]}),
@@ -89,3 +96,12 @@ def test_what_kafka_refuses_is_said() -> None:
     plan = repairing.plan_of("live", Repair((ANN,)))
     said = repairing.step(TicketState.RUNNING, plan, [], {ANN: "CLUSTER_AUTHORIZATION_FAILED"}).sentence
     assert said.endswith("Kafka refused ALLOW User:ann READ TOPIC orders from *: CLUSTER_AUTHORIZATION_FAILED")
+
+
+def test_the_names_are_those_that_can_be_sent() -> None:
+    for kind, names in ((ACLResourceType, repairing.RESOURCE_TYPES), (ACLOperation, repairing.OPERATIONS)):
+        for name in names:
+            acls._number(kind, "field", name)
+        for name in kind.__members__.keys() - set(names):
+            with pytest.raises(InvalidInput):
+                acls._number(kind, "field", name)

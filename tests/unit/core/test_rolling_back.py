@@ -89,6 +89,18 @@ def test_moves_go_back_by_the_slots_of_the_way_there_and_the_last_stage_first() 
     world.leaves_nothing()
 
 
+def test_what_waits_for_its_turn_is_as_it_was_so_that_a_tick_writes_little() -> None:
+    """A removal may have moved tens of thousands."""
+    world = World(brokers=4, limits=ExecutionLimits(per_broker_in=1))
+    world.kafka.create_topic("t", {n: [1, 2] for n in range(6)}, 4 * MB)
+    stages = [replace(move(f"t-{n}", 3, 2), stage=n // 3, goal="spread") for n in range(6)]
+    roll_back(world.ticket(*stages).run())
+    before = world.execution().tasks
+    world.tick()
+    changed = [new for new, old in zip(world.execution().tasks, before, strict=True) if new != old]
+    assert [task.state for task in changed] == [TaskState.REVERTING]
+
+
 def test_what_another_tool_moved_since_stays_and_is_named() -> None:
     world = World(brokers=4)
     world.kafka.create_topic("t", {0: [1, 2], 1: [1, 2]}, MB)

@@ -19,7 +19,7 @@ from guardian.core.straying import (
 from guardian.model.cluster_state import PartitionState
 from guardian.model.cordon import Cordon
 from guardian.model.federation import Tenant, Topic
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 
 OLD, STRAY, GOLD = TopicPartition("old", 0), TopicPartition("stray", 0), TopicPartition("gold", 0)
@@ -88,7 +88,10 @@ def test_one_ticket_at_a_time_and_none_right_after_one_that_failed() -> None:
     assert why_not_now([], 0) == ""
     assert why_not_now([ticket(TicketState.PENDING)], 0) == "ticket t-1 (PENDING) moves strays already"
     failed = [ticket(TicketState.FAILED, updated_at_ms=1000)]
-    assert why_not_now(failed, 2000) == "ticket t-1 failed a short while ago: the next one comes later"
+    assert why_not_now(failed, 2000) == "ticket t-1 is FAILED since a short while: the next one comes later"
+    for state in (TicketState.REJECTED, TicketState.CANCELLED):
+        assert why_not_now([ticket(state, updated_at_ms=1000)], RETRY_MS + 999)
+        assert why_not_now([ticket(state, updated_at_ms=1000)], RETRY_MS + 1000) == ""
     assert why_not_now(failed, 1000 + RETRY_MS) == ""
     assert why_not_now([replace(ticket(TicketState.RUNNING), kind="balance")], 0) == ""
 
@@ -99,6 +102,13 @@ def test_a_refusal_holds_for_the_same_strays_and_an_end_does_not() -> None:
     first = idempotency_key(plan, [])
     assert idempotency_key(replace(plan, made_at_ms=9), [ticket(TicketState.REJECTED)]) == first
     assert idempotency_key(plan, [ticket(TicketState.SUCCEEDED)]) != first
+    for actor, is_same in (("healing", False), ("ann", True)):
+        history = tuple(
+            TicketTransition(state, 0, by, "")
+            for state, by in ((TicketState.CANCELLING, actor), (TicketState.CANCELLED, "executor"))
+        )
+        withdrawn = replace(ticket(TicketState.CANCELLED), history=history)
+        assert (idempotency_key(plan, [withdrawn]) == first) is is_same
 
 
 def test_labels_are_the_topics_own_or_its_tenants() -> None:

@@ -162,6 +162,25 @@ def test_a_rate_that_was_wanted_a_step_ago_is_not_yet_forgotten() -> None:
     assert on_rate((mine("5000"),), None, None, held=False).intents == ()
 
 
+def test_a_rate_that_is_wanted_again_is_set_again_behind_the_one_that_is_not_shown_yet() -> None:
+    """A lagging broker shows 8 while 10 is set already: 10 must stay on record, and 8 come after it."""
+    raised = on_rate((mine("8"),), "8", 10)
+    again = on_rate(raised.intents, "8", 8)
+    assert again.intents == (mine("10"), mine("8"))
+    assert again.changes == {RATE: ConfigChange("8", "8")}
+    assert on_rate(again.intents, "10", 8).changes == {RATE: ConfigChange("10", "8")}
+    assert on_rate(again.intents, "8", 8) == Reconciled((mine("8"),), {}, frozenset(), ())
+
+
+@pytest.mark.parametrize("replaced", ["777", None])
+def test_what_was_there_before_is_put_back_behind_a_rate_that_is_not_shown_yet(replaced: str | None) -> None:
+    unseen = on_rate((mine("5000", replaced),), replaced, None, held=True)
+    assert unseen.intents == (mine("5000", replaced),)
+    assert unseen.changes == {RATE: ConfigChange(replaced, replaced)}
+    assert on_rate(unseen.intents, replaced, None, held=False) == Reconciled((), {}, frozenset(), ())
+    assert on_rate((), replaced, None, held=True) == Reconciled((), {}, frozenset(), ())
+
+
 def test_a_rate_on_a_broker_that_is_down_stays_on_record() -> None:
     found = reconcile((mine("5000"),), NOTHING, NOTHING, observed({}))
     assert found.intents == (mine("5000"),)

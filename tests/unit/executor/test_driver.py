@@ -15,6 +15,7 @@ from guardian.executor.memory import MemoryExecutionStore
 from guardian.executor.sending import send
 from guardian.kafka.admin import BROKER, KafkaAdmin
 from guardian.kafka.fake import FakeKafka
+from guardian.model.cluster_state import Reassignment
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -90,6 +91,46 @@ def test_a_cluster_whose_thread_fails_stops_no_other() -> None:
             break
     assert store.ticket("t-works").state is TicketState.SUCCEEDED
     driver.close()
+
+
+def test_a_ticket_that_fails_in_a_way_nobody_foresaw_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(brokers=4)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [3, 4]}, 10)
+    world.ticket(move("t-0", 2, 1)).ticket(move("t-1", 4, 3), ticket_id="t-2").tick()
+    advance = world.store.advance
+
+    def fail(ticket_id: str, *rest: object) -> None:
+        if ticket_id == "t-1":
+            raise ZeroDivisionError("a bug")
+        advance(ticket_id, *rest)  # type: ignore[arg-type]
+
+    world.store.advance = fail  # type: ignore[method-assign, assignment]
+    logged: list[str] = []
+    monkeypatch.setattr(driver_module._log, "exception", lambda _, ticket: logged.append(ticket), raising=False)
+    for _ in range(20):
+        said = world.driver.tick()
+    assert "ticket t-1 failed in a way nobody foresaw: ZeroDivisionError('a bug')" in said
+    assert world.state("t-2") is TicketState.SUCCEEDED
+    assert logged == ["t-1"], "once"
+
+
+def test_other_tools_that_end_something_at_each_tick_hold_up_nothing() -> None:
+    world = World(brokers=4)
+    world.kafka.create_topic("t", {0: [1, 2]}, 10)
+    world.ticket(move("t-0", 3, 2)).tick()
+    ours = world.kafka.list_reassignments
+    theirs = {TopicPartition("theirs", number): Reassignment((4, 1, 2), (4,), (1,)) for number in range(50)}
+
+    def one_less_each_time() -> dict[TopicPartition, Reassignment]:
+        theirs.popitem()
+        return ours() | theirs
+
+    world.kafka.list_reassignments = one_less_each_time  # type: ignore[method-assign]
+    world.tick()
+    assert world.state() is TicketState.PAUSED
+    world.resume().run()
+    assert world.state() is TicketState.SUCCEEDED
+    assert len(theirs) > 10
 
 
 def test_nothing_is_sent_when_the_intent_was_not_stored() -> None:

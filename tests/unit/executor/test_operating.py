@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
+from guardian.core.cordoning import CORDONED
 from guardian.core.operations.effects import (
     ForgetBroker,
     LiftExclusions,
@@ -19,8 +20,9 @@ from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.executor.hooks import HookRunner
 from guardian.executor.observing import Scope, observe
 from guardian.executor.operating import Operations, completed
-from guardian.kafka.admin import TOPIC
+from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.fake import FakeKafka
+from guardian.model.cordon import Cordon
 from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind, HookAction, HookKey, OperationPhase, PlanRequest
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -54,8 +56,9 @@ class Planner:
 class Store:
     """An OperationStore that notes what is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, cordoned: Cordon | None = None) -> None:
         self.done: list[object] = []
+        self.cordoned = cordoned
 
     def exclusions(self, cluster: str) -> Mapping[int, Exclusion]:
         return {3: Exclusion(cluster, 3, "ann", "removed by ticket t-1")}
@@ -65,6 +68,10 @@ class Store:
 
     def host_of(self, cluster: str, broker: int) -> str:
         return f"{cluster}-{broker}"
+
+    def cordon(self, cluster: str, broker: int) -> Cordon | None:
+        is_asked = self.cordoned is not None and (cluster, broker) == (self.cordoned.cluster, self.cordoned.broker_id)
+        return self.cordoned if is_asked else None
 
     def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
         raise AssertionError(f"only asked for brokers that come online, not for {brokers} of {cluster}")
@@ -198,3 +205,22 @@ def test_effects_are_carried_out() -> None:
     edge.carry_out(TICKET, RunHook(key, "none-such"), observation, fake)
     answers = edge.world(TICKET, ASK, observation, fake, None, {}).hooks
     assert "hook is 'none-such'" in answers[key].output
+
+
+def test_what_was_set_on_a_broker_is_restored_while_it_is_still_registered() -> None:
+    """Kafka keeps a broker's configuration over its registration, and takes changes of registered brokers only."""
+    fake, store = kafka(), Store(Cordon("live", 3, "*", "/d1"))
+    edge, resource = operations(Planner(), store), (BROKER, "3")
+    observation = observe(fake, [Scope(all_partitions=True)], 1_000)
+    fake.set_config(resource, CORDONED, "*")
+    assert "is not fenced" in edge.carry_out(TICKET, UnregisterBroker(3), observation, fake)
+    assert fake.describe_configs([resource]) == {resource: {CORDONED: "*"}}
+    fake.kill_broker(3)
+    fake.controllers_reachable = False
+    with pytest.raises(ClusterUnavailable):
+        edge.carry_out(TICKET, UnregisterBroker(3), observation, fake)
+    assert fake.registered_brokers() == {1: False, 2: False, 3: True}
+    fake.controllers_reachable = True
+    assert edge.carry_out(TICKET, UnregisterBroker(3), observation, fake) == ""
+    assert fake.registered_brokers() == {1: False, 2: False}
+    assert fake.peek().configs[resource] == {CORDONED: "/d1"}

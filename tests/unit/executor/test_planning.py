@@ -74,6 +74,22 @@ def test_an_answer_is_awaited_without_waiting_and_kept_until_it_is_forgotten(fak
     live.close()
 
 
+def test_what_nobody_expected_is_an_answer_too(fake: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = planner(fake)
+
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(fake, "list_reassignments", broken)
+    deadline = time.monotonic() + DEADLINE_S
+    while (answer := live.ask("t-1", "live", Heal())) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert str(answer) == "the plan for cluster live could not be made: ZeroDivisionError()"
+    assert isinstance(answer, ClusterUnavailable)
+    live.close()
+
+
 def test_a_worker_that_takes_too_long_is_ended(fake: FakeKafka) -> None:
     live = planner(fake, deadline_s=0.01)
     with pytest.raises(GuardianError, match=r"was not made within 0\.01 s: ask again"):

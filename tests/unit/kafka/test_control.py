@@ -148,7 +148,9 @@ def test_a_refused_connection_does_not_blame_the_password() -> None:
 def test_only_the_keys_of_the_allow_list_may_be_written(key: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         require_writable({(TOPIC, "t"): {key: "1"}})
-    assert str(refusal.value).startswith(f"configuration key of topic t is {key!r}: use one of follower.")
+    assert str(refusal.value).startswith(
+        f"configuration key of topic t is {key!r}: use one of cordoned.log.dirs, follower."
+    )
 
 
 @pytest.mark.parametrize("name", ["", "one", "-1", "1,2"])

@@ -97,6 +97,33 @@ def test_of_two_amendments_made_from_the_same_ask_the_second_is_refused(store: S
     assert store.ticket().ask == replace(ASK, brokers=(4,), revision=1)
 
 
+def test_an_amendment_is_for_the_state_that_the_proposer_saw(store: Store) -> None:
+    store.move(TicketState.PENDING, TicketState.APPROVED)
+    more = replace(ASK, brokers=(4, 5, 6))
+    reply = store.amend(0, more, expected_state=TicketState.PENDING.value)
+    assert reply.error_kind == pb.CONFLICT
+    assert reply.error == "ticket t1 is APPROVED and no longer PENDING: look at it again"
+    assert store.ticket().ask == ASK
+    assert not store.amend(0, more, expected_state=TicketState.APPROVED.value).error
+
+
+def test_an_approval_is_for_the_ask_that_the_proposer_saw(store: Store) -> None:
+    assert not store.amend(0, replace(ASK, brokers=(4, 5, 6))).error
+    approval = pb.AdvanceTicket(
+        ticket_id="t1",
+        expected_state=TicketState.PENDING.value,  # type: ignore[arg-type]
+        transition=transition_to_proto(TicketTransition(TicketState.APPROVED, 15, "bob", "fine")),
+        expected_ask_revision=0,
+    )
+    reply = store.propose(advance_ticket=approval)
+    assert reply.error_kind == pb.CONFLICT
+    assert reply.error == "the ask of ticket t1 is at revision 1 and no longer at 0: look at it again"
+    assert store.ticket().state is TicketState.PENDING
+    approval.expected_ask_revision = 1
+    assert not store.propose(advance_ticket=approval).error
+    assert store.ticket().state is TicketState.APPROVED
+
+
 def test_the_throttle_is_amended_without_an_ask(store: Store) -> None:
     assert not store.amend(0, throttle=99).error
     assert (store.ticket().throttle, store.ticket().ask) == (99, ASK)
@@ -135,3 +162,47 @@ def test_an_operation_is_stored_with_its_execution(store: Store) -> None:
     )
     assert not store.propose(advance_ticket=saved).error
     assert store.machine.read().execution("t1") == Execution("t1", (), revision=1, operation=operation)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "is_refused"),
+    [
+        (AskKind.REMOVE, TicketState.SUCCEEDED, True),
+        (AskKind.REMOVE, TicketState.FAILED, True),
+        (AskKind.RESTART, TicketState.SUCCEEDED, True),
+        (AskKind.OFFLINE, TicketState.SUCCEEDED, False),
+        (AskKind.REMOVE, TicketState.PAUSED, False),
+    ],
+)
+def test_a_ticket_does_not_end_in_the_step_that_did_not_see_its_amendment(
+    kind: AskKind, state: TicketState, is_refused: bool
+) -> None:
+    store = Store()
+    ask = Ask(kind, (4, 5), hook="systemd")
+    assert not store.add(replace(TICKET, kind=kind.value, ask=ask)).error
+    store.move(TicketState.PENDING, TicketState.APPROVED)
+    store.move(TicketState.APPROVED, TicketState.RUNNING)
+    assert not store.amend(0, replace(ask, brokers=(4, 5, 6))).error
+
+    def end(seen: int, revision: int) -> pb.CommandReply:
+        operation = Operation(OperationPhase.CLEAN_UP, 5, (BrokerWork(4),), ask_revision=seen)
+        return store.propose(
+            advance_ticket=pb.AdvanceTicket(
+                ticket_id="t1",
+                expected_state=TicketState.RUNNING.value,  # type: ignore[arg-type]
+                transition=transition_to_proto(TicketTransition(state, 15, "executor", "done")),
+                execution=execution_to_proto(Execution("t1", (), operation=operation)),
+                expected_execution_revision=revision,
+            )
+        )
+
+    reply = end(0, 0)
+    if not is_refused:
+        assert (reply.error, store.ticket().state) == ("", state)
+        return
+    assert reply.error_kind == pb.CONFLICT
+    assert reply.error == ("ticket t1 can't end: it was amended meanwhile, its ask is at revision 1 and no longer at 0")
+    assert store.ticket().state is TicketState.RUNNING
+    assert store.machine.read().execution("t1") is None
+    assert not end(1, 0).error
+    assert store.ticket().state is state

@@ -6,11 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
+from guardian.model.cordon import Cordon
+from guardian.model.execution import ThrottleIntent
+from guardian.model.protection import Protection
 from guardian.model.topology import Broker, Cluster
+from guardian.wire.cordons import cordon_to_proto
 from guardian.wire.federation import cluster_to_proto
+from guardian.wire.protection import protection_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
-from protos.guardian.v1 import federation_pb2, tickets_pb2
+from protos.guardian.v1 import federation_pb2, placement_pb2, tickets_pb2
 from protos.guardian.v1 import records_pb2 as pb
 
 Propose = Callable[..., pb.CommandReply]
@@ -47,6 +52,20 @@ def test_registering_again_replaces_the_entry(machine: MetastoreStateMachine, pr
     moved = Cluster("live", "b9:9092", "id-1")
     assert not propose(put_cluster=put(moved)).error
     assert machine.read().clusters() == (moved,)
+
+
+def test_an_entry_that_was_changed_since_it_was_read_is_not_replaced(
+    machine: MetastoreStateMachine, propose: Propose
+) -> None:
+    newest = Cluster("live", "b9:9092", "id-1")
+    command = pb.PutCluster(cluster=cluster_to_proto(newest), expected=cluster_to_proto(LIVE))
+    assert propose(put_cluster=command).error_kind == pb.CONFLICT, "removed meanwhile"
+    propose(put_cluster=put(LIVE))
+    assert not propose(put_cluster=command).error
+    reply = propose(put_cluster=command)
+    assert reply.error_kind == pb.CONFLICT
+    assert reply.error == "cluster live is no longer registered as it was read: look at it again"
+    assert machine.read().clusters() == (newest,)
 
 
 @pytest.mark.parametrize("other", [Cluster("live", "x:1", "id-2"), Cluster("bulk", "x:1", "id-1")])
@@ -87,6 +106,26 @@ def test_a_cluster_with_an_open_ticket_stays(machine: MetastoreStateMachine, pro
     assert (reply.error_kind, "t1, which is RUNNING" in reply.error) == (pb.CONFLICT, True)
     ticket.state = tickets_pb2.FAILED
     store.write([Put(keys.ticket("t1"), ticket.SerializeToString())], 4)
+    assert not propose(drop_cluster=pb.DropCluster(name="live")).error
+
+
+def test_a_cluster_in_which_something_has_to_be_taken_back_stays(
+    machine: MetastoreStateMachine, propose: Propose
+) -> None:
+    propose(put_cluster=put(LIVE))
+    owes = Protection("live", intents=(ThrottleIntent("CLIENT", "client-id=etl", "consumer_byte_rate", "5", None),))
+    propose(put_protection=pb.PutProtection(protection=protection_to_proto(owes)))
+    reply = propose(drop_cluster=pb.DropCluster(name="live"))
+    assert (reply.error_kind, "run `guardian disks release live`" in reply.error) == (pb.CONFLICT, True)
+    free = pb.PutProtection(protection=protection_to_proto(Protection("live")), expected_revision=1)
+    propose(put_protection=free)
+    for cluster in ("live", "live-2"):  # another cluster's are none of its
+        cordon = cordon_to_proto(Cordon(cluster, 3, "*"))
+        assert not propose(put_cordons=placement_pb2.PutCordons(cluster=cluster, cordons=[cordon])).error
+    reply = propose(drop_cluster=pb.DropCluster(name="live"))
+    assert (reply.error_kind, "has cordons on broker 3: lift" in reply.error) == (pb.CONFLICT, True)
+    gone = placement_pb2.DropCordon(broker_id=3, revision=1)
+    propose(put_cordons=placement_pb2.PutCordons(cluster="live", dropped=[gone]))
     assert not propose(drop_cluster=pb.DropCluster(name="live")).error
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from guardian.core.operations.leaders import GOAL
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
 from guardian.executor.hooks import HookRunner
+from guardian.model.approval import everybody
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.federation import Exclusion
 from guardian.model.hook import Hook
@@ -19,7 +21,9 @@ from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from guardian.server.asks import Asks
 from guardian.server.operation_store import ReplicatedOperationStore
+from guardian.server.tickets import TicketsServicer
 from guardian.wire.federation import cluster_to_proto
+from protos.guardian.v1 import federation_pb2, records_pb2, tickets_pb2
 from spark_analytics.planners.tasks import Remove, Task
 from tests.unit.server.member import Member
 
@@ -149,6 +153,49 @@ def test_an_amendment_is_checked_and_stored(asks: Asks, member: Member) -> None:
         asks.amend(amended, None, (3, 2), (), "bob", "again")
 
 
+def test_an_amendment_does_not_slip_under_an_approval_that_comes_meanwhile(asks: Asks, member: Member) -> None:
+    member.store.add_ticket(
+        replace(
+            ticket(Ask(AskKind.REMOVE, (2,))),
+            idempotency_key="k",
+            history=(TicketTransition(TicketState.PENDING, 5, "ann", "created"),),
+        )
+    )
+    seen = member.store.read().ticket("t-1")
+    assert seen is not None
+    approved = TicketTransition(TicketState.APPROVED, 5, "bob", "fine")
+    member.store.advance("t-1", TicketState.PENDING, approved, None, 0)
+    with pytest.raises(Conflict, match="ticket t-1 is APPROVED and no longer PENDING"):
+        asks.amend(seen, None, (2, 3), (), "ann", "one more")
+
+
+def test_who_may_amend_is_asked_again_when_the_ticket_was_approved_meanwhile(asks: Asks, member: Member) -> None:
+    made = replace(ticket(Ask(AskKind.REMOVE, (2,))), idempotency_key="k")
+    member.store.add_ticket(replace(made, history=(TicketTransition(TicketState.PENDING, 5, "ann", "created"),)))
+    approved = TicketTransition(TicketState.APPROVED, 5, "bob", "fine")
+
+    class ApprovedMeanwhile(Asks):
+        def amend(self, ticket: Ticket, *arguments: object) -> Ticket:
+            if ticket.state is TicketState.PENDING:
+                member.store.advance("t-1", TicketState.PENDING, approved, None, 0)
+            return asks.amend(ticket, *arguments)  # type: ignore[arg-type]
+
+    servicer = TicketsServicer(
+        member.store,
+        None,  # type: ignore[arg-type]  # who watches is not asked about
+        None,  # type: ignore[arg-type]
+        lambda _: member.kafka,
+        lambda: everybody(author_may_approve=False),
+        lambda: member.now_ms,
+        asks=ApprovedMeanwhile(member.store, lambda _: member.kafka, Planner(), HookRunner({}), lambda: member.now_ms),
+    )
+    request = tickets_pb2.AmendTicketRequest(ticket_id="t-1", actor="ann", brokers=(2, 3))
+    with pytest.raises(InvalidInput, match="broker 3 would come to an approved ticket: actor is 'ann', the author"):
+        servicer.AmendTicket(request, None)  # type: ignore[arg-type]
+    request.actor = "bob"
+    assert list(servicer.AmendTicket(request, None).ask.brokers) == [2, 3]  # type: ignore[arg-type]
+
+
 def test_exclusions_are_put_and_lifted_as_they_are(member: Member) -> None:
     store = ReplicatedOperationStore(member.store, lambda: 1_000)
     mine, old = Exclusion("live", 1, "ann", "removed by ticket t-1"), Exclusion("live", 2, "bob", "old", until_ms=500)
@@ -171,6 +218,25 @@ def test_brokers_have_states_until_they_are_forgotten(member: Member) -> None:
     assert sorted(store.broker_states("live")) == [1, 2]
     store.forget_broker("gone", 3)
     assert store.broker_states("gone") == {}
+
+
+def test_a_reporter_that_registers_meanwhile_is_not_forgotten(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    put = member.store.put_cluster
+
+    def registered_before(*arguments: Any, **named: Any) -> None:
+        said = federation_pb2.RegisterReporterRequest(cluster_id="fake", broker_id=1, reporter="h:9")
+        member.store.propose(records_pb2.Command(register_reporter=said))
+        put(*arguments, **named)
+
+    monkeypatch.setattr(member.store, "put_cluster", registered_before)
+    ReplicatedOperationStore(member.store, lambda: 0).set_broker_labels("live", {2: "green"})
+    known = member.store.read().cluster("live")
+    assert known is not None
+    assert [(broker.registered_reporter, broker.label) for broker in known.brokers] == [
+        ("h:9", ""),
+        ("", "green"),
+        ("", ""),
+    ]
 
 
 def test_the_moves_of_offline_tickets_are_remembered_newest_first(member: Member) -> None:

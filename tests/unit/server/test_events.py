@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
+import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
 from guardian.model.event import Event, EventKind
+from guardian.model.sink import sinks_of
 from guardian.model.ticket import TicketState
+from guardian.server.events import EventsServicer
 from protos.guardian.v1 import events_pb2
 from tests.unit.server.member import Member, plan
 
@@ -97,3 +103,76 @@ def test_what_can_not_be_asked_is_refused(client: GuardianClient) -> None:
 
 def test_without_sinks_there_are_none(client: GuardianClient) -> None:
     assert client.sinks() == ()
+
+
+class Snapshot:
+    """Of one event; notes which threads read it."""
+
+    def __init__(self, readers: set[int]) -> None:
+        self._readers = readers
+
+    def events(self, after: int, _limit: int) -> tuple[Event, ...]:
+        self._readers.add(threading.get_ident())
+        return () if after else (Event(7, 5, EventKind.TICKET_CREATED, "live", "made"),)
+
+    def event_delivered(self, _sink: str) -> int:
+        return 0
+
+
+class SnapshotStore:
+    """Knows which of its snapshots are still held."""
+
+    def __init__(self) -> None:
+        self.held: weakref.WeakSet[Snapshot] = weakref.WeakSet()
+        self.readers: set[int] = set()
+
+    def read_local(self) -> Snapshot:
+        snapshot = Snapshot(self.readers)
+        self.held.add(snapshot)
+        return snapshot
+
+    async def read(self) -> Snapshot:
+        return self.read_local()
+
+
+class Quiet:
+    """Nothing happens."""
+
+    def subscribe(self, _subscriber: object) -> None:
+        """Never told."""
+
+    def unsubscribe(self, _subscriber: object) -> None:
+        """Never told."""
+
+
+def test_who_follows_holds_no_snapshot_and_history_is_read_beside_the_event_loop() -> None:
+    async def follow() -> None:
+        store, quiet = SnapshotStore(), Quiet()
+        events: Any = EventsServicer(store, quiet).WatchEvents(  # type: ignore[arg-type]
+            events_pb2.WatchEventsRequest(follow=True),
+            None,  # type: ignore[arg-type]
+        )
+        assert (await anext(events)).id == 7
+        waiting = asyncio.ensure_future(anext(events))
+        deadline = time.monotonic() + DEADLINE_S
+        while store.held:
+            assert time.monotonic() < deadline, "a snapshot is held"
+            await asyncio.sleep(0.01)
+        assert store.readers
+        assert threading.get_ident() not in store.readers
+        waiting.cancel()
+        await asyncio.wait([waiting])
+
+    asyncio.run(follow())
+
+
+def test_how_far_sinks_are_is_read_beside_the_event_loop() -> None:
+    async def ask() -> None:
+        store = SnapshotStore()
+        sinks = sinks_of([{"name": "a", "kind": "webhook", "url": "http://h:1"}])
+        servicer = EventsServicer(store, Quiet(), sinks)  # type: ignore[arg-type]
+        reply = await servicer.ListSinks(events_pb2.ListSinksRequest(), None)  # type: ignore[arg-type]
+        assert [(sink.name, sink.newest) for sink in reply.sinks] == [("a", 7)]
+        assert threading.get_ident() not in store.readers
+
+    asyncio.run(ask())

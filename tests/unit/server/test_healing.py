@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 
 from guardian.cli.main import app
 from guardian.client import GuardianClient
+from guardian.core import healing
 from guardian.errors import NotFound, Unavailable
+from guardian.model.healing import HealingPolicy
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
 from tests.unit.server.member import Member
@@ -71,6 +73,33 @@ def test_a_storm_is_told_first_and_fails(member: Member) -> None:
     report = json.loads(run(member, "status", "-o", "json")[1])
     assert report["clusters"][0]["storm"].startswith("2 of 3 brokers")
     assert report["clusters"][0]["troubles"][0]["kind"] == "BROKER_DOWN"
+
+
+def test_a_storm_and_what_was_not_seen_keep_others_from_moving_too(member: Member) -> None:
+    look(member, 1)
+    assert "has not seen" in member.healer.why_not_move("elsewhere")
+    look(member, 5)
+    assert member.healer.why_not_move("live") == ""
+    for broker in (1, 2):
+        member.kafka.kill_broker(broker)
+    look(member)
+    assert member.healer.why_not_move("live").startswith("2 of 3 brokers are in trouble at once")
+
+
+def test_one_clusters_failure_stops_no_others_healing(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    member.store.put_cluster(cluster_to_proto(Cluster("also", "h:9092", "fake-2")))
+    look(member, 1)
+    decided = healing.decide
+
+    def decide(policy: HealingPolicy, known: healing.Known, now_ms: int) -> healing.Decision:
+        if known.cluster == "also":
+            raise ZeroDivisionError
+        return decided(policy, known, now_ms)
+
+    monkeypatch.setattr(healing, "decide", decide)
+    member.now_ms += 6000
+    assert "healing of also failed: ZeroDivisionError()" in member.healer.tick()
+    assert member.healer.status()[0]["live"].decided_at_ms == member.now_ms
 
 
 def test_the_policy_is_shown(member: Member) -> None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any, cast
+
+import grpc
 import pytest
 
-from guardian.core.straying import KIND
+from guardian.core.straying import KIND, RETRY_MS
+from guardian.errors import ClusterUnavailable
 from guardian.kafka.admin import BROKER
 from guardian.kafka.fake import FakeKafka
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.cordoning import Cordoner
-from guardian.server.placement import rules_of
+from guardian.server.placement import PlacementServicer, rules_of
 from guardian.server.store import ReplicatedStore
 from guardian.server.straying import AUTHOR, StrayGuard
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
+from metastore.views import Views
 from protos.guardian.v1 import federation_pb2 as pb
-from protos.guardian.v1 import records_pb2
+from protos.guardian.v1 import placement_pb2, records_pb2
 from raft.inmem import InMemoryReplica
 
 NOW_MS = 1_000_000
@@ -77,6 +83,44 @@ def test_the_rules_are_what_is_stored_and_their_version_changes_with_them(store:
     assert list(after.labels_of_topic["pay"].labels) == ["gold"]
     assert after.version != before.version
     assert not rules_of(store.read(), CLUSTER, (), NOW_MS + 10).excluded, "it is over"
+
+
+def test_controllers_that_poll_read_their_own_cluster_once_a_second(
+    store: ReplicatedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [NOW_MS]
+    store.put_cluster(cluster_to_proto(replace(CLUSTER, name="bulk", cluster_id="id-2")))
+    change(store, pb.FederationChange(put=pb.FederationEntry(tenant=pb.Tenant(name="acme", labels=["gold"]))))
+    for cluster in ("live", "bulk"):
+        topic = pb.Topic(cluster=cluster, name="pay", tenant="acme")
+        change(store, pb.FederationChange(put=pb.FederationEntry(topic=topic)))
+    exclude(store, 3)
+    read: list[tuple[int, str]] = []
+    pages = Views.federation_page
+
+    def page(views: Views, table: int, cluster: str, *rest: Any) -> Any:
+        read.append((table, cluster))
+        return pages(views, table, cluster, *rest)
+
+    monkeypatch.setattr(Views, "federation_page", page)
+    servicer = PlacementServicer(store, (), lambda: clock[0])
+
+    def asked() -> placement_pb2.PlacementRules:
+        request = placement_pb2.GetPlacementRequest(cluster_id="id-1")
+        return servicer.GetPlacement(request, cast("grpc.ServicerContext", None))
+
+    first = asked()
+    assert list(first.labels_of_topic["pay"].labels) == ["gold"]
+    assert sorted(read) == [(pb.TENANTS, ""), (pb.TOPICS, "live"), (pb.EXCLUSIONS, "live")]
+    lift(store, 3)
+    clock[0] += 999
+    assert asked() == first
+    assert len(read) == 3
+    clock[0] += 1
+    assert not asked().excluded
+    clock[0] += 5000
+    asked()
+    assert len(read) == 6
 
 
 @pytest.mark.parametrize(
@@ -147,8 +191,51 @@ def test_a_stray_gets_a_ticket_once(store: ReplicatedStore, kafka: FakeKafka) ->
 
     rejected = TicketTransition(TicketState.REJECTED, NOW_MS, "ben", "leave it")
     store.advance(ticket.id, TicketState.PENDING, rejected, None, 0)
-    assert loop.tick() == [f"1 strays of cluster live stay: ticket {ticket.id} was REJECTED"]
+    assert f"ticket {ticket.id} is REJECTED since a short while" in loop.tick()[0]
+    later = Cordoner(
+        store, lambda _: kafka, lambda: NOW_MS, StrayGuard(store, (), 1_000_000, lambda: NOW_MS + RETRY_MS)
+    )
+    assert later.tick() == [f"1 strays of cluster live stay: ticket {ticket.id} was REJECTED"]
     assert len(store.read().tickets()) == 1
+
+
+def test_in_a_storm_strays_stay(store: ReplicatedStore, kafka: FakeKafka) -> None:
+    storms = {"live": "6 of 10 brokers are in trouble"}
+    guard = StrayGuard(store, (), 1_000_000, lambda: NOW_MS, lambda cluster: storms.get(cluster, ""))
+    loop = Cordoner(store, lambda _: kafka, lambda: NOW_MS, guard)
+    exclude(store, 3)
+    loop.tick()
+    assert kafka.alter_reassignments({STRAY: (1, 3)}) == {}
+    while kafka.list_reassignments():
+        kafka.advance()
+    assert loop.tick()[0].endswith("have strayed to excluded brokers: 6 of 10 brokers are in trouble")
+    assert store.read().tickets() == ()
+    storms.clear()
+    loop.tick()
+    assert len(store.read().tickets()) == 1
+
+
+def test_a_debt_that_no_controller_takes_now_does_not_hold_up_strays(
+    store: ReplicatedStore, kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = cordoner(store, kafka)
+    exclude(store, 3)
+    exclude(store, 4)
+    loop.tick()
+    assert kafka.alter_reassignments({STRAY: (1, 3)}) == {}
+    while kafka.list_reassignments():
+        kafka.advance()
+    kafka.kill_broker(4)
+    lift(store, 4)
+
+    def nobody(*_: object) -> None:
+        raise ClusterUnavailable("no controller answers")
+
+    monkeypatch.setattr(kafka, "alter_configs_through_controller", nobody)
+    sentences = [*loop.tick(), *loop.tick()]
+    assert any("stays owed: no controller answers" in sentence for sentence in sentences), sentences
+    assert any("that have strayed" in sentence for sentence in sentences), sentences
+    assert [each.broker_id for each in store.read().cordons()] == [3, 4]
 
 
 def test_a_cluster_that_does_not_answer_waits(store: ReplicatedStore, kafka: FakeKafka) -> None:

@@ -6,6 +6,7 @@ import http.server
 import json
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import wait
 from pathlib import Path
@@ -22,6 +23,7 @@ from guardian.server.store import ReplicatedStore
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
+from metastore.views import Views
 from raft.inmem import InMemoryReplica
 
 DEADLINE_S = 30.0
@@ -151,6 +153,25 @@ def test_what_a_sink_refuses_for_ever_is_passed_over(store: ReplicatedStore) -> 
     loop.close()
 
 
+def test_no_snapshot_is_held_while_a_sink_thinks(store: ReplicatedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: weakref.WeakSet[Views] = weakref.WeakSet()
+    read = store.read
+
+    def noted() -> Views:
+        views = read()
+        held.add(views)
+        return views
+
+    seen: list[int] = []
+    loop = EventSinks(store, sinks("a"), 1 << 40, lambda: 1000, lambda _, __: seen.append(len(held)))
+    settle(loop)
+    add_tickets(store, "t1", "t2")
+    monkeypatch.setattr(store, "read", noted)
+    settle(loop)
+    loop.close()
+    assert seen == [0, 0]
+
+
 def test_old_events_are_forgotten(store: ReplicatedStore) -> None:
     add_tickets(store, "t1", "t2")
     loop = EventSinks(store, (), 500, lambda: 1400)
@@ -205,7 +226,17 @@ def test_a_post_goes_to_the_address_with_its_token(hook: tuple[type[Hook], str],
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(400, Refused), (404, Refused), (429, NotTaken), (500, NotTaken), (302, NotTaken)]
+    ("status", "error"),
+    [
+        (400, Refused),
+        (404, Refused),
+        (401, NotTaken),
+        (403, NotTaken),
+        (407, NotTaken),
+        (429, NotTaken),
+        (500, NotTaken),
+        (302, NotTaken),
+    ],
 )
 def test_what_the_answer_says_decides_whether_it_comes_again(
     hook: tuple[type[Hook], str], status: int, error: type[Exception]
@@ -226,3 +257,13 @@ def test_who_is_not_there_or_whose_address_is_missing_is_asked_later(tmp_path: P
     with pytest.raises(NotTaken, match="is no address") as refused:
         post(secret, Post("", "text/plain", b""))
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", ["s3cret\nsecond", "s3cr\u00e9t", "\n"])
+def test_a_token_that_is_no_line_is_not_told(hook: tuple[type[Hook], str], tmp_path: Path, content: str) -> None:
+    handler, url = hook
+    (tmp_path / "token").write_text(content)
+    with pytest.raises(NotTaken) as refused:
+        post(sink_at(url, token_file=str(tmp_path / "token")), Post("", "text/plain", b"hi"))
+    assert str(refused.value) == f"token_file {tmp_path}/token holds no token: give one line"
+    assert handler.seen == []

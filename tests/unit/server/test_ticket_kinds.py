@@ -15,9 +15,10 @@ from guardian.core.repairing import Repair
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.acl import AclBinding
-from guardian.model.execution import Execution, ForeignWork
+from guardian.model.execution import Execution, ExecutionTask, ForeignWork
+from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.ticket import TicketState, TicketTransition
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from tests.unit.server.member import Member, plan
 
@@ -89,6 +90,27 @@ def test_access_rules_become_a_ticket_of_what_changes_something(member: Member, 
     assert member.kafka.describe_acls() == ()
 
 
+def test_what_is_more_than_moves_has_no_preview(member: Member, client: GuardianClient) -> None:
+    member.kafka.set_acls()
+    asked = repairing.plan_of("live", Repair((RULE,)))
+    ticket, _ = client.create_ticket(asked, author="ann")
+    with pytest.raises(
+        Conflict, match=rf"ticket {ticket.id} \(acl-repair\) is more than moves: `guardian ticket show`"
+    ):
+        client.preview(ticket.id)
+    with pytest.raises(Conflict, match="a plan of kind acl-repair is more than moves"):
+        client.preview_plan(asked)
+    rate = overriding.plan_of("live", StandingRate(1, 10**6, time.time_ns() // 1_000_000 + 60_000))
+    ticket, _ = client.create_ticket(rate, author="ann")
+    with pytest.raises(Conflict, match=r"\(throttle-override\) is more than moves"):
+        client.preview(ticket.id)
+    history = (TicketTransition(TicketState.PENDING, 5, "ann", "created"),)
+    removal = Ticket("t-1", "live", "remove-brokers", TicketState.PENDING, "ann", "", 10**6, 5, 5, history, "k")
+    member.store.add_ticket(replace(removal, ask=Ask(AskKind.REMOVE, (2,))))
+    with pytest.raises(Conflict, match=r"ticket t-1 \(remove-brokers\) is more than moves"):
+        client.preview("t-1")
+
+
 def test_a_standing_rate_is_for_a_broker_that_lives(client: GuardianClient) -> None:
     until_ms = time.time_ns() // 1_000_000 + 60_000
     ticket, _ = client.create_ticket(overriding.plan_of("live", StandingRate(1, 10**6, until_ms)), author="ann")
@@ -121,6 +143,21 @@ def test_other_tools_work_is_adopted_once(member: Member, client: GuardianClient
     assert client.adopt(ticket_id, "bob") == ticket, "asked again, it has happened"
     with pytest.raises(Conflict, match="only a PAUSED one can adopt"):
         client.adopt(ticket_id, "cleo")
+
+
+def test_what_is_on_the_brokers_of_a_running_ticket_is_not_adopted(member: Member, client: GuardianClient) -> None:
+    ticket_id = paused(member, client, THEIRS)
+    other, _ = client.create_ticket(plan(3, 1), author="ann", submit=True)
+    other = client.approve(other.id, "bob")
+    moves = PartitionMove(TopicPartition("u", 0), (ReplicaPlacement(3),), (ReplicaPlacement(1),))
+    begun = Execution(other.id, (ExecutionTask(1, moves),))
+    member.store.advance(other.id, other.state, TicketTransition(TicketState.RUNNING, 5, "executor", ""), begun, 0)
+    client.resume(ticket_id, "bob")  # what he did before must not be taken for the adoption
+    again = TicketTransition(TicketState.PAUSED, 6, "executor", "another tool moves theirs-0")
+    member.store.advance(ticket_id, TicketState.RUNNING, again, None, 0)
+    with pytest.raises(Conflict, match=f"what another tool moves: brokers 1, 3 are held by {other.id}; wait"):
+        client.adopt(ticket_id, "bob")
+    assert client.ticket(ticket_id)[0].state is TicketState.PAUSED
 
 
 def test_other_tools_work_is_waited_for(member: Member, client: GuardianClient) -> None:

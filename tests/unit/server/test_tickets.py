@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from guardian.client import GuardianClient
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
 from guardian.model.execution import Execution
-from guardian.model.ticket import TicketState, TicketTransition
+from guardian.model.operation import Ask, AskKind
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from tests.unit.server.member import Member, plan
 
 
@@ -142,9 +144,10 @@ def test_an_act_that_an_earlier_attempt_carries_out_meanwhile_is_no_conflict(
         transition: TicketTransition | None,
         execution: Execution | None,
         revision: int,
+        ask_revision: int | None = None,
     ) -> object:
-        advance(ticket_id, expected, transition, execution, revision)
-        return advance(ticket_id, expected, transition, execution, revision)
+        advance(ticket_id, expected, transition, execution, revision, ask_revision)
+        return advance(ticket_id, expected, transition, execution, revision, ask_revision)
 
     monkeypatch.setattr(member.store, "advance", advance_twice)
     assert client.approve(ticket.id, "bob").state is TicketState.APPROVED
@@ -201,3 +204,38 @@ def test_a_cluster_with_an_open_ticket_is_not_removed(member: Member, client: Gu
     assert client.list_clusters() == ()
     with pytest.raises(NotFound, match="cluster 'live' is not registered"):
         client.remove_cluster("live")
+
+
+ASK = Ask(AskKind.REMOVE, (2,))
+
+
+def asking(member: Member) -> Ticket:
+    """A PENDING ticket of brokers."""
+    history = (TicketTransition(TicketState.PENDING, 5, "ann", "created"),)
+    made = Ticket("t-1", "live", "remove-brokers", TicketState.PENDING, "ann", "", 1_000_000, 5, 5, history, "k")
+    return member.store.add_ticket(replace(made, ask=ASK))
+
+
+def test_an_approval_is_for_the_ask_that_was_shown(member: Member, client: GuardianClient) -> None:
+    ticket = asking(member)
+    member.store.amend(ticket.id, TicketState.PENDING, replace(ASK, brokers=(2, 3)), "ann", "one more")
+    with pytest.raises(Conflict, match="the ask of ticket t-1 is at revision 1 and no longer at 0"):
+        client.approve(ticket.id, "bob", expected_ask_revision=0)
+    assert client.approve(ticket.id, "bob", expected_ask_revision=1).state is TicketState.APPROVED
+    assert client.approve(ticket.id, "bob", expected_ask_revision=1).state is TicketState.APPROVED, "asked again"
+
+
+def test_an_approval_is_for_the_ask_that_the_policy_was_asked_about(
+    member: Member, client: GuardianClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticket = asking(member)
+    advance = member.store.advance
+
+    def amended_before(*arguments: object) -> object:
+        member.store.amend(ticket.id, TicketState.PENDING, replace(ASK, brokers=(2, 3)), "ann", "one more")
+        return advance(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(member.store, "advance", amended_before)
+    with pytest.raises(Conflict, match="at revision 1 and no longer at 0"):
+        client.approve(ticket.id, "bob")
+    assert client.ticket(ticket.id)[0].state is TicketState.PENDING

@@ -124,3 +124,25 @@ def test_a_failed_log_dir_and_what_it_costs_are_seen_in_kafka(member: Member, lo
     offline, under = looks.replicas(CLUSTER, 20_000)
     assert (offline.subject.kind, offline.log_dirs, offline.replicas) == (FindingKind.LOG_DIR_OFFLINE, (held,), 1)
     assert under.evidence == "t-0 (1 of 2 in sync, 2 needed): producers with acks=all are refused"
+
+
+def test_a_broker_that_tells_nothing_of_its_log_dirs_for_a_moment_is_not_healed_by_that(
+    member: Member, looks: TroubleLooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (held,) = [each.path for each in member.kafka.describe_log_dirs([2]) if each.replicas]
+    member.kafka.fail_log_dir(2, held)
+    list(looks.brokers(CLUSTER))
+
+    def offline() -> list[tuple[str, ...]]:
+        seen = looks.replicas(CLUSTER, 0)
+        return [each.log_dirs for each in seen if each.subject.kind is FindingKind.LOG_DIR_OFFLINE]
+
+    assert offline() == [(held,)]
+    with monkeypatch.context() as patch:
+        patch.setattr(member.kafka, "describe_log_dirs", lambda _: ())
+        assert offline() == [(held,)]
+        assert offline() == [(held,)]
+    member.kafka.kill_broker(2)
+    assert offline() == [(held,)]  # who looks at brokers has not seen it yet
+    list(looks.brokers(CLUSTER))
+    assert offline() == []

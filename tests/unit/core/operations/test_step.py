@@ -94,6 +94,15 @@ def test_what_was_approved_grows_only_by_the_hand_of_somebody_who_may_approve_it
     assert why.startswith(said) if is_refused else why == ""
 
 
+@pytest.mark.parametrize("state", [TicketState.DRAFT, TicketState.PENDING])
+def test_what_is_not_approved_grows_only_by_its_authors_hand(state: TicketState) -> None:
+    waiting = replace(RUNNING, state=state)
+    why = why_unapproved(everybody(), waiting, (4, 5, 6), "bob", 0)
+    assert why == "broker 6 would come to ann's ticket, which is not approved: make one of your own"
+    assert why_unapproved(everybody(), waiting, (4,), "bob", 0) == ""
+    assert why_unapproved(everybody(), waiting, (4, 5, 6), "ann", 0) == ""
+
+
 def test_what_is_done_stays_in_the_ticket() -> None:
     execution = begin(RUNNING, 0)
     assert execution.operation is not None

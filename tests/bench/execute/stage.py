@@ -1,0 +1,80 @@
+"""Real brokers and three members for one measurement, and nothing of either afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local import processes
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from deploy.local.members import Member, plan_members, start_member, wait_ready
+from guardian.client import GuardianClient
+from guardian.errors import GuardianError
+from guardian.kafka import data
+from guardian.kafka.control import KafkaControl
+from tests.bench.report import BenchFailed
+
+_MEMBERS = 3
+_DEADLINE_S = 600.0
+_LOOK_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`client` speaks with the members, who know the cluster; `admin` with the cluster itself."""
+
+    kafka: KafkaCluster
+    client: GuardianClient
+    admin: KafkaControl
+
+
+@contextmanager
+def staged(spec: ClusterSpec, home: Path, more: str) -> Iterator[Stage]:
+    """The cluster and the members, all of which serve. `more`: sections of the members' configuration."""
+    planned = plan_members(_MEMBERS, home)
+    group: list[Member] = []
+    with KafkaCluster.start(spec, home / "kafka") as kafka:
+        known = kafka.to_cluster()
+        try:
+            for each in planned:
+                group.append(start_member(each, planned, home / "lake", home / f"{each.name}.log", more=more))
+            wait_ready(group)
+            with GuardianClient([each.grpc for each in group]) as client, closing(KafkaControl(known)) as admin:
+                client.register_cluster(known)
+                yield Stage(kafka, client, admin)
+        finally:
+            processes.stop_all([each.process for each in group if each.process])
+
+
+def fill(
+    kafka: KafkaCluster, topic: str, replicas: Mapping[int, tuple[int, ...]], records: int, record_bytes: int
+) -> None:
+    """Makes a topic with these replicas, and writes so many records to each of its partitions."""
+    known = kafka.to_cluster()
+    data.create_topics(known, {topic: replicas}, {})
+    producer = data.producer(known, acks="all", linger_ms=50)
+    for partition in replicas:
+        for sequence in range(records):
+            producer.produce(topic, sequence.to_bytes(record_bytes, "big"), partition=partition)
+            producer.poll(0)
+    if producer.flush(120.0):
+        raise BenchFailed(f"topic {topic} could not be filled")
+
+
+def until(what: str, holds: Callable[[], bool], deadline_s: float = _DEADLINE_S) -> None:
+    """Returns when it holds. While brokers go and come nobody may answer: that is asked again. Raises BenchFailed."""
+    deadline = time.monotonic() + deadline_s
+    failure = ""
+    while True:
+        try:
+            if holds():
+                return
+            failure = ""
+        except GuardianError as error:
+            failure = f": {error}"
+        if time.monotonic() > deadline:
+            raise BenchFailed(f"{what} did not happen within {deadline_s:g} s{failure}")
+        time.sleep(_LOOK_EVERY_S)

@@ -1,0 +1,217 @@
+"""A ticket is carried out while the leader of three members is killed (-9) at every moment that it goes through.
+
+    look at the ticket ──▶ a moment that nobody was killed at yet? ──▶ kill -9 of the leader, and start it again
+         ▲                                                                     │
+         └── whichever member answers ◀────────────────────────────────────────┘
+
+A moment is what the store says of the ticket: its state, and while it is driven the phase of its operation and how far
+its moves are. Looks are linearizable reads, so a moment that is seen is the newest one, on the disks of a majority.
+A member that starts is not waited for: the next kill may leave the group without a majority for some seconds, in which
+nothing is stored (only Kafka copies on), so that hardly a moment passes unseen because of that.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from deploy.local import broker_hook, leftovers, processes
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from deploy.local.members import Member, plan_members, start_member, wait_ready
+from deploy.local.progress import say
+from guardian.client import GuardianClient
+from guardian.errors import GuardianError
+from guardian.model.execution import Execution, TaskState
+from guardian.model.operation import AskKind
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import Cluster
+
+MEMBERS = 3
+DEADLINE_S = 420.0
+# So long a call may take before the next look: a longer one would sleep through what a new leader does first.
+LOOK_S = 1.0
+HANDS_S = 120.0
+HOOK = "local"
+
+_MOVING = (TaskState.RUNNING, TaskState.REVERTING)
+_GOING_BACK = (TicketState.CANCELLING, TicketState.ROLLING_BACK)
+
+Act = Callable[[GuardianClient, str], object]
+
+
+@dataclass
+class Stage:
+    """A cluster whose brokers a hook starts and stops, and the members."""
+
+    kafka: KafkaCluster
+    hooks: Path
+    members: list[Member]
+    start: Callable[[Member], Member]
+
+    @property
+    def now(self) -> KafkaCluster:
+        """As hooks have left it."""
+        return broker_hook.load(self.hooks)
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.now.to_cluster()
+
+    @property
+    def endpoints(self) -> list[str]:
+        return [member.grpc for member in self.members]
+
+    def kill_leader(self, client: GuardianClient) -> str:
+        """Kills whoever says that it leads, and starts it again without waiting. Its name; empty: nobody says so."""
+        for number, member in enumerate(self.members):
+            if member.process is None or not _leads(client, member):
+                continue
+            processes.kill(member.process)
+            self.members[number] = self.start(replace(member, process=None))
+            return member.name
+        return ""
+
+    def wait_whole(self) -> None:
+        wait_ready(self.members)
+
+
+@contextmanager
+def staged(spec: ClusterSpec, home: Path) -> Iterator[Stage]:
+    """The cluster and its members; when it ends, nothing of them runs any more."""
+    hooks = home / "hooks"
+    # A leader that dies leaves its hook behind, and the next one runs it again: one waits for the other.
+    lock = ["flock", str(home / "hook-{broker}.lock")]
+    command = [*lock, sys.executable, "-m", "deploy.local.broker_hook", str(hooks), "{action}", "{broker}"]
+    hook = f'[hooks.{HOOK}]\nkind = "command"\ncommand = {json.dumps(command)}\ntimeout_s = 240\n'
+    # One after the other, so that some have not begun when a leader dies while others copy.
+    more = f"[execute]\nper_broker_in = 1\nslot_mb = 0\n\n{hook}"
+    with KafkaCluster.start(spec, home / "kafka") as kafka:
+        broker_hook.save(kafka, hooks)
+        planned = plan_members(MEMBERS, home)
+
+        def start(member: Member) -> Member:
+            return start_member(member, planned, home / "lake", home / f"{member.name}.log", more=more)
+
+        stage = Stage(kafka, hooks, [], start)
+        try:
+            stage.members += [start(member) for member in planned]
+            stage.wait_whole()
+            with GuardianClient(stage.endpoints) as client:
+                client.register_cluster(kafka.to_cluster())
+            yield stage
+        finally:
+            processes.stop_all([member.process for member in stage.members if member.process])
+            for broker, known in zip(kafka.brokers, stage.now.brokers, strict=True):
+                broker.process = known.process
+    assert leftovers.of_processes(home, []) == []
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a ticket goes through. At each of `moments` a leader must have been killed in the end, at `spared` ones none
+    is; `acts` are done when a moment is seen first, after the kill. It ends with `end`."""
+
+    name: str
+    moments: frozenset[str]
+    end: TicketState = TicketState.SUCCEEDED
+    spared: frozenset[str] = frozenset()
+    acts: Mapping[str, Act] = field(default_factory=dict)
+
+
+def moment(ticket: Ticket, execution: Execution | None) -> str:
+    """Where the ticket is, in a few words, as it is stored."""
+    state = ticket.state.name
+    if execution is None or ticket.state.is_over or ticket.state in (TicketState.PAUSED, TicketState.APPROVED):
+        return state
+    if ticket.ask is not None and ticket.ask.kind is AskKind.RESTART:
+        return f"{state} {_phase(execution)}" if ticket.state is TicketState.RUNNING else state
+    words = [state]
+    if ticket.state is TicketState.RUNNING:
+        words.append(_phase(execution))
+    words.append(_back(execution) if ticket.state in _GOING_BACK else _forth(execution))
+    return " ".join(filter(None, words))
+
+
+def carried_out(stage: Stage, ticket_id: str, story: Story, killed: set[str]) -> Ticket:
+    """The ticket at its end, with all members running again. `killed` gets the moments at which a leader died."""
+    acts = dict(story.acts)
+    seen: list[str] = []
+    kills = 0
+    began = since = time.monotonic()
+    with (
+        GuardianClient(stage.endpoints, timeout_s=LOOK_S) as eyes,
+        GuardianClient(stage.endpoints, timeout_s=HANDS_S) as hands,
+    ):
+        while True:
+            ticket, execution = _look(eyes, ticket_id, since + DEADLINE_S)
+            now = moment(ticket, execution)
+            if now not in seen:
+                seen.append(now)
+            if now not in killed | story.spared:
+                victim = stage.kill_leader(eyes)
+                if not victim:
+                    continue
+                say(f"{story.name}: {victim} killed at {now}")
+                killed.add(now)
+                kills += 1
+                # What takes long are kills: a ticket has its time from the last one on.
+                since = time.monotonic()
+            if now in acts:
+                acts.pop(now)(hands, ticket_id)
+                continue
+            if ticket.state is story.end:
+                break
+            is_stuck = ticket.state.is_over or ticket.state is TicketState.PAUSED
+            assert not is_stuck, f"{story.name}: {now}, {ticket.history[-1].reason}; it was {seen}; {execution}"
+        stage.wait_whole()
+        say(f"{story.name}: {kills} leaders killed, {time.monotonic() - began:.0f} s; {', '.join(seen)}")
+        return hands.ticket(ticket_id)[0]
+
+
+def _look(eyes: GuardianClient, ticket_id: str, deadline: float) -> tuple[Ticket, Execution | None]:
+    """As soon as a majority answers."""
+    while True:
+        with suppress(GuardianError):
+            found = eyes.ticket(ticket_id)
+            assert time.monotonic() < deadline, f"ticket {ticket_id} did not get on in {DEADLINE_S:g} s: {found}"
+            return found
+        assert time.monotonic() < deadline, f"no member answered for {DEADLINE_S:g} s"
+
+
+def _leads(client: GuardianClient, member: Member) -> bool:
+    with suppress(GuardianError):
+        return client.member_at(member.grpc, LOOK_S).leader == member.name
+    return False
+
+
+def _phase(execution: Execution) -> str:
+    return execution.operation.phase.name if execution.operation is not None else ""
+
+
+def _forth(execution: Execution) -> str:
+    """How far the present round of moves is."""
+    first = execution.operation.first_task if execution.operation is not None else 1
+    tasks = [task for task in execution.tasks if task.number >= first]
+    if not tasks:
+        return ""
+    if all(task.state.is_over for task in tasks):
+        return "throttles left" if execution.throttles else "all moved"
+    if any(task.state.is_over for task in tasks):
+        return "some moved"
+    if any(task.copied_bytes for task in tasks):
+        return "copying"
+    return "begun" if any(task.state in _MOVING for task in tasks) else "not begun"
+
+
+def _back(execution: Execution) -> str:
+    """How far the way back is."""
+    if any(task.state is TaskState.REVERTING for task in execution.tasks):
+        return "going back"
+    if any(task.state in (TaskState.RUNNING, TaskState.PENDING) for task in execution.tasks):
+        return "asked for"
+    return "throttles left" if execution.throttles else "nothing under way"
