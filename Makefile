@@ -105,7 +105,7 @@ bench-observe: plugin  ## what observing costs a broker beside JMX, and a member
 bench-planner: setup  ## plans beside Cruise Control's stored ones, on fresh clusters, at scale and from a lake, in about fifteen minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.planner
 
-bench-execute: plugin  ## tickets on real brokers by the clock, the throttle and a large fleet simulated, in about ten minutes; exits 1 when a bar is missed
+bench-execute: plugin  ## tickets on real brokers by the clock, the throttle and a large fleet simulated, in about twenty minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.execute
 
 clean:  ## what the targets above made, but for .venv
