@@ -4,7 +4,8 @@
   the first, since a seat has one incarnation.
 - Delay: the brokers of a member that is gone stay its own for `delay_ms`, so a restart costs no more than its own
   pause; afterwards they, and no others, are shared out. A member that has heard nothing from the group for as long
-  stops by itself (guardian.reporter.membership), so that nobody reads for two.
+  stops by itself (guardian.reporter.membership), and so does one that hears that it is missed, until the leader has
+  seen it again: nobody reads for two.
 - Sticky: only what is needed to have shares that differ by one at most is moved.
 - Cooperative: the owner lets go first, and says so; meanwhile all others go on.
 

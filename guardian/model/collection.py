@@ -52,8 +52,12 @@ class CollectionAssignment:
     moves: Mapping[BrokerKey, BrokerMove] = field(default_factory=lambda: MappingProxyType({}))
 
     def share_of(self, member: str, incarnation: str) -> frozenset[BrokerKey]:
-        """What the process may collect; nothing when another one sits in its place."""
+        """What the process may collect; nothing when another one sits in its place, or while the leader misses it.
+
+        A process that knows that it is missed has no time left to count on: the delay after which others get its
+        brokers began before it heard of that.
+        """
         seat = self.seats.get(member)
-        if seat is None or seat.incarnation != incarnation:
+        if seat is None or seat.incarnation != incarnation or seat.gone_since_ms:
             return frozenset()
         return frozenset(key for key, owner in self.owners.items() if owner == member and key not in self.moves)

@@ -70,8 +70,9 @@ class CollectorMembership:
 
         Raises GuardianError when this member's store can't be read.
         """
-        assignment = self._group.assignment()
+        # In this order: what is read next is at least as new as what was certain then, and may not pass for newer.
         staleness_s = self._group.staleness_s()
+        assignment = self._group.assignment()
         self._acted_on, self._given = self._given, assignment.generation
         if self._is_fenced or staleness_s is None or staleness_s >= self._delay_s:
             return frozenset()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,6 +42,14 @@ def test_a_restart_within_the_delay_moves_nothing() -> None:
     assert (back.owners, back.moves) == (before.owners, {})
     assert share(back, "a", "2") == share(before, "a")
     assert share(back, "a", "1") == set()
+
+
+def test_a_member_that_hears_that_it_is_missed_reads_nothing_until_the_leader_has_seen_it_again() -> None:
+    # It may hear of it at the very end of the delay, and would then go on for as long again.
+    before = settled("a", "b", "c")
+    missed = assign(before, BROKERS, "bc", 1000, DELAY_MS)
+    assert share(missed, "a") == set()
+    assert share(assign(missed, BROKERS, "abc", 30_999, DELAY_MS), "a") == share(before, "a")
 
 
 def test_a_death_moves_the_dead_ones_share_and_nothing_else() -> None:
@@ -130,8 +140,15 @@ def test_shares_differ_by_one_at_most_whoever_comes_first(
     assert max(sizes, default=0) - min(sizes, default=0) <= 1
 
 
+class Known(NamedTuple):
+    """An assignment, and when that was certainly the group's."""
+
+    assignment: CollectionAssignment
+    at_ms: int
+
+
 class CollectorsAndLeader(RuleBasedStateMachine):
-    """Processes that start, die, hang and hear late; a leader that ticks. Each acts on the generation it has seen."""
+    """Processes that start, die, hang and hear late; a leader that ticks. Each acts on what it knew when it asked."""
 
     @initialize()
     def begin(self) -> None:
@@ -139,8 +156,8 @@ class CollectorsAndLeader(RuleBasedStateMachine):
         self.assignment = CollectionAssignment()
         self.processes: dict[str, int] = {}  # member -> its incarnation, where one runs
         self.started = 0
-        self.seen: dict[tuple[str, int], CollectionAssignment] = {}  # what each running process acts on
-        self.last_heard: dict[tuple[str, int], int] = {}
+        self.heard: dict[tuple[str, int], Known] = {}  # what each running process knows
+        self.asked: dict[tuple[str, int], Known] = {}  # what it acts on
         self.brokers = set(BROKERS)
 
     @rule(member=st.sampled_from("abc"))
@@ -148,25 +165,42 @@ class CollectorsAndLeader(RuleBasedStateMachine):
         if member not in self.processes:
             self.started += 1
             self.processes[member] = self.started
-            process = member, self.started
             self.assignment = join(self.assignment, member, str(self.started))
-            self.seen[process], self.last_heard[process] = self.assignment, self.now_ms
+            self.hear(member)
+            self.ask(member)
 
     @rule(member=st.sampled_from("abc"))
     def kill(self, member: str) -> None:
         if member in self.processes:
             process = member, self.processes.pop(member)
-            del self.seen[process], self.last_heard[process]
+            del self.heard[process], self.asked[process]
+
+    @rule(member=st.sampled_from("abc"))
+    def hear(self, member: str) -> None:
+        if member in self.processes:
+            self.heard[member, self.processes[member]] = Known(self.assignment, self.now_ms)
+
+    @rule(member=st.sampled_from("abc"))
+    def ask(self, member: str) -> None:
+        if member in self.processes:
+            process = member, self.processes[member]
+            self.asked[process] = self.heard[process]
+
+    @rule(member=st.sampled_from("abc"))
+    def acknowledge(self, member: str) -> None:
+        if member in self.processes:
+            incarnation = self.processes[member]
+            if member not in self.assignment.seats:
+                self.assignment = join(self.assignment, member, str(incarnation))
+            else:
+                acted_on = self.asked[member, incarnation].assignment.generation
+                self.assignment = ack(self.assignment, member, str(incarnation), acted_on)
 
     @rule(member=st.sampled_from("abc"))
     def hear_and_acknowledge(self, member: str) -> None:
-        if member in self.processes:
-            process = member, self.processes[member]
-            self.seen[process], self.last_heard[process] = self.assignment, self.now_ms
-            if member not in self.assignment.seats:
-                self.assignment = join(self.assignment, member, str(process[1]))
-            else:
-                self.assignment = ack(self.assignment, member, str(process[1]), self.assignment.generation)
+        self.hear(member)
+        self.ask(member)
+        self.acknowledge(member)
 
     @rule(broker=st.sampled_from(sorted(BROKERS)))
     def add_or_remove(self, broker: BrokerKey) -> None:
@@ -177,15 +211,15 @@ class CollectorsAndLeader(RuleBasedStateMachine):
         self.now_ms += passed_ms
         live = set(self.processes) - cut_off
         for member in live:
-            # Whoever the leader hears from hears from the leader; how much later it acts is its own affair.
-            self.last_heard[member, self.processes[member]] = self.now_ms
+            # Whoever the leader hears from hears from the leader; how much later it asks is its own affair.
+            self.hear(member)
         self.assignment = assign(self.assignment, self.brokers, live, self.now_ms, DELAY_MS)
 
     @invariant()
     def nobody_is_read_by_two(self) -> None:
         readers: dict[BrokerKey, set[tuple[str, int]]] = {}
-        for process, assignment in self.seen.items():
-            if self.now_ms - self.last_heard[process] < DELAY_MS:
+        for process, (assignment, at_ms) in self.asked.items():
+            if self.now_ms - at_ms < DELAY_MS:
                 for key in assignment.share_of(process[0], str(process[1])):
                     readers.setdefault(key, set()).add(process)
         assert all(len(by) == 1 for by in readers.values()), readers

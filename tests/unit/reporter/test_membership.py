@@ -87,6 +87,25 @@ def test_a_member_says_that_it_let_go_only_once_its_collector_has_asked_again(gr
     assert a.mine(BROKERS) | b.mine(BROKERS) == BROKERS
 
 
+def test_news_that_arrives_while_it_asks_does_not_make_an_old_share_fresh() -> None:
+    class Thawing(Group):
+        """Its process was stopped; all that happened meanwhile arrives between two of its reads."""
+
+        def assignment(self) -> CollectionAssignment:
+            before = self.now
+            self.assign("b")
+            self.staleness = 0.0
+            return before
+
+    thawing = Thawing()
+    collector = member(thawing)
+    collector.look()
+    thawing.now = assigning.join(assigning.join(thawing.now, "a", "1"), "b", "1")
+    thawing.assign("a", "b")
+    thawing.staleness = DELAY_S
+    assert collector.mine(BROKERS) == frozenset()
+
+
 @pytest.mark.parametrize("staleness", [DELAY_S, None])
 def test_a_member_that_hears_nothing_for_as_long_as_the_delay_collects_nothing(
     group: Group, staleness: float | None
