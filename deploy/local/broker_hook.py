@@ -3,13 +3,17 @@
     python -m deploy.local.broker_hook FOLDER restart 2
 
 FOLDER holds cluster.json (KafkaCluster.to_state), and broker-<id>.json of each broker that a hook has started since:
-hooks of several brokers run at the same time, so each writes a file of its own.
+hooks of several brokers run at the same time, so each writes a file of its own. Those of one broker wait for each
+other: a member that takes over may begin again what the hook of a killed one has not ended.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.local import processes
@@ -37,8 +41,31 @@ def load(folder: Path) -> KafkaCluster:
     return cluster
 
 
+def command(folder: Path, action: str = "{action}", broker: str = "{broker}") -> list[str]:
+    """What a member, or anybody, runs: as the template of a hook, or filled in."""
+    return [sys.executable, "-m", "deploy.local.broker_hook", str(folder), action, broker]
+
+
+def config_section(folder: Path, name: str = "local", timeout_s: float = 240) -> str:
+    """For a member's configuration: `[hooks.local]`."""
+    return f'[hooks.{name}]\nkind = "command"\ncommand = {json.dumps(command(folder))}\ntimeout_s = {timeout_s:g}\n'
+
+
 def act(folder: Path, action: str, broker_id: int) -> None:
     """Repeating it does no harm: a broker that is to be started and runs is left alone. Raises GuardianError."""
+    with _alone_with(folder, broker_id):
+        _act(folder, action, broker_id)
+
+
+@contextmanager
+def _alone_with(folder: Path, broker_id: int) -> Iterator[None]:
+    """Until its end, and no longer than this process lives."""
+    with (folder / f"broker-{broker_id}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _act(folder: Path, action: str, broker_id: int) -> None:
     cluster = load(folder)
     broker = cluster.broker(broker_id)
     if action in ("stop", "restart") and broker.process is not None:

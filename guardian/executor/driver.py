@@ -24,7 +24,7 @@ from guardian.core import foreign, losing, overriding, repairing
 from guardian.core.adapting import Around
 from guardian.core.effects import ConfigKey, SettleDebts
 from guardian.core.executing import Step, begin, brokers_at_work, brokers_of, step, tiered_topics, why_stale
-from guardian.core.labelling import ISOLATE_LABEL, emptied_by, labels_after
+from guardian.core.labelling import ISOLATE_LABEL, emptied_by, labels_after, labels_before, topics_after
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
 from guardian.core.operations.step import operate
@@ -41,6 +41,7 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution, ForeignWork, TaskState
+from guardian.model.federation import Topic
 from guardian.model.operation import Ask, AskKind, PlanAnswer
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -128,14 +129,34 @@ class Replanner(Protocol):
         """
 
 
+class Labels(Protocol):
+    """The labels that the federation knows. Called from several threads, of different clusters, at once.
+
+    Each raises Unavailable; changes raise Conflict when somebody else changed the same at this moment, and InvalidInput
+    when a topic's tenant may not use the label.
+    """
+
+    def broker_labels(self, cluster: str) -> Mapping[int, str]:
+        """By id; empty text: none."""
+
+    def topics(self, cluster: str) -> Sequence[Topic]:
+        """What the topic directory says of the cluster."""
+
+    def set_broker_labels(self, cluster: str, labels: Mapping[int, str]) -> None:
+        """Brokers that the federation does not know are left out."""
+
+    def set_topic_labels(self, cluster: str, labels: Mapping[str, str]) -> None:
+        """Topics that the directory does not have get an entry."""
+
+
 class Driver:
     """`admin_for` gives the admin of a cluster by name, which one thread at a time uses.
 
     It may raise NotFound or ClusterUnavailable: then the cluster's tickets wait. A new replica of a tiered topic gets
     the lead when its local log holds what is written in `tiered_warm_up_s`; at once when that is 0. `replan` makes
     plans anew that do not fit the cluster any more, or whose input is older than `max_plan_age_s` (0: never too old).
-    `operations` are for tickets that ask for brokers to be removed, restarted, ...: without, those wait. `put_labels`
-    tells the federation the labels that brokers of a cluster have from now on.
+    `operations` are for tickets that ask for brokers to be removed, restarted, ...: without, those wait. `labels`
+    are where brokers and topics that a ticket isolates get theirs.
     """
 
     def __init__(
@@ -150,7 +171,7 @@ class Driver:
         around: Surroundings | None = None,
         max_plan_age_s: float = 0.0,
         operations: Operations | None = None,
-        put_labels: Callable[[str, Mapping[int, str]], None] | None = None,
+        labels: Labels | None = None,
     ) -> None:
         self._store = store
         self._admin_for = admin_for
@@ -170,7 +191,7 @@ class Driver:
         self._settled: dict[str, frozenset[ConfigKey]] = {}
         self._next_settling_ms: dict[str, int] = {}
         self._operations = operations
-        self._put_labels = put_labels
+        self._labels = labels
         self._driven: Sequence[Ticket] = ()
         self._has_acted = False
         self._logged: dict[str, str] = {}
@@ -376,8 +397,8 @@ class Driver:
         decided = self._mover(ticket, observation, job.around)(ticket.state, execution)
         if decided.transition and self._is_cut_short(ticket, decided):
             decided = self._go_on_elsewhere(job, decided, admin, observation)
-        if decided.transition and decided.transition[0] is TicketState.SUCCEEDED and ticket.kind == ISOLATE_LABEL:
-            self._label(ticket, decided.execution, admin)
+        if decided.transition and ticket.kind == ISOLATE_LABEL:
+            self._label(ticket, decided.transition[0], decided.execution, admin)
         transition = self._transition(*decided.transition) if decided.transition else None
         decided_from = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
@@ -409,19 +430,24 @@ class Driver:
             self._refused_acls[ticket.id] = send_acls(admin, effect)
         return decided.sentence
 
-    def _label(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> None:
-        """Brokers get the label, or lose it, before the ticket has succeeded: whoever goes on does it again."""
-        if self._put_labels is None:
+    def _label(self, ticket: Ticket, state: TicketState, execution: Execution, admin: KafkaAdmin) -> None:
+        """Brokers and topics get the label, or lose it, before the ticket is over: whoever goes on does it again."""
+        if self._labels is None or state not in (TicketState.SUCCEEDED, TicketState.ROLLED_BACK):
             return
+        is_back = state is TicketState.ROLLED_BACK
         settings = dict(self._store.plan(ticket.plan_hash).settings)
-        moves = [task.move for task in execution.tasks if task.state is TaskState.DONE]
-        emptied = emptied_by(settings, moves)
-        log_dirs = admin.describe_log_dirs(emptied) if emptied else ()
-        told = {each.broker for each in log_dirs}
-        held = {each.broker for each in log_dirs if each.replicas or each.future_replicas}
-        labels = labels_after(settings, moves, told - held)
-        if labels:
-            self._put_labels(ticket.cluster, labels)
+        wanted = TaskState.REVERTED if is_back else TaskState.DONE
+        moves = [task.move for task in execution.tasks if task.state is wanted]
+        if is_back:
+            brokers = labels_before(settings, moves, self._labels.broker_labels(ticket.cluster))
+        else:
+            brokers = labels_after(settings, moves, _empty(admin, emptied_by(settings, moves)))
+        existing = {partition.topic for partition in admin.describe_partitions()}
+        topics = topics_after(settings, existing, self._labels.topics(ticket.cluster), back=is_back)
+        if brokers:
+            self._labels.set_broker_labels(ticket.cluster, brokers)
+        if topics:
+            self._labels.set_topic_labels(ticket.cluster, topics)
 
     def _stand(self, ticket: Ticket, execution: Execution) -> str:
         """A ticket that stands for a rate of a broker: it only ends."""
@@ -587,6 +613,13 @@ def _turn(ticket: Ticket) -> tuple[int, int]:
     if ticket.state is TicketState.ROLLING_BACK:
         return 1, ticket.updated_at_ms
     return (2 if ticket.state is TicketState.APPROVED else 0), 0
+
+
+def _empty(admin: KafkaAdmin, brokers: Collection[int]) -> set[int]:
+    """Those that tell that they hold no replica."""
+    log_dirs = admin.describe_log_dirs(brokers) if brokers else ()
+    held = {each.broker for each in log_dirs if each.replicas or each.future_replicas}
+    return {each.broker for each in log_dirs} - held
 
 
 def _at_work(jobs: Sequence[_Job]) -> frozenset[int]:

@@ -294,7 +294,7 @@ def _leading(
         operations=operations,
         replan=replanner,
         max_plan_age_s=config.execute.plan_age_s,
-        put_labels=ReplicatedOperationStore(store, now_ms).set_broker_labels,
+        labels=ReplicatedOperationStore(store, now_ms),
     )
     stack.callback(driver.close)
     housekeeper = Housekeeper(store, config.limits, now_ms)

@@ -63,7 +63,10 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         confirmed = confirm(asked, description, request.idc_of_rack, known)
         registered = cluster_to_proto(labelled(confirmed, request.label_of_broker, request.state_of_broker))
         self._store.put_cluster(
-            registered, session=metadata.session_in(context.invocation_metadata()), actor=actor_of(context)
+            registered,
+            expected=cluster_to_proto(known) if known else None,
+            session=metadata.session_in(context.invocation_metadata()),
+            actor=actor_of(context),
         )
         return pb.RegisterClusterReply(cluster=registered)
 

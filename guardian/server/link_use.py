@@ -15,6 +15,7 @@ from guardian.activity.store import ActivityStore
 from guardian.core import links
 from guardian.core.client_places import client_places
 from guardian.core.links import MINUTE_MS, Client, ClientActivity, ClientMinutes, ClientTopic, Minutes, Traffic
+from guardian.errors import Unavailable
 from guardian.model.links import Crosser, Crossing, LinkSettings, LinkUse, load_links
 from guardian.model.topology import Cluster
 from guardian.server.lake_facts import Placed, placed
@@ -106,8 +107,10 @@ class LinkUseReader:
         return list(self._near(known, minutes, links.link_uses(traffic, self._settings), _MOST_OF_PEAK))
 
     def uses(self, clusters: Sequence[Cluster], window: Window) -> list[LinkUse]:
-        """Each direction that was used in the window."""
-        _, traffic = self._known(clusters, window, Minutes.of(window.from_ms, window.to_ms))
+        """Each direction that was used in the window. Raises Unavailable when the lake tells of no cluster at all."""
+        known, traffic = self._known(clusters, window, Minutes.of(window.from_ms, window.to_ms))
+        if clusters and not known:
+            raise Unavailable(f"the lake has no samples from {_clock(window.from_ms)} to {_clock(window.to_ms)}")
         return links.link_uses(traffic, self._settings)
 
     def _known(self, clusters: Sequence[Cluster], window: Window, minutes: Minutes) -> tuple[Sequence[_Known], Traffic]:

@@ -1,4 +1,4 @@
-"""What operations read and change of the federation, in the replicated store: exclusions, and what is said of brokers.
+"""What tickets read and change of the federation, in the replicated store: exclusions, what is said of brokers, labels.
 
 Changes are compare-and-set where they could undo somebody else's: an exclusion is lifted only as the entry that was
 read, and only where it is still the operation's own; a cluster's brokers are changed only in the entry that was read.
@@ -6,32 +6,35 @@ read, and only where it is still the operation's own; a cluster's brokers are ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from guardian.core.operations.leaders import GOAL
 from guardian.errors import Conflict
 from guardian.model.cordon import Cordon
 from guardian.model.execution import TaskState
-from guardian.model.federation import Exclusion
+from guardian.model.federation import Entry, Exclusion, Machine, Topic
 from guardian.model.operation import AskKind
 from guardian.model.plan import PartitionMove
 from guardian.model.topology import Broker, BrokerState, Cluster
-from guardian.server.directory import directory_of, exclusions_of
+from guardian.server.directory import directory_of, exclusions_of, topics_of
 from guardian.server.store import ReplicatedStore
 from guardian.wire.entries import entry_from_proto, entry_to_proto
 from guardian.wire.federation import cluster_to_proto
+from metastore.tables.federation import MAX_CHANGES
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import records_pb2
 
 ACTOR = "executor"
+_PAGE = 1000
+_PAGE_BYTES = 4 << 20
 _ATTEMPTS = 5  # against reporters that register at the same time
 _REMEMBERED = 20  # tickets: those before them are of other times
 
 
 class ReplicatedOperationStore:
-    """Implements `guardian.executor.operating.OperationStore`. Reads are this member's own: the tick has read behind a
-    ReadIndex before."""
+    """Implements `guardian.executor.operating.OperationStore`, whose reads are this member's own, as the tick has read
+    behind a ReadIndex before; and `guardian.executor.driver.Labels`."""
 
     def __init__(self, store: ReplicatedStore, now_ms: Callable[[], int]) -> None:
         self._store = store
@@ -87,9 +90,38 @@ class ReplicatedOperationStore:
     def set_broker_states(self, cluster: str, states: Mapping[int, BrokerState]) -> None:
         self._put_brokers(cluster, lambda broker: replace(broker, state=states.get(broker.id, broker.state)))
 
+    def broker_labels(self, cluster: str) -> Mapping[int, str]:
+        known = self._store.read().cluster(cluster)
+        return {broker.id: broker.label for broker in known.brokers} if known is not None else {}
+
+    def topics(self, cluster: str) -> Sequence[Topic]:
+        return topics_of(self._store.read(), cluster)
+
     def set_broker_labels(self, cluster: str, labels: Mapping[int, str]) -> None:
-        """Brokers that the federation does not know are left out."""
+        """Brokers that the federation does not know are left out. Their machines, which planners ask where a broker has
+        no label, say nothing else."""
+        self._amend(
+            [
+                (entry, replace(machine, label=labels[machine.broker_id]))
+                for entry in self._entries(pb.MACHINES, "")
+                if isinstance(machine := entry_from_proto(entry), Machine)
+                and machine.cluster == cluster
+                and machine.label
+                and machine.label != labels.get(machine.broker_id, machine.label)
+            ]
+        )
         self._put_brokers(cluster, lambda broker: replace(broker, label=labels.get(broker.id, broker.label)))
+
+    def set_topic_labels(self, cluster: str, labels: Mapping[str, str]) -> None:
+        """Topics that the directory does not have get an entry."""
+        known = {entry.topic.name: entry for entry in self._entries(pb.TOPICS, cluster) if entry.topic.name in labels}
+        self._amend(
+            [
+                (entry, replace(_topic(cluster, name, entry), label=label))
+                for name, label in labels.items()
+                for entry in (known.get(name),)
+            ]
+        )
 
     def forget_broker(self, cluster: str, broker: int) -> None:
         self._put_brokers(cluster, lambda known: None if known.id == broker else known)
@@ -111,10 +143,32 @@ class ReplicatedOperationStore:
                 if attempt == _ATTEMPTS:
                     raise
 
+    def _entries(self, table: pb.FederationTable, cluster: str) -> Iterator[pb.FederationEntry]:
+        views, after = self._store.read(), b""
+        while True:
+            entries, after = views.federation_page(table, cluster, "", after, _PAGE, _PAGE_BYTES)
+            yield from entries
+            if not after:
+                return
+
+    def _amend(self, entries: Sequence[tuple[pb.FederationEntry | None, Entry]]) -> None:
+        """Puts each in place of what was read, None: of nothing. Raises Conflict when somebody else was quicker."""
+        changes = [
+            pb.FederationChange(put=entry_to_proto(new), expected_revision=old.revision if old else 0)
+            for old, new in entries
+        ]
+        for start in range(0, len(changes), MAX_CHANGES):
+            self._change(changes[start : start + MAX_CHANGES])
+
     def _change(self, changes: list[pb.FederationChange]) -> None:
         if changes:
             request = pb.ChangeFederationRequest(changes=changes)
             self._store.propose(records_pb2.Command(change_federation=request), actor=ACTOR)
+
+
+def _topic(cluster: str, name: str, entry: pb.FederationEntry | None) -> Topic:
+    known = entry_from_proto(entry) if entry is not None else None
+    return known if isinstance(known, Topic) else Topic(cluster, name)
 
 
 def _with_brokers(cluster: Cluster, brokers: tuple[Broker, ...]) -> Cluster:

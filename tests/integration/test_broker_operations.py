@@ -6,7 +6,6 @@ Five brokers in three racks. The hook stops and starts them as processes, as sys
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -65,8 +64,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     home = tmp_path_factory.mktemp("operations")
     spec = ClusterSpec("live", brokers=len(BROKERS), plugin=False, heap_mb=256, settings=SETTINGS)
     folder = home / "hooks"
-    command = [sys.executable, "-m", "deploy.local.broker_hook", str(folder), "{action}", "{broker}"]
-    hooks = f'[hooks.local]\nkind = "command"\ncommand = {command!r}\ntimeout_s = 120\n'.replace("'", '"')
+    hooks = broker_hook.config_section(folder)
     with KafkaCluster.start(spec, home / "kafka") as kafka:
         broker_hook.save(kafka, folder)
         planned = plan_members(3, home)

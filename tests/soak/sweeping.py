@@ -1,7 +1,7 @@
 """A ticket is carried out while the leader of three members is killed (-9) at every moment that it goes through.
 
-    look at the ticket ──▶ a moment that nobody was killed at yet? ──▶ kill -9 of the leader, and start it again
-         ▲                                                                     │
+    look at the ticket ──▶ a moment that nobody was killed at yet? ──▶ kill -9 of the leader, and start it again;
+         ▲                                                                     │   or SIGSTOP, and wake it later
          └── whichever member answers ◀────────────────────────────────────────┘
 
 A moment is what the store says of the ticket: its state, and while it is driven the phase of its operation and how far
@@ -12,8 +12,8 @@ nothing is stored (only Kafka copies on), so that hardly a moment passes unseen 
 
 from __future__ import annotations
 
-import json
-import sys
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -36,6 +36,7 @@ DEADLINE_S = 420.0
 # So long a call may take before the next look: a longer one would sleep through what a new leader does first.
 LOOK_S = 1.0
 HANDS_S = 120.0
+_ASLEEP_S = 3.0
 HOOK = "local"
 
 _MOVING = (TaskState.RUNNING, TaskState.REVERTING)
@@ -73,23 +74,41 @@ class Stage:
                 continue
             processes.kill(member.process)
             self.members[number] = self.start(replace(member, process=None))
-            return member.name
+            return f"{member.name} killed"
+        return ""
+
+    def freeze_leader(self, client: GuardianClient) -> str:
+        """Stops whoever says that it leads (SIGSTOP) until another one has led for some ticks, then wakes it: what it
+        was about to send when it stopped it would send now. What it did; empty: nobody says that it leads."""
+        for member in self.members:
+            if member.process is None or not _leads(client, member):
+                continue
+            os.kill(member.process.pid, signal.SIGSTOP)
+            try:
+                others = [other for other in self.members if other.name != member.name]
+                deadline = time.monotonic() + DEADLINE_S
+                while not any(_leads(client, other) for other in others):
+                    assert time.monotonic() < deadline, f"nobody leads in place of {member.name}, which is stopped"
+                # Not a condition: how long it sleeps on while another one carries its tickets on.
+                time.sleep(_ASLEEP_S)
+            finally:
+                os.kill(member.process.pid, signal.SIGCONT)
+            return f"{member.name} stopped and woken"
         return ""
 
     def wait_whole(self) -> None:
         wait_ready(self.members)
 
 
+Interrupt = Callable[[Stage, GuardianClient], str]
+
+
 @contextmanager
 def staged(spec: ClusterSpec, home: Path) -> Iterator[Stage]:
     """The cluster and its members; when it ends, nothing of them runs any more."""
     hooks = home / "hooks"
-    # A leader that dies leaves its hook behind, and the next one runs it again: one waits for the other.
-    lock = ["flock", str(home / "hook-{broker}.lock")]
-    command = [*lock, sys.executable, "-m", "deploy.local.broker_hook", str(hooks), "{action}", "{broker}"]
-    hook = f'[hooks.{HOOK}]\nkind = "command"\ncommand = {json.dumps(command)}\ntimeout_s = 240\n'
     # One after the other, so that some have not begun when a leader dies while others copy.
-    more = f"[execute]\nper_broker_in = 1\nslot_mb = 0\n\n{hook}"
+    more = f"[execute]\nper_broker_in = 1\nslot_mb = 0\n\n{broker_hook.config_section(hooks, HOOK)}"
     with KafkaCluster.start(spec, home / "kafka") as kafka:
         broker_hook.save(kafka, hooks)
         planned = plan_members(MEMBERS, home)
@@ -114,13 +133,15 @@ def staged(spec: ClusterSpec, home: Path) -> Iterator[Stage]:
 @dataclass(frozen=True)
 class Story:
     """What a ticket goes through. At each of `moments` a leader must have been killed in the end, at `spared` ones none
-    is; `acts` are done when a moment is seen first, after the kill. It ends with `end`."""
+    is; `acts` are done when a moment is seen first, after the kill. It ends with `end`. `interrupt` may do something
+    else than to kill."""
 
     name: str
     moments: frozenset[str]
     end: TicketState = TicketState.SUCCEEDED
     spared: frozenset[str] = frozenset()
     acts: Mapping[str, Act] = field(default_factory=dict)
+    interrupt: Interrupt = Stage.kill_leader
 
 
 def moment(ticket: Ticket, execution: Execution | None) -> str:
@@ -153,10 +174,10 @@ def carried_out(stage: Stage, ticket_id: str, story: Story, killed: set[str]) ->
             if now not in seen:
                 seen.append(now)
             if now not in killed | story.spared:
-                victim = stage.kill_leader(eyes)
+                victim = story.interrupt(stage, eyes)
                 if not victim:
                     continue
-                say(f"{story.name}: {victim} killed at {now}")
+                say(f"{story.name}: {victim} at {now}")
                 killed.add(now)
                 kills += 1
                 # What takes long are kills: a ticket has its time from the last one on.
@@ -169,7 +190,7 @@ def carried_out(stage: Stage, ticket_id: str, story: Story, killed: set[str]) ->
             is_stuck = ticket.state.is_over or ticket.state is TicketState.PAUSED
             assert not is_stuck, f"{story.name}: {now}, {ticket.history[-1].reason}; it was {seen}; {execution}"
         stage.wait_whole()
-        say(f"{story.name}: {kills} leaders killed, {time.monotonic() - began:.0f} s; {', '.join(seen)}")
+        say(f"{story.name}: {kills} leaders interrupted, {time.monotonic() - began:.0f} s; {', '.join(seen)}")
         return hands.ticket(ticket_id)[0]
 
 

@@ -1,4 +1,5 @@
-"""The interruption sweep on real brokers: a leader dies (kill -9) at each moment of a ticket's life.
+"""The interruption sweep on real brokers: a leader dies (kill -9), or sleeps on after its fail-over (SIGSTOP), at each
+moment of a ticket's life.
 
 Five brokers in two data centres, three members, and a producer that writes to what is moved. Balance, migration,
 removal and rolling restart go right through; each is also given up on the way. Whatever a killed leader had begun, the
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from typing import cast
 
 import pytest
 from confluent_kafka import TopicPartition as WirePartition
@@ -34,7 +36,7 @@ from guardian.server.store import now_ms
 from protos.guardian.v1 import federation_pb2
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Balance, MigrateIdc, Task
-from tests.soak.sweeping import HOOK, Act, Stage, Story, carried_out, staged
+from tests.soak.sweeping import HOOK, Act, Interrupt, Stage, Story, carried_out, staged
 
 pytestmark = [pytest.mark.soak, pytest.mark.integration, pytest.mark.timeout(2400)]
 
@@ -352,9 +354,15 @@ def is_as_before(scene: Scene, after: Placement) -> bool:
     return after == scene.before
 
 
-def test_a_balance_ends_balanced(sweep: Sweep, stage: Stage) -> None:
+@pytest.fixture(params=[Stage.kill_leader, Stage.freeze_leader], ids=["killed", "frozen"])
+def interrupt(request: pytest.FixtureRequest) -> Interrupt:
+    return cast("Interrupt", request.param)
+
+
+def test_a_balance_ends_balanced(sweep: Sweep, stage: Stage, interrupt: Interrupt) -> None:
     balanced = Balanced(stage)
-    sweep.run(Story("balance", PLAN, acts=APPROVED), crowded(), balanced.ask, balanced.is_reached)
+    story = Story("balance", PLAN, acts=APPROVED, interrupt=interrupt)
+    sweep.run(story, crowded(), balanced.ask, balanced.is_reached)
 
 
 def test_a_balance_that_is_paused_cancelled_and_rolled_back_ends_where_it_began(sweep: Sweep, stage: Stage) -> None:
@@ -386,14 +394,14 @@ def test_a_migration_ends_in_the_other_data_centre(sweep: Sweep, stage: Stage) -
     sweep.run(Story("migrate-idc", PLAN, acts=APPROVED), crowded(), ask, is_reached)
 
 
-def test_a_removal_ends_with_the_broker_gone(sweep: Sweep) -> None:
+def test_a_removal_ends_with_the_broker_gone(sweep: Sweep, interrupt: Interrupt) -> None:
     def ask(client: GuardianClient, _: Scene) -> str:
         return asked(client, Ask(AskKind.REMOVE, (LEAVING,), shutdown=True, hook=HOOK))
 
     def is_reached(_: Scene, after: Placement) -> bool:
         return all(LEAVING not in brokers for brokers in after.values())
 
-    sweep.run(Story("remove-brokers", REMOVAL, acts=APPROVED), spread(), ask, is_reached)
+    sweep.run(Story("remove-brokers", REMOVAL, acts=APPROVED, interrupt=interrupt), spread(), ask, is_reached)
 
 
 def test_a_removal_that_is_cancelled_excludes_nobody(sweep: Sweep) -> None:

@@ -13,6 +13,7 @@ from guardian.cli.plan.offline import plan_model, score_placement
 from guardian.cli.plan.overrides import Overrides, parse_size
 from guardian.cli.plan.request import request
 from guardian.cli.shared import made_of, with_options_of
+from guardian.core.labelling import require_usable
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic
@@ -93,6 +94,8 @@ def isolate(
 ) -> TaskFor:
     """Put a label's topics onto machines of their own: grow, shrink, return machines to the pool.
 
+    Brokers that it takes or gives back, and topics named here, have the label, or lose it, when the ticket succeeds.
+
     A plan that takes machines of the pool becomes no ticket (exit code 1) before they have joined as brokers.
 
     Example: guardian plan isolate --cluster live --label payments --tenant pay --broker 7 --broker 8
@@ -100,7 +103,9 @@ def isolate(
     Example: guardian plan isolate --cluster live --label payments --release 1
     """
 
-    def task(directory: Directory, _cluster: str) -> Isolate:
+    def task(directory: Directory, cluster: str) -> Isolate:
+        entries = directory.of_cluster(cluster).topics
+        require_usable(label, topics or (), tenant, entries, directory.tenants)
         return Isolate(
             label=label,
             topics=tuple(topics or ()),

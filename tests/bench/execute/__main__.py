@@ -1,6 +1,6 @@
 """`make bench-execute`: tickets, healing and restarts on real brokers by the clock, the rest on simulated fleets.
 
-python -m tests.bench.execute [--only moves|throttle|fleet|heal|restart] [--out OUT]
+python -m tests.bench.execute [--only moves|clients|throttle|fleet|heal|restart] [--out OUT]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench.execute import fleet, healing, moves, restarting, throttle
+from tests.bench.execute import clients, fleet, healing, moves, restarting, throttle
 from tests.bench.execute.bars import MEASURES
 from tests.bench.progress import end_on_sigterm, say, teller
 from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
@@ -22,6 +22,7 @@ from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
 Tell = Callable[[str], None]
 _PARTS: dict[str, Callable[[Tell], tuple[dict[str, Figures], dict[str, Any]]]] = {
     "moves": moves.measured,
+    "clients": clients.measured,
     "throttle": throttle.measured,
     "fleet": fleet.measured,
     "heal": healing.measured,

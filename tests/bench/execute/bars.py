@@ -19,6 +19,22 @@ MEASURES = (
         "resume_s", "81 partitions at 300 kB/s, leader kill -9 at 22 s: moving again", "s", Better.LOWER, 5, BarOn.OURS
     ),
     Measure(
+        "produce_p99",
+        "acks=all on real brokers while copies go at adaptive rates, beside none",
+        "ms",
+        Better.LOWER,
+        1.5,
+        BarOn.RATIO,
+    ),
+    Measure(
+        "fetch_p99",
+        "the same records, until they are read",
+        "ms",
+        Better.LOWER,
+        1.5,
+        BarOn.RATIO,
+    ),
+    Measure(
         "throttle_p99",
         "clients' p99 while copies go at adaptive rates, beside none",
         "x",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,10 @@ from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.kafka.control import KafkaControl
-from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from tests.bench.execute.bars import CRUISE_CONTROL_41_S
-from tests.bench.execute.stage import fill
+from tests.bench.execute.stage import fill, reassignment, until_succeeded
 from tests.bench.report import BenchFailed, Figures
 
 _RECORD_BYTES = 10_000
@@ -73,14 +72,6 @@ def _replicas(partitions: int) -> dict[int, tuple[int, ...]]:
     return {number: (3, 1 + number % 2) for number in range(partitions)}
 
 
-def _plan(targets: Mapping[int, Sequence[int]], topic: str) -> Plan:
-    moves = tuple(
-        PartitionMove(TopicPartition(topic, n), (), tuple(ReplicaPlacement(broker) for broker in brokers))
-        for n, brokers in targets.items()
-    )
-    return Plan("moved", "reassignment", moves)
-
-
 def _moved_away(
     cluster: KafkaCluster, client: GuardianClient, admin: KafkaControl, topic: str, partitions: int
 ) -> float:
@@ -88,12 +79,12 @@ def _moved_away(
     places = admin.describe_partitions([topic])
     has_it = 3 in places[TopicPartition(topic, 0)].replicas
     targets = {n: (1 + n % 2, 2 - n % 2) if has_it else (3, 1 + n % 2) for n in range(partitions)}
-    ticket, _ = client.create_ticket(_plan(targets, topic), author="bench", unthrottled=True, submit=True)
+    ticket, _ = client.create_ticket(
+        reassignment("moved", topic, targets), author="bench", unthrottled=True, submit=True
+    )
     began = time.monotonic()
     client.approve(ticket.id, "bench", "")
-    for seen, _ in client.watch(ticket.id):
-        if seen.state.is_over and seen.state is not TicketState.SUCCEEDED:
-            raise BenchFailed(f"ticket {ticket.id} ended {seen.state.name}: {seen.history[-1].reason}")
+    until_succeeded(client, ticket.id)
     seconds = time.monotonic() - began
     now = admin.describe_partitions([topic])
     wrong = [n for n, brokers in targets.items() if now[TopicPartition(topic, n)].replicas != tuple(brokers)]
@@ -104,7 +95,7 @@ def _moved_away(
 
 def _resumed(members: Federation, client: GuardianClient, admin: KafkaControl, tell: Tell) -> tuple[float, float]:
     """Seconds from kill -9 of the leader until the ticket was driven on, and from the approval to its end."""
-    plan = _plan({n: (1 + n % 2, 2 - n % 2) for n in range(81)}, "slow")
+    plan = reassignment("moved", "slow", {n: (1 + n % 2, 2 - n % 2) for n in range(81)})
     ticket, _ = client.create_ticket(plan, author="bench", throttle=300_000, submit=True)
     began = time.monotonic()
     client.approve(ticket.id, "bench", "")

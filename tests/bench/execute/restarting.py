@@ -13,8 +13,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,7 +76,10 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
         home = Path(folder)
         hooks = home / "hooks"
         tell(f"{len(_BROKERS)} brokers and three members start")
-        with staged(_SPEC, home, _hook_section(hooks)) as stage, _hooked(stage.kafka, hooks):
+        with (
+            staged(_SPEC, home, broker_hook.config_section(hooks, timeout_s=_HOOK_DEADLINE_S)) as stage,
+            _hooked(stage.kafka, hooks),
+        ):
             fill(stage.kafka, _TOPIC, placements(), _RECORDS, _RECORD_BYTES)
             script, ours = [], []
             for _ in range(_ROUNDS):
@@ -196,17 +197,8 @@ def _by_ticket(stage: Stage) -> None:
     until(f"the end of ticket {ticket.id}", is_over)
 
 
-def _hook_command(hooks: Path, action: str, broker: str) -> Sequence[str]:
-    return (sys.executable, "-m", "deploy.local.broker_hook", str(hooks), action, broker)
-
-
-def _hook_section(hooks: Path) -> str:
-    command = json.dumps(_hook_command(hooks, "{action}", "{broker}"))
-    return f'[hooks.local]\nkind = "command"\ncommand = {command}\ntimeout_s = {_HOOK_DEADLINE_S}\n'
-
-
 def _run_hook(hooks: Path, broker: int) -> None:
-    process = processes.spawn(_hook_command(hooks, "restart", str(broker)), hooks / f"script-{broker}.log")
+    process = processes.spawn(broker_hook.command(hooks, "restart", str(broker)), hooks / f"script-{broker}.log")
     try:
         until(f"the restart of broker {broker}", lambda: not processes.is_alive(process), _HOOK_DEADLINE_S)
     finally:

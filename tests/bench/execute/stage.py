@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,9 @@ from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import TicketState
+from guardian.model.topology import TopicPartition
 from tests.bench.report import BenchFailed
 
 _MEMBERS = 3
@@ -62,6 +65,22 @@ def fill(
             producer.poll(0)
     if producer.flush(120.0):
         raise BenchFailed(f"topic {topic} could not be filled")
+
+
+def reassignment(cluster: str, topic: str, targets: Mapping[int, Sequence[int]]) -> Plan:
+    """Each partition of a topic, by its number, goes to these brokers."""
+    moves = tuple(
+        PartitionMove(TopicPartition(topic, n), (), tuple(map(ReplicaPlacement, brokers)))
+        for n, brokers in targets.items()
+    )
+    return Plan(cluster, "reassignment", moves)
+
+
+def until_succeeded(client: GuardianClient, ticket_id: str) -> None:
+    """Returns when the ticket has. Raises BenchFailed when it ends otherwise."""
+    for ticket, _ in client.watch(ticket_id):
+        if ticket.state.is_over and ticket.state is not TicketState.SUCCEEDED:
+            raise BenchFailed(f"ticket {ticket_id} ended {ticket.state.name}: {ticket.history[-1].reason}")
 
 
 def until(what: str, holds: Callable[[], bool], deadline_s: float = _DEADLINE_S) -> None:

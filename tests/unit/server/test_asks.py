@@ -13,15 +13,17 @@ from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
 from guardian.executor.hooks import HookRunner
 from guardian.model.approval import everybody
 from guardian.model.execution import Execution, ExecutionTask, TaskState
-from guardian.model.federation import Exclusion
+from guardian.model.federation import Exclusion, Machine, Topic
 from guardian.model.hook import Hook
 from guardian.model.operation import Ask, AskKind, Quorum
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from guardian.server.asks import Asks
+from guardian.server.directory import directory_of
 from guardian.server.operation_store import ReplicatedOperationStore
 from guardian.server.tickets import TicketsServicer
+from guardian.wire.entries import entry_to_proto
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import federation_pb2, records_pb2, tickets_pb2
 from spark_analytics.planners.tasks import Remove, Task
@@ -237,6 +239,22 @@ def test_a_reporter_that_registers_meanwhile_is_not_forgotten(member: Member, mo
         ("", "green"),
         ("", ""),
     ]
+
+
+def test_labels_of_brokers_are_those_of_their_machines_and_topics_get_entries(member: Member) -> None:
+    store = ReplicatedOperationStore(member.store, lambda: 1_000)
+    machines = [Machine(f"m{each}", cluster="live", broker_id=each, label="gold") for each in (1, 2)]
+    known = Topic("live", "known", owner="ann")
+    puts = [federation_pb2.FederationChange(put=entry_to_proto(each)) for each in (*machines, Machine("m9"), known)]
+    changed = federation_pb2.ChangeFederationRequest(changes=puts)
+    member.store.propose(records_pb2.Command(change_federation=changed))
+    store.set_broker_labels("live", {1: ""})
+    assert store.broker_labels("live") == {1: "", 2: "", 3: ""}
+    found = directory_of(member.store.read(), None).machines
+    assert {machine.host: machine.label for machine in found} == {"m1": "", "m2": "gold", "m9": ""}
+    for _ in range(2):
+        store.set_topic_labels("live", {"known": "gold", "new": "gold"})
+        assert set(store.topics("live")) == {replace(known, label="gold"), Topic("live", "new", label="gold")}
 
 
 def test_the_moves_of_offline_tickets_are_remembered_newest_first(member: Member) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import grpc
 import pytest
@@ -161,6 +163,26 @@ def test_registering_again_keeps_labels_and_states_and_what_is_given_replaces_th
     ]
     with pytest.raises(InvalidInput, match="state_of_broker names broker 9 of cluster live: its brokers are 1, 2, 3"):
         client.register_cluster(cluster, states={9: BrokerState.ACTIVE})
+
+
+def test_what_changes_while_a_cluster_is_registered_again_is_not_undone(
+    client: GuardianClient, member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster("live", "h:9092")
+    client.register_cluster(cluster, labels={1: "gold"})
+    put_cluster = member.store.put_cluster
+
+    def overtaken(registered: pb.Cluster, **more: Any) -> None:
+        (now,) = client.list_clusters()
+        meanwhile = replace(now, brokers=tuple(replace(broker, label="silver") for broker in now.brokers))
+        put_cluster(cluster_to_proto(meanwhile))
+        put_cluster(registered, **more)
+
+    monkeypatch.setattr(member.store, "put_cluster", overtaken)
+    with pytest.raises(Conflict, match="cluster live is no longer registered as it was read: look at it again"):
+        client.register_cluster(cluster, labels={2: "gold"})
+    (listed,) = client.list_clusters()
+    assert [broker.label for broker in listed.brokers] == ["silver"] * 3
 
 
 def test_a_plugin_that_repeats_itself_costs_no_entry_of_the_log(

@@ -1,0 +1,226 @@
+"""What clients of real brokers feel of a move: windows without one, with ours, with one unthrottled.
+
+    quiet ─ ours ─ unthrottled ─ ours ─ unthrottled ─ quiet ─ unthrottled ─ quiet ─ ours ─ ...     every order as often
+
+`produce_p99`    500 records a second with acks=all, three replicas each: until the acknowledgement
+`fetch_p99`      the same records, until a consumer has them
+                 Each: the 99th percentile of a window, and the geometric mean over the windows of a kind; ours beside
+                 quiet. Windows of one turn are neighbours, so what else this machine does touches all of them. Whether
+                 the difference is more than noise is told by the exact sign-flip test (R. A. Fisher, The Design of
+                 Experiments, 1935): how many of the 2^n ways to swap the pairs' names give as large a difference.
+                 Harm that chance explains in fewer than one of twenty cases is a fault. The unthrottled moves show
+                 that the windows can tell
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from itertools import cycle, islice, permutations, product
+from math import exp, log
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+from deploy.local import leftovers
+from deploy.local.kafka_cluster import ClusterSpec
+from guardian.kafka import data
+from guardian.model.topology import Cluster, TopicPartition
+from tests.bench.execute.stage import Stage, fill, reassignment, staged, until_succeeded
+from tests.bench.report import BenchFailed, Figures
+
+_TURNS = 12
+_QUIET_S = 12.0
+_SETTLE_S = 3.0
+_RATE = 30_000_000
+_CLIENTS, _MOVED = "orders", "history"
+_PARTITIONS, _RECORDS, _RECORD_BYTES = 40, 1000, 10_000
+_SPEC = ClusterSpec("felt", brokers=3)
+_BATCH, _BATCH_EVERY_S, _CLIENT_RECORD_BYTES = 10, 0.02, 1000
+_FEWEST = 1000  # of which a 99th percentile is worth telling
+_CHANCE = 0.05
+
+Tell = Callable[[str], None]
+
+
+class Took(NamedTuple):
+    """One record: when it was written (time.monotonic) and how long it took, in seconds."""
+
+    at: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`kind` is quiet, ours or unthrottled. Percentiles are ms."""
+
+    kind: str
+    seconds: float
+    records: int
+    produce_p99_ms: float
+    fetch_p99_ms: float
+
+
+def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
+    """Both figures and each window. Raises BenchFailed when a move fails, or when clients do."""
+    with tempfile.TemporaryDirectory(prefix="guardian-bench-") as folder:
+        tell("three brokers and three members start")
+        with staged(_SPEC, Path(folder), "") as stage:
+            fill(stage.kafka, _CLIENTS, {n: _around(n) for n in range(6)}, 1, 10)
+            fill(stage.kafka, _MOVED, dict.fromkeys(range(_PARTITIONS), (3,)), _RECORDS, _RECORD_BYTES)
+            configs = leftovers.dynamic_configs(stage.admin)
+            with Clients(stage.kafka.to_cluster()) as clients:
+                turns = [_turn(order, stage, clients, tell) for order in orders(_TURNS)]
+            fault = "; ".join(leftovers.of_cluster(stage.admin, configs))
+    return {
+        name: figures(
+            [getattr(turn["ours"], name + "_ms") for turn in turns],
+            [getattr(turn["quiet"], name + "_ms") for turn in turns],
+            [getattr(turn["unthrottled"], name + "_ms") for turn in turns],
+            fault,
+        )
+        for name in ("produce_p99", "fetch_p99")
+    }, {"turns": [{kind: asdict(window) for kind, window in turn.items()} for turn in turns]}
+
+
+def orders(turns: int) -> Iterator[Sequence[str]]:
+    """Which window comes first in each turn: each order as often."""
+    return islice(cycle(permutations(("quiet", "ours", "unthrottled"))), turns)
+
+
+def figures(ours: Sequence[float], quiet: Sequence[float], unthrottled: Sequence[float], fault: str) -> Figures:
+    """Of windows in milliseconds, those at the same place being of one turn."""
+    differences = [log(with_move / without) for with_move, without in zip(ours, quiet, strict=True)]
+    chance = by_chance(differences)
+    how = (
+        f"{len(ours)} turns; chance alone gives such a difference in {chance:.0%} of cases; unthrottled "
+        f"{geometric_mean(unthrottled) / geometric_mean(quiet):.2f} x"
+    )
+    if chance < _CHANCE:
+        harm = f"harm beyond noise: {exp(mean(differences)):.2f} x, by chance in {chance:.1%} of cases"
+        fault = "; ".join(filter(None, (fault, harm)))
+    return Figures(geometric_mean(ours), geometric_mean(quiet), how, fault)
+
+
+def by_chance(differences: Sequence[float]) -> float:
+    """The share of the ways to give each difference a sign whose sum is at least theirs: one-sided, exact."""
+    least = sum(differences) - 1e-12
+    sums = [sum(sign * value for sign, value in zip(signs, differences, strict=True)) for signs in _signs(differences)]
+    return sum(total >= least for total in sums) / len(sums)
+
+
+def _signs(differences: Sequence[float]) -> Iterator[tuple[int, ...]]:
+    return product((1, -1), repeat=len(differences))
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return exp(mean(map(log, values)))
+
+
+def _around(number: int) -> tuple[int, ...]:
+    return tuple((number + step) % 3 + 1 for step in range(3))
+
+
+def _turn(order: Sequence[str], stage: Stage, clients: Clients, tell: Tell) -> Mapping[str, Window]:
+    windows = {}
+    for kind in order:
+        time.sleep(_SETTLE_S)
+        began = time.monotonic()
+        if kind == "quiet":
+            time.sleep(_QUIET_S)
+        else:
+            _move(stage, is_throttled=kind == "ours")
+        windows[kind] = clients.window(kind, began, time.monotonic())
+    tell(
+        "; ".join(
+            f"{kind} {window.seconds:.0f} s: produce {window.produce_p99_ms:.1f}, fetch {window.fetch_p99_ms:.1f} ms"
+            for kind, window in sorted(windows.items())
+        )
+    )
+    return windows
+
+
+def _move(stage: Stage, is_throttled: bool) -> None:
+    """All that broker 3 holds of the topic goes to the others, or comes back."""
+    has_it = stage.admin.describe_partitions([_MOVED])[TopicPartition(_MOVED, 0)].replicas == (3,)
+    targets = {n: (1 + n % 2,) if has_it else (3,) for n in range(_PARTITIONS)}
+    plan = reassignment(_SPEC.name, _MOVED, targets)
+    ticket, _ = stage.client.create_ticket(
+        plan, author="bench", throttle=_RATE if is_throttled else 0, unthrottled=not is_throttled, submit=True
+    )
+    stage.client.approve(ticket.id, "bench", "")
+    until_succeeded(stage.client, ticket.id)
+
+
+@dataclass
+class Clients:
+    """A producer and a consumer, from `with` to its end."""
+
+    cluster: Cluster
+    _written: list[Took] = field(default_factory=list)
+    _read: list[Took] = field(default_factory=list)
+    _failures: list[str] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "clients"))
+    _jobs: list[Future[None]] = field(default_factory=list)
+
+    def __enter__(self) -> Clients:
+        self._jobs = [self._pool.submit(self._write), self._pool.submit(self._consume)]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._pool.shutdown()
+        for job in self._jobs:
+            job.result()
+
+    def window(self, kind: str, began: float, ended: float) -> Window:
+        """Of the records written in these seconds, once the last of them have had time to arrive."""
+        time.sleep(_SETTLE_S)
+        if self._failures:
+            raise BenchFailed(f"{len(self._failures)} records failed, the first: {self._failures[0]}")
+        written = [took.seconds for took in list(self._written) if began <= took.at < ended]
+        read = [took.seconds for took in list(self._read) if began <= took.at < ended]
+        if min(len(written), len(read)) < _FEWEST:
+            raise BenchFailed(
+                f"{len(written)} records were acknowledged and {len(read)} read in {ended - began:.1f} s ({kind}): too "
+                f"few for a 99th percentile, which takes {_FEWEST}"
+            )
+        return Window(kind, ended - began, len(written), _p99_ms(written), _p99_ms(read))
+
+    def _write(self) -> None:
+        producer = data.producer(self.cluster, acks="all", linger_ms=5)
+
+        def delivered(error: data.KafkaError | None, message: data.Message) -> None:
+            if error is not None:
+                self._failures.append(str(error))
+                return
+            took = message.latency() or 0.0
+            self._written.append(Took(time.monotonic() - took, took))
+
+        while not self._over.wait(_BATCH_EVERY_S):
+            for _ in range(_BATCH):
+                stamp = time.monotonic_ns().to_bytes(_CLIENT_RECORD_BYTES, "big")
+                producer.produce(_CLIENTS, stamp, on_delivery=delivered)
+            producer.poll(0)
+        producer.flush(60.0)
+
+    def _consume(self) -> None:
+        consumer = data.consumer(self.cluster, "felt", auto_offset_reset="latest", enable_auto_commit=False)
+        try:
+            consumer.subscribe([_CLIENTS])
+            while not self._over.is_set():
+                message = consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    at = int.from_bytes(message.value() or b"", "big") / 1e9
+                    self._read.append(Took(at, time.monotonic() - at))
+        finally:
+            consumer.close()
+
+
+def _p99_ms(seconds: Sequence[float]) -> float:
+    return sorted(seconds)[int(len(seconds) * 0.99)] * 1000

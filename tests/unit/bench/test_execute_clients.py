@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.bench.execute.clients import by_chance, figures, geometric_mean, orders
+
+
+def test_every_order_of_windows_comes_as_often() -> None:
+    assert set(Counter(orders(12)).values()) == {2}
+
+
+def test_chance_is_the_share_of_signs_that_give_as_much() -> None:
+    assert by_chance([1.0, 1.0, 1.0]) == 1 / 8
+    assert by_chance([1.0, -1.0]) == 3 / 4
+    assert by_chance([-1.0, -1.0, -1.0]) == 1.0
+
+
+def test_a_small_difference_each_time_is_harm_and_a_large_one_now_and_then_is_not() -> None:
+    quiet = [10.0] * 8
+    assert "harm beyond noise: 1.10 x, by chance in 0.4% of cases" in figures([11.0] * 8, quiet, quiet, "").fault
+    assert figures([30.0, 4.0, 9.0, 11.0, 10.0, 8.0, 12.0, 9.0], quiet, quiet, "").fault == ""
+
+
+def test_what_is_left_over_is_a_fault_beside_the_harm() -> None:
+    quiet = [10.0] * 8
+    assert figures(quiet, quiet, quiet, "a throttle is left").fault == "a throttle is left"
+    assert figures([11.0] * 8, quiet, quiet, "a throttle is left").fault.startswith("a throttle is left; harm")
+
+
+def test_of_windows_the_geometric_mean_counts() -> None:
+    assert geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
+    found = figures([20.0], [10.0], [40.0], "")
+    assert [found.ours, found.peer] == pytest.approx([20.0, 10.0])
+    assert "unthrottled 4.00 x" in found.how
