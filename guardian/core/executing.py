@@ -113,7 +113,7 @@ def why_stale(plan: Plan, observation: ClusterObservation) -> str:
 def brokers_of(execution: Execution | Plan) -> frozenset[int]:
     """All brokers that a ticket may touch. Tickets that share one share its rates, so they run one after the other."""
     moves = execution.moves if isinstance(execution, Plan) else [task.move for task in execution.tasks]
-    return frozenset(broker for move in moves for broker in (*move.original_brokers, *move.target_brokers))
+    return _brokers(moves)
 
 
 def brokers_at_work(work: Execution | Plan) -> frozenset[int]:
@@ -121,8 +121,32 @@ def brokers_at_work(work: Execution | Plan) -> frozenset[int]:
     if isinstance(work, Plan):
         return brokers_of(work)
     active = [task.move for task in work.tasks if task.state in _ACTIVE]
-    moves = active or [task.move for task in work.tasks if not task.state.is_over]
-    return frozenset(broker for move in moves for broker in (*move.original_brokers, *move.target_brokers))
+    return _brokers(active or [task.move for task in work.tasks if not task.state.is_over])
+
+
+def _brokers(moves: Iterable[PartitionMove]) -> frozenset[int]:
+    return frozenset([replica.broker for move in moves for replica in (*move.original, *move.target)])
+
+
+class _Copies:
+    """What tasks copy, as this step sees it. Each is worked out once: slots, rates and throttles all ask for it."""
+
+    def __init__(self, observation: ClusterObservation, now_ms: int) -> None:
+        self._observation = observation
+        self._now_ms = now_ms
+        self._known: dict[tuple[int, TaskState, int, int], Copy | None] = {}
+
+    def of(self, task: ExecutionTask) -> Copy | None:
+        """None when the task moves no data."""
+        # Within a step a task keeps its move: its way and its hold are all that may change.
+        key = (task.number, task.state, task.started_at_ms, task.hold_ms)
+        if key not in self._known:
+            self._known[key] = copy_of(_aim(task, self._now_ms), self._observation)
+        return self._known[key]
+
+    def of_active(self, tasks: Iterable[ExecutionTask]) -> dict[int, Copy]:
+        """By the task's number."""
+        return {task.number: copy for task in tasks if task.state in _ACTIVE and (copy := self.of(task))}
 
 
 def step(
@@ -144,7 +168,9 @@ def step(
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
     `standing` are the rates that people set for brokers.
     """
-    tasks = _turned(ticket_state, execution.tasks, observation, limits, now_ms, around.idcs if around else {})
+    copies_of = _Copies(observation, now_ms)
+    idcs = around.idcs if around else {}
+    tasks = _turned(ticket_state, execution.tasks, observation, copies_of, limits, now_ms, idcs)
     tasks = _without_deleted(tasks, observation, now_ms)
     aims = {task.number: _aim(task, now_ms) for task in tasks if task.state in _ACTIVE}
     if ticket_state is TicketState.CANCELLING:
@@ -158,16 +184,18 @@ def step(
         _settle(old, new, looks.get(new.number), now_ms) for old, new in zip(execution.tasks, tasks, strict=True)
     )
     idle = _idle(looks) if ticket_state is TicketState.PAUSED else frozenset()
-    copies = _copies([task for task in tasks if task.number not in idle], observation, now_ms)
+    copies = copies_of.of_active(task for task in tasks if task.number not in idle)
     paced = adapting.pace(execution.rates, copies.values(), throttle, around, now_ms, max_throttle)
     pace = overriding.capped(paced.pace, standing or {})
     wanted = throttling.wanted(copies.values(), pace)
     held_before = [task for task in execution.tasks if task.detail != _PAUSED]
-    before = throttling.wanted(_copies(held_before, observation, now_ms).values(), throttle)
+    before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
     gone = _gone(execution.throttles, tasks, observation)
     throttles = throttling.reconcile(execution.throttles, wanted, before, observation, gone, settled)
     held = frozenset(
-        number for number, copy in copies.items() if throttles.unset & throttling.wanted([copy], throttle).keys
+        number
+        for number, copy in (copies.items() if throttles.unset else ())
+        if throttles.unset & throttling.wanted([copy], throttle).keys
     )
     tasks = tuple(_explain(task, looks.get(task.number), held, refusals or {}) for task in tasks)
     tasks = tuple(_measure(task, observation, is_idle=task.number in idle) for task in tasks)
@@ -185,12 +213,7 @@ def _gone(
     throttles: tuple[ThrottleIntent, ...], tasks: tuple[ExecutionTask, ...], observation: ClusterObservation
 ) -> frozenset[int]:
     """Throttled brokers that are down, and that no task waits for any more."""
-    awaited = {
-        broker
-        for task in tasks
-        if not task.state.is_over
-        for broker in (*task.move.original_brokers, *task.move.target_brokers)
-    }
+    awaited = _brokers(task.move for task in tasks if not task.state.is_over)
     throttled = {int(intent.resource_name) for intent in throttles if intent.resource_type == BROKER}
     return frozenset(throttled - awaited - observation.brokers.keys())
 
@@ -206,6 +229,7 @@ def _turned(
     ticket_state: TicketState,
     tasks: tuple[ExecutionTask, ...],
     observation: ClusterObservation,
+    copies_of: _Copies,
     limits: ExecutionLimits,
     now_ms: int,
     idcs: Mapping[int, str],
@@ -222,7 +246,7 @@ def _turned(
             return tasks
         case _:
             left = losing.without_lost(tasks, observation, _patience_ms(limits), now_ms)
-            return _start(left, observation, limits, now_ms, idcs)
+            return _start(left, observation, copies_of, Slots(limits, idcs), now_ms)
 
 
 def _patience_ms(limits: ExecutionLimits) -> int:
@@ -281,23 +305,24 @@ def _take_back_one(task: ExecutionTask, observation: ClusterObservation, now_ms:
 def _start(
     tasks: tuple[ExecutionTask, ...],
     observation: ClusterObservation,
-    limits: ExecutionLimits,
+    copies_of: _Copies,
+    slots: Slots,
     now_ms: int,
-    idcs: Mapping[int, str],
 ) -> tuple[ExecutionTask, ...]:
     """Pending tasks enter in their order as slots free up; one that does not fit holds nobody back, in its stage.
 
     A stage takes the room that the ones before it made, so it begins when these are over, and not at all when a task
     of theirs failed.
     """
-    slots = Slots(limits, idcs)
     for task in tasks:
         if task.state in _ACTIVE and not task.move.is_new:
-            slots.take(copy_of(_aim(task, now_ms), observation))
+            slots.take(copies_of.of(task))
     stage = min((task.move.stage for task in tasks if not task.state.is_over), default=0)
     failed = next((task for task in tasks if task.state is TaskState.FAILED and task.move.stage < stage), None)
     return tuple(
-        _start_one(task, observation, slots, stage, failed, now_ms) if task.state is TaskState.PENDING else task
+        _start_one(task, observation, copies_of, slots, stage, failed, now_ms)
+        if task.state is TaskState.PENDING
+        else task
         for task in tasks
     )
 
@@ -305,6 +330,7 @@ def _start(
 def _start_one(
     task: ExecutionTask,
     observation: ClusterObservation,
+    copies_of: _Copies,
     slots: Slots,
     stage: int,
     failed: ExecutionTask | None,
@@ -323,7 +349,7 @@ def _start_one(
     if found.standing is Standing.WAIT:
         return replace(task, detail=found.detail)
     if not task.move.is_new:  # what copies nothing needs no slot, and a topic is created whole
-        copy = copy_of(_aim(task, now_ms), observation)
+        copy = copies_of.of(task)
         full = slots.why_full(copy)
         if full:
             return replace(task, detail=f"waits for a slot: {full} has none left")
@@ -360,11 +386,6 @@ def _explain(
     if refusal and found.standing is Standing.ACT:
         detail += f"; Kafka refused it: {refusal}"
     return replace(task, detail=detail)
-
-
-def _copies(tasks: Iterable[ExecutionTask], observation: ClusterObservation, now_ms: int) -> dict[int, Copy]:
-    found = {task.number: copy_of(_aim(task, now_ms), observation) for task in tasks if task.state in _ACTIVE}
-    return {number: copy for number, copy in found.items() if copy}
 
 
 def _effects(

@@ -62,17 +62,17 @@ class PartitionMove:
 
     @property
     def original_brokers(self) -> tuple[int, ...]:
-        return tuple(replica.broker for replica in self.original)
+        return tuple([replica.broker for replica in self.original])
 
     @property
     def target_brokers(self) -> tuple[int, ...]:
-        return tuple(replica.broker for replica in self.target)
+        return tuple([replica.broker for replica in self.target])
 
     @property
     def added_brokers(self) -> tuple[int, ...]:
         """Brokers that must copy the partition over the network."""
-        original = set(self.original_brokers)
-        return tuple(broker for broker in self.target_brokers if broker not in original)
+        original = self.original_brokers
+        return tuple([replica.broker for replica in self.target if replica.broker not in original])
 
     @property
     def log_dir_moves(self) -> tuple[ReplicaPlacement, ...]:
