@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from deploy.local.members import Member, plan_members, start_member, wait_ready
 from deploy.local.processes import LocalProcess
 from guardian.cli.main import app
 from guardian.client import GuardianClient
+from guardian.kafka.control import KafkaControl
+from guardian.model.topology import Cluster
 from spark_analytics.lake.schema import BROKER_SAMPLES, DISK_SAMPLES, PARTITION_SAMPLES
 
 pytestmark = pytest.mark.integration
@@ -139,3 +142,18 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         assert "ended after 0 answers" in processes.output(first)
     finally:
         processes.stop_all([first])
+
+
+def test_a_fleet_ends_quietly_while_clients_are_connected(tmp_path: Path) -> None:
+    base_port = free_pair()
+    fleet = processes.spawn(command(base_port, "--no-register"), tmp_path / "fleet.log")
+    try:
+        wait_for(lambda: "serving" in processes.output(fleet), "fleet that serves")
+        with closing(KafkaControl(Cluster("sim-1", f"127.1.0.1:{base_port + 1}"))) as connected:
+            assert connected.describe_cluster().cluster_id
+            os.kill(fleet.pid, signal.SIGTERM)
+            wait_for(lambda: not processes.is_alive(fleet), "end of the fleet")
+        assert "ended after" in processes.last_lines(fleet)
+        assert "Traceback" not in processes.output(fleet)
+    finally:
+        processes.stop_all([fleet])

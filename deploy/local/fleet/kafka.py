@@ -76,6 +76,8 @@ class SimulatedKafka:
                 await writer.drain()
         except (EOFError, OSError, ValueError, IndexError, struct.error):
             return  # the client has gone, or speaks something else
+        except asyncio.CancelledError:
+            return  # the fleet ends: asyncio's streams would tell of a connection that is still open as of a failure
         finally:
             writer.close()
 
