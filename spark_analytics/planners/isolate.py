@@ -235,6 +235,15 @@ def _holding(model: ClusterModel, partitions: Bools) -> Bools:
 
 
 def _returned(model: ClusterModel, leaving: Sequence[int]) -> Iterator[str]:
+    """A ticket takes the label off those that it empties, so the others are for a person."""
+    holding = _holding(model, ~nothing(model.partitions))
     for broker in leaving:
         host = f" on {model.hosts[broker]}" if model.hosts[broker] else ""
-        yield f"broker {model.broker_ids[broker]}{host} becomes empty and goes back to the pool"
+        name = f"broker {model.broker_ids[broker]}{host}"
+        if holding[broker]:
+            yield f"{name} becomes empty and goes back to the pool"
+        else:
+            yield (
+                f"{name} is empty already and goes back to the pool: take its label off (guardian cluster add "
+                f"--label {model.broker_ids[broker]}=)"
+            )

@@ -13,7 +13,7 @@ from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
 from guardian.executor.hooks import HookRunner
 from guardian.model.approval import everybody
 from guardian.model.execution import Execution, ExecutionTask, TaskState
-from guardian.model.federation import Exclusion, Machine, Topic
+from guardian.model.federation import Entry, Exclusion, Machine, Topic
 from guardian.model.hook import Hook
 from guardian.model.operation import Ask, AskKind, Quorum
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -245,7 +245,8 @@ def test_labels_of_brokers_are_those_of_their_machines_and_topics_get_entries(me
     store = ReplicatedOperationStore(member.store, lambda: 1_000)
     machines = [Machine(f"m{each}", cluster="live", broker_id=each, label="gold") for each in (1, 2)]
     known = Topic("live", "known", owner="ann")
-    puts = [federation_pb2.FederationChange(put=entry_to_proto(each)) for each in (*machines, Machine("m9"), known)]
+    said: list[Entry] = [*machines, Machine("m9"), known]
+    puts = [federation_pb2.FederationChange(put=entry_to_proto(each)) for each in said]
     changed = federation_pb2.ChangeFederationRequest(changes=puts)
     member.store.propose(records_pb2.Command(change_federation=changed))
     store.set_broker_labels("live", {1: ""})
