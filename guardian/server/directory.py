@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
-from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic
+from guardian.model.federation import Entry, Exclusion, Tenant, Topic
 from guardian.model.links import LinkSettings, load_links
 from guardian.model.topology import TopicPartition
-from guardian.wire.entries import entry_from_proto
+from guardian.wire.entries import DIRECTORY_TABLES, directory_of_entries, entry_from_proto
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2 as pb
 
 _PAGE = 1000
 _PAGE_BYTES = 4 << 20
-_TABLES = (pb.MACHINES, pb.TENANTS, pb.TOPICS, pb.IDC_POLICIES, pb.EXCLUSIONS)
 
 
 def directory_of(views: Views, links_file: Path | None) -> Directory:
     """All of it at one moment; without the lines between IDCs where their file is wrong: little depends on them."""
-    entries = [entry for table in _TABLES for entry in _entries(views, table)]
-    return Directory(
-        clusters=views.clusters(),
-        machines=tuple(entry for entry in entries if isinstance(entry, Machine)),
-        tenants=tuple(entry for entry in entries if isinstance(entry, Tenant)),
-        topics=tuple(entry for entry in entries if isinstance(entry, Topic)),
-        policies=tuple(entry for entry in entries if isinstance(entry, IdcPolicy)),
-        exclusions=tuple(entry for entry in entries if isinstance(entry, Exclusion)),
-        links=_links(links_file),
-    )
+    entries = (entry for table in DIRECTORY_TABLES for entry in stored_entries(views, table))
+    return directory_of_entries(views.clusters(), entries, _links(links_file))
 
 
 def topics_of(views: Views, cluster: str) -> tuple[Topic, ...]:
@@ -62,14 +53,18 @@ def expected_writes(views: Views, cluster: str, partitions: Iterable[TopicPartit
     return {topic: expected[topic] / count for topic, count in counts.items() if topic in expected}
 
 
-def _entries(views: Views, table: int, cluster: str = "") -> list[Entry]:
-    found: list[Entry] = []
+def stored_entries(views: Views, table: pb.FederationTable, cluster: str = "") -> Iterator[pb.FederationEntry]:
+    """A table, with revisions; of one cluster where it is named."""
     after = b""
     while True:
         entries, after = views.federation_page(table, cluster, "", after, _PAGE, _PAGE_BYTES)
-        found += [entry_from_proto(entry) for entry in entries]
+        yield from entries
         if not after:
-            return found
+            return
+
+
+def _entries(views: Views, table: pb.FederationTable, cluster: str = "") -> Iterator[Entry]:
+    return map(entry_from_proto, stored_entries(views, table, cluster))
 
 
 def _links(links_file: Path | None) -> LinkSettings:

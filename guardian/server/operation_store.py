@@ -6,7 +6,7 @@ read, and only where it is still the operation's own; a cluster's brokers are ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from guardian.core.operations.leaders import GOAL
@@ -17,7 +17,7 @@ from guardian.model.federation import Entry, Exclusion, Machine, Topic
 from guardian.model.operation import AskKind
 from guardian.model.plan import PartitionMove
 from guardian.model.topology import Broker, BrokerState, Cluster
-from guardian.server.directory import directory_of, exclusions_of, topics_of
+from guardian.server.directory import directory_of, exclusions_of, stored_entries, topics_of
 from guardian.server.store import ReplicatedStore
 from guardian.wire.entries import entry_from_proto, entry_to_proto
 from guardian.wire.federation import cluster_to_proto
@@ -26,8 +26,6 @@ from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import records_pb2
 
 ACTOR = "executor"
-_PAGE = 1000
-_PAGE_BYTES = 4 << 20
 _ATTEMPTS = 5  # against reporters that register at the same time
 _REMEMBERED = 20  # tickets: those before them are of other times
 
@@ -103,7 +101,7 @@ class ReplicatedOperationStore:
         self._amend(
             [
                 (entry, replace(machine, label=labels[machine.broker_id]))
-                for entry in self._entries(pb.MACHINES, "")
+                for entry in stored_entries(self._store.read(), pb.MACHINES)
                 if isinstance(machine := entry_from_proto(entry), Machine)
                 and machine.cluster == cluster
                 and machine.label
@@ -114,7 +112,8 @@ class ReplicatedOperationStore:
 
     def set_topic_labels(self, cluster: str, labels: Mapping[str, str]) -> None:
         """Topics that the directory does not have get an entry."""
-        known = {entry.topic.name: entry for entry in self._entries(pb.TOPICS, cluster) if entry.topic.name in labels}
+        entries = stored_entries(self._store.read(), pb.TOPICS, cluster)
+        known = {entry.topic.name: entry for entry in entries if entry.topic.name in labels}
         self._amend(
             [
                 (entry, replace(_topic(cluster, name, entry), label=label))
@@ -142,14 +141,6 @@ class ReplicatedOperationStore:
             except Conflict:
                 if attempt == _ATTEMPTS:
                     raise
-
-    def _entries(self, table: pb.FederationTable, cluster: str) -> Iterator[pb.FederationEntry]:
-        views, after = self._store.read(), b""
-        while True:
-            entries, after = views.federation_page(table, cluster, "", after, _PAGE, _PAGE_BYTES)
-            yield from entries
-            if not after:
-                return
 
     def _amend(self, entries: Sequence[tuple[pb.FederationEntry | None, Entry]]) -> None:
         """Puts each in place of what was read, None: of nothing. Raises Conflict when somebody else was quicker."""

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from guardian.errors import InvalidInput
+from guardian.model.directory import Directory
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic
+from guardian.model.links import LinkSettings
+from guardian.model.topology import Cluster
 from protos.guardian.v1 import federation_pb2 as pb
+
+DIRECTORY_TABLES = (pb.MACHINES, pb.TENANTS, pb.TOPICS, pb.IDC_POLICIES, pb.EXCLUSIONS)
 
 
 def entry_to_proto(entry: Entry, revision: int = 0) -> pb.FederationEntry:
@@ -35,6 +42,22 @@ def entry_from_proto(message: pb.FederationEntry) -> Entry:
         case "exclusion":
             return _exclusion_from_proto(message.exclusion)
     raise InvalidInput("the entry is empty: give a machine, tenant, topic, idc_policy or exclusion")
+
+
+def directory_of_entries(
+    clusters: Sequence[Cluster], messages: Iterable[pb.FederationEntry], links: LinkSettings
+) -> Directory:
+    """All that people have told; `messages` are those of DIRECTORY_TABLES. Raises InvalidInput as above."""
+    entries = [entry_from_proto(message) for message in messages]
+    return Directory(
+        clusters=tuple(clusters),
+        machines=tuple(entry for entry in entries if isinstance(entry, Machine)),
+        tenants=tuple(entry for entry in entries if isinstance(entry, Tenant)),
+        topics=tuple(entry for entry in entries if isinstance(entry, Topic)),
+        policies=tuple(entry for entry in entries if isinstance(entry, IdcPolicy)),
+        exclusions=tuple(entry for entry in entries if isinstance(entry, Exclusion)),
+        links=links,
+    )
 
 
 def _machine_to_proto(machine: Machine) -> pb.Machine:
