@@ -7,14 +7,17 @@ store and from Kafka. It acts only after the store has confirmed, by a commit or
 that the ticket is still what the decision was made from: leadership may have gone to another member and come back.
 
 Clusters are driven in a thread each, so that one that does not answer holds up no other: a tick waits `PATIENCE_S` for
-them and leaves a slower one to finish by itself; that cluster gets no second thread meanwhile. Tickets of one cluster
-that share a broker run one after the other, the oldest first: they would share its rates, and could share partitions.
+them and leaves a slower one to finish by itself; that cluster gets no second thread meanwhile. A tick begins with the
+clusters that waited longest, and leaves to the next one what it does not come to in `ROUND_S`: however many there are,
+a tick is short. Tickets of one cluster that share a broker run one after the other, the oldest first: they would share
+its rates, and could share partitions.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -50,7 +53,10 @@ from guardian.model.topology import TopicPartition
 _log = structlog.get_logger(__name__)
 
 ACTOR = "executor"
-PATIENCE_S = 5.0
+PATIENCE_S = 1.0
+ROUND_S = 0.25
+_AT_ONCE = 4  # more would only wait for each other's turn in the interpreter,
+_GIVES_WAY_S = 0.025  # ... but one that has not ended by then waits for its brokers
 _MAX_CLUSTERS = 128
 # Kinds of tickets that move nothing, and what they begin with.
 _WITHOUT_MOVES = {
@@ -156,7 +162,7 @@ class Driver:
     the lead when its local log holds what is written in `tiered_warm_up_s`; at once when that is 0. `replan` makes
     plans anew that do not fit the cluster any more, or whose input is older than `max_plan_age_s` (0: never too old).
     `operations` are for tickets that ask for brokers to be removed, restarted, ...: without, those wait. `labels`
-    are where brokers and topics that a ticket isolates get theirs.
+    are where brokers and topics that a ticket isolates get theirs. `elapsed_s` is the clock of a tick's length.
     """
 
     def __init__(
@@ -172,6 +178,7 @@ class Driver:
         max_plan_age_s: float = 0.0,
         operations: Operations | None = None,
         labels: Labels | None = None,
+        elapsed_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._admin_for = admin_for
@@ -183,6 +190,11 @@ class Driver:
         self._max_plan_age_ms = int(max_plan_age_s * 1000)
         self._pool = ThreadPoolExecutor(_MAX_CLUSTERS, thread_name_prefix="executor")
         self._ticking: dict[str, Future[list[str]]] = {}
+        self._elapsed_s = elapsed_s
+        self._turns: dict[str, int] = {}  # the tick in which a cluster had its turn
+        self._ticks = 0
+        self._is_behind = False
+        self._said: dict[str, list[str]] = {}
         # Kafka's answers of the last tick: only for people, so a new leader may start without them.
         self._refusals: dict[str, dict[TopicPartition, str]] = {}
         self._standing: dict[str, dict[int, int]] = {}
@@ -197,9 +209,10 @@ class Driver:
         self._logged: dict[str, str] = {}
 
     def tick(self) -> list[str]:
-        """One round over all clusters; one sentence a ticket. Raises Unavailable when the store does not answer.
+        """A round over the clusters, those first that waited longest; one sentence a ticket, of its last turn.
 
-        What one cluster's thread did not expect is raised too, when the others have ended; the next tick tries again.
+        Raises Unavailable when the store does not answer. What one cluster's thread did not expect is raised too, when
+        the others have ended; the next tick tries again.
         """
         self._has_acted = False
         by_cluster: dict[str, list[Ticket]] = {}
@@ -208,18 +221,38 @@ class Driver:
             self._operations.keep_only({ticket.id for ticket in self._driven})
         for ticket in self._driven:
             by_cluster.setdefault(ticket.cluster, []).append(ticket)
-        for cluster, tickets in by_cluster.items():
-            if cluster not in self._ticking:
-                self._ticking[cluster] = self._pool.submit(self._tick_cluster, cluster, tickets)
-        wait(self._ticking.values(), timeout=PATIENCE_S)
+        wait(self._begin_round(by_cluster), timeout=PATIENCE_S)
         # All that ended are taken out before one of them may raise: else those behind it would never tick again.
-        ended = [self._ticking.pop(cluster) for cluster in sorted(self._ticking) if self._ticking[cluster].done()]
-        late = [f"cluster {cluster} has not answered yet: its tickets wait" for cluster in sorted(self._ticking)]
-        return [sentence for future in ended for sentence in future.result()] + late
+        ended = {c: self._ticking.pop(c) for c in sorted(self._ticking) if self._ticking[c].done()}
+        self._said = {cluster: said for cluster, said in self._said.items() if cluster in by_cluster}
+        for cluster in self._ticking:
+            self._said[cluster] = [f"cluster {cluster} has not answered yet: its tickets wait"]
+        for cluster, future in ended.items():
+            self._said[cluster] = future.result()
+        return [sentence for cluster in sorted(self._said) for sentence in self._said[cluster]]
 
-    def has_acted(self) -> bool:
-        """Whether the last tick stored or sent anything: then the next one has something to see soon."""
-        return self._has_acted
+    def _begin_round(self, by_cluster: Mapping[str, list[Ticket]]) -> set[Future[list[str]]]:
+        """What began of it: all clusters that are free, or as many as it comes to in `ROUND_S`."""
+        self._ticks += 1
+        self._turns = {cluster: self._turns.get(cluster, 0) for cluster in by_cluster}
+        free = sorted(by_cluster.keys() - self._ticking.keys(), key=lambda cluster: (self._turns[cluster], cluster))
+        end_s = self._elapsed_s() + ROUND_S
+        began: set[Future[list[str]]] = set()
+        for cluster in free:
+            running = {future for future in began if not future.done()}
+            if len(running) >= _AT_ONCE:
+                wait(running, timeout=_GIVES_WAY_S, return_when=FIRST_COMPLETED)
+            self._is_behind = bool(began) and self._elapsed_s() > end_s
+            if self._is_behind:
+                break
+            self._turns[cluster] = self._ticks
+            self._ticking[cluster] = self._pool.submit(self._tick_cluster, cluster, by_cluster[cluster])
+            began.add(self._ticking[cluster])
+        return began
+
+    def has_more(self) -> bool:
+        """Whether the next tick should come soon: the last one stored or sent something, or did not come to all."""
+        return self._has_acted or self._is_behind
 
     def close(self) -> None:
         """Returns when the ticks under way have ended."""

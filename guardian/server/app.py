@@ -51,6 +51,7 @@ from guardian.server.directory import directory_of
 from guardian.server.discovery import BrokerTargets
 from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.findings import FindingsWatch
+from guardian.server.garbage import collect_rarely
 from guardian.server.grpc_server import start_grpc
 from guardian.server.healing import Healer
 from guardian.server.housekeeping import Housekeeper
@@ -111,6 +112,7 @@ def serve(config: ServerConfig) -> None:
 
     with ExitStack() as stack:
         start(config, stack, fail)
+        collect_rarely()
         _log.info("serving", member=config.name, grpc=config.grpc, http=config.http)
         stop.wait()
         _log.info("stopping", member=config.name)
@@ -315,8 +317,8 @@ def _leading(
         ("approvals", ApprovalKeeper(store, Approvals(config.approvals), now_ms).tick, _APPROVALS_S),
     ):
         loops[name] = LoopCounters()
-        has_acted = driver.has_acted if name == "executor" else lambda: False
-        loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name], has_acted)
+        has_more = driver.has_more if name == "executor" else lambda: False
+        loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name], has_more)
         loop.start()
         stack.callback(loop.stop)
     return loops

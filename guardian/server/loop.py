@@ -26,7 +26,7 @@ _SOON_S = 0.1
 class LeaderLoop:
     """Calls `tick` every `interval_s` seconds while `is_leader` says so, in a thread of its own.
 
-    After a tick of which `has_acted` tells that it changed something the next one comes soon.
+    After a tick of which `has_more` tells that there is more to do or to see the next one comes soon.
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class LeaderLoop:
         tick: Callable[[], list[str]],
         interval_s: float,
         counters: LoopCounters | None = None,
-        has_acted: Callable[[], bool] = lambda: False,
+        has_more: Callable[[], bool] = lambda: False,
     ) -> None:
         self._is_leader = is_leader
         self._tick = tick
         self._interval_s = interval_s
         self._counters = counters or LoopCounters()
-        self._has_acted = has_acted
+        self._has_more = has_more
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leader-loop", daemon=True)
 
@@ -74,12 +74,12 @@ class LeaderLoop:
                 if sentence not in said:
                     _log.info("tick", did=sentence)
             said = sentences
-            pause_s = pause_after(time.monotonic() - began, self._interval_s, has_acted=self._has_acted())
+            pause_s = pause_after(time.monotonic() - began, self._interval_s, has_more=self._has_more())
 
 
-def pause_after(tick_s: float, interval_s: float, *, has_acted: bool) -> float:
+def pause_after(tick_s: float, interval_s: float, *, has_more: bool) -> float:
     """Seconds until the next tick, after one that took `tick_s`.
 
-    Work made of many small steps does not wait for the clock, but what it takes stays below a third of a core.
+    Work made of many small steps does not wait for the clock, but what it takes stays below 40 % of a core.
     """
-    return min(interval_s, max(_SOON_S, 2 * tick_s)) if has_acted else interval_s
+    return min(interval_s, max(_SOON_S, 1.5 * tick_s)) if has_more else interval_s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
@@ -63,6 +64,47 @@ def test_a_cluster_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch)
     finally:
         answers.set()
         driver.close()
+
+
+def test_a_tick_leaves_the_clusters_that_it_does_not_come_to_for_the_next_one() -> None:
+    names = [f"c{number:02}" for number in range(40)]
+    asked: list[str] = []
+    now_s = 0.0
+
+    def admin_for(name: str) -> KafkaAdmin:
+        nonlocal now_s
+        asked.append(name)
+        now_s += 2 * driver_module.ROUND_S
+        raise NotFound(f"cluster {name} is not registered")
+
+    driver = Driver(store_with(*names), admin_for, now_ms=lambda: 0, elapsed_s=lambda: now_s)
+    driver.tick()
+    first = list(asked)
+    assert 0 < len(first) < len(names)
+    assert driver.has_more()
+    rounds = 1
+    while len(set(asked)) < len(names):
+        assert rounds < len(names)
+        said = driver.tick()
+        rounds += 1
+    assert sorted(asked[: len(names)]) == names  # nobody has a second turn before all had one
+    assert said == [f"ticket t-{name} waits: cluster {name} is not registered" for name in names]
+    driver.close()
+
+
+def test_a_tick_comes_to_one_cluster_however_short_its_time_is() -> None:
+    asked: list[str] = []
+    clock = itertools.count(0.0, 10 * driver_module.ROUND_S)
+
+    def admin_for(name: str) -> KafkaAdmin:
+        asked.append(name)
+        raise NotFound(f"cluster {name} is not registered")
+
+    driver = Driver(store_with("a", "b"), admin_for, now_ms=lambda: 0, elapsed_s=lambda: next(clock))
+    for _ in range(4):
+        driver.tick()
+    assert asked == ["a", "b", "a", "b"]
+    driver.close()
 
 
 def test_a_cluster_that_is_not_registered_makes_its_tickets_wait() -> None:
