@@ -6,8 +6,12 @@
 
     pressure    > 1        falls: by what is too much, to half at the most; within a tick when it is grave
                 ROOM to 1  stays
-                < ROOM     rises: by half every few seconds, by a twentieth where it had to fall last time
+                < ROOM     rises: by half in a few seconds, by a twentieth where it had to fall last time
     no metrics             the floor: whoever can't be seen may be in trouble
+
+A rate begins at a tenth of what is asked and rises in small steps: a broker that throttled nothing for ten seconds lets
+through ten seconds' worth of its rate at once (Kafka looks at the last eleven windows together), and as much of what a
+step adds. Measured: 30 MB/s from the first moment sent 200 MB in three seconds, and produce requests took two.
 
 Clients' latency has no limit that holds everywhere, so each broker is compared with itself: its baseline is what its
 requests took when its copies began. Load that rises meanwhile makes requests slower without our doing. So when a rate
@@ -36,7 +40,9 @@ from guardian.model.reading import BrokerReading, Latency
 
 ROOM = 0.85
 _MOST_FALL, _LEAST_FALL = 0.5, 0.8
-_FREE_RISE, _RISE, _CAREFUL_RISE = 1.5, 1.25, 1.05
+_FREE_RISE, _RISE, _CAREFUL_RISE = 1.15, 1.25, 1.05
+_BEGINNING = 0.1  # of what is asked
+_FREE_RISES = 3  # in the time in which a rate that had to fall rises once
 _IN_VAIN = 0.4  # of the rate from which it began to fall: that clients' requests are slow is not its doing, it seems
 _NEAR_TROUBLE = 0.9  # from this share of the rate that was too much on, it rises carefully
 _GRAVE = 1.5  # a pressure between two looks that is no chance
@@ -143,7 +149,7 @@ def pace(
     now_ms: int,
     most: int = 0,
 ) -> Paced:
-    """The rates of this tick. `asked` is where they start, 0 for no throttle; `most` is the ceiling, 0: what is asked.
+    """The rates of this tick. `asked` is where they rise to, 0: no throttle; `most` is the ceiling, 0: what is asked.
 
     Without `around`, or where the settings say so, the rate is what is asked.
     """
@@ -168,7 +174,7 @@ def _bounds(settings: ThrottleSettings, asked: int, most: int) -> _Bounds:
     if settings.ceiling:
         ceiling = min(ceiling, settings.ceiling)
     floor = min(settings.floor, ceiling)
-    return _Bounds(floor, min(ceiling, max(floor, asked)), ceiling)
+    return _Bounds(floor, min(ceiling, max(floor, _rounded(asked * _BEGINNING))), ceiling)
 
 
 def _brokers(copy: Copy) -> Iterator[int]:
@@ -198,7 +204,8 @@ def _next_of_broker(rate: AdaptedRate, around: Around, bounds: _Bounds, now_ms: 
         return _fallen(rate, latest, sudden, bounds, now_ms)
     if worst.value > 1 and (not rate.trouble or now_ms - rate.changed_at_ms >= settings.settle_s * 1000):
         return _fallen(rate, reading, worst, bounds, now_ms)
-    if worst.value < ROOM and rate.rate < bounds.ceiling and now_ms - rate.changed_at_ms >= settings.rise_s * 1000:
+    rise_s = settings.rise_s if rate.trouble else settings.rise_s / _FREE_RISES
+    if worst.value < ROOM and rate.rate < bounds.ceiling and now_ms - rate.changed_at_ms >= rise_s * 1000:
         return _risen(rate, worst, bounds, now_ms)
     return rate
 

@@ -107,8 +107,8 @@ class TicketTransition:
 class Ticket:
     """`moves` and `bytes_to_copy` repeat the plan's, for lists. What is still PENDING or APPROVED at `expires_at_ms`
     expires (a draft's time begins when it is submitted); 0: never. `evidence` is what was seen that makes it needed, a
-    line for each trouble. `throttle` (bytes/s per broker) is where rates begin and, unless `max_throttle` is more, also
-    the most that they may be.
+    line for each trouble. `throttle` (bytes/s per broker) is where rates rise to and, unless `max_throttle` is more,
+    also the most that they may be.
 
     A ticket with an `ask` is more than one plan: its `plan_hash` is empty, its plans are made while it runs.
     """

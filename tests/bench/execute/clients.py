@@ -33,12 +33,12 @@ from guardian.model.topology import Cluster, TopicPartition
 from tests.bench.execute.stage import Stage, fill, reassignment, staged, until_succeeded
 from tests.bench.report import BenchFailed, Figures
 
-_TURNS = 12
+_TURNS = 6
 _QUIET_S = 12.0
 _SETTLE_S = 3.0
 _RATE = 30_000_000
 _CLIENTS, _MOVED = "orders", "history"
-_PARTITIONS, _RECORDS, _RECORD_BYTES = 40, 1000, 10_000
+_PARTITIONS, _RECORDS, _RECORD_BYTES = 60, 1000, 10_000
 _SPEC = ClusterSpec("felt", brokers=3)
 _BATCH, _BATCH_EVERY_S, _CLIENT_RECORD_BYTES = 10, 0.02, 1000
 _FEWEST = 1000  # of which a 99th percentile is worth telling

@@ -56,7 +56,7 @@ def _measured(cluster: KafkaCluster, members: Federation, tell: Tell) -> tuple[d
         fill(cluster, "quick", _replicas(41), 110, _RECORD_BYTES)
         taken = [_moved_away(cluster, client, admin, "quick", 41) for _ in range(3)]
         tell(f"execute_41_s: {', '.join(f'{seconds:.1f}' for seconds in taken)} s")
-        fill(cluster, "slow", _replicas(81), 20, _RECORD_BYTES)
+        fill(cluster, "slow", _replicas(81), 50, _RECORD_BYTES)
         resumed, whole = _resumed(members, client, admin, tell)
         fault = "; ".join(leftovers.of_cluster(admin, configs))
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -77,18 +78,28 @@ def test_the_rate_is_what_is_asked(surroundings: Around | None, asked: int) -> N
 # Where it begins, floor and ceiling.
 
 
-def test_every_broker_that_copies_begins_at_what_is_asked() -> None:
+def test_every_broker_that_copies_begins_at_a_tenth_of_what_is_asked() -> None:
     found = pace((), [COPY], 20 * MB, around(), 0)
-    assert found.pace.brokers == {1: 20 * MB, 2: 20 * MB, 3: 20 * MB}
+    assert found.pace.brokers == {1: 2 * MB, 2: 2 * MB, 3: 2 * MB}
+
+
+def test_where_there_is_room_what_is_asked_is_reached_in_small_steps_within_twenty_seconds() -> None:
+    rates, seen = (next_rate((), around(), 0),), [2 * MB]
+    for second in range(1, 21):
+        rates = (next_rate(rates, around(), second * 1000, most=0),)
+        seen.append(rates[0].rate)
+    assert seen[-1] == 20 * MB
+    assert all(before <= rate <= 1.16 * before for before, rate in itertools.pairwise(seen))
 
 
 @pytest.mark.parametrize(
     ("asked", "most", "ceiling", "begins"),
     [
-        (20 * MB, 0, 0, 20 * MB),
-        (20 * MB, 0, 10 * MB, 10 * MB),
+        (20 * MB, 0, 0, 2 * MB),
+        (200 * MB, 0, 10 * MB, 10 * MB),
         (500_000, 0, 0, 500_000),
-        (20 * MB, 50 * MB, 0, 20 * MB),
+        (5 * MB, 0, 0, MB),
+        (20 * MB, 50 * MB, 0, 2 * MB),
     ],
 )
 def test_it_begins_between_floor_and_ceiling(asked: int, most: int, ceiling: int, begins: int) -> None:
@@ -178,13 +189,14 @@ def test_the_await_of_a_disk_that_hardly_works_does_not_count() -> None:
 # Rises.
 
 
-def test_it_rises_every_few_seconds_and_stays_where_there_is_little_room() -> None:
-    assert next_rate(at(20 * MB, changed_at_ms=58_000), around()).rate == 20 * MB
-    assert next_rate(at(20 * MB, changed_at_ms=57_000), around()).rate == 30 * MB
+def test_it_rises_every_second_and_stays_where_there_is_little_room() -> None:
+    assert next_rate(at(20 * MB, changed_at_ms=59_001), around()).rate == 20 * MB
+    assert next_rate(at(20 * MB, changed_at_ms=59_000), around()).rate == 23 * MB
     assert next_rate(at(20 * MB), around(read(3, 0.75))).rate == 20 * MB
 
 
 def test_it_rises_carefully_where_it_had_to_fall() -> None:
+    assert next_rate(at(20 * MB, changed_at_ms=58_000, trouble=100 * MB), around()).rate == 20 * MB
     assert next_rate(at(20 * MB, trouble=100 * MB), around()).rate == 25 * MB
     assert next_rate(at(40 * MB, trouble=50 * MB), around()).rate == 42 * MB
     found = next_rate(at(62 * MB, trouble=50 * MB), around())
@@ -193,7 +205,7 @@ def test_it_rises_carefully_where_it_had_to_fall() -> None:
 
 def test_a_rise_says_why() -> None:
     assert next_rate(at(20 * MB), around(read(3, 0.4))).why == (
-        "20 MB/s to 30 MB/s: there is room: disk sda is 40% busy, limit 80%"
+        "20 MB/s to 23 MB/s: there is room: disk sda is 40% busy, limit 80%"
     )
 
 
@@ -258,7 +270,8 @@ def test_a_busy_disk_is_no_matter_of_comparison_and_holds_the_rate_down() -> Non
 def caps(
     found_lines: float, rates: tuple[AdaptedRate, ...] = (), copies: tuple[Copy, ...] = (COPY,)
 ) -> tuple[int, int]:
-    found = pace(rates, copies, 20 * MB, around(lines={LINE: found_lines}), 60_000)
+    risen = tuple(AdaptedRate(20 * MB, broker) for broker in (1, 2, 3, 4))
+    found = pace((*risen, *rates), copies, 20 * MB, around(lines={LINE: found_lines}), 60_000)
     keys = (ConfigKey("BROKER", "3", FOLLOWER_RATE), ConfigKey("BROKER", "1", LEADER_RATE))
     return found.pace.of(keys[0]), found.pace.of(keys[1])
 
