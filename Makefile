@@ -13,9 +13,11 @@ PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
 # Two files of tests at a time: much of their time is spent waiting for brokers and members to start.
 SIDE_BY_SIDE := -n 2 --dist loadfile
+# What is installed elsewhere is of the versions that are tested.
+PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup plugin protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute clean
+.PHONY: help setup plugin wheel docs protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -42,6 +44,11 @@ $(WARM): $(STAMP) $(wildcard spark_analytics/search/*.py)
 lock: setup  ## resolve requirements/*.lock anew
 	$(UV) pip compile --quiet --upgrade --generate-hashes --no-header requirements/bootstrap.in -o requirements/bootstrap.lock
 	$(UV) pip compile --quiet --upgrade --generate-hashes --no-header --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.lock
+	$(UV) pip compile $(PARTS) -c requirements/dev.lock pyproject.toml -o requirements/cli.lock
+	$(UV) pip compile $(PARTS) -c requirements/dev.lock --extra server pyproject.toml -o requirements/server.lock
+	$(UV) pip compile $(PARTS) -c requirements/dev.lock --extra analyze pyproject.toml -o requirements/analyze.lock
+	$(UV) pip compile $(PARTS) -c requirements/dev.lock requirements/build.in -o requirements/build.lock
+	$(BIN)/python -m deploy.bom > requirements/sbom.cdx.json
 
 plugin: setup $(PLUGIN)  ## the broker plugin's jar
 
@@ -51,6 +58,12 @@ $(PLUGIN): $(PLUGIN_SOURCES)
 	@echo "plugin: building $@"
 	@mvn --batch-mode --no-transfer-progress -Dstyle.color=never -q -f deploy/broker-plugin/pom.xml package
 	@touch $@
+
+wheel: setup  ## the wheel, in dist
+	$(BIN)/python -m hatchling build --target wheel --directory dist
+
+docs: setup  ## the documentation as a site, in build/site
+	$(BIN)/mkdocs build --strict --quiet
 
 protos: setup  ## regenerate the checked-in code beside protos/guardian/v1/*.proto
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. --mypy_grpc_out=quiet:. $(PROTOS)
@@ -78,6 +91,7 @@ fault-tools:
 	@command -v ip >/dev/null || { echo "ip is missing: apt-get install iproute2" >&2; exit 2; }
 	@command -v nsenter >/dev/null || { echo "nsenter is missing: apt-get install util-linux" >&2; exit 2; }
 	@command -v gcc >/dev/null || { echo "gcc is missing: apt-get install gcc libc6-dev" >&2; exit 2; }
+	@command -v chromium >/dev/null || { echo "installing chromium, in which the console is tested"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
 	@go version 2>/dev/null | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || { echo "Go 1.21 or newer is missing (it fetches 1.26 by itself): apt-get install golang-go where that is new enough, else Go's own archive" >&2; exit 2; }
 
 integration: fault-tools plugin
@@ -109,6 +123,10 @@ bench-planner: setup  ## plans beside Cruise Control's stored ones, on fresh clu
 
 bench-execute: plugin  ## tickets on real brokers by the clock, the throttle and a large fleet simulated, in about twenty minutes; exits 1 when a bar is missed
 	$(BIN)/python -m tests.bench.execute
+
+bench-console: setup  ## the console over 1000 simulated brokers, on the server and in Chromium (apt-get install chromium), in about ten minutes; exits 1 when a bar is missed
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { echo "chromium is missing: apt-get install chromium" >&2; exit 2; }
+	$(BIN)/python -m tests.bench.console
 
 clean:  ## what the targets above made, but for .venv
 	rm -rf build dist deploy/broker-plugin/target deploy/local/target tests/kafka_suites/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -19,6 +19,33 @@ g2 = "10.0.0.2:9752"
 ca          = "/etc/guardian/ca.pem"
 certificate = "/etc/guardian/g1.pem"   # its name (SAN, or CN) is the member's
 key         = "/etc/guardian/g1.key"
+crl         = "/etc/guardian/crl.pem"  # certificates that were taken back (docs/tls.md); may be left out
+
+[grpc_tls]                         # of `grpc`, both ways: who calls shows one of ca; read again when the files change
+ca          = "/etc/guardian/clients-ca.pem"
+certificate = "/etc/guardian/g1.pem"   # its names are those under which clients reach `grpc`
+key         = "/etc/guardian/g1.key"
+crl         = "/etc/guardian/clients-crl.pem"   # may be left out
+
+[http_tls]                         # of `http`; read again when the files change
+certificate = "/etc/guardian/g1.pem"
+key         = "/etc/guardian/g1.key"
+ca          = "/etc/guardian/clients-ca.pem"    # may be left out: given, only who shows a certificate of it is let in
+crl         = "/etc/guardian/clients-crl.pem"   # may be left out
+
+[log]
+format = "text"                    # "json": a line of JSON each
+level  = "info"                    # debug, info, warning or error
+
+[traces]
+endpoint = "http://127.0.0.1:4317" # of an OTLP collector (gRPC): what happens to tickets, as spans; default: none
+
+[security]                         # who may do what: guardian/security_config.py; default: all, who reach the member
+roles    = "/etc/guardian/roles.toml"
+key_file = "/etc/guardian/members.key"
+
+[rest]
+default_cluster = "live"           # of /kafkacruisecontrol; default: the only one that is registered
 
 [reporter_tls]                     # for brokers' reporters; without it they are called in plain text
 ca          = "/etc/guardian/brokers-ca.pem"
@@ -118,11 +145,12 @@ from guardian.model.healing import HealingPolicies
 from guardian.model.hook import Hook
 from guardian.model.sink import Sink, sinks_of
 from guardian.model.topology import require_endpoint
+from guardian.security_config import SecurityConfig
 from spark_analytics.planners.settings import PlannerSettings
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT_ENDPOINT = "127.0.0.1:9750"
-_ANY_HOSTS = ("0.0.0.0", "[::]")  # noqa: S104  to be recognised
+ANY_HOSTS = ("0.0.0.0", "[::]")  # noqa: S104  to be recognised
 _DAY_S = 86400
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # it becomes part of file names in the lake
 
@@ -208,11 +236,49 @@ class AuditConfig:
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
-    """PEM files of the Raft port, or for brokers' reporters: whom to trust, and who this member is."""
+    """PEM files of the Raft port, of gRPC, or for brokers' reporters: whom to trust, who this member is, and, but for
+    reporters, which certificates were taken back."""
 
     ca: Path
     certificate: Path
     key: Path
+    crl: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTlsConfig:
+    """PEM files of the HTTP port. With `ca` clients must show a certificate of it too."""
+
+    certificate: Path
+    key: Path
+    ca: Path | None = None
+    crl: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.crl is not None and self.ca is None:
+            raise InvalidInput("http_tls.crl is given without http_tls.ca, so nobody shows a certificate: give both")
+
+
+@dataclass(frozen=True, slots=True)
+class RestConfig:
+    """`default_cluster` is what /kafkacruisecontrol means; empty: the only one that is registered."""
+
+    default_cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """How log lines look, and from which level on they are written."""
+
+    format: Literal["text", "json"] = "text"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class TracesConfig:
+    """The OTLP collector that gets spans; empty: none are made."""
+
+    endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +320,12 @@ class ServerConfig:
     join: bool = False
     allow_plaintext: bool = False
     tls: TlsConfig | None = None
+    grpc_tls: TlsConfig | None = None
+    http_tls: HttpTlsConfig | None = None
     reporter_tls: TlsConfig | None = None
+    security: SecurityConfig | None = None
+    log: LogConfig = field(default_factory=LogConfig)
+    traces: TracesConfig = field(default_factory=TracesConfig)
     disk: DiskConfig = field(default_factory=DiskConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     audit: AuditConfig = field(default_factory=AuditConfig)
@@ -265,6 +336,7 @@ class ServerConfig:
     hooks: Mapping[str, Hook] = field(default_factory=dict)
     sinks: tuple[Sink, ...] = ()
     healing: HealingPolicies = field(default_factory=HealingPolicies)
+    rest: RestConfig = field(default_factory=RestConfig)
 
     @property
     def audit_url(self) -> str:
@@ -326,24 +398,43 @@ class ServerConfig:
                 raise InvalidInput(f"{setting} is {number}: use {lowest} to {highest}")
 
     def _check_endpoints(self) -> None:
-        is_secured = {"grpc": False, "http": False, "raft": self.tls is not None}
+        sections = {"grpc": "grpc_tls", "http": "http_tls", "raft": "tls"}
         for setting, endpoint in (("grpc", self.grpc), ("http", self.http), ("raft", self.raft)):
             require_endpoint(setting, endpoint)
-            if not (is_loopback(endpoint) or is_secured[setting] or self.allow_plaintext):
-                fix = "give [tls], or " if setting == "raft" else ""
+            section = sections[setting]
+            if not (is_loopback(endpoint) or getattr(self, section) is not None or self.allow_plaintext):
                 raise InvalidInput(
-                    f"{setting} is {endpoint!r}, which others reach without TLS: {fix}use 127.0.0.1:port, or say "
-                    "allow_plaintext = true where the network is trusted"
+                    f"{setting} is {endpoint!r}, which others reach without TLS: give [{section}], use 127.0.0.1:port, "
+                    "or say allow_plaintext = true where the network is trusted"
                 )
+        self._check_security()
         for peer, endpoint in self.peers.items():
             require_endpoint(f"peers.{peer}", endpoint)
         if self.advertise:
             require_endpoint("advertise", self.advertise)
-        elif self.grpc.rsplit(":", 1)[0] in _ANY_HOSTS:
+        elif self.grpc.rsplit(":", 1)[0] in ANY_HOSTS:
             raise InvalidInput(f"advertise is empty and grpc is {self.grpc!r}: give the host:port that clients reach")
         if self.join and self.peers:
             raise InvalidInput(
                 "join is true, but [peers] is given: the group tells a member that joins, leave [peers] out"
+            )
+
+    def _check_security(self) -> None:
+        """Tokens and sessions in plain text are anybody's; and TLS alone does not say who opens the console."""
+        for setting, endpoint in (("grpc", self.grpc), ("http", self.http)):
+            if is_loopback(endpoint):
+                continue
+            section = f"{setting}_tls"
+            if self.security is not None and getattr(self, section) is None:
+                raise InvalidInput(
+                    f"{setting} is {endpoint!r}, where tokens and sessions would travel in plain text: give "
+                    f"[{section}], or use 127.0.0.1:port"
+                )
+        asks = self.security is not None or (self.http_tls is not None and self.http_tls.ca is not None)
+        if not (is_loopback(self.http) or asks or self.allow_plaintext):
+            raise InvalidInput(
+                f"http is {self.http!r}, and nobody would have to say who he is: give [security], http_tls.ca, or use "
+                "127.0.0.1:port"
             )
 
     def _check_audit(self) -> None:
@@ -453,7 +544,12 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         join=_switch(table, "join"),
         allow_plaintext=_switch(table, "allow_plaintext"),
         tls=_tls(table, "tls"),
+        grpc_tls=_tls(table, "grpc_tls"),
+        http_tls=_http_tls(table),
         reporter_tls=_tls(table, "reporter_tls"),
+        security=SecurityConfig.of_section(_section(table, "security")) if "security" in table else None,
+        log=_log(table),
+        traces=_traces(table),
         disk=DiskConfig(**_whole_numbers(table, "disk", {"reserve_mb"})),
         limits=_limits(table),
         audit=_audit(table),
@@ -464,6 +560,7 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         hooks={name: Hook.of(name, section) for name, section in _section(table, "hooks").items()},
         sinks=sinks_of(table.get("sinks", [])),
         healing=HealingPolicies.of_section(_section(table, "healing")),
+        rest=_rest(table),
     )
 
 
@@ -471,9 +568,51 @@ def _tls(table: Mapping[str, object], key: str) -> TlsConfig | None:
     if key not in table:
         return None
     section = _section(table, key)
-    names = [setting.name for setting in fields(TlsConfig)]
-    _refuse_unknown(f"{key}.", section, set(names))
-    return TlsConfig(*(Path(_text(section, name, f"{key}.")) for name in names))
+    needed = ("ca", "certificate", "key")
+    others = () if key == "reporter_tls" else ("crl",)
+    return TlsConfig(**_paths(section, key, needed, others))
+
+
+def _http_tls(table: Mapping[str, object]) -> HttpTlsConfig | None:
+    if "http_tls" not in table:
+        return None
+    return HttpTlsConfig(**_paths(_section(table, "http_tls"), "http_tls", ("certificate", "key"), ("ca", "crl")))
+
+
+def _paths(
+    section: Mapping[str, object], key: str, needed: tuple[str, ...], others: tuple[str, ...]
+) -> dict[str, Path]:
+    _refuse_unknown(f"{key}.", section, {*needed, *others})
+    names = [*needed, *(name for name in others if name in section)]
+    return {name: Path(_text(section, name, f"{key}.")) for name in names}
+
+
+def _rest(table: Mapping[str, object]) -> RestConfig:
+    section = _section(table, "rest")
+    _refuse_unknown("rest.", section, {setting.name for setting in fields(RestConfig)})
+    return RestConfig(_text(section, "default_cluster", "rest.") if section else "")
+
+
+def _log(table: Mapping[str, object]) -> LogConfig:
+    section = _section(table, "log")
+    _refuse_unknown("log.", section, {setting.name for setting in fields(LogConfig)})
+    log_format, level = section.get("format", "text"), section.get("level", "info")
+    if log_format not in ("text", "json"):
+        raise InvalidInput(f'log.format is {log_format!r}: use "text" or "json"')
+    if level not in ("debug", "info", "warning", "error"):
+        raise InvalidInput(f'log.level is {level!r}: use "debug", "info", "warning" or "error"')
+    return LogConfig(log_format, level)
+
+
+def _traces(table: Mapping[str, object]) -> TracesConfig:
+    section = _section(table, "traces")
+    _refuse_unknown("traces.", section, {setting.name for setting in fields(TracesConfig)})
+    if not section:
+        return TracesConfig()
+    endpoint = _text(section, "endpoint", "traces.")
+    if urlsplit(endpoint).scheme not in ("http", "https") or not urlsplit(endpoint).netloc:
+        raise InvalidInput(f"traces.endpoint is {endpoint!r}: use http://host:4317 or https://host:4317")
+    return TracesConfig(endpoint)
 
 
 def _audit(table: Mapping[str, object]) -> AuditConfig:

@@ -6,6 +6,8 @@
     ├── Conflict            somebody else was first: look again, then decide
     ├── ClusterUnavailable  a Kafka cluster can't be reached, or refuses us: fix it or wait
     ├── OutOfRange          what was asked for is no longer kept, or not there yet: start from a snapshot
+    ├── NotSignedIn         nobody knows who asks: sign in, or show a certificate or token that is still good
+    ├── NotAllowed          it is known who asks, and he may not: somebody who may must ask, or give him the role
     ├── Unavailable         Guardian itself can't answer now: retry
     │   └── OutcomeUnknown  a change may or may not have been made: look, before you ask for it again
     ├── Overloaded          too much is waiting, or the disk is nearly full; nothing changed: retry after the hint
@@ -43,6 +45,14 @@ class Unavailable(GuardianError):
 
 class OutOfRange(GuardianError):
     """An event id is below the first that is kept, or above the next one."""
+
+
+class NotSignedIn(GuardianError):
+    """There is no proof of who asks, or it is not good (any more)."""
+
+
+class NotAllowed(GuardianError):
+    """Who asks is known, and his roles do not let him."""
 
 
 class Overloaded(GuardianError):

@@ -61,6 +61,7 @@ class Table(IntEnum):
     EVENT = 32  # events of tickets and throttles, and how far sinks have come
     PROTECTION = 33  # cluster -> what is held to protect its disks
     CORDON = 34  # cluster, broker -> what was set where no new replicas are to come
+    LEVEL = 35  # which commands all members know: one record
 
     @property
     def prefix(self) -> bytes:
@@ -82,6 +83,10 @@ def applied_index() -> bytes:
 
 def cluster(name: str) -> bytes:
     return Table.CLUSTER.prefix + _text(name)
+
+
+def level() -> bytes:
+    return Table.LEVEL.prefix
 
 
 def collection() -> bytes:

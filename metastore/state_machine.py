@@ -20,7 +20,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from guardian.errors import Conflict, GuardianError, NotFound, Overloaded, SessionExpired
-from metastore import commands
+from metastore import commands, levels
 from metastore.records import Record
 from metastore.store import ReadView, Store
 from metastore.tables import (
@@ -64,6 +64,7 @@ _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
     "ack_collection": collection.handle_ack,
     "put_collection": collection.handle_put,
     "put_cordons": cordons.handle_put,
+    "raise_level": levels.handle_raise,
     "put_events": events.handle_put,
     "put_protection": protection.handle_put,
     "change_federation": federation.handle_change,
@@ -75,6 +76,7 @@ _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
     "open_session": sessions.handle_open,
     "expire_sessions": sessions.handle_expire,
     "trim_audit": audit.handle_trim,
+    "record_refusals": audit.handle_refusals,
     _APPEND: _append,
     "claim_partitions": claims.claim,
     "trim_segment_events": segment_retention.trim,
@@ -91,10 +93,14 @@ _ERROR_KINDS: dict[type[GuardianError], records_pb2.ErrorKind] = {
 
 
 class MetastoreStateMachine:
-    """One thread applies and installs; any thread reads, waits, syncs and saves."""
+    """One thread applies and installs; any thread reads, waits, syncs and saves.
+
+    Raises StoreError, when made, for a store of a level that this version does not know.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        levels.require_known(store)
         self._changed = threading.Condition()
         self._listeners: tuple[Listener, ...] = ()  # replaced, never changed: another thread may be going through it
         self._is_closed = False
@@ -136,8 +142,11 @@ class MetastoreStateMachine:
         return self._store.save(directory)
 
     def install(self, directory: Path) -> None:
-        """Replaces the whole state by a saved copy, and takes the directory over. Raises StoreError."""
+        """Replaces the whole state by a saved copy, and takes the directory over.
+
+        Raises StoreError, also for a copy of a level that this version does not know."""
         self._store.install(directory)
+        levels.require_known(self._store)
         self._notify(self._store.applied_index, None)
 
     def read(self) -> Views:

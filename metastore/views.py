@@ -18,7 +18,7 @@ from guardian.model.topology import Cluster
 from guardian.wire.federation import cluster_from_proto
 from guardian.wire.plans import plan_from_proto
 from guardian.wire.tickets import ticket_from_proto
-from metastore import keys
+from metastore import keys, levels
 from metastore.store import Snapshot
 from metastore.tables import (
     audit,
@@ -53,6 +53,11 @@ class Views:
     def applied_index(self) -> int:
         """The index of the last command that these answers know of."""
         return self._snapshot.applied_index
+
+    @property
+    def level(self) -> int:
+        """The feature level in force: which commands may be proposed."""
+        return levels.stored_level(self._snapshot)
 
     def clusters(self) -> tuple[Cluster, ...]:
         """Every registered cluster, by name."""

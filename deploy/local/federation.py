@@ -1,7 +1,7 @@
 """A whole federation on one machine: Kafka clusters, their traffic, and a group of Guardian members.
 
     HOME/state.json    what was started, with pids: the only thing that commands share
-    HOME/clusters/<name>, members/<name>, lake, activity, logs
+    HOME/clusters/<name>, members/<name>, lake, activity, logs, certs
 
 `up` starts what does not run and returns when all of it serves; it can be repeated. `down` ends every process and keeps
 the data; `wipe` deletes it too. The state is written before and after each start, so that a command that dies midway
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deploy.local import processes
+from deploy.local import certificates, processes
 from deploy.local.home import DEFAULT_HOME, STATE, default_home
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready, with_free_ports
@@ -30,12 +30,13 @@ from deploy.local.processes import LocalProcess
 from deploy.local.progress import say
 from deploy.local.traffic import plan_traffic
 from deploy.local.workload import WorkloadPlan, prepare
-from guardian.client import GuardianClient
+from guardian.client import ClientTls, GuardianClient
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 
 _DRAFT = ".state.json.draft"
 _LOCK = "lock"
-_OURS = ("clusters", "members", "lake", "activity", "logs", STATE, _DRAFT, _LOCK)
+_CERTS = "certs"
+_OURS = ("clusters", "members", "lake", "activity", "logs", _CERTS, STATE, _DRAFT, _LOCK)
 _VERSION = 1
 _WORKLOAD_DEADLINE_S = 60.0
 _NAMES = ("live", "bulk")
@@ -77,6 +78,12 @@ class Federation:
     @property
     def endpoints(self) -> list[str]:
         return [member.grpc for member in self.members]
+
+    @property
+    def client_tls(self) -> ClientTls | None:
+        """What the operator shows; None: everything speaks plain text."""
+        folder = next((member.certificates for member in self.members), None)
+        return certificates.client_tls(folder) if folder else None
 
     def cluster(self, name: str) -> LocalCluster:
         """Raises InvalidInput for a name that is not there."""
@@ -158,8 +165,10 @@ def up(
     workload: bool = True,
     sasl: bool = False,
     home: Path | None = None,
+    tls: bool = False,
 ) -> Federation:
-    """Starts what does not run of this many, and returns when all of it serves.
+    """Starts what does not run of this many, and returns when all of it serves. With `tls` members, brokers' reporters
+    and the CLI show each other certificates, which are made here.
 
     Raises InvalidInput, Conflict when something of another size stands there, or what a failed start raises; what this
     call started is ended and forgotten then.
@@ -171,8 +180,11 @@ def up(
     with _exclusive(home):
         federation = Federation.load(home)
         stood = list(federation.members), list(federation.clusters)
-        chosen = _with_clusters(federation, clusters, brokers, sasl)
-        _with_members(federation, members)
+        certs = home / _CERTS if tls else None
+        _with_members(federation, members, certs)
+        chosen = _with_clusters(federation, clusters, brokers, sasl, certs)
+        if certs is not None:
+            _ensure_certificates(federation, certs)
         before = federation.running()
         try:
             federation.save()
@@ -270,35 +282,57 @@ def _down(federation: Federation) -> int:
     return len(running)
 
 
-def _with_clusters(federation: Federation, count: int, brokers: int, sasl: bool) -> list[LocalCluster]:
+def _with_clusters(
+    federation: Federation, count: int, brokers: int, sasl: bool, certs: Path | None
+) -> list[LocalCluster]:
     """The first `count` clusters; those that do not stand here yet are planned."""
     chosen = []
     for number in range(count):
         name = _NAMES[number] if number < len(_NAMES) else f"cluster-{number + 1}"
         known = next((cluster for cluster in federation.clusters if cluster.kafka.name == name), None)
         if known is None:
-            spec = ClusterSpec(name, brokers=brokers, sasl=sasl)
+            told = {"guardian.endpoints": ",".join(federation.endpoints), "guardian.endpoints.ssl": "true"}
+            spec = ClusterSpec(
+                name,
+                brokers=brokers,
+                sasl=sasl,
+                certificates=str(certs or ""),
+                settings=told if certs is not None and federation.members else {},
+            )
             known = LocalCluster(KafkaCluster.plan(spec, federation.home / "clusters" / name))
             federation.clusters.append(known)
         spec = known.kafka.spec
-        if (spec.brokers, spec.sasl) != (brokers, sasl):
+        if (spec.brokers, spec.sasl, spec.certificates) != (brokers, sasl, str(certs or "")):
+            words = f"{' --sasl' if spec.sasl else ''}{' --tls' if spec.certificates else ''}"
             raise Conflict(
-                f"cluster {name} stands here with --brokers {spec.brokers}{' --sasl' if spec.sasl else ''}: "
+                f"cluster {name} stands here with --brokers {spec.brokers}{words}: "
                 "ask for the same, or `guardian local wipe` first"
             )
         chosen.append(known)
     return chosen
 
 
-def _with_members(federation: Federation, count: int) -> None:
-    """Plans the group when there is none yet; its size can't be changed afterwards."""
+def _with_members(federation: Federation, count: int, certs: Path | None) -> None:
+    """Plans the group when there is none yet; its size can't be changed afterwards, nor how it speaks."""
     if not federation.members:
-        federation.members = list(plan_members(count, federation.home))
+        federation.members = list(plan_members(count, federation.home, certs))
+    elif federation.members[0].certificates != certs:
+        words = "with --tls" if certs is None else "without --tls"
+        raise Conflict(f"the members stand here {words}: ask for the same, or `guardian local wipe` first")
     elif count not in (0, len(federation.members)):
         raise Conflict(
             f"members is {count}, but a group of {len(federation.members)} stands here: "
             "ask for the same, or `guardian local wipe` first"
         )
+
+
+def _ensure_certificates(federation: Federation, certs: Path) -> None:
+    brokers = [
+        certificates.broker_name(cluster.kafka.name, broker.id)
+        for cluster in federation.clusters
+        for broker in cluster.kafka.brokers
+    ]
+    certificates.ensure(certs, [member.name for member in federation.members], brokers)
 
 
 def _start_cluster(federation: Federation, cluster: LocalCluster) -> None:
@@ -333,7 +367,7 @@ def _start_members(federation: Federation) -> None:
 
 def _register(federation: Federation, clusters: Sequence[LocalCluster]) -> None:
     """Again each time: a cluster that was started anew may listen elsewhere."""
-    with GuardianClient(federation.endpoints) as client:
+    with GuardianClient(federation.endpoints, tls=federation.client_tls) as client:
         for cluster in clusters:
             if cluster.kafka.brokers:
                 client.register_cluster(cluster.kafka.to_cluster())

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy.local.certificates import broker_settings
 from deploy.local.distribution import FOLDERS, KAFKA
 from deploy.local.ports import HOST
 from deploy.local.tiered_storage import TieredStorage, controller_settings
@@ -21,7 +22,8 @@ class ClusterSpec:
     """What a cluster is to be. Racks are dealt out to brokers in turn; an IDC is a rack's name up to its last '-'.
 
     `kafka` is the version, one of `distribution.FOLDERS`; `settings` are more lines of server.properties, which win;
-    `hosts` are the addresses of nodes, by id, that are not on loopback.
+    `hosts` are the addresses of nodes, by id, that are not on loopback; `certificates` is the folder of those that
+    brokers' reporters show, without it they speak plain text.
     """
 
     name: str
@@ -38,6 +40,7 @@ class ClusterSpec:
     tiered: TieredStorage | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[int, str] = field(default_factory=dict)
+    certificates: str = ""
 
     def __post_init__(self) -> None:
         for name, least in (("brokers", 0), ("controllers", 1), ("log_dirs", 1)):
@@ -137,6 +140,7 @@ def broker_properties(
             **_defaults(spec),
             **(sasl if spec.sasl else {}),
             **(plugin if spec.plugin else {}),
+            **(broker_settings(Path(spec.certificates), spec.name, node_id) if spec.certificates else {}),
             **(spec.tiered.broker_settings(spec.internal_replicas) if spec.tiered else {}),
             **spec.settings,
         }

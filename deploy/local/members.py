@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 import time
 import urllib.error
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from deploy.local import ports, processes
+from deploy.local import certificates, ports, processes
 from deploy.local.ports import HOST
 from deploy.local.processes import LocalProcess
 from guardian.errors import Unavailable
@@ -24,7 +25,10 @@ COLLECT = {"interval_s": 2.0, "flush_s": 4.0}
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member of the group; `grpc`, `http` and `raft` are host:port. Its process is None until it is started."""
+    """One member of the group; `grpc`, `http` and `raft` are host:port. Its process is None until it is started.
+
+    `certificates` is the folder of its group's; None: in plain text.
+    """
 
     name: str
     data: Path
@@ -32,6 +36,12 @@ class Member:
     http: str
     raft: str
     process: LocalProcess | None = None
+    certificates: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """Of its HTTP port."""
+        return f"http{'s' if self.certificates else ''}://{self.http}"
 
     @property
     def pid(self) -> int | None:
@@ -50,6 +60,7 @@ class Member:
             "http": self.http,
             "raft": self.raft,
             "process": self.process.to_state() if self.process else None,
+            "certificates": str(self.certificates) if self.certificates else "",
         }
 
     @staticmethod
@@ -61,15 +72,17 @@ class Member:
             state["http"],
             state["raft"],
             LocalProcess.from_state(state["process"]) if state["process"] else None,
+            Path(state["certificates"]) if state.get("certificates") else None,
         )
 
 
-def plan_members(count: int, home: Path) -> tuple[Member, ...]:
-    """Members g1, g2, ... with free ports, before anything runs."""
+def plan_members(count: int, home: Path, certs: Path | None = None) -> tuple[Member, ...]:
+    """Members g1, g2, ... with free ports, before anything runs. `certs`: the folder of their certificates."""
     planned = []
     for number in range(1, count + 1):
         grpc, http, raft = (f"{HOST}:{port}" for port in ports.pick(3))
-        planned.append(Member(f"g{number}", home / "members" / f"g{number}" / "data", grpc, http, raft))
+        data = home / "members" / f"g{number}" / "data"
+        planned.append(Member(f"g{number}", data, grpc, http, raft, certificates=certs))
     return tuple(planned)
 
 
@@ -101,6 +114,7 @@ def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: 
         "peers": {other.name: other.raft for other in group if other.name != member.name and not join},
         "collect": COLLECT,
         "audit": {"url": str(lake.parent / "activity")},
+        **(certificates.member_sections(member.certificates, member.name) if member.certificates else {}),
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
     for section, values in sections.items():
@@ -139,8 +153,9 @@ def wait_ready(members: Sequence[Member], deadline_s: float = READY_DEADLINE_S) 
 
 
 def is_ready(member: Member) -> bool:
+    trust = ssl.create_default_context(cafile=member.certificates / "ca.pem") if member.certificates else None
     try:
-        with urllib.request.urlopen(f"http://{member.http}/readyz", timeout=2.0) as answer:
+        with urllib.request.urlopen(f"{member.url}/readyz", timeout=2.0, context=trust) as answer:  # noqa: S310  http(s)
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

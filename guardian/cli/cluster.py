@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
-from guardian.cli.render import as_dict, print_json, print_table
-from guardian.errors import InvalidInput
+from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, YesOption, confirm, connect
+from guardian.cli.render import as_dict, print_json, print_table, say
+from guardian.client import GuardianClient
+from guardian.errors import InvalidInput, NotFound
+from guardian.interop import broker_sets_json
+from guardian.interop.json_file import read_json
 from guardian.model.topology import Broker, BrokerState, Cluster, ClusterSecurity, SecurityProtocol
 from guardian.wire.federation import cluster_to_proto
 
@@ -54,6 +57,7 @@ def add(
         typer.Option("--state", help="BROKER=active|draining|maintenance; others keep theirs. May be repeated."),
     ] = None,
     endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Register a cluster, after Guardian has spoken to it; again: replace its entry, but keep labels and states.
 
@@ -75,8 +79,9 @@ def add(
     with connect(endpoints) as client:
         cluster = Cluster(name, bootstrap, security=security, brokers=brokers)
         registered = client.register_cluster(cluster, idcs, labels=labels, states=states)
-    print(f"cluster {registered.name} is registered: {len(registered.brokers)} brokers, id {registered.cluster_id}")
-    if sets:
+    sentence = f"cluster {registered.name} is registered: {len(registered.brokers)} brokers, id {registered.cluster_id}"
+    say(sentence, as_dict(cluster_to_proto(registered)), output)
+    if sets and output is Output.TABLE:
         names = ", ".join(sorted(set(sets.values())))
         print(
             f"Labels of broker sets: {names}. Plans keep topics of other labels, and of none, off these brokers: give "
@@ -105,36 +110,53 @@ def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) 
             broker.idc or "-",
             broker.reporter_endpoint or "-",
             cluster.bootstrap,
+            cluster.cluster_id or "-",
         )
         for cluster in clusters
         for broker in cluster.brokers
     ]
     print_table(
-        ("CLUSTER", "BROKER", "STATE", "LABEL", "RACK", "IDC", "REPORTER", "BOOTSTRAP"), rows, right=("BROKER",)
+        ("CLUSTER", "BROKER", "STATE", "LABEL", "RACK", "IDC", "REPORTER", "BOOTSTRAP", "CLUSTER ID"),
+        rows,
+        right=("BROKER",),
+        wide=("CLUSTER ID",),
     )
 
 
 @app.command("remove")
 def remove(
     name: Annotated[str, typer.Argument(help="The cluster's name.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Forget a cluster; nothing changes in Kafka.
 
     Example: guardian cluster remove old --yes
     """
-    if not yes:
-        typer.confirm(f"Forget cluster {name}?", abort=True)
     with connect(endpoints) as client:
+        if dry_run:
+            _rehearse_removal(client, name, output)
+            return
+        confirm(f"Forget cluster {name}?", yes)
         client.remove_cluster(name)
-    print(f"cluster {name} is forgotten")
+    say(f"cluster {name} is forgotten", {"removed": name}, output)
+
+
+def _rehearse_removal(client: GuardianClient, name: str, output: Output) -> None:
+    known = {cluster.name: cluster for cluster in client.list_clusters()}
+    if name not in known:
+        raise NotFound(f"cluster {name!r} is not registered: see `guardian cluster list`")
+    hindering = [ticket.id for ticket in client.tickets(name) if not ticket.state.is_over]
+    brokers = [broker.id for broker in known[name].brokers]
+    verdict = f"not while these tickets are open: {', '.join(hindering)}" if hindering else "it can be forgotten"
+    sentence = f"cluster {name} of {len(brokers)} brokers: {verdict}; nothing was changed"
+    say(sentence, {"cluster": name, "brokers": brokers, "open_tickets": hindering}, output)
 
 
 def _sets(file: Path) -> dict[int, str]:
-    from spark_analytics.readers import broker_sets_json  # numpy is slow to load, and sets are seldom given
-
-    return broker_sets_json.read(file)
+    return broker_sets_json.sets_of(read_json(file, "broker sets file"))
 
 
 def _pairs(option: str, values: list[str] | None, *, may_be_empty: bool = False) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
-from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.cli.render import as_dict, human_time, print_json, print_json_line, print_table
 from guardian.core.notifying import as_json
 from guardian.errors import InvalidInput
 from guardian.model.event import Event, EventKind
@@ -85,7 +84,7 @@ def _show_each(found: Iterable[Event], output: Output) -> None:
     try:
         for event in found:
             if output is Output.JSON:
-                print(json.dumps(as_json(event), ensure_ascii=False), flush=True)
+                print_json_line(as_json(event))
             else:
                 print(f"{human_time(event.at_ms)}  {event.summary}", flush=True)
     except KeyboardInterrupt:

@@ -19,12 +19,12 @@ from guardian.cli.options import EndpointsOption, Output, OutputOption, actor, c
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
+from guardian.interop import confluent_placement
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
 from guardian.model.topology import Cluster
 from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.wire.entries import entry_from_proto, entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
-from spark_analytics.readers import confluent_placement
 
 machines = typer.Typer(help="The pool of machines, free or in a cluster.", no_args_is_help=True)
 tenants = typer.Typer(help="Tenants, and the broker labels that their topics may use.", no_args_is_help=True)

@@ -27,13 +27,16 @@ def up(
     brokers: Annotated[int, typer.Option(help="Brokers of each cluster; 0: its controller only.")] = 3,
     no_workload: Annotated[bool, typer.Option("--no-workload", help="Make no topics and no traffic.")] = False,
     sasl: Annotated[bool, typer.Option("--sasl", help="Let Guardian log in with a password (SASL/PLAIN).")] = False,
+    tls: Annotated[
+        bool, typer.Option("--tls", help="Certificates for members, brokers' reporters and you, made here.")
+    ] = False,
 ) -> None:
     """Start what does not run, and return when all of it serves.
 
     Example: guardian local up --clusters 1
     """
     federation = _federation()
-    federation.up(members, clusters, brokers, workload=not no_workload, sasl=sasl)
+    federation.up(members, clusters, brokers, workload=not no_workload, sasl=sasl, tls=tls)
     _show(federation.status())
 
 

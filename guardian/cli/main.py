@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
 
-from guardian import __version__
-from guardian.cli import acl, broker, brokers, cluster, federation, healing, local, raft, ticket, tiering
+from guardian import __version__, tracing
+from guardian.cli import (
+    acl,
+    broker,
+    brokers,
+    cluster,
+    context,
+    docs,
+    federation,
+    healing,
+    local,
+    raft,
+    ticket,
+    tiering,
+    token,
+)
 from guardian.cli.analyze import analyze
-from guardian.cli.audit import audit
+from guardian.cli.apply import app as apply
+from guardian.cli.audit_export import audit
+from guardian.cli.certs import app as certs
 from guardian.cli.collection import collection
 from guardian.cli.cordons import exclusions
 from guardian.cli.disks import app as disks
 from guardian.cli.disks import disk_readers
 from guardian.cli.durability import durability
 from guardian.cli.events import events
+from guardian.cli.everywhere import everywhere
+from guardian.cli.exits import INTERRUPTED, exit_code_of
 from guardian.cli.findings import findings
 from guardian.cli.forecast import forecast
+from guardian.cli.interchange import exports, imports
 from guardian.cli.links import links
+from guardian.cli.login import login, logout
 from guardian.cli.plan.commands import app as plan
 from guardian.cli.server import server
 from guardian.cli.status import status
+from guardian.cli.support_bundle import support_bundle
 from guardian.cli.whatif import app as what_if
 from guardian.errors import GuardianError
 
@@ -51,6 +75,9 @@ app.add_typer(federation.topics, name="topic")
 app.add_typer(federation.idc_policies, name="idc-policy")
 app.add_typer(exclusions, name="exclusion")
 app.add_typer(audit, name="audit")
+app.add_typer(token.app, name="token")
+app.command()(login)
+app.command()(logout)
 app.add_typer(raft.app, name="raft")
 app.add_typer(tiering.app, name="tiering")
 app.add_typer(plan, name="plan")
@@ -58,7 +85,14 @@ app.add_typer(what_if, name="what-if")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(acl.app, name="acl")
 app.add_typer(healing.app, name="healing")
+app.add_typer(certs, name="certs")
+app.add_typer(apply, name="apply")
+app.add_typer(imports, name="import")
+app.add_typer(exports, name="export")
 app.add_typer(local.app, name="local")
+app.add_typer(context.app, name="context")
+app.add_typer(docs.app, name="docs")
+app.command("support-bundle")(support_bundle)
 
 
 @app.command()
@@ -67,16 +101,36 @@ def version() -> None:
     print(__version__)
 
 
-def main() -> None:
-    """Exit codes: 0 done, 1 the ticket watched did not succeed or `tiering verify` found differences, 2 wrong input or
-    nothing could be done."""
+everywhere(app)  # the tree is complete
+
+
+@contextmanager
+def _traces() -> Iterator[None]:
+    """Spans of what the command does, for whoever sets OpenTelemetry's own variable. `guardian server` has its file."""
+    endpoint = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    if not endpoint or sys.argv[1:2] == ["server"]:
+        yield
+        return
+    stop = tracing.start("guardian-cli", endpoint)
     try:
-        app()
+        yield
+    finally:
+        stop()
+
+
+def main() -> None:
+    """Exit codes: guardian.cli.exits."""
+    try:
+        with _traces():
+            app()
     except GuardianError as error:
         print(f"Error: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(exit_code_of(error))
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # of `guardian … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -1,37 +1,37 @@
-"""Options that commands share, and where the CLI finds Guardian.
-
-Endpoints come from --endpoints, else $GUARDIAN_ENDPOINTS, else the federation that `guardian local up` started in this
-folder, else the embedded server's default.
-"""
+"""Options that commands share, and where the CLI finds Guardian (`guardian.cli.contexts` says in which order)."""
 
 from __future__ import annotations
 
 import getpass
-import json
 import re
-from enum import StrEnum
+import sys
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from deploy.local.home import STATE, default_home
-from guardian.client import GuardianClient
-from guardian.config import DEFAULT_ENDPOINT
+from guardian.cli import contexts, output
+from guardian.cli.credentials import bearing_of
+from guardian.cli.output import Output
+from guardian.cli.tls_options import tls_of
+from guardian.client import ClientTls, GuardianClient
+from guardian.client.bearing import Bearing
 from guardian.errors import InvalidInput
+from guardian.model.units import parse_duration_ms
+
+__all__ = [
+    "DryRunOption", "EndpointsOption", "Output", "OutputOption", "ReasonOption", "YesOption", "actor", "confirm",
+    "connect", "parse_rate", "use",
+]  # fmt: skip
 
 # Long enough for the members to elect a new leader, short enough for a person who waits.
 _TIMEOUT_S = 15.0
 
+PANEL = "How to reach Guardian"  # under which help shows the options of every command
+
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)B?(?:/s)?")
 _RATE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _MAX_RATE = 2.0**63  # the largest number in the request; the server says what it takes
-
-
-class Output(StrEnum):
-    """How a command prints its result."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 EndpointsOption = Annotated[
@@ -40,17 +40,74 @@ EndpointsOption = Annotated[
         "--endpoints",
         envvar="GUARDIAN_ENDPOINTS",
         help="host:port of one or more members, separated by commas.",
-        show_default="the federation of `guardian local`, else 127.0.0.1:9750",
+        show_default="the context's, the federation of `guardian local`, or 127.0.0.1:9750",
+        rich_help_panel=PANEL,
     ),
 ]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to print the result.")]
+OutputOption = Annotated[
+    Output, typer.Option("-o", "--output", callback=output.choose, help="How to print the result.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for the ticket's history.")]
 
 
-def connect(endpoints: str, timeout_s: float = _TIMEOUT_S) -> GuardianClient:
-    """A client of the members given, or found."""
-    found = endpoints.split(",") if endpoints else _local_endpoints() or [DEFAULT_ENDPOINT]
-    return GuardianClient([endpoint.strip() for endpoint in found], timeout_s=timeout_s, actor=_who())
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What was typed of how to reach Guardian, besides --endpoints: of this process, which runs one command. The last
+    three are PEM files."""
+
+    context: str = ""
+    timeout: str = ""
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+    token_file: str = ""
+
+
+_connection = Connection()
+
+
+def use(connection: Connection) -> None:
+    """Commands connect like that from now on."""
+    global _connection  # noqa: PLW0603  a process runs one command
+    _connection = connection
+
+
+def given() -> Connection:
+    """What was typed."""
+    return _connection
+
+
+def chosen(endpoints: str = "") -> contexts.Chosen:
+    """Whom commands talk to, and why."""
+    return contexts.choose(endpoints, _connection.context)
+
+
+def connect(endpoints: str, timeout_s: float = 0.0) -> GuardianClient:
+    """A client of the members given, or found. `timeout_s` is what a command needs at least."""
+    found = chosen(endpoints)
+    given_s = parse_duration_ms("--timeout", _connection.timeout) / 1000 if _connection.timeout else None
+    asked_s = given_s or (found.context.timeout_s if found.context else None) or _TIMEOUT_S
+    return GuardianClient(
+        found.endpoints,
+        timeout_s=max(asked_s, timeout_s),
+        actor=_who(),
+        tls=client_tls(endpoints),
+        bearing=client_bearing(endpoints),
+    )
+
+
+def client_tls(endpoints: str) -> ClientTls | None:
+    """As typed, as the environment says, or as the context does; None: in plain text."""
+    typed = (_connection.ca, _connection.certificate, _connection.key)
+    return tls_of(typed, chosen(endpoints).context)
+
+
+def client_bearing(endpoints: str) -> Bearing | None:
+    """The token that is shown with each call; None: none."""
+    found = chosen(endpoints)
+    return bearing_of(_connection.token_file, found.context, found.endpoints)
 
 
 def actor() -> str:
@@ -59,6 +116,21 @@ def actor() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         raise InvalidInput("this process's user has no name: set the environment variable USER to yours") from None
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks a person unless `yes`. Raises InvalidInput where nobody answers, and typer.Abort on no."""
+    if yes:
+        return
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        typer.echo(err=True)
+        raise InvalidInput(f"nobody is here to answer {question!r}: give --yes to go on without") from None
+    if not agreed:
+        raise typer.Abort
 
 
 def _who() -> str:
@@ -76,11 +148,3 @@ def parse_rate(text: str) -> int:
     if not 1 <= rate <= _MAX_RATE:
         raise InvalidInput(f"throttle is {text!r}: use bytes per second, such as 50MB or 800k")
     return int(rate)
-
-
-def _local_endpoints() -> list[str]:
-    try:
-        state = json.loads((default_home() / STATE).read_text())
-        return [member["grpc"] for member in state["members"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from guardian.cli import snapshot
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
-from guardian.cli.render import as_dict, print_json, print_table, require_an_answer
+from guardian.cli.options import EndpointsOption, Output, OutputOption, YesOption, confirm, connect
+from guardian.cli.render import as_dict, print_json, print_table, require_an_answer, say
 from guardian.client import GuardianClient
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from guardian.model.units import human_bytes
@@ -27,7 +27,6 @@ RaftOption = Annotated[str, typer.Option("--raft", help="host:port of the new me
 WaitOption = Annotated[
     float, typer.Option("--wait", min=0, help="Seconds to wait for the learner to catch up before it is promoted.")
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @app.command("status")
@@ -74,39 +73,53 @@ def members(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
 def transfer_leader(
     to: Annotated[str, typer.Argument(metavar="[NAME]", help="Who shall lead; empty: whoever has the most.")] = "",
     endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Hand leadership over, before the leader's machine is taken down.
 
     Example: guardian raft transfer-leader g2
     """
     with connect(endpoints) as client:
-        print(f"{client.transfer_leader(to)} leads")
+        leader = client.transfer_leader(to)
+    say(f"{leader} leads", {"leader": leader}, output)
 
 
 @app.command("add")
-def add(name: NameArgument, raft: RaftOption, endpoints: EndpointsOption = "") -> None:
+def add(
+    name: NameArgument, raft: RaftOption, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+) -> None:
     """Add a member as a learner: it gets the data and does not count yet. Start it with `join = true`.
 
     Example: guardian raft add g4 --raft 10.0.0.4:9752
     """
     with connect(endpoints) as client:
         client.add_member(name, raft)
-    print(f"{name} is a learner of the group")
-    print(f"Next: start {name} with `join = true` and an empty data folder, then: guardian raft promote {name}")
+    say(
+        f"{name} is a learner of the group\n"
+        f"Next: start {name} with `join = true` and an empty data folder, then: guardian raft promote {name}",
+        {"added": name, "raft": raft},
+        output,
+    )
 
 
 @app.command("promote")
-def promote(name: NameArgument, wait: WaitOption = 60.0, endpoints: EndpointsOption = "") -> None:
+def promote(
+    name: NameArgument, wait: WaitOption = 60.0, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+) -> None:
     """Make a voter of a learner, once it has caught up.
 
     Example: guardian raft promote g4
     """
     with connect(endpoints) as client:
-        _promote(client, name, wait)
+        _promote(client, name, wait, output=output)
+    if output is Output.JSON:
+        print_json({"promoted": name})
 
 
 @app.command("remove")
-def remove(name: NameArgument, yes: YesOption = False, endpoints: EndpointsOption = "") -> None:
+def remove(
+    name: NameArgument, yes: YesOption = False, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+) -> None:
     """Take a member out of the group, dead or alive. A leader hands its leadership over first.
 
     Example: guardian raft remove g1 --yes
@@ -114,10 +127,10 @@ def remove(name: NameArgument, yes: YesOption = False, endpoints: EndpointsOptio
     with connect(endpoints) as client:
         known = _require_member(client, name)
         voters = sum(member.is_voter for member in known)
-        if not yes:
-            typer.confirm(f"Remove {name} from a group of {voters} voters?", abort=True)
+        confirm(f"Remove {name} from a group of {voters} voters?", yes)
         client.remove_member(name)
-    print(f"{name} is no member any more: stop it, and delete its data before it joins again")
+    sentence = f"{name} is no member any more: stop it, and delete its data before it joins again"
+    say(sentence, {"removed": name}, output)
 
 
 @app.command("replace")
@@ -128,6 +141,7 @@ def replace(
     wait: WaitOption = 600.0,
     yes: YesOption = False,
     endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Put a new member into the place of an old one: add, catch up, promote, remove. Again after a failure: it goes on.
 
@@ -137,14 +151,57 @@ def replace(
         raise InvalidInput(f"NEW is {new!r}, as is OLD: the new member needs a name of its own, such as {new}-b")
     with connect(endpoints) as client:
         if old not in {member.name for member in client.raft_members()}:
-            print(f"{old} is no member any more")
-        elif not yes:
-            typer.confirm(f"Replace {old} by {new}?", abort=True)
+            _tell(f"{old} is no member any more", output)
+        else:
+            confirm(f"Replace {old} by {new}?", yes)
         client.add_member(new, raft)
-        print(f"{new} is in the group")
-        _promote(client, new, wait)
+        _tell(f"{new} is in the group", output)
+        _promote(client, new, wait, output=output)
         client.remove_member(old)
-        print(f"{old} is no member any more")
+    say(f"{old} is no member any more", {"removed": old, "added": new}, output)
+
+
+@app.command("finish-upgrade")
+def finish_upgrade(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each member knows; change nothing.")] = False,
+    yes: YesOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Let the group use what a new version brought, once all members run it. After that no older version may join.
+
+    Example: guardian raft finish-upgrade --dry-run
+    """
+    with connect(endpoints) as client:
+        now = client.raft_status()
+        told = {found.name: found.known_level for found in _everybody(client).values() if found is not None}
+        group = [member.name for member in now.members]
+        level = min((told.get(name, 0) for name in group), default=0)
+        behind = [name for name in group if told.get(name, 0) < max(told.values(), default=0)]
+        is_due = level > now.level and not behind
+        if output is Output.JSON:
+            known = {name: told.get(name) for name in group}
+            print_json({"level": now.level, "known_by": known, "next": level if is_due else now.level})
+        else:
+            print_table(
+                ("MEMBER", "KNOWS LEVEL"),
+                [(name, str(told[name]) if name in told else "not reached") for name in group],
+                right=("KNOWS LEVEL",),
+            )
+        if behind:
+            raise Conflict(
+                f"{', '.join(behind)} runs an older version or was not reached: bring all members to one version first"
+            )
+        if not is_due:
+            print(f"The group is at feature level {now.level}, and nothing is left to finish", file=sys.stderr)
+            return
+        if dry_run:
+            print(f"All know feature level {level}; the group is at {now.level}. Nothing was changed", file=sys.stderr)
+            return
+        if not yes:
+            typer.confirm(f"Raise the group to feature level {level}? No older version can join it then", abort=True)
+        client.raise_level(level, told)
+    print(f"The group is at feature level {level}", file=sys.stderr)
 
 
 def print_members(found: Sequence[RaftMember], leader: str, last_index: int) -> None:
@@ -171,6 +228,7 @@ def _promote(
     wait_s: float,
     now_s: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    output: Output = Output.TABLE,
 ) -> None:
     """Tries again while the leader says that the learner lags. Raises its last refusal."""
     _require_member(client, name)
@@ -184,12 +242,17 @@ def _promote(
                 raise
             waits = f"{name} {_behind(client, name)}: {error}" if isinstance(error, Conflict) else str(error)
             if waits != said:
-                print(waits)
+                _tell(waits, output)
                 said = waits
             sleep(_POLL_S)
         else:
-            print(f"{name} is a voter")
+            _tell(f"{name} is a voter", output)
             return
+
+
+def _tell(progress: str, output: Output) -> None:
+    """On the way to the result: a program reads only that on stdout."""
+    print(progress, file=sys.stderr if output is Output.JSON else sys.stdout, flush=True)
 
 
 def _behind(client: GuardianClient, name: str) -> str:

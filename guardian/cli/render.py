@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+import yaml
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from rich.cells import cell_len, set_cell_size
 
+from guardian.cli.output import Output, is_wide, is_yaml
 from guardian.errors import Unavailable
 
 
@@ -18,14 +21,21 @@ def human_time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at_ms else "-"
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Prints plain aligned columns; those named in `right` are numbers. Never wraps: a pipe gets whole lines."""
-    cells = [tuple(columns), *(tuple(row) for row in rows)]
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), wide: Sequence[str] = ()
+) -> None:
+    """Prints plain aligned columns; those named in `right` are numbers, those in `wide` are for -o wide only.
+
+    Never wraps: a pipe gets whole lines.
+    """
+    shown = [i for i, name in enumerate(columns) if name not in wide or is_wide()]
+    cells = [tuple(row[i] for i in shown) for row in (columns, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    names = cells[0]
     for row in cells:
         padded = (
             set_cell_size("", width - cell_len(cell)) + cell if name in right else set_cell_size(cell, width)
-            for name, cell, width in zip(columns, row, widths, strict=True)
+            for name, cell, width in zip(names, row, widths, strict=True)
         )
         print("  ".join(padded).rstrip())
 
@@ -40,7 +50,28 @@ def require_an_answer(answers: Sequence[object], endpoints: Sequence[str]) -> No
 
 
 def print_json(value: object) -> None:
-    print(json.dumps(value, indent=2))
+    """For programs: as JSON, or as YAML where that was asked for."""
+    if is_yaml():
+        yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=True)
+    else:
+        print(json.dumps(value, indent=2))
+
+
+def say(sentence: str, value: object, output: Output) -> None:
+    """What a change came to: a sentence for people, the value for programs."""
+    if output is Output.JSON:
+        print_json(value)
+    else:
+        print(sentence)
+
+
+def print_json_line(value: object) -> None:
+    """One of many values, which are printed as they come: a line of JSON, or a document of YAML. Flushed."""
+    if is_yaml():
+        yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=True, explicit_start=True)
+        sys.stdout.flush()
+    else:
+        print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
 def as_dict(message: Message) -> dict[str, object]:

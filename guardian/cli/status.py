@@ -24,16 +24,17 @@ def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE)
         print_json([{"endpoint": endpoint, "member": as_dict(member) if member else None} for endpoint, member in seen])
         return
     print_table(
-        ("ENDPOINT", "NAME", "LEADER", "TERM", "APPLIED", "LIVE", "COLLECTS"),
+        ("ENDPOINT", "NAME", "LEADER", "TERM", "APPLIED", "LIVE", "COLLECTS", "VERSION", "LAKE"),
         [_row(endpoint, member) for endpoint, member in seen],
         right=("TERM", "APPLIED"),
+        wide=("VERSION", "LAKE"),
     )
     require_an_answer([member for _, member in seen if member], [endpoint for endpoint, _ in seen])
 
 
 def _row(endpoint: str, member: Member | None) -> tuple[str, ...]:
     if member is None:
-        return (endpoint, "unreachable", "-", "-", "-", "-", "-")
+        return (endpoint, "unreachable", *["-"] * 7)
     return (
         endpoint,
         member.name,
@@ -42,4 +43,6 @@ def _row(endpoint: str, member: Member | None) -> tuple[str, ...]:
         str(member.applied_index),
         ",".join(member.live_members),
         f"{len(member.collects)} brokers" if len(member.collects) != 1 else member.collects[0],
+        member.version,
+        member.lake_url or "-",
     )

@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from guardian.cli.exits import NO
 from guardian.cli.operations import describe_ask, show_operation
 from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
 from guardian.cli.plan.tables import describe_move, show_plan
-from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.cli.render import as_dict, human_time, print_json, print_json_line, print_table
+from guardian.client import GuardianClient
 from guardian.core import progressing
 from guardian.core.approving import expires_at_ms
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
@@ -21,10 +23,12 @@ from guardian.kafka import reassignment_json
 from guardian.model.approval import ApprovalRule, load_approvals
 from guardian.model.execution import Execution
 from guardian.model.log_dirs import short_log_dirs, shortened
+from guardian.model.preview import Preview
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.units import human_bytes, human_duration, parse_duration_ms
 from guardian.wire.approvals import approvals_to_proto
+from guardian.wire.plans import plan_to_proto
 from guardian.wire.previews import preview_to_proto, progress_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto
 
@@ -41,7 +45,15 @@ _NEXT = {
 }
 
 
+_COLUMNS = (
+    "TICKET", "CLUSTER", "KIND", "STATE", "MOVES", "COPY", "LEFT", "ETA", "THROTTLE", "AUTHOR", "CREATED", "UPDATED",
+    "PLAN", "WHY",
+)  # fmt: skip
 _NO_THROTTLE = "none"
+_GOOD_ENDS = (TicketState.SUCCEEDED, TicketState.ROLLED_BACK)
+
+RehearseOption = Annotated[bool, typer.Option("--dry-run", help="Show each request that Kafka would get; do nothing.")]
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Then follow it until it is over.")]
 
 
 @app.command("submit")
@@ -68,7 +80,9 @@ def submit(
         str, typer.Option("--expires", help="Not started after so long it expires: 12h, 7d, never. [the policy's]")
     ] = "",
     reason: ReasonOption = "",
+    watch: WatchOption = False,
     endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Ask for approval of a draft, or of a reassignment file.
 
@@ -78,7 +92,7 @@ def submit(
         raise InvalidInput("give either a draft ticket's id or --plan FILE")
     with connect(endpoints) as client:
         if not plan:
-            say(client.submit(ticket_id, actor(), reason))
+            _said(client, client.submit(ticket_id, actor(), reason), watch, output)
             return
         if not cluster:
             raise InvalidInput("--plan needs --cluster: the file does not name its cluster")
@@ -97,11 +111,13 @@ def submit(
             max_throttle=parse_rate(max_throttle) if max_throttle else 0,
             unthrottled=throttle == _NO_THROTTLE,
         )
-        if dry_run:
+        if not dry_run:
+            _said(client, ticket, watch, output)
+        elif output is Output.JSON:
+            print_json({"ticket": as_dict(ticket_to_proto(ticket)), "plan": as_dict(plan_to_proto(resolved))})
+        else:
             print(f"{plan} can run on cluster {cluster}; nothing was stored.")
             show_plan(resolved)
-            return
-        say(ticket)
 
 
 @app.command("list")
@@ -120,7 +136,7 @@ def list_(
         print_json([_as_dict(ticket, progress) for ticket, progress in tickets])
         return
     print_table(
-        ("TICKET", "CLUSTER", "KIND", "STATE", "MOVES", "COPY", "LEFT", "ETA", "AUTHOR", "UPDATED", "WHY"),
+        _COLUMNS,
         [
             (
                 ticket.id,
@@ -131,13 +147,17 @@ def list_(
                 human_bytes(ticket.bytes_to_copy),
                 human_bytes(progress.left_bytes) if progress else "",
                 _eta(progress),
+                f"{human_bytes(ticket.throttle)}/s" if ticket.throttle else "none",
                 ticket.author,
+                human_time(ticket.created_at_ms),
                 human_time(ticket.updated_at_ms),
+                ticket.plan_hash[:12] or "-",
                 ticket.history[-1].reason if ticket.history else "",
             )
             for ticket, progress in tickets
         ],
-        right=("MOVES", "COPY", "LEFT", "ETA"),
+        right=("MOVES", "COPY", "LEFT", "ETA", "THROTTLE"),
+        wide=("THROTTLE", "CREATED", "PLAN"),
     )
 
 
@@ -204,60 +224,89 @@ def approve(
         int | None, typer.Option("--revision", help="Only what the ticket asks for at this revision, as shown.", min=0)
     ] = None,
     reason: ReasonOption = "",
+    dry_run: RehearseOption = False,
+    watch: WatchOption = False,
     endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Approve a pending ticket: the executor takes it up.
 
     Example: guardian ticket approve t-1a2b3c4d --reason "traffic is low"
     """
     with connect(endpoints) as client:
+        if dry_run:
+            _show_preview(client.preview(ticket_id), output)
+            return
         ticket, _ = client.ticket(ticket_id)
         if ticket.ask is not None:
-            print(describe_ask(ticket.ask))
+            typer.echo(describe_ask(ticket.ask), err=output is Output.JSON)
             revision = ticket.ask.revision if revision is None else revision
         elif revision is not None:
             raise InvalidInput(f"--revision is {revision}, but ticket {ticket_id} carries a plan: leave it out")
-        say(client.approve(ticket_id, actor(), reason, expected_ask_revision=revision))
+        approved = client.approve(ticket_id, actor(), reason, expected_ask_revision=revision)
+        _said(client, approved, watch, output)
 
 
 @app.command("reject")
-def reject(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: EndpointsOption = "") -> None:
+def reject(
+    ticket_id: TicketArgument,
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Reject a pending ticket.
 
     Example: guardian ticket reject t-1a2b3c4d --reason "after the release"
     """
     with connect(endpoints) as client:
-        say(client.reject(ticket_id, actor(), reason))
+        say(client.reject(ticket_id, actor(), reason), output)
 
 
 @app.command("cancel")
-def cancel(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: EndpointsOption = "") -> None:
+def cancel(
+    ticket_id: TicketArgument,
+    reason: ReasonOption = "",
+    watch: WatchOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Cancel a ticket: what is on its way goes back, what is done stays, throttles are removed.
 
     Example: guardian ticket cancel t-1a2b3c4d --reason "consumers lag"
     """
     with connect(endpoints) as client:
-        say(client.cancel(ticket_id, actor(), reason))
+        _said(client, client.cancel(ticket_id, actor(), reason), watch, output)
 
 
 @app.command("pause")
-def pause(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: EndpointsOption = "") -> None:
+def pause(
+    ticket_id: TicketArgument,
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Pause a running ticket: what copies goes on to its end, nothing new starts, throttles go when nothing moves.
 
     Example: guardian ticket pause t-1a2b3c4d --reason "the evening peak"
     """
     with connect(endpoints) as client:
-        say(client.pause(ticket_id, actor(), reason))
+        say(client.pause(ticket_id, actor(), reason), output)
 
 
 @app.command("resume")
-def resume(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: EndpointsOption = "") -> None:
+def resume(
+    ticket_id: TicketArgument,
+    reason: ReasonOption = "",
+    watch: WatchOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Go on with a paused ticket.
 
     Example: guardian ticket resume t-1a2b3c4d
     """
     with connect(endpoints) as client:
-        say(client.resume(ticket_id, actor(), reason))
+        _said(client, client.resume(ticket_id, actor(), reason), watch, output)
 
 
 @app.command("amend")
@@ -267,6 +316,7 @@ def amend(
     drop: Annotated[list[int] | None, typer.Option("--drop", help="A broker that it shall leave alone.")] = None,
     reason: ReasonOption = "",
     endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Give a ticket of brokers (guardian brokers) more of them, or fewer, also while it runs.
 
@@ -286,7 +336,7 @@ def amend(
                 there = ", ".join(map(str, ticket.ask.brokers))
                 raise InvalidInput(f"{name} is {min(wrong)}, but ticket {ticket_id} asks for {there}: leave it out")
         brokers = tuple(asked - set(drop or ()) | set(add or ()))
-        say(client.amend(ticket, replace(ticket.ask, brokers=brokers), actor(), reason))
+        say(client.amend(ticket, replace(ticket.ask, brokers=brokers), actor(), reason), output)
 
 
 @app.command("throttle")
@@ -298,6 +348,7 @@ def set_throttle(
     ] = "",
     reason: ReasonOption = "",
     endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Change a ticket's throttle, also while it runs: it holds from the executor's next look on.
 
@@ -306,39 +357,64 @@ def set_throttle(
     most = parse_rate(max_rate) if max_rate else 0
     with connect(endpoints) as client:
         changed = client.set_throttle(ticket_id, parse_rate(rate), actor(), reason, most)
-    print(f"Ticket {changed.id} is {changed.state.name}: {_throttle(changed).lower()}.")
+    if output is Output.JSON:
+        say(changed, output)
+    else:
+        print(f"Ticket {changed.id} is {changed.state.name}: {_throttle(changed).lower()}.")
 
 
 @app.command("adopt")
-def adopt(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: EndpointsOption = "") -> None:
+def adopt(
+    ticket_id: TicketArgument,
+    reason: ReasonOption = "",
+    watch: WatchOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Make what another tool moves on the cluster the paused ticket's own: throttled, watched, cancelled with it.
 
     Example: guardian ticket adopt t-1a2b3c4d --reason "the night shift's file"
     """
     with connect(endpoints) as client:
-        say(client.adopt(ticket_id, actor(), reason))
+        _said(client, client.adopt(ticket_id, actor(), reason), watch, output)
 
 
 @app.command("wait")
-def wait(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: EndpointsOption = "") -> None:
+def wait(
+    ticket_id: TicketArgument,
+    reason: ReasonOption = "",
+    watch: WatchOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Leave what another tool moves on the cluster to it: the paused ticket goes on by itself when that is over.
 
     Example: guardian ticket wait t-1a2b3c4d
     """
     with connect(endpoints) as client:
-        say(client.wait(ticket_id, actor(), reason))
+        _said(client, client.wait(ticket_id, actor(), reason), watch, output)
 
 
 @app.command("rollback")
-def rollback(ticket_id: TicketArgument, reason: ReasonOption = "", endpoints: EndpointsOption = "") -> None:
+def rollback(
+    ticket_id: TicketArgument,
+    reason: ReasonOption = "",
+    dry_run: RehearseOption = False,
+    watch: WatchOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Take back a ticket that is over: every replica goes to where it was, in the order of before.
 
-    `guardian ticket preview` shows first what that would send. To stop halfway: guardian ticket cancel.
+    --dry-run shows first what that would send. To stop halfway: guardian ticket cancel.
 
     Example: guardian ticket rollback t-1a2b3c4d --reason "consumers read across the line now"
     """
     with connect(endpoints) as client:
-        say(client.roll_back(ticket_id, actor(), reason))
+        if dry_run:
+            _show_preview(client.preview(ticket_id), output)
+            return
+        _said(client, client.roll_back(ticket_id, actor(), reason), watch, output)
 
 
 @app.command("preview")
@@ -368,6 +444,10 @@ def preview(
             raise InvalidInput("--plan needs --cluster: the file does not name its cluster")
         else:
             found = client.preview_plan(reassignment_json.read(_read(plan), cluster), parse_rate(throttle))
+    _show_preview(found, output)
+
+
+def _show_preview(found: Preview, output: Output) -> None:
     if output is Output.JSON:
         print_json(as_dict(preview_to_proto(found)))
         return
@@ -423,25 +503,33 @@ def approvals(
 
 
 @app.command("watch")
-def watch(ticket_id: TicketArgument, endpoints: EndpointsOption = "") -> None:
+def watch(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
     """Print a line at every change until the ticket is over; exit code 1 unless it succeeded or is rolled back.
 
     Example: guardian ticket watch t-1a2b3c4d
     """
-    said = ""
     with connect(endpoints) as client:
-        names: dict[str, str] = {}
-        for ticket, execution in client.watch(ticket_id):
-            if execution and not names:
-                moves = [task.move for task in execution.tasks]
-                names = short_log_dirs(place for move in moves for place in (*move.original, *move.target))
-            line = shortened(progress(ticket, execution), names)
-            if line != said:
-                left = _left(progressing.progress(ticket, execution, now_ms()))
-                print(f"{human_time(now_ms())}  {line}{left}", flush=True)
-                said = line
-    if ticket.state not in (TicketState.SUCCEEDED, TicketState.ROLLED_BACK):
-        raise typer.Exit(1)
+        if _follow(client, ticket_id, output) not in _GOOD_ENDS:
+            raise typer.Exit(NO)
+
+
+def _follow(client: GuardianClient, ticket_id: str, output: Output) -> TicketState:
+    """Prints what changes until the ticket is over; how it ended."""
+    said = ""
+    names: dict[str, str] = {}
+    for ticket, execution in client.watch(ticket_id):
+        if execution and not names:
+            moves = [task.move for task in execution.tasks]
+            names = short_log_dirs(place for move in moves for place in (*move.original, *move.target))
+        line = shortened(progress(ticket, execution), names)
+        if line == said:
+            continue
+        said, far = line, progressing.progress(ticket, execution, now_ms())
+        if output is Output.JSON:
+            print_json_line(_as_dict(ticket, far) | {"said": line})
+        else:
+            print(f"{human_time(now_ms())}  {line}{_left(far)}", flush=True)
+    return ticket.state
 
 
 def progress(ticket: Ticket, execution: Execution | None, at_ms: int = 0) -> str:
@@ -506,9 +594,23 @@ def _limits(rule: ApprovalRule) -> str:
     return ", ".join(filter(None, limits)) or "any size"
 
 
-def say(ticket: Ticket) -> None:
+def say(ticket: Ticket, output: Output = Output.TABLE) -> None:
     """The ticket's state, and the command that comes next."""
-    print(f"Ticket {ticket.id} is {ticket.state.name}. {_NEXT.get(ticket.state, '').format(id=ticket.id)}".rstrip())
+    if output is Output.JSON:
+        print_json(as_dict(ticket_to_proto(ticket)))
+    else:
+        print(f"Ticket {ticket.id} is {ticket.state.name}. {_NEXT.get(ticket.state, '').format(id=ticket.id)}".rstrip())
+
+
+def _said(client: GuardianClient, ticket: Ticket, watch: bool, output: Output) -> None:
+    """And, if it is to be watched, how it goes on: exit code 1 unless it ends well."""
+    if not watch:
+        say(ticket, output)
+        return
+    if output is Output.TABLE:
+        say(ticket)
+    if _follow(client, ticket.id, output) not in (*_GOOD_ENDS, TicketState.CANCELLED):
+        raise typer.Exit(NO)
 
 
 def _read(path: Path) -> str:

@@ -21,7 +21,9 @@ import grpc
 
 from guardian.client.activity import ActivityCalls
 from guardian.client.append_stream import SegmentEventStream
+from guardian.client.bearing import Bearing
 from guardian.client.calls import Calls, Staleness
+from guardian.client.credentials import ClientTls
 from guardian.client.errors import from_rpc
 from guardian.client.events import EventCalls
 from guardian.client.federation import FederationCalls
@@ -36,7 +38,7 @@ from guardian.errors import InvalidInput
 from guardian.model.topology import require_endpoint
 from protos.guardian.v1 import federation_pb2
 
-__all__ = ["MAX_MESSAGE_BYTES", "GuardianClient", "SavedSnapshot", "SegmentEventStream", "Staleness"]
+__all__ = ["MAX_MESSAGE_BYTES", "ClientTls", "GuardianClient", "SavedSnapshot", "SegmentEventStream", "Staleness"]
 
 
 class GuardianClient(
@@ -51,15 +53,24 @@ class GuardianClient(
     EventCalls,
 ):
     """A context manager; thread-safe. `endpoints` are host:port of members; `timeout_s` bounds each call, retries
-    included; `actor` is named in the audit where a call does not name somebody itself."""
+    included; `actor` is named in the audit where a call does not name somebody itself; `tls` is how members are spoken
+    to, None: in plain text; `bearing` is what it shows with each call, such as a token."""
 
-    def __init__(self, endpoints: Sequence[str], timeout_s: float = 30.0, actor: str = "") -> None:
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        timeout_s: float = 30.0,
+        actor: str = "",
+        tls: ClientTls | None = None,
+        bearing: Bearing | None = None,
+    ) -> None:
         if not endpoints:
             raise InvalidInput("endpoints is empty: give host:port of one or more Guardian members")
         for endpoint in endpoints:
             require_endpoint("endpoints", endpoint)
         self._given = tuple(endpoints)
-        self._calls = Calls(endpoints, timeout_s, actor, owner=f"{socket.gethostname()}/{os.getpid()}")
+        owner = f"{socket.gethostname()}/{os.getpid()}"
+        self._calls = Calls(endpoints, timeout_s, actor, owner=owner, tls=tls, bearing=bearing)
 
     def __enter__(self) -> GuardianClient:
         return self

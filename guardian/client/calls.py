@@ -21,6 +21,8 @@ from typing import TypeVar
 
 import grpc
 
+from guardian.client.bearing import Bearing
+from guardian.client.credentials import ClientTls, Stamp
 from guardian.client.errors import from_rpc, is_worth_another_member
 from guardian.client.members import Members
 from guardian.client.sessions import SessionNumbers
@@ -40,6 +42,7 @@ _FIRST_PAUSE_S = 0.05
 _MAX_PAUSE_S = 1.0
 _LAST_ROUND_S = 0.1  # with less left another round would only be cut off
 _MAX_SESSIONS = 3  # for one change
+_FILES_S = 1.0  # between two looks at the certificate's files
 
 _Request = TypeVar("_Request")
 _Reply = TypeVar("_Reply")
@@ -76,12 +79,25 @@ class Attempts:
 class Calls:
     """Thread-safe. `timeout_s` bounds each call, retries included."""
 
-    def __init__(self, endpoints: Sequence[str], timeout_s: float, actor: str = "", owner: str = "") -> None:
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        timeout_s: float,
+        actor: str = "",
+        owner: str = "",
+        tls: ClientTls | None = None,
+        bearing: Bearing | None = None,
+    ) -> None:
         self.timeout_s = timeout_s
+        self._bearing = bearing
         self._actor = actor
         self._owner = owner
         self._members = Members(endpoints, turn=random.randrange(1 << 16))  # noqa: S311  to spread clients
         self._channels: dict[str, Stubs] = {}
+        self._tls = tls
+        self._stamp: Stamp = tls.stamp() if tls is not None else ()
+        self._stamp_at = time.monotonic() + _FILES_S
+        self._retired: list[Stubs] = []
         self._learn_at = 0.0
         self._lock = threading.Lock()
         self._session: SessionNumbers | None = None
@@ -91,8 +107,8 @@ class Calls:
 
     def close(self) -> None:
         with self._lock:
-            channels, self._channels = self._channels, {}
-        for stubs in channels.values():
+            closing, self._channels, self._retired = [*self._channels.values(), *self._retired], {}, []
+        for stubs in closing:
             stubs.close()
 
     def read(self, rpc: Rpc[_Request, _Reply], request: _Request, patience: float = QUICK) -> _Reply:
@@ -176,9 +192,23 @@ class Calls:
     def at(self, endpoint: str) -> Stubs:
         """The member's services; the caller deals with failures, and tells of them (`failed`)."""
         with self._lock:
+            self._take_up_new_files()
             if endpoint not in self._channels:
-                self._channels[endpoint] = Stubs(endpoint)
+                self._channels[endpoint] = Stubs(endpoint, self._tls, self._bearing)
             return self._channels[endpoint]
+
+    def _take_up_new_files(self) -> None:
+        """Calls under way end on the channels that they have: those are closed when the files change once more."""
+        if self._tls is None or time.monotonic() < self._stamp_at:
+            return
+        self._stamp_at = time.monotonic() + _FILES_S
+        stamp = self._tls.stamp()
+        if not stamp or stamp == self._stamp:
+            return
+        self._stamp = stamp
+        gone, self._retired, self._channels = self._retired, list(self._channels.values()), {}
+        for stubs in gone:
+            stubs.close()
 
     def leader(self) -> str:
         """Where a stream of changes goes: to the leader, or to another member while there is none."""

@@ -9,7 +9,9 @@ from guardian.errors import (
     Conflict,
     GuardianError,
     InvalidInput,
+    NotAllowed,
     NotFound,
+    NotSignedIn,
     OutcomeUnknown,
     OutOfRange,
     Overloaded,
@@ -26,6 +28,8 @@ _BY_STATUS: dict[grpc.StatusCode, type[GuardianError]] = {
     grpc.StatusCode.OUT_OF_RANGE: OutOfRange,
     grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
     grpc.StatusCode.DATA_LOSS: SessionExpired,
+    grpc.StatusCode.UNAUTHENTICATED: NotSignedIn,
+    grpc.StatusCode.PERMISSION_DENIED: NotAllowed,
 }
 _BY_NUMBER = {int(code.value[0]): code for code in grpc.StatusCode}
 # What the library says when it could not even open a connection, so that nothing was sent.
@@ -54,7 +58,19 @@ def from_rpc(error: grpc.RpcError) -> GuardianError:
         or details.startswith(_NEVER_SENT)
         or status is grpc.StatusCode.UNIMPLEMENTED  # a member of another version
     )
-    return Unavailable(details) if certain else OutcomeUnknown(details)
+    return Unavailable(_with_hint(details)) if certain else OutcomeUnknown(details)
+
+
+def _with_hint(details: str) -> str:
+    """What a person may do about a connection that did not come about. The library tells no more of a member that
+    refuses a certificate, or wants one, than that it hung up."""
+    if not details.startswith(_NEVER_SENT):
+        return details
+    if "handshake failed" in details:
+        return f"{details}; does the member speak TLS, and is --ca its authority?"
+    if "Socket closed" in details:
+        return f"{details}; if the member speaks TLS, give --ca, --certificate and --key that are still good"
+    return details
 
 
 def from_code(code: int, details: str, retry_after_ms: int) -> GuardianError:

@@ -24,18 +24,20 @@ class FederationCalls:
         *,
         labels: Mapping[int, str] | None = None,
         states: Mapping[int, BrokerState] | None = None,
+        expected: Cluster | None = None,
     ) -> Cluster:
         """Registers a cluster, or replaces all of its entry but labels and states, and returns it completed by Kafka.
 
         `idc_of_rack` gives the data centre of brokers whose own is not given; `labels` and `states`, by broker id,
-        replace those that were registered before, which stay otherwise.
-        Raises InvalidInput or ClusterUnavailable.
+        replace those that were registered before, which stay otherwise. Where `expected` is given and the entry is
+        another by now, nothing changes. Raises InvalidInput, ClusterUnavailable or Conflict.
         """
         request = federation_pb2.RegisterClusterRequest(
             cluster=cluster_to_proto(cluster),
             idc_of_rack=idc_of_rack,
             label_of_broker=labels,
             state_of_broker={broker: broker_state_to_proto(state) for broker, state in (states or {}).items()},
+            expected=cluster_to_proto(expected) if expected is not None else None,
         )
         reply = self._calls.change(lambda stubs: stubs.federation.RegisterCluster, request, SLOW)
         return cluster_from_proto(reply.cluster)
@@ -44,6 +46,12 @@ class FederationCalls:
         """Forgets a cluster; raises NotFound, or Conflict while one of its tickets is open."""
         request = federation_pb2.RemoveClusterRequest(name=name)
         self._calls.change_once(lambda stubs: stubs.federation.RemoveCluster, request)
+
+    def set_sampling(self, cluster: str, paused: str) -> Cluster:
+        """`paused` is why no metrics are collected from the cluster; empty: they are. Raises NotFound or Conflict."""
+        request = federation_pb2.SetSamplingRequest(cluster=cluster, paused=paused)
+        reply = self._calls.change(lambda stubs: stubs.federation.SetSampling, request)
+        return cluster_from_proto(reply.cluster)
 
     def list_clusters(self) -> tuple[Cluster, ...]:
         request = federation_pb2.ListClustersRequest()

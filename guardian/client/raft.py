@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +114,15 @@ class RaftCalls:
         finally:
             part.unlink(missing_ok=True)
         return SavedSnapshot(index, term, size)
+
+    def raise_level(self, level: int, known_by: Mapping[str, int]) -> int:
+        """Lets commands have what the level brought; `known_by` has each member's `known_level`.
+
+        Raises Conflict when a member of the group does not know it or is not named, InvalidInput when the level does
+        not exist or is below the one in force.
+        """
+        request = raft_pb2.RaiseLevelRequest(level=level, known_by=known_by)
+        return self._calls.change(lambda stubs: stubs.raft.RaiseLevel, request).level
 
     def _change_membership(
         self, *, add: raft_pb2.AddMember | None = None, promote: str | None = None, remove: str | None = None

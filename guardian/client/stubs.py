@@ -6,6 +6,9 @@ from functools import cached_property
 
 import grpc
 
+from guardian import tracing
+from guardian.client.bearing import Bearing, bearing_channel
+from guardian.client.credentials import ClientTls
 from protos.guardian.v1 import (
     activity_pb2_grpc,
     events_pb2_grpc,
@@ -33,11 +36,13 @@ _CHANNEL_OPTIONS = [
 
 
 class Stubs:
-    """`endpoint` is host:port."""
+    """`endpoint` is host:port; `tls` None: in plain text; `bearing` is shown with each call. Raises InvalidInput when
+    the files of `tls` can't be read."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, tls: ClientTls | None = None, bearing: Bearing | None = None) -> None:
         self.endpoint = endpoint
-        self._channel = grpc.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
+        traced = bearing_channel(_open(endpoint, tls), tracing.headers if tracing.is_on() else None)
+        self._channel = bearing_channel(traced, bearing)
 
     @cached_property
     def federation(self) -> federation_pb2_grpc.FederationStub:
@@ -81,3 +86,9 @@ class Stubs:
 
     def close(self) -> None:
         self._channel.close()
+
+
+def _open(endpoint: str, tls: ClientTls | None) -> grpc.Channel:
+    if tls is None:
+        return grpc.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
+    return grpc.secure_channel(endpoint, tls.credentials(), options=_CHANNEL_OPTIONS)

@@ -169,7 +169,7 @@ _KINDS = {
         FindingKind.STUCK_REASSIGNMENT,
     ),
     Detector.BALANCE: (FindingKind.SKEW, FindingKind.DISK_FILLS),
-    Detector.MEMBERS: (FindingKind.MEMBER_DOWN,),
+    Detector.MEMBERS: (FindingKind.MEMBER_DOWN, FindingKind.CERTIFICATE_EXPIRES),
     Detector.HEALING: (FindingKind.STORM, FindingKind.HEALING_FAILED),
 }
 

@@ -30,7 +30,7 @@ def progress(ticket: Ticket, execution: Execution | None, now_ms: int) -> Progre
     """Of the way there, or of the way back where it is rolled back."""
     if execution is None:
         return Progress(ticket.bytes_to_copy)
-    parts = [_part(ticket.state, task) for task in execution.tasks]
+    parts = [part_of(ticket.state, task) for task in execution.tasks]
     total, copied = sum(part[0] for part in parts), sum(part[1] for part in parts)
     if ticket.state not in _MOVING:
         return Progress(total, copied)
@@ -77,8 +77,8 @@ def _with_copied(task: ExecutionTask, copied: int) -> ExecutionTask:
     return replace(task, copied_bytes=copied) if task.copied_bytes != copied else task
 
 
-def _part(state: TicketState, task: ExecutionTask) -> tuple[int, int]:
-    """The task's share of the total, and of what is copied."""
+def part_of(state: TicketState, task: ExecutionTask) -> tuple[int, int]:
+    """The task's share of the total, and of what is copied, in a ticket of this state."""
     goes_back = state in (TicketState.ROLLING_BACK, TicketState.ROLLED_BACK)
     total = bytes_of(task.move, back=goes_back)
     starts, moves, ends = _BACK if goes_back else _THERE
@@ -127,7 +127,7 @@ def _least_s(ticket: Ticket, execution: Execution) -> float:
     left: defaultdict[int, int] = defaultdict(int)
     back = ticket.state is TicketState.ROLLING_BACK
     for task in execution.tasks:
-        total, copied = _part(ticket.state, task)
+        total, copied = part_of(ticket.state, task)
         way = _reversed(task.move) if back and task.move.original else task.move
         brokers = [*way.added_brokers, *(replica.broker for replica in way.log_dir_moves)]
         for broker in brokers:

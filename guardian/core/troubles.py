@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from guardian.model.certificate import CertificateLife
 from guardian.model.cluster_state import LogDir, PartitionState, Reassignment
 from guardian.model.finding import FindingKind, Sighting, Subject
 from guardian.model.plan import spread
@@ -29,6 +30,7 @@ SKEW_SPREAD = 0.5  # the fullest broker holds half as much again as the mean
 SKEW_LEAST_BYTES = 10 << 30  # above the mean: below that a skew harms nobody
 SKEW_LEAST_LEADERS = 50
 _NAMED = 3
+_DAY_MS = 86_400_000
 
 Partitions = Mapping[TopicPartition, PartitionState]
 
@@ -200,6 +202,20 @@ def members_down(missing: Iterable[str], leader: str) -> Iterator[Sighting]:
     for name in sorted(missing):
         subject = Subject(FindingKind.MEMBER_DOWN, "", f"member {name}")
         yield Sighting(subject, f"the leader {leader} does not reach member {name}", "guardian raft status")
+
+
+def certificates_expiring(lives: Iterable[CertificateLife], now_ms: int) -> Iterator[Sighting]:
+    """What is to be renewed: without it connections begin to be refused."""
+    for life in lives:
+        if now_ms < life.soon_ms:
+            continue
+        days = abs(life.until_ms - now_ms) / _DAY_MS
+        when = f"expires in {days:.1f} days" if now_ms < life.until_ms else f"has expired, {days:.1f} days ago"
+        subject = Subject(FindingKind.CERTIFICATE_EXPIRES, "", f"{life.what} of member {life.owner}, {life.use}")
+        show = (
+            f"guardian certs show {life.where}" if life.what != "crl" and ":" not in life.where else "guardian status"
+        )
+        yield Sighting(subject, f"the {life.what} at {life.where} {when}: renew it", show)
 
 
 def _some(words: list[str]) -> str:

@@ -23,6 +23,7 @@ from typing import Protocol
 
 import structlog
 
+from guardian import tracing
 from guardian.core import foreign, losing, overriding, repairing
 from guardian.core.adapting import Around
 from guardian.core.effects import ConfigKey, SettleDebts
@@ -612,10 +613,11 @@ class Driver:
             if not confirmed:
                 self._store.confirm(basis.ticket_id, basis.state, basis.revision)
             confirmed = False
-            if isinstance(effect, OperationEffect):
-                notes += filter(None, [carry_out(effect)] if carry_out is not None else ())
-                continue
-            outcome = send(admin, effect)
+            with tracing.span("executor.send", basis.ticket_id, effect=type(effect).__name__):
+                if isinstance(effect, OperationEffect):
+                    notes += filter(None, [carry_out(effect)] if carry_out is not None else ())
+                    continue
+                outcome = send(admin, effect)
             self._remember(basis.ticket_id, outcome.refusals)
             if outcome.settled:
                 self._settled[basis.ticket_id] = outcome.settled

@@ -62,6 +62,15 @@ class LivePlanner:
         self._workers: set[subprocess.Popen[bytes]] = set()
         self._is_closed = False
 
+    @property
+    def settings(self) -> PlannerSettings:
+        """What holds where nobody gives others."""
+        return self._settings
+
+    def facts(self, cluster: str) -> LiveFacts:
+        """What Kafka shows of the cluster now. Raises NotFound or ClusterUnavailable."""
+        return self._facts(cluster)
+
     def plan(
         self, cluster: str, task: Task, settings: PlannerSettings | None = None, *, complete_metrics: bool = False
     ) -> Plan:

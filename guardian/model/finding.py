@@ -26,6 +26,7 @@ class FindingKind(IntEnum):
     STORM = 14  # so much is wrong at once that healing stands still: a person is called
     HEALING_FAILED = 15  # healing has tried, or can't: a person is called
     CLUSTER_UNREACHABLE = 16  # no broker answers
+    CERTIFICATE_EXPIRES = 17  # of a member, its authority, or the list of revoked ones
 
     @property
     def gravity(self) -> int:
@@ -44,6 +45,7 @@ _GRAVEST_FIRST = (
     FindingKind.LOG_DIR_OFFLINE,
     FindingKind.AT_MIN_ISR,
     FindingKind.MEMBER_DOWN,
+    FindingKind.CERTIFICATE_EXPIRES,
     FindingKind.SLOW_DISK,
     FindingKind.STUCK_REASSIGNMENT,
     FindingKind.DISK_FILLS,

@@ -20,7 +20,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -131,12 +131,13 @@ def load_links(path: Path) -> LinkSettings:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(f"links file {path} can't be read: {error}") from None
     try:
-        return _from_table(table)
+        return links_from_table(table)
     except InvalidInput as error:
         raise InvalidInput(f"links file {path}: {error}") from None
 
 
-def _from_table(table: Mapping[str, object]) -> LinkSettings:
+def links_from_table(table: Mapping[str, object]) -> LinkSettings:
+    """The same of a parsed file."""
     _refuse_unknown("", table, {"currency", "near", "networks", "lines"})
     currency = table.get("currency", "")
     if not isinstance(currency, str) or not currency.isprintable() or len(currency) > 10:
@@ -164,7 +165,14 @@ def _networks(table: Mapping[str, object]) -> tuple[tuple[Network, str], ...]:
                 raise InvalidInput(f"networks has {text} in {other} and in {idc}: an address is in one of them")
     if len(found) > _MAX_NETWORKS:
         raise InvalidInput(f"networks has {len(found)} entries: use up to {_MAX_NETWORKS}, such as one prefix an IDC")
-    return tuple(sorted(found.items(), key=lambda each: (-each[0].prefixlen - 96 * (each[0].version == 4), each[1])))
+    return by_prefix(found.items())
+
+
+def by_prefix(networks: Iterable[tuple[Network, str]]) -> tuple[tuple[Network, str], ...]:
+    """The longest prefixes first, whatever the order in which they are told."""
+    return tuple(
+        sorted(networks, key=lambda each: (-each[0].prefixlen - 96 * (each[0].version == 4), each[1], str(each[0])))
+    )
 
 
 def _network(idc: str, text: object) -> Network:

@@ -109,13 +109,15 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A registered Kafka cluster. `cluster_id` is Kafka's own; `name` is the federation's label for it."""
+    """A registered Kafka cluster. `cluster_id` is Kafka's own; `name` is the federation's label for it.
+    `sampling_paused` is why no metrics are collected from its brokers; empty: they are."""
 
     name: str
     bootstrap: str
     cluster_id: str = ""
     security: ClusterSecurity = field(default_factory=ClusterSecurity)
     brokers: tuple[Broker, ...] = ()
+    sampling_paused: str = ""
 
     def __post_init__(self) -> None:
         if not _CLUSTER_NAME.fullmatch(self.name):

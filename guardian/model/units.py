@@ -37,3 +37,17 @@ def human_bytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError("unreachable")
+
+
+_RATE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kMG]?)B?(?:/s)?")
+_RATE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def parse_rate(name: str, text: str) -> int:
+    """bytes/s of "50MB", "800k" or "1.5G/s", in powers of ten as networks count; `name` is what the error calls it.
+    Raises InvalidInput."""
+    match = _RATE.fullmatch(text.strip())
+    rate = float(match[1]) * _RATE_UNITS[match[2]] if match else 0.0
+    if rate < 1:
+        raise InvalidInput(f"{name} is {text!r}: use bytes per second, such as 50MB or 800k")
+    return int(rate)

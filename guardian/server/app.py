@@ -19,11 +19,15 @@ from pathlib import Path
 from uuid import uuid4
 
 import structlog
+from fastapi import APIRouter
 from prometheus_client import CollectorRegistry
 
+from guardian import tracing
 from guardian.activity.opening import open_store
 from guardian.activity.store import ActivityStore
-from guardian.config import ServerConfig, planner_settings
+from guardian.client import GuardianClient
+from guardian.config import ANY_HOSTS, ServerConfig, planner_settings
+from guardian.console.rendering import static_url
 from guardian.core.lake_keeping import LakeTimes
 from guardian.errors import Conflict, GuardianError, InvalidInput
 from guardian.executor.around import LiveSurroundings
@@ -42,8 +46,13 @@ from guardian.reporter.collector import Collector, CollectorSettings, ReporterTl
 from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.reporter.membership import CollectorMembership
+from guardian.rest.cruise_control.state import Concurrency
+from guardian.rest.parts import RestParts
+from guardian.rest.rates import LakeRates
+from guardian.rest.routes import Rest
 from guardian.server.admins import ClusterAdmins, connect_by_name
 from guardian.server.approvals import ApprovalKeeper, Approvals
+from guardian.server.certificates import CertificateWatch
 from guardian.server.collection import CollectionAssigner, KnownFederation, ReplicatedCollectionGroup
 from guardian.server.cordoning import Cordoner
 from guardian.server.counting import CallCounters, LoopCounters
@@ -51,26 +60,36 @@ from guardian.server.directory import directory_of
 from guardian.server.discovery import BrokerTargets
 from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.findings import FindingsWatch
+from guardian.server.founding import Founder, founded_level
 from guardian.server.garbage import collect_rarely
 from guardian.server.grpc_server import start_grpc
 from guardian.server.healing import Healer
 from guardian.server.housekeeping import Housekeeper
 from guardian.server.http import HttpServer
 from guardian.server.line_room import LineRoom
+from guardian.server.logging import configure as configure_logging
 from guardian.server.loop import LeaderLoop
 from guardian.server.metrics import Measured, MemberMetrics
+from guardian.server.observed import LakeObserved
 from guardian.server.open_files import EnoughFiles, raise_limit
 from guardian.server.operation_store import ReplicatedOperationStore
+from guardian.server.peers import CertificateInterceptor
 from guardian.server.protection import DiskWatch, LooksAtBrokers, ReplicatedProtectionStore, lake_suspects
 from guardian.server.raft import SCRATCH
+from guardian.server.security import Security, make_security
 from guardian.server.services import Parts, register
+from guardian.server.signing_in import user_of
 from guardian.server.sinks import EventSinks
 from guardian.server.store import ReplicatedStore, now_ms
 from guardian.server.straying import StrayGuard
 from guardian.server.tenancy import TopicTenants
 from guardian.server.tickets import DEFAULT_THROTTLE
+from guardian.server.tls import grpc_tls, http_tls, own_client_tls
+from guardian.server.tracing import TracingInterceptor
+from guardian.server.web import create_app
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.verifying import LeaderFinder
+from guardian.web.parts import Person, WebParts
 from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.store import StoreError
@@ -92,6 +111,7 @@ _HEALING_S = 2.0
 _APPROVALS_S = 1.0
 _PLACEMENT_S = 2.0
 _SINKS_S = 0.5
+_FOUNDING_S = 0.2
 _DAY_MS = 86_400_000
 
 
@@ -105,12 +125,15 @@ def serve(config: ServerConfig) -> None:
         signal.signal(signal_number, lambda *_: stop.set())
     faults: list[str] = []
     raise_limit()
+    configure_logging(config.log, config.name)
 
     def fail(sentence: str) -> None:
         faults.append(sentence)
         stop.set()
 
     with ExitStack() as stack:
+        if config.traces.endpoint:
+            stack.callback(tracing.start("guardian", config.traces.endpoint, **{"service.instance.id": config.name}))
         start(config, stack, fail)
         collect_rarely()
         _log.info("serving", member=config.name, grpc=config.grpc, http=config.http)
@@ -127,9 +150,10 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     """
     if config.links is not None:
         load_links(config.links)  # a mistake is told now; the file is read again at each question
-    approvals = Approvals(config.approvals)
+    approvals = _approvals(config)
     approvals.policy()  # likewise
     _lock(config.data, stack)
+    founded = founded_level(config.data, join=config.join)
     replica, state_machine = _replicated(config, stack, fail)
     store = ReplicatedStore(replica, state_machine, now_ms)
 
@@ -137,6 +161,9 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     lake = LakeWriter(config.lake, config.name, config.collect.flush_s)
     known = KnownFederation(store, EnoughFiles().check)
     collector = _collecting(config, store, known, lake, activity, stack)
+    secured, https = grpc_tls(config), http_tls(config)
+    pem_files = [each.files for each in (secured, https) if each is not None]
+    certificates = CertificateWatch(config, pem_files, partial(_other_members, replica))
     findings = FindingsWatch(
         store,
         _connect,
@@ -146,6 +173,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         int((config.collect.interval_s + config.collect.flush_s) * 1000),
         activity,
         config.links,
+        certificates=certificates.all,
     )
     stack.callback(findings.close)
     live_planner = _live_planner(config, store, stack)
@@ -161,7 +189,9 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     sinks = EventSinks(store, config.sinks, int(config.limits.event_days * _DAY_MS), now_ms)
     stack.callback(sinks.close)
     replanner = LiveReplanner(live_planner, lambda: directory_of(store.read_local(), config.links))
-    loops = _leading(config, store, known, findings, healer, room, protector, operations, replanner, sinks, stack)
+    loops = _leading(
+        config, store, known, findings, healer, room, protector, operations, replanner, sinks, founded, stack
+    )
 
     finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), _connect_for_claim)
     stack.callback(finder.close)
@@ -195,7 +225,19 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         protection_mode=config.protection.mode,
     )
     calls = CallCounters()
-    stack.callback(start_grpc(config.grpc, partial(register, parts), counters=calls).stop)
+    security = make_security(config, store, state_machine, now_ms, stack, style=static_url("console.css"))
+    server = start_grpc(
+        config.grpc,
+        partial(register, parts),
+        credentials=secured.credentials() if secured is not None else None,
+        counters=calls,
+        interceptors=[
+            *([TracingInterceptor()] if tracing.is_on() else []),
+            *([CertificateInterceptor(secured.files, now_ms)] if secured is not None else []),
+            *security.interceptors(store),
+        ],
+    )
+    stack.callback(server.stop)
     measured = Measured(
         store,
         collector.collects,
@@ -207,11 +249,30 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         loops,
         findings,
         sinks,
+        certificates.own,
+        {files.use: files.counters for files in pem_files},
     )
     pages = {"/metrics": CollectorRegistry(), "/metrics/tenants": CollectorRegistry()}
     pages["/metrics"].register(MemberMetrics(measured))
     pages["/metrics/tenants"].register(TopicTenants(store.read_local))
-    http = HttpServer(config.http, pages, lambda: _not_ready(store), BrokerTargets(store).json)
+    web = WebParts(
+        config.name,
+        _own_client(config, security, stack),
+        now_ms,
+        observed=LakeObserved(config.lake, now_ms, config.collect.interval_s, config.collect.flush_s),
+        not_ready=lambda: _not_ready(store),
+        targets=BrokerTargets(store).json,
+        metrics=pages,
+        user_of=user_of,
+        csrf_token=security.form_token,
+        form_guard=security.forms.required,
+        signs_in=security.gate is not None,
+    )
+    rest = _rest(config, store, live_planner, web.client_for, stack)
+    routers: list[APIRouter] = [*security.routers(), *rest.routers]
+    http = HttpServer(
+        config.http, security.protect(create_app(web, routers)), https.context if https is not None else None
+    )
     http.start()
     stack.callback(http.stop)
 
@@ -277,6 +338,7 @@ def _leading(
     operations: Operations,
     replanner: LiveReplanner,
     sinks: EventSinks,
+    founded: int,
     stack: ExitStack,
 ) -> dict[str, LoopCounters]:
     """What only the leader does; the counters of each loop by its name."""
@@ -314,7 +376,8 @@ def _leading(
         ("sinks", sinks.tick, _SINKS_S),
         ("placement", _cordoner(config, store, healer, stack).tick, _PLACEMENT_S),
         ("protection", protector.tick, config.protection.look_s),
-        ("approvals", ApprovalKeeper(store, Approvals(config.approvals), now_ms).tick, _APPROVALS_S),
+        ("founding", Founder(store, founded).tick, _FOUNDING_S),
+        ("approvals", ApprovalKeeper(store, _approvals(config), now_ms).tick, _APPROVALS_S),
     ):
         loops[name] = LoopCounters()
         has_more = driver.has_more if name == "executor" else lambda: False
@@ -355,6 +418,45 @@ def _cordoner(config: ServerConfig, store: ReplicatedStore, healer: Healer, stac
     return Cordoner(store, admins, now_ms, guard)
 
 
+def _own_client(config: ServerConfig, security: Security, stack: ExitStack) -> Callable[[Person], GuardianClient]:
+    """Pages speak to this member, which knows who leads. One client is shared: it is thread-safe; with [security] each
+    person has one that speaks for him."""
+    host, port = config.grpc.rsplit(":", 1)
+    tls = own_client_tls(config)
+    near = f"127.0.0.1:{port}" if host in ANY_HOSTS else config.grpc
+    # A certificate is for the name under which clients reach the member.
+    address = near if tls is None else config.client_address
+    clients = security.clients(address, tls)
+    if clients is not None:
+        stack.callback(clients.close)
+        return clients.client_for
+    client = GuardianClient([address], actor="console", tls=tls)
+    stack.callback(client.close)
+    return lambda _: client
+
+
+def _rest(
+    config: ServerConfig,
+    store: ReplicatedStore,
+    planner: LivePlanner,
+    client_for: Callable[[Person], GuardianClient],
+    stack: ExitStack,
+) -> Rest:
+    parts = RestParts(
+        client_for,
+        user_of,
+        planner,
+        connect_by_name(lambda name: store.read_local().cluster(name), _connect_for_rpc),
+        LakeRates(config.lake, now_ms),
+        now_ms,
+        config.rest.default_cluster,
+    )
+    limits = config.execute.limits
+    rest = Rest(parts, Concurrency(limits.per_broker_in, limits.per_cluster))
+    stack.callback(rest.close)
+    return rest
+
+
 def _live_planner(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> LivePlanner:
     planner = LivePlanner(
         connect_by_name(lambda name: store.read_local().cluster(name), _connect),
@@ -390,6 +492,11 @@ def _activity(config: ServerConfig, stack: ExitStack) -> ActivityStore | None:
     return activity
 
 
+def _approvals(config: ServerConfig) -> Approvals:
+    """Where people prove who they are, nobody approves his own work unless a rule says so."""
+    return Approvals(config.approvals, author_may_approve=config.security is None)
+
+
 def _connect(cluster: Cluster) -> KafkaAdmin:
     return KafkaControl(cluster)
 
@@ -404,6 +511,13 @@ def _connect_for_claim(cluster: Cluster) -> KafkaAdmin:
     return KafkaControl(cluster, timeout_s=_CLAIM_KAFKA_TIMEOUT_S)
 
 
+def _other_members(replica: RaftReplica) -> dict[str, str]:
+    """Where their gRPC is, by name, of those whom this one has been connected to."""
+    status = replica.status()
+    others = (each for each in status.members if each.name != status.name and each.client_address)
+    return {each.name: each.client_address for each in others}
+
+
 def _not_ready(store: ReplicatedStore) -> str | None:
     try:
         store.read_index(timeout_s=1.0)
@@ -413,7 +527,8 @@ def _not_ready(store: ReplicatedStore) -> str | None:
 
 
 def _tls(config: ServerConfig) -> TlsFiles | None:
-    return TlsFiles(config.tls.certificate, config.tls.key, config.tls.ca) if config.tls else None
+    files = config.tls
+    return TlsFiles(files.certificate, files.key, files.ca, files.crl) if files else None
 
 
 def _reporter_tls(config: ServerConfig) -> ReporterTls | None:

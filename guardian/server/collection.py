@@ -74,7 +74,7 @@ class KnownFederation:
         if stored == {key: value for key, (value, _) in self._clusters.items()}:
             return self._registered.clusters
         self._clusters = {key: (value, self._decoded(key, value)) for key, value in stored.items()}
-        return tuple(cluster for _, cluster in self._clusters.values())
+        return tuple(cluster for _, cluster in self._clusters.values() if not cluster.sampling_paused)
 
     def _decoded(self, key: bytes, value: bytes) -> Cluster:
         known = self._clusters.get(key)

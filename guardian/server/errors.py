@@ -10,13 +10,15 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 
-from guardian.errors import GuardianError, Overloaded, Unavailable
+from guardian.errors import GuardianError, InvalidInput, Overloaded, Unavailable
 from guardian.server.counting import CallCounters, CallUnderWay, Method
 from guardian.wire import metadata
 from guardian.wire.status import sentence_of, status_of
@@ -59,23 +61,50 @@ class AsyncErrorInterceptor(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         if handler is None:
             return None  # gRPC answers UNIMPLEMENTED
-        for kind, make in _KINDS.items():
+        for kind, make in HANDLER_KINDS.items():
             method = getattr(handler, kind)
             if method is not None:
                 is_unary = kind == "unary_unary"
                 counted = partial(self._counters.one, Method.of(handler_call_details.method), is_unary)
                 timeout_s = self._unary_timeout_s if is_unary else None
                 guarded = _guarded(method, timeout_s, self._calls, counted)
-                return make(guarded, handler.request_deserializer, handler.response_serializer)
+                read = handler.request_deserializer
+                if not kind.startswith("stream"):
+                    read = _reading(read)
+                return make(guarded, read, handler.response_serializer)
         return handler
 
 
-_KINDS: dict[str, Callable[..., _Handler]] = {
+HANDLER_KINDS: dict[str, Callable[..., _Handler]] = {
     "unary_unary": grpc.unary_unary_rpc_method_handler,
     "unary_stream": grpc.unary_stream_rpc_method_handler,
     "stream_unary": grpc.stream_unary_rpc_method_handler,
     "stream_stream": grpc.stream_stream_rpc_method_handler,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """In place of a request whose bytes are no such message: gRPC would answer as of a bug of ours, and log a traceback
+    for everybody who sends nonsense."""
+
+
+def _reading(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
+    if deserialize is None:
+        return None
+
+    def read(raw: bytes) -> Any:
+        try:
+            return deserialize(raw)
+        except DecodeError:
+            return _Unreadable()
+
+    return read
+
+
+def _require_readable(request: Any) -> None:
+    if isinstance(request, _Unreadable):
+        raise InvalidInput("the request is no message of this method: use a client of this version of the API")
 
 
 class _Calls:
@@ -117,6 +146,7 @@ def _guarded_coroutine(
         limit = asyncio.timeout(timeout_s)
         with counted(context) as call:
             try:
+                _require_readable(request)
                 with calls.one():
                     async with limit:
                         return await method(request, context)
@@ -136,6 +166,7 @@ def _guarded_stream(method: Callable[..., AsyncIterator[Any]], calls: _Calls, co
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
         with counted(context) as call:
             try:
+                _require_readable(request)
                 with calls.one():
                     async for reply in method(request, context):
                         yield reply
@@ -151,6 +182,7 @@ def _guarded_sync(method: Callable[..., Any], counted: _Counted) -> Callable[...
         with counted(context) as call:
             try:
                 _require_time(context)
+                _require_readable(request)
                 return method(request, context)
             except _ANSWERED as error:
                 call.code = status_of(error)
@@ -168,6 +200,7 @@ def _guarded_sync_stream(method: Callable[..., Iterator[Any]], counted: _Counted
         with counted(context) as call:
             try:
                 _require_time(context)
+                _require_readable(request)
                 yield from method(request, context)
             except _ANSWERED as error:
                 call.code = status_of(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from guardian import tracing
 from guardian.errors import Conflict, NotFound, Unavailable
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
@@ -43,7 +44,10 @@ class ReplicatedExecutionStore:
     ) -> None:
         if execution is not None:
             execution = self._changed(ticket_id, execution, expected_revision)
-        self._store.advance(ticket_id, expected_state, transition, execution, expected_revision)
+        with tracing.span(
+            "executor.commit", ticket_id, state=(transition.state if transition else expected_state).name
+        ):
+            self._store.advance(ticket_id, expected_state, transition, execution, expected_revision)
 
     def confirm(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
         views = self._store.read(CONFIRM_TIMEOUT_S)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import grpc
 
 from guardian import __version__
-from guardian.errors import InvalidInput, NotFound, Unavailable
+from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription
 from guardian.model.topology import Broker, BrokerState, Cluster
@@ -28,6 +28,7 @@ from protos.guardian.v1.collection_pb2 import CollectionAssignment
 MAX_PAGE = 1000
 DEFAULT_PAGE = 500
 MAX_PAGE_BYTES = 1 << 20
+_MAX_PAUSED_CHARS = 500
 
 
 class FederationServicer(federation_pb2_grpc.FederationServicer):
@@ -61,7 +62,11 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             admin.close()
         known = self._store.read().cluster(asked.name)
         confirmed = confirm(asked, description, request.idc_of_rack, known)
-        registered = cluster_to_proto(labelled(confirmed, request.label_of_broker, request.state_of_broker))
+        wanted = labelled(confirmed, request.label_of_broker, request.state_of_broker)
+        # A request that is sent again finds its own result.
+        if request.HasField("expected") and known not in (cluster_from_proto(request.expected), wanted):
+            raise Conflict(f"cluster {asked.name} is no longer registered as it was read: look at it again")
+        registered = cluster_to_proto(wanted)
         self._store.put_cluster(
             registered,
             expected=cluster_to_proto(known) if known else None,
@@ -75,6 +80,17 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             request.name, session=metadata.session_in(context.invocation_metadata()), actor=actor_of(context)
         )
         return pb.RemoveClusterReply()
+
+    def SetSampling(self, request: pb.SetSamplingRequest, context: grpc.ServicerContext) -> pb.SetSamplingReply:
+        if len(request.paused) > _MAX_PAUSED_CHARS or not request.paused.isprintable():
+            raise InvalidInput(f"paused is {request.paused[:60]!r}: say why in up to {_MAX_PAUSED_CHARS} characters")
+        known = self._store.read().cluster(request.cluster)
+        if known is None:
+            raise NotFound(f"cluster {request.cluster!r} is not registered: see `guardian cluster list`")
+        wanted = cluster_to_proto(replace(known, sampling_paused=request.paused))
+        if known.sampling_paused != request.paused:
+            self._store.put_cluster(wanted, expected=cluster_to_proto(known), actor=actor_of(context))
+        return pb.SetSamplingReply(cluster=wanted)
 
     def RegisterReporter(
         self, request: pb.RegisterReporterRequest, context: grpc.ServicerContext
@@ -235,7 +251,8 @@ def confirm(
                 state=before.state if broker.state is BrokerState.ACTIVE else broker.state,
             )
         )
-    return replace(asked, cluster_id=description.cluster_id, brokers=tuple(brokers))
+    paused = asked.sampling_paused or (known.sampling_paused if known is not None else "")
+    return replace(asked, cluster_id=description.cluster_id, brokers=tuple(brokers), sampling_paused=paused)
 
 
 def labelled(cluster: Cluster, labels: Mapping[int, str], states: Mapping[int, int]) -> Cluster:

@@ -25,6 +25,7 @@ from guardian.core.findings import Times, Watch
 from guardian.core.links import MINUTE_MS
 from guardian.errors import GuardianError, NotFound, Unavailable
 from guardian.kafka.admin import KafkaAdmin
+from guardian.model.certificate import CertificateLife
 from guardian.model.disks import DiskHealth, DiskVerdict
 from guardian.model.durability import Rating, TopicDurability
 from guardian.model.finding import Detector, FindingKind, Place, Sighting, Subject
@@ -70,6 +71,7 @@ class FindingsWatch:
         activity: ActivityStore | None = None,
         links_file: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
+        certificates: Callable[[], Iterable[CertificateLife]] = tuple,
     ) -> None:
         self._store = store
         self._connect = connect
@@ -82,7 +84,7 @@ class FindingsWatch:
         self._clock = clock
         self._times = Times.of_interval(collect_ms)
         self._admins = ClusterAdmins(lambda name: store.read_local().cluster(name), connect)
-        self._looks = TroubleLooks(store, self._admins)
+        self._looks = TroubleLooks(store, self._admins, certificates)
         self._lock = threading.Lock()
         self._watch = Watch()
         self._term = -1
@@ -178,7 +180,7 @@ class FindingsWatch:
                 lake = LakeReader(self._lake_url, _FORECAST_LIMITS)
                 return self._looks.balance(clusters[place.cluster], lake, at_ms)
             case Detector.MEMBERS:
-                return self._looks.members()
+                return self._looks.members(at_ms)
             case Detector.HEALING:
                 return iter(())  # told by `report`
 

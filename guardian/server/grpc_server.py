@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -71,17 +71,17 @@ def start_grpc(
     credentials: grpc.ServerCredentials | None = None,
     limits: GrpcLimits | None = None,
     counters: CallCounters | None = None,
+    interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
 ) -> GrpcServer:
     """Serves on `endpoint` (host:port; port 0: a free one) what `register` adds to the server; counts the calls.
 
-    `register` runs on the server's event loop. Raises InvalidInput when the endpoint can't be listened on, and what
-    `register` raises.
+    `interceptors` see each call in their order, and may raise errors of guardian.errors. `register` runs on the
+    server's event loop. Raises InvalidInput when the endpoint can't be listened on, and what `register` raises.
     """
     started: Future[GrpcServer] = Future()
+    limits, counters = limits or GrpcLimits(), counters or CallCounters()
     thread = threading.Thread(
-        target=lambda: asyncio.run(
-            _serve(endpoint, register, credentials, limits or GrpcLimits(), counters or CallCounters(), started)
-        ),
+        target=lambda: asyncio.run(_serve(endpoint, register, credentials, limits, counters, interceptors, started)),
         name="grpc",
         daemon=True,
     )
@@ -95,11 +95,12 @@ async def _serve(
     credentials: grpc.ServerCredentials | None,
     limits: GrpcLimits,
     counters: CallCounters,
+    interceptors: Sequence[grpc.aio.ServerInterceptor],
     started: Future[GrpcServer],
 ) -> None:
     pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="rpc")
     try:
-        server, port = await _start(endpoint, register, credentials, limits, counters, pool)
+        server, port = await _start(endpoint, register, credentials, limits, counters, interceptors, pool)
         stopping = asyncio.Event()
         started.set_result(GrpcServer(port, asyncio.get_running_loop(), threading.current_thread(), stopping))
         await stopping.wait()
@@ -118,11 +119,12 @@ async def _start(
     credentials: grpc.ServerCredentials | None,
     limits: GrpcLimits,
     counters: CallCounters,
+    interceptors: Sequence[grpc.aio.ServerInterceptor],
     pool: ThreadPoolExecutor,
 ) -> tuple[grpc.aio.Server, int]:
     server = grpc.aio.server(
         migration_thread_pool=pool,
-        interceptors=[AsyncErrorInterceptor(limits.unary_timeout_s, limits.concurrent_calls, counters)],
+        interceptors=[AsyncErrorInterceptor(limits.unary_timeout_s, limits.concurrent_calls, counters), *interceptors],
         options=_options(limits),
         maximum_concurrent_rpcs=2 * limits.concurrent_calls,
     )

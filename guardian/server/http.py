@@ -1,91 +1,118 @@
-"""HTTP of a member: whether it lives and can serve, and what Prometheus asks it for.
+"""The HTTP server of a member: uvicorn on a thread of its own, in front of guardian.server.web.
 
-/healthz           the process lives
-/readyz            it can serve
-/metrics           of the member itself
-/metrics/tenants   whose topic it is (guardian.server.tenancy)
-/sd/prometheus     where the brokers' own pages are (guardian.server.discovery)
+A client that connects and does not send a whole request's head in time is hung up on, at the first request of a
+connection and at each later one: it would hold memory and a descriptor for ever.
 """
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import ssl
 import threading
-from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from guardian.errors import GuardianError, InvalidInput
-from metastore.store import StoreError
+from guardian.errors import InvalidInput
 
-_CLIENT_TIMEOUT_S = 10.0  # a client that connects and says nothing holds a thread
+_CLIENT_TIMEOUT_S = 10.0
+_KEEP_ALIVE_S = 30
+_GRACE_S = 2
+_MOST_CONNECTIONS = 2048
+_START_S = 30.0
 
 
 class HttpServer:
-    """Raises InvalidInput when the port is taken. `not_ready` returns why the member can't serve, or None; `targets`
-    the answer for Prometheus' service discovery, or raises a GuardianError; `metrics` are the pages by path."""
+    """Raises InvalidInput when the port is taken. `tls` is the context of HTTPS; None: plain HTTP."""
 
-    def __init__(
-        self,
-        endpoint: str,
-        metrics: Mapping[str, CollectorRegistry],
-        not_ready: Callable[[], str | None],
-        targets: Callable[[], bytes],
-    ) -> None:
-        host, port = endpoint.rsplit(":", 1)
-        try:
-            self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), _handler(metrics, not_ready, targets))
-        except OSError as error:
-            raise InvalidInput(f"http is {endpoint!r}, which can't be listened on: {error.strerror}") from None
-        self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
+    def __init__(self, endpoint: str, app: FastAPI, tls: ssl.SSLContext | None = None) -> None:
+        self._socket = _bound(endpoint)
+        config = uvicorn.Config(
+            app,
+            http=_Protocol,
+            ws="none",
+            loop="asyncio",
+            log_config=None,  # logs are structlog's
+            access_log=False,  # scrapes are not worth a line each
+            server_header=False,
+            proxy_headers=False,  # nobody is believed about who asks
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_GRACE_S,
+            limit_concurrency=_MOST_CONNECTIONS,
+            lifespan="on",
+        )
+        config.load()
+        config.ssl = tls
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        """Answers what is under way for a short while, then ends."""
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join()
+        self._socket.close()
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self._socket])
 
 
-def _handler(
-    metrics: Mapping[str, CollectorRegistry], not_ready: Callable[[], str | None], targets: Callable[[], bytes]
-) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        timeout = _CLIENT_TIMEOUT_S
+class _Protocol(H11Protocol):
+    """Bounds the time for a request's head."""
 
-        def do_GET(self) -> None:
-            match path := self.path.partition("?")[0]:
-                case "/healthz":
-                    self._answer(200, "text/plain", b"alive\n")
-                case "/readyz":
-                    reason = not_ready()
-                    self._answer(503 if reason else 200, "text/plain", f"{reason or 'ready'}\n".encode())
-                case "/sd/prometheus":
-                    self._answer_made("application/json", targets)
-                case _ if path in metrics:
-                    self._answer_made(CONTENT_TYPE_LATEST, lambda: generate_latest(metrics[path]))
-                case _:
-                    known = ", ".join(("/healthz", "/readyz", "/sd/prometheus", *metrics))
-                    self._answer(404, "text/plain", f"use one of {known}\n".encode())
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._silence: asyncio.TimerHandle | None = None
+        self._await_head()
 
-        def _answer_made(self, content_type: str, make: Callable[[], bytes]) -> None:
-            try:
-                body = make()
-            except (GuardianError, StoreError) as error:
-                self._answer(503, "text/plain", f"{error}\n".encode())
-            else:
-                self._answer(200, content_type, body)
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_asked():
+            self._heard()
+        else:
+            self._await_head()
 
-        def _answer(self, status: int, content_type: str, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._heard()
+        super().connection_lost(exc)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Scrapes are not worth a line each."""
+    def _is_asked(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
-    return Handler
+    def _await_head(self) -> None:
+        if self._silence is None:
+            self._silence = self.loop.call_later(_CLIENT_TIMEOUT_S, self._hang_up)
+
+    def _heard(self) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+
+    def _hang_up(self) -> None:
+        self._silence = None
+        if not self._is_asked() and not self.transport.is_closing():
+            self.transport.close()
+
+
+def _bound(endpoint: str) -> socket.socket:
+    host, port = endpoint.rsplit(":", 1)
+    host = host.strip("[]")
+    try:
+        found: Any = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(found[0], socket.SOCK_STREAM)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(found[4])
+            bound.listen(2048)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        raise InvalidInput(f"http is {endpoint!r}, which can't be listened on: {error.strerror}") from None
+    return bound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -18,6 +18,7 @@ from guardian.activity.store import StoreStatus
 from guardian.core import findings
 from guardian.core.findings import Watch
 from guardian.errors import Unavailable
+from guardian.model.certificate import CertificateLife
 from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
 from guardian.reporter.counting import BUCKETS_S, CollectionCounters
@@ -26,6 +27,7 @@ from guardian.server.counting import CallCounters, LoopCounters
 from guardian.server.findings import FindingsWatch
 from guardian.server.sinks import EventSinks, SinkCounters
 from guardian.server.store import ReplicatedStore
+from guardian.server.tls import TlsCounters
 from guardian.server.totals import Moves, MoveTotals, PartitionTotals, TicketProgress, Totals
 from guardian.tiering.counting import GRANTED, TieringCounters, name_of
 from protos.guardian.v1 import tiering_pb2
@@ -39,7 +41,7 @@ _LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many
 class Measured:
     """Who of a member's parts is asked. `loops` are the leader's, by name; `activity` is None where none is kept;
     `findings` tells only while the member leads, and is None where no detectors run; `sinks` are those
-    that it sends events to while it leads."""
+    that it sends events to while it leads; `tls` is counted by section of the configuration."""
 
     store: ReplicatedStore
     collects: Callable[[], list[str]]
@@ -51,6 +53,8 @@ class Measured:
     loops: Mapping[str, LoopCounters]
     findings: FindingsWatch | None = None
     sinks: EventSinks | None = None
+    certificates: Callable[[], list[CertificateLife]] = list
+    tls: Mapping[str, TlsCounters] = field(default_factory=dict)
 
 
 class MemberMetrics:
@@ -85,6 +89,8 @@ class MemberMetrics:
         yield from tiering_metrics(measured.tiering, *self._totals.read())
         yield from call_metrics(measured.calls)
         yield from loop_metrics(measured.loops)
+        yield from certificate_metrics(measured.certificates())
+        yield from tls_metrics(measured.tls)
         if measured.findings is not None:
             with suppress(Unavailable):  # another member leads, and tells
                 yield from findings_metrics(measured.findings.known()[0])
@@ -184,8 +190,9 @@ def move_metrics(moves: Moves) -> Iterable[Metric]:
     for state in TaskState:
         partitions.add_metric([state.name], moves.partitions.get(state, 0))
     yield partitions
-    help_text = "What the pending and running ones copy, all in all."
-    yield _gauge("guardian_moves_unfinished_bytes", help_text, moves.unfinished_bytes)
+    yield _gauge(
+        "guardian_moves_unfinished_bytes", "What the pending and running ones copy, all in all.", moves.unfinished_bytes
+    )
 
 
 def call_metrics(calls: CallCounters) -> Iterable[Metric]:
@@ -205,6 +212,31 @@ def call_metrics(calls: CallCounters) -> Iterable[Metric]:
         within = [*((str(bound), count) for bound, count in latency.cumulative()), ("+Inf", latency.calls)]
         seconds.add_metric([*method], within, sum_value=latency.seconds)
     yield seconds
+
+
+def certificate_metrics(lives: Iterable[CertificateLife]) -> Iterable[Metric]:
+    """How long this member's certificates count. Pure."""
+    expiry = GaugeMetricFamily(
+        "guardian_certificate_expiry_timestamp_seconds",
+        "When a certificate, authority or list of revoked ones expires.",
+        labels=["use", "what"],
+    )
+    for life in lives:
+        expiry.add_metric([life.use, life.what], life.until_ms / 1000)
+    yield expiry
+
+
+def tls_metrics(ports: Mapping[str, TlsCounters]) -> Iterable[Metric]:
+    """TLS at this member's own ports. Pure but for reading the counters."""
+    begun = CounterMetricFamily("guardian_tls_handshakes", "Handshakes that began, however they ended.", labels=["use"])
+    refused = CounterMetricFamily("guardian_tls_refused", "Connections or calls refused.", labels=["use", "reason"])
+    failed = CounterMetricFamily("guardian_tls_failed_reloads", "New files that could not be used.", labels=["use"])
+    for use, counters in sorted(ports.items()):
+        begun.add_metric([use], counters.handshakes)
+        failed.add_metric([use], counters.failed_reloads)
+        for reason, count in sorted(counters.refused().items()):
+            refused.add_metric([use, reason], count)
+    yield from (begun, refused, failed)
 
 
 def loop_metrics(loops: Mapping[str, LoopCounters]) -> Iterable[Metric]:

@@ -6,16 +6,18 @@ import queue
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import grpc
 
 from guardian.config import require_member_name
-from guardian.errors import InvalidInput, Unavailable
+from guardian.errors import Conflict, InvalidInput, Unavailable
 from guardian.model.topology import require_endpoint
-from guardian.server.store import from_raft
+from guardian.server.requests import actor_of
+from guardian.server.store import ReplicatedStore, from_raft
+from metastore.levels import LEVEL
 from protos.guardian.v1 import raft_pb2 as pb
 from protos.guardian.v1 import raft_pb2_grpc
 from raft.configuration import Role
@@ -35,13 +37,14 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
     """`client_address` is where clients reach this member; snapshots are made in the folder `data`, on the file system
     of the store, and removed again."""
 
-    def __init__(self, replica: Replica, client_address: str, data: Path) -> None:
+    def __init__(self, replica: Replica, client_address: str, data: Path, store: ReplicatedStore) -> None:
         self._replica = replica
+        self._store = store
         self._client_address = client_address
         self._scratch = data / SCRATCH
 
     def GetRaftStatus(self, request: pb.GetRaftStatusRequest, context: grpc.ServicerContext) -> pb.RaftStatus:
-        return status_to_proto(self._replica.status(), self._client_address)
+        return status_to_proto(self._replica.status(), self._client_address, self._store.level())
 
     def TransferLeader(
         self, request: pb.TransferLeaderRequest, context: grpc.ServicerContext
@@ -61,6 +64,11 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
         except RaftError as error:
             raise from_raft(error, timeout_s) from None
         return pb.ChangeMembershipReply(members=status_to_proto(self._replica.status(), self._client_address).members)
+
+    def RaiseLevel(self, request: pb.RaiseLevelRequest, context: grpc.ServicerContext) -> pb.RaiseLevelReply:
+        require_known_by(request, [member.name for member in self._replica.status().members])
+        self._store.raise_level(request.level, actor=actor_of(context))
+        return pb.RaiseLevelReply(level=request.level)
 
     def SaveSnapshot(
         self, request: pb.SaveSnapshotRequest, context: grpc.ServicerContext
@@ -88,7 +96,7 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def status_to_proto(status: ReplicaStatus, client_address: str) -> pb.RaftStatus:
+def status_to_proto(status: ReplicaStatus, client_address: str, level: int = 0) -> pb.RaftStatus:
     """`client_address` is this member's own, which others tell it of and it tells itself of not."""
     members = [_member_to_proto(member, status, client_address) for member in status.members]
     leader_endpoint = next((member.endpoint for member in members if member.name == status.leader), "")
@@ -109,7 +117,22 @@ def status_to_proto(status: ReplicaStatus, client_address: str) -> pb.RaftStatus
         disk_reserve_bytes=status.disk_reserve_bytes,
         is_refusing_writes=status.is_refusing_writes,
         counters=status.counters,
+        level=level,
+        known_level=LEVEL,
     )
+
+
+def require_known_by(request: pb.RaiseLevelRequest, members: Sequence[str]) -> None:
+    """Raises InvalidInput for a level that this version does not know, and Conflict when some member does not, or was
+    not asked: members may have come since the caller looked."""
+    if not 1 <= request.level <= LEVEL:
+        raise InvalidInput(f"level is {request.level}: this version of Guardian knows 1 to {LEVEL}")
+    behind = sorted(name for name in members if request.known_by.get(name, 0) < request.level)
+    if behind:
+        raise Conflict(
+            f"feature level {request.level} is unknown to {', '.join(behind)}, or it was not reached: bring"
+            " every member of the group to the new version first, or remove it"
+        )
 
 
 def change_from_proto(request: pb.ChangeMembershipRequest) -> Change:

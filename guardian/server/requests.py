@@ -7,6 +7,7 @@ import math
 import grpc
 
 from guardian.server.store import ReplicatedStore
+from guardian.server.who_asks import who_asks
 from guardian.wire import metadata
 from metastore.views import Views
 
@@ -14,10 +15,14 @@ UNKNOWN_ACTOR = "unknown"
 
 
 def actor_of(context: grpc.ServicerContext) -> str:
-    """Who asks, for the audit: the name on the client's certificate, else what the client says of itself.
+    """Who asks, for the audit: as it was proven; where security is off the name on the client's certificate, else what
+    the client says of itself.
 
     Raises InvalidInput for a name that could not be shown to people.
     """
+    identity = who_asks()
+    if identity is not None:
+        return identity.name
     names = context.auth_context().get("x509_common_name")
     if names:
         return bytes(next(iter(names))).decode(errors="replace")

@@ -144,7 +144,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     )
     federation_pb2_grpc.add_FederationServicer_to_server(federation, server)
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
-    raft = RaftServicer(parts.replica, parts.client_address, parts.data)
+    raft = RaftServicer(parts.replica, parts.client_address, parts.data, store)
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
     insight = InsightServicer(
         store,

@@ -27,6 +27,7 @@ from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.wire.operations import ask_to_proto
 from guardian.wire.plans import plan_hash, plan_to_bytes
 from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
+from metastore import levels
 from metastore.state_machine import MetastoreStateMachine
 from metastore.tables import plans
 from metastore.views import Views
@@ -66,6 +67,7 @@ class ReplicatedStore:
         self._replica = replica
         self._state_machine = state_machine
         self._now_ms = now_ms
+        self._level = 0
 
     def status(self) -> ReplicaStatus:
         return self._replica.status()
@@ -84,8 +86,11 @@ class ReplicatedStore:
         """Commits a command and returns its reply; raises the reply's error as one of guardian.errors.
 
         Sets the command's `proposed_at_ms`. With a session it is carried out once, however often it is proposed.
-        Raises InvalidInput also for a command that is too large for the log, and SessionExpired.
+        Raises InvalidInput also for a command that is too large for the log, SessionExpired, and Conflict for one that
+        members of an older version would carry out in another way (metastore/levels.py).
         """
+        if (level := self.level()) < levels.LEVEL:
+            levels.require_level(command, level)
         command.proposed_at_ms = self._now_ms()
         if actor:
             command.actor = actor
@@ -98,6 +103,16 @@ class ReplicatedStore:
         except ValueError as error:
             raise InvalidInput(f"the request is too large to be stored: {error}") from None
         return reply_of(result)
+
+    def level(self) -> int:
+        """The feature level in force, as this member knows it; it only rises."""
+        if self._level < levels.LEVEL:
+            self._level = self._state_machine.read().level
+        return self._level
+
+    def raise_level(self, level: int, *, actor: str = "") -> None:
+        """Raises InvalidInput for a level below the one in force."""
+        self.propose(records_pb2.Command(raise_level=records_pb2.RaiseLevel(level=level)), actor=actor)
 
     def read_index(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> int:
         """Returns once this member has applied all that was acknowledged anywhere before the call, and its index."""

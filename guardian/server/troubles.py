@@ -3,7 +3,8 @@
     brokers     who lives                                    one small request, every 5 s
     replicas    log dirs, ISRs, reassignments                all partitions and log dirs, every 20 s
     balance     who holds how much; disks that fill          the same, and days of the lake, every 10 min
-    members     whom the leader reaches                      no request
+    members     whom the leader reaches, and how long        no request; a connection to each member every 10 min
+                certificates count
 
 What lasts from one look to the next is in memory and can be seen again: how many replicas each broker is to have, and
 since when a reassignment copies nothing.
@@ -11,7 +12,7 @@ since when a reassignment copies nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from guardian.core import troubles
 from guardian.core.troubles import Motions
 from guardian.errors import ClusterUnavailable, InvalidInput, Unavailable
 from guardian.kafka.admin import TOPIC, KafkaAdmin
+from guardian.model.certificate import CertificateLife
 from guardian.model.finding import FindingKind, Sighting, Subject
 from guardian.model.forecast import Forecast, Outlook
 from guardian.model.topology import Cluster
@@ -36,11 +38,18 @@ _MIN_ISR = "min.insync.replicas"
 
 
 class TroubleLooks:
-    """For one thread. `admin_for` gives the admin connection of a cluster, which is kept between looks."""
+    """For one thread. `admin_for` gives the admin connection of a cluster, which is kept between looks; `certificates`
+    says how long those of members count."""
 
-    def __init__(self, store: ReplicatedStore, admin_for: Callable[[str], KafkaAdmin]) -> None:
+    def __init__(
+        self,
+        store: ReplicatedStore,
+        admin_for: Callable[[str], KafkaAdmin],
+        certificates: Callable[[], Iterable[CertificateLife]] = tuple,
+    ) -> None:
         self._store = store
         self._admin_for = admin_for
+        self._certificates = certificates
         self._hosted: dict[str, dict[int, int]] = {}
         self._motions: dict[str, Motions] = {}
         self._alive: dict[str, frozenset[int]] = {}
@@ -118,11 +127,12 @@ class TroubleLooks:
             if forecast.outlook is Outlook.OVER or (forecast.outlook is Outlook.GROWING and forecast.days < SOON_DAYS):
                 yield _of_forecast(cluster.name, forecast)
 
-    def members(self) -> Iterator[Sighting]:
+    def members(self, now_ms: int) -> Iterator[Sighting]:
         """As the leader sees its group."""
         status = self._store.status()
         missing = [each.name for each in status.members if not each.is_connected and each.name != status.name]
-        return troubles.members_down(missing, status.name)
+        yield from troubles.members_down(missing, status.name)
+        yield from troubles.certificates_expiring(self._certificates(), now_ms)
 
 
 def _of_forecast(cluster: str, forecast: Forecast) -> Sighting:

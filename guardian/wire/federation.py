@@ -33,6 +33,7 @@ def cluster_to_proto(cluster: Cluster) -> pb.Cluster:
             )
             for broker in cluster.brokers
         ],
+        sampling_paused=cluster.sampling_paused,
     )
 
 
@@ -44,6 +45,7 @@ def cluster_from_proto(message: pb.Cluster) -> Cluster:
         bootstrap=message.bootstrap,
         security=_security_from_proto(message.security),
         brokers=tuple(_broker_from_proto(broker) for broker in message.brokers),
+        sampling_paused=message.sampling_paused,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from ipaddress import ip_network
 
-from guardian.model.links import ClientPlace, Line, LinkSettings
+from guardian.model.links import ClientPlace, Line, LinkSettings, by_prefix
 from protos.guardian.v1 import insight_pb2 as pb
 
 
@@ -22,13 +23,21 @@ def lines_to_proto(settings: LinkSettings, clients: Iterable[ClientPlace], remar
             for each in clients
         ],
         remarks=remarks,
+        near=settings.near,
+        networks={str(network): idc for network, idc in settings.networks},
     )
 
 
 def lines_from_proto(report: pb.LinesReport) -> LinkSettings:
-    """Lines and currency: where clients are is for the members to know."""
+    """As the members' file has them."""
     lines = [
         Line((line.one, line.other), line.bits_per_s, line.price_gb if line.HasField("price_gb") else None)
         for line in report.lines
     ]
-    return LinkSettings(lines={line.between: line for line in lines}, currency=report.currency)
+    networks = [(ip_network(prefix), idc) for prefix, idc in report.networks.items()]
+    return LinkSettings(
+        networks=by_prefix(networks),
+        lines={line.between: line for line in lines},
+        currency=report.currency,
+        near=report.near or LinkSettings().near,
+    )

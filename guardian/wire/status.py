@@ -3,7 +3,8 @@
 InvalidInput        INVALID_ARGUMENT      OutOfRange           OUT_OF_RANGE
 NotFound            NOT_FOUND             Overloaded           RESOURCE_EXHAUSTED
 Conflict            ABORTED               SessionExpired       DATA_LOSS (nothing else is answered with it)
-ClusterUnavailable  FAILED_PRECONDITION   all others           UNAVAILABLE
+ClusterUnavailable  FAILED_PRECONDITION   NotSignedIn          UNAUTHENTICATED
+NotAllowed          PERMISSION_DENIED     all others           UNAVAILABLE
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from guardian.errors import (
     Conflict,
     GuardianError,
     InvalidInput,
+    NotAllowed,
     NotFound,
+    NotSignedIn,
     OutOfRange,
     Overloaded,
     SessionExpired,
@@ -29,6 +32,8 @@ _STATUS: dict[type[GuardianError], grpc.StatusCode] = {
     OutOfRange: grpc.StatusCode.OUT_OF_RANGE,
     Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     SessionExpired: grpc.StatusCode.DATA_LOSS,
+    NotSignedIn: grpc.StatusCode.UNAUTHENTICATED,
+    NotAllowed: grpc.StatusCode.PERMISSION_DENIED,
 }
 
 # A status travels in a header, and gRPC drops the whole answer when its headers are over 8 KiB; percent-encoding makes

@@ -1,4 +1,5 @@
-"""Who changed what. One record for each command that changes something on somebody's behalf, also when it is refused.
+"""Who changed what. One record for each command that changes something on somebody's behalf, also when it is refused;
+and one for calls that never became a command, because whoever made them may not, or did not say who he is.
 
 Not audited: what brokers write (events, claims, ids), what keeps Guardian going (sessions, sweeps, trims, the progress
 of an execution, parts of a plan), and what changed nothing.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from guardian.errors import InvalidInput
 from guardian.model.ticket import TicketState
 from metastore import keys
 from metastore.records import Delete, Put, Record
@@ -17,6 +19,10 @@ from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import federation_pb2, records_pb2
 
 GUARDIAN = "guardian"
+REFUSED = "refused"
+NOBODY = "nobody"  # whose proof was refused, or missing
+MAX_REFUSALS = 100
+MAX_TIME_MS = 1 << 53
 MAX_TRIMMED = 10_000
 MAX_SCANNED = 10_000  # records that a page may look at to find those of one actor
 _MAX_TEXT_CHARS = 500
@@ -67,6 +73,10 @@ def _federation_changed(command: federation_pb2.ChangeFederationRequest) -> _Des
     return _listed(_change_name(change) for change in command.changes), f"{len(command.changes)} changes", ""
 
 
+def _level_raised(command: records_pb2.RaiseLevel) -> _Description:
+    return "feature level", str(command.level), ""
+
+
 def _partitions_deleted(command: Any) -> _Description:
     names = (f"{part.cluster_id}/{part.topic_id.hex()}-{part.partition}" for part in command.partitions)
     return _listed(names), f"{len(command.partitions)} partitions", ""
@@ -82,6 +92,7 @@ _DESCRIBE: dict[str, Callable[[Any], _Description | None]] = {
     "amend_ticket": _ticket_amended,
     "change_federation": _federation_changed,
     "delete_partitions": _partitions_deleted,
+    "raise_level": _level_raised,
 }
 
 
@@ -103,6 +114,30 @@ def record(kind: str, command: Any, proposal: Proposal, error: str) -> Put | Non
         error=_shortened(error),
     )
     return Put(keys.audit(at_ms, proposal.index), message.SerializeToString(deterministic=True))
+
+
+def handle_refusals(
+    command: records_pb2.RecordRefusals, _view: ReadView, proposal: Proposal
+) -> tuple[list[Record], records_pb2.CommandReply]:
+    """A record for each. Those of one command never share a time, which is part of a record's key."""
+    if len(command.refusals) > MAX_REFUSALS:
+        raise InvalidInput(f"refusals has {len(command.refusals)} entries: send at most {MAX_REFUSALS} at a time")
+    records: list[Record] = []
+    at_ms = 0
+    for refusal in sorted(command.refusals, key=lambda each: each.at_ms):
+        at_ms = max(at_ms + 1, min(refusal.at_ms, MAX_TIME_MS))
+        times = f"{refusal.times} times, " if refusal.times > 1 else ""
+        message = federation_pb2.AuditRecord(
+            at_ms=at_ms,
+            index=proposal.index,
+            actor=_shortened(refusal.who or NOBODY),
+            action=REFUSED,
+            subject=_shortened(refusal.what),
+            detail=_shortened(f"{times}from {refusal.address or 'an unknown address'}"),
+            error=_shortened(refusal.why),
+        )
+        records.append(Put(keys.audit(at_ms, proposal.index), message.SerializeToString(deterministic=True)))
+    return records, records_pb2.CommandReply()
 
 
 def handle_trim(

@@ -438,9 +438,15 @@ class Network:
         if self._contexts is None or self._now < self._files_at:
             return
         self._files_at = self._now + _FILES_S
+        revoked = self._contexts.revoked_stamp
         is_reloaded = self._contexts.reload()
         if is_reloaded is not None:
             self.counters["tls_reloaded" if is_reloaded else "tls_reload_failed"] += 1
+        if self._contexts.revoked_stamp != revoked:
+            for connection in {*self._greeting, *self._ready.values()}:
+                self._end(
+                    connection, "revoked_anew", "the list of revoked certificates has changed: it shows its own again"
+                )
 
 
 def _listen(address: str) -> socket.socket:

@@ -1,6 +1,4 @@
-"""Cruise Control's brokerSets.json: brokers that stay among themselves; here they are brokers under one label.
-
-    {"brokerSets": [{"brokerSetId": "blue", "brokerIds": [0, 1, 2]}, ...]}
+"""Cruise Control's brokerSets.json (guardian/interop/broker_sets_json.py) in a model: a set is a label.
 
 Cruise Control chooses a topic's set by a hash of its name. Here a topic has a label of its own in the topic directory;
 one that has none gets the set that holds most of its bytes now, so that taking over the file moves as little as can be.
@@ -15,30 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from guardian.errors import InvalidInput
-from guardian.model.topology import require_label
+from guardian.interop.broker_sets_json import sets_of
+from guardian.interop.json_file import read_json
 from spark_analytics.model.cluster_model import ClusterModel, Ints
 from spark_analytics.model.edits import broker_facts, topic_facts, with_changes
 from spark_analytics.model.resources import Resource
-from spark_analytics.readers.json_file import JsonObject, objects, read_json, text
 
 
 def read(path: Path) -> dict[int, str]:
     """The set of each broker id. Raises InvalidInput: field, value, fix."""
     return sets_of(read_json(path, "broker sets file"))
-
-
-def sets_of(document: JsonObject) -> dict[int, str]:
-    """The same of a parsed file."""
-    found: dict[int, str] = {}
-    for where, item in objects(document, "brokerSets"):
-        require_label(name := text(where, item, "brokerSetId"))
-        ids = item.get("brokerIds")
-        if not name or not isinstance(ids, list) or not all(type(broker) is int and broker >= 0 for broker in ids):
-            raise InvalidInput(f"{where} is {name!r} with brokerIds {ids!r}: use a name and a list of broker ids")
-        for broker in ids:
-            if found.setdefault(broker, name) != name:
-                raise InvalidInput(f"{where}.brokerIds has {broker}, which is in {found[broker]} too: keep it in one")
-    return found
 
 
 def with_broker_sets(model: ClusterModel, sets: Mapping[int, str]) -> ClusterModel:

@@ -1,83 +1,23 @@
-"""Cruise Control's capacity.json: what each broker has to give.
-
-    {"brokerCapacities": [
-        {"brokerId": "-1", "capacity": {"DISK": "100000", "CPU": "100", "NW_IN": "10000", "NW_OUT": "10000"}},
-        {"brokerId": "0", "capacity": {"DISK": {"/d1": "250000", "/d2": "250000"}, "CPU": {"num.cores": "16"}, ...}}]}
-
-Broker -1 stands for every broker that is not named. DISK is MB, of the broker or of each log dir; NW_IN and NW_OUT are
-KB/s; K and M are 1024 and 1024 * 1024, as Cruise Control counts. CPU is percent of the machine, or its cores.
-"""
+"""Capacities of Cruise Control's capacity.json (guardian/interop/capacity_json.py) in a model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from guardian.errors import InvalidInput
+from guardian.interop.capacity_json import DEFAULT, Capacity, capacities_of
+from guardian.interop.json_file import read_json
 from guardian.model.plan import ANY_LOG_DIR
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.edits import broker_facts, log_dir_facts, with_changes
 from spark_analytics.model.facts import BrokerFacts, LogDirFacts
-from spark_analytics.readers.json_file import JsonObject, number, objects, part, read_json, whole
-
-DEFAULT = -1
-_KB, _MB = 1024.0, 1024.0 * 1024.0
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """One of `cores` and `cpu_percent` (of the machine) is 0; `disks` is empty where only the sum is given."""
-
-    disk_bytes: float
-    nw_in: float
-    nw_out: float
-    cores: float = 0.0
-    cpu_percent: float = 0.0
-    disks: Mapping[str, float] = field(default_factory=dict)
 
 
 def read(path: Path) -> dict[int, Capacity]:
     """Capacities by broker id, DEFAULT for the others. Raises InvalidInput: field, value, fix."""
     return capacities_of(read_json(path, "capacity file"))
-
-
-def capacities_of(document: JsonObject) -> dict[int, Capacity]:
-    """The same of a parsed file."""
-    found: dict[int, Capacity] = {}
-    for where, item in objects(document, "brokerCapacities"):
-        broker = whole(where, item, "brokerId", least=DEFAULT)
-        if broker in found:
-            raise InvalidInput(f"{where}.brokerId is {broker}, which was given before: keep one")
-        found[broker] = _capacity(f"{where}.capacity", part(where, item, "capacity"))
-    return found
-
-
-def _capacity(where: str, item: JsonObject) -> Capacity:
-    disks: dict[str, float] = {}
-    if isinstance(item.get("DISK"), dict):
-        by_path = part(where, item, "DISK")
-        disks = {path: _positive(f"{where}.DISK", by_path, path) * _MB for path in sorted(by_path)}
-    cores = cpu_percent = 0.0
-    if isinstance(item.get("CPU"), dict):
-        cores = _positive(f"{where}.CPU", part(where, item, "CPU"), "num.cores")
-    else:
-        cpu_percent = _positive(where, item, "CPU")
-    return Capacity(
-        disk_bytes=sum(disks.values()) if disks else _positive(where, item, "DISK") * _MB,
-        nw_in=_positive(where, item, "NW_IN") * _KB,
-        nw_out=_positive(where, item, "NW_OUT") * _KB,
-        cores=cores,
-        cpu_percent=cpu_percent,
-        disks=disks,
-    )
-
-
-def _positive(where: str, item: JsonObject, field: str) -> float:
-    value = number(where, item, field)
-    if value <= 0:
-        raise InvalidInput(f"{where}.{field} is {value:g}: use a number above 0")
-    return value
 
 
 def with_capacities(model: ClusterModel, capacities: Mapping[int, Capacity]) -> ClusterModel:

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.interop.json_file import JsonObject, flag, number, objects, part, read_json, text, whole
 from guardian.model.plan import ANY_LOG_DIR
 from guardian.model.topology import require_broker_id, require_label
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import BrokerFacts, Floats, Ints, LogDirFacts, ReplicaColumns, TopicFacts
 from spark_analytics.model.resources import Resource
-from spark_analytics.readers.json_file import JsonObject, flag, number, objects, part, read_json, text, whole
 
 FORMAT = "cluster-model-v1"
 _FIELDS = ("cpu", "nw_in", "nw_out", "disk")

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.interop.json_file import JsonObject, objects, read_json, text, whole, write_json
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import ClusterModel, Ints, brokers_of
-from spark_analytics.readers.json_file import JsonObject, objects, read_json, text, whole, write_json
 
 FORMAT = "placement-v1"
 

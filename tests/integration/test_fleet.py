@@ -76,6 +76,11 @@ def rows(lake: Path, table: str) -> pa.Table:
 
 def rounds(lake: Path) -> int:
     """How often the broker that was collected least was collected."""
+    return rounds_of(lake, BROKERS)
+
+
+def rounds_of(lake: Path, brokers: int) -> int:
+    """The same, of a fleet of so many."""
     found = rows(lake, BROKER_SAMPLES)
     if "error" not in found.column_names:
         return 0
@@ -84,7 +89,7 @@ def rounds(lake: Path) -> int:
         .group_by(["cluster", "broker"])
         .aggregate([([], "count_all")])
     )
-    return min(counts["count_all"].to_pylist()) if counts.num_rows == BROKERS else 0
+    return min(counts["count_all"].to_pylist()) if counts.num_rows == brokers else 0
 
 
 def test_a_fleet_registers_itself_is_collected_and_goes_on_after_a_restart(member: Member, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic

@@ -18,6 +18,8 @@ import trustme
 import raft.network.connection
 import raft.network.transport
 from deploy.local import ports
+from guardian.certificates.authority import Wanted
+from guardian.certificates.folder import CertificateFolder
 from raft.errors import CannotStart
 from raft.network import frames
 from raft.network.tls import TlsFiles
@@ -688,6 +690,27 @@ def test_certificates_that_change_are_used_by_new_connections_without_a_restart(
     world.until(lambda: b.counters["tls_reload_failed"])
     assert b.network.send("a", MESSAGE)
     world.until(lambda: a.got)
+
+
+def test_a_certificate_that_is_taken_back_ends_the_connection_that_stands(world: World, tmp_path: Path) -> None:
+    folder = CertificateFolder(tmp_path / "certs")
+    now_ms = int(time.time() * 1000)
+    folder.init("tests", 1, now_ms)
+    files = {}
+    for name in ("a", "b"):
+        folder.issue(Wanted(name), now_ms)
+        files[name] = TlsFiles(folder.certificate(name), folder.key(name), folder.authority, folder.revoked)
+    a, b = world.member("a", tls=files["a"]), world.member("b", tls=files["b"])
+    b.knows(a=a)
+    connected(world, a, b)
+    folder.revoke("b", now_ms)
+    world.until(lambda: a.counters["refused_tls"])
+    assert a.events[-1] == "-b"
+    before = a.counters["refused_tls"]
+    world.until(lambda: a.counters["refused_tls"] > before + 1)  # it tries again and again
+    assert a.events.count("+b") == 1
+    folder.renew("b", 1, now_ms)
+    world.until(lambda: a.events.count("+b") == 2)
 
 
 def test_closing_closes_everything_and_tells_nobody(world: World) -> None:

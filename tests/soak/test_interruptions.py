@@ -51,7 +51,7 @@ SETTINGS = {
 }
 POLICY = IdcPolicy("mostly-suzhou", (("shanghai", 1), ("suzhou", 2)), preferred_leader_idc="suzhou")
 
-REPETITIONS = 3
+REPETITIONS = 6
 PARTITIONS = 6
 RECORD_BYTES = 10_000
 RECORDS = 100  # in the smallest partition, and as many more in each further one: so that they arrive one by one

@@ -112,6 +112,50 @@ def test_the_raft_port_is_open_to_others_with_tls_and_the_rest_only_when_told_so
     assert load(tmp_path, trusted).grpc == "10.0.0.1:9750"
 
 
+TLS_SECTIONS = """
+[grpc_tls]
+ca = "/etc/clients-ca.pem"
+certificate = "/etc/g1.pem"
+key = "/etc/g1.key"
+crl = "/etc/clients-crl.pem"
+[http_tls]
+certificate = "/etc/g1.pem"
+key = "/etc/g1.key"
+ca = "/etc/clients-ca.pem"
+"""
+
+
+def test_every_port_is_open_to_others_with_tls_of_its_own_only(tmp_path: Path) -> None:
+    others = GOOD.replace("127.0.0.1:975", "10.0.0.1:975")
+    settings = load(tmp_path, others + TLS_SECTIONS)
+    assert (settings.grpc, settings.http, settings.raft) == ("10.0.0.1:9750", "10.0.0.1:9751", "10.0.0.1:9752")
+    assert settings.grpc_tls == config.TlsConfig(
+        Path("/etc/clients-ca.pem"), Path("/etc/g1.pem"), Path("/etc/g1.key"), Path("/etc/clients-crl.pem")
+    )
+    ca = Path("/etc/clients-ca.pem")
+    assert settings.http_tls == config.HttpTlsConfig(Path("/etc/g1.pem"), Path("/etc/g1.key"), ca)
+    for section, setting in (("grpc_tls", "grpc"), ("http_tls", "http"), ("tls", "raft")):
+        before, _, after = (others + TLS_SECTIONS).partition(f"[{section}]\n")
+        without = before + after[after.index("[") if "[" in after else len(after) :]
+        with pytest.raises(InvalidInput, match=rf"{setting} is '10.0.0.1:975\d', .* without TLS: give \[{section}\]"):
+            load(tmp_path, without)
+
+
+@pytest.mark.parametrize(
+    ("section", "sentence"),
+    [
+        ('[grpc_tls]\nca = "a"\nkey = "b"', "grpc_tls.certificate is"),
+        ('[grpc_tls]\nca = "a"\ncertificate = "c"\nkey = "b"\nca_file = "d"', "grpc_tls.ca_file is not a setting"),
+        ('[http_tls]\ncertificate = "c"', "http_tls.key is"),
+        ('[http_tls]\ncertificate = "c"\nkey = "k"\ncrl = "d"', "http_tls.crl is given without http_tls.ca"),
+        ('[reporter_tls]\nca = "a"\ncertificate = "c"\nkey = "k"\ncrl = "d"', "reporter_tls.crl is not a setting"),
+    ],
+)
+def test_a_section_of_tls_that_is_wrong_is_refused(tmp_path: Path, section: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        load(tmp_path, f"{GOOD}{section}\n")
+
+
 def test_clients_are_told_another_address_when_told_so(tmp_path: Path) -> None:
     text = 'allow_plaintext = true\nadvertise = "g1.example:9750"\n' + GOOD.replace("127.0.0.1:9750", "0.0.0.0:9750")
     assert load(tmp_path, text).client_address == "g1.example:9750"

@@ -34,18 +34,20 @@ IDC_POLICIES: FederationTable
 EXCLUSIONS: FederationTable
 
 class Cluster(_message.Message):
-    __slots__ = ("name", "cluster_id", "bootstrap", "security", "brokers")
+    __slots__ = ("name", "cluster_id", "bootstrap", "security", "brokers", "sampling_paused")
     NAME_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     BOOTSTRAP_FIELD_NUMBER: _ClassVar[int]
     SECURITY_FIELD_NUMBER: _ClassVar[int]
     BROKERS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_PAUSED_FIELD_NUMBER: _ClassVar[int]
     name: str
     cluster_id: str
     bootstrap: str
     security: ClusterSecurity
     brokers: _containers.RepeatedCompositeFieldContainer[Broker]
-    def __init__(self, name: _Optional[str] = ..., cluster_id: _Optional[str] = ..., bootstrap: _Optional[str] = ..., security: _Optional[_Union[ClusterSecurity, _Mapping]] = ..., brokers: _Optional[_Iterable[_Union[Broker, _Mapping]]] = ...) -> None: ...
+    sampling_paused: str
+    def __init__(self, name: _Optional[str] = ..., cluster_id: _Optional[str] = ..., bootstrap: _Optional[str] = ..., security: _Optional[_Union[ClusterSecurity, _Mapping]] = ..., brokers: _Optional[_Iterable[_Union[Broker, _Mapping]]] = ..., sampling_paused: _Optional[str] = ...) -> None: ...
 
 class Broker(_message.Message):
     __slots__ = ("id", "rack", "idc", "reporter", "label", "state", "registered_reporter", "metrics_url")
@@ -303,7 +305,7 @@ class ClusterSecurity(_message.Message):
     def __init__(self, protocol: _Optional[str] = ..., sasl_mechanism: _Optional[str] = ..., username: _Optional[str] = ..., password_file: _Optional[str] = ..., ca_file: _Optional[str] = ...) -> None: ...
 
 class RegisterClusterRequest(_message.Message):
-    __slots__ = ("cluster", "idc_of_rack", "label_of_broker", "state_of_broker")
+    __slots__ = ("cluster", "idc_of_rack", "label_of_broker", "state_of_broker", "expected")
     class IdcOfRackEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -329,11 +331,13 @@ class RegisterClusterRequest(_message.Message):
     IDC_OF_RACK_FIELD_NUMBER: _ClassVar[int]
     LABEL_OF_BROKER_FIELD_NUMBER: _ClassVar[int]
     STATE_OF_BROKER_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
     cluster: Cluster
     idc_of_rack: _containers.ScalarMap[str, str]
     label_of_broker: _containers.ScalarMap[int, str]
     state_of_broker: _containers.ScalarMap[int, BrokerState]
-    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ..., idc_of_rack: _Optional[_Mapping[str, str]] = ..., label_of_broker: _Optional[_Mapping[int, str]] = ..., state_of_broker: _Optional[_Mapping[int, BrokerState]] = ...) -> None: ...
+    expected: Cluster
+    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ..., idc_of_rack: _Optional[_Mapping[str, str]] = ..., label_of_broker: _Optional[_Mapping[int, str]] = ..., state_of_broker: _Optional[_Mapping[int, BrokerState]] = ..., expected: _Optional[_Union[Cluster, _Mapping]] = ...) -> None: ...
 
 class RegisterClusterReply(_message.Message):
     __slots__ = ("cluster",)
@@ -370,6 +374,20 @@ class RemoveClusterRequest(_message.Message):
 class RemoveClusterReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class SetSamplingRequest(_message.Message):
+    __slots__ = ("cluster", "paused")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    paused: str
+    def __init__(self, cluster: _Optional[str] = ..., paused: _Optional[str] = ...) -> None: ...
+
+class SetSamplingReply(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: Cluster
+    def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ...) -> None: ...
 
 class ListClustersRequest(_message.Message):
     __slots__ = ()

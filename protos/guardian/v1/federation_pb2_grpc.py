@@ -45,6 +45,11 @@ class FederationStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterReply.FromString,
                 _registered_method=True)
+        self.SetSampling = channel.unary_unary(
+                '/guardian.v1.Federation/SetSampling',
+                request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.SetSamplingRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.SetSamplingReply.FromString,
+                _registered_method=True)
         self.RegisterReporter = channel.unary_unary(
                 '/guardian.v1.Federation/RegisterReporter',
                 request_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RegisterReporterRequest.SerializeToString,
@@ -101,6 +106,13 @@ class FederationServicer:
 
     def RemoveCluster(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetSampling(self, request, context):
+        """Stops to collect metrics from the cluster's brokers, or begins again.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -175,6 +187,11 @@ def add_FederationServicer_to_server(servicer, server):
                     servicer.RemoveCluster,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterReply.SerializeToString,
+            ),
+            'SetSampling': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetSampling,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_federation__pb2.SetSamplingRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_federation__pb2.SetSamplingReply.SerializeToString,
             ),
             'RegisterReporter': grpc.unary_unary_rpc_method_handler(
                     servicer.RegisterReporter,
@@ -271,6 +288,33 @@ class Federation:
             '/guardian.v1.Federation/RemoveCluster',
             protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_federation__pb2.RemoveClusterReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetSampling(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Federation/SetSampling',
+            protos_dot_guardian_dot_v1_dot_federation__pb2.SetSamplingRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_federation__pb2.SetSamplingReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -40,6 +40,8 @@ class FederationStub:
     INVALID_ARGUMENT: a field is wrong; FAILED_PRECONDITION: the cluster can't be reached or refuses us.
     """
     RemoveCluster: _grpc.UnaryUnaryMultiCallable[_federation_pb2.RemoveClusterRequest, _federation_pb2.RemoveClusterReply]
+    SetSampling: _grpc.UnaryUnaryMultiCallable[_federation_pb2.SetSamplingRequest, _federation_pb2.SetSamplingReply]
+    """Stops to collect metrics from the cluster's brokers, or begins again."""
     RegisterReporter: _grpc.UnaryUnaryMultiCallable[_federation_pb2.RegisterReporterRequest, _federation_pb2.RegisterReporterReply]
     """A broker's plugin says where its reporter listens. What an admin has set in Broker.reporter wins over it.
     NOT_FOUND: the cluster or the broker is not registered (yet): ask again later.
@@ -71,6 +73,8 @@ class FederationAsyncStub(FederationStub):
     INVALID_ARGUMENT: a field is wrong; FAILED_PRECONDITION: the cluster can't be reached or refuses us.
     """
     RemoveCluster: _aio.UnaryUnaryMultiCallable[_federation_pb2.RemoveClusterRequest, _federation_pb2.RemoveClusterReply]  # type: ignore[assignment]
+    SetSampling: _aio.UnaryUnaryMultiCallable[_federation_pb2.SetSamplingRequest, _federation_pb2.SetSamplingReply]  # type: ignore[assignment]
+    """Stops to collect metrics from the cluster's brokers, or begins again."""
     RegisterReporter: _aio.UnaryUnaryMultiCallable[_federation_pb2.RegisterReporterRequest, _federation_pb2.RegisterReporterReply]  # type: ignore[assignment]
     """A broker's plugin says where its reporter listens. What an admin has set in Broker.reporter wins over it.
     NOT_FOUND: the cluster or the broker is not registered (yet): ask again later.
@@ -111,6 +115,14 @@ class FederationServicer(metaclass=_abc_1.ABCMeta):
         request: _federation_pb2.RemoveClusterRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_federation_pb2.RemoveClusterReply, _abc.Awaitable[_federation_pb2.RemoveClusterReply]]: ...
+
+    @_abc_1.abstractmethod
+    def SetSampling(
+        self,
+        request: _federation_pb2.SetSamplingRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_federation_pb2.SetSamplingReply, _abc.Awaitable[_federation_pb2.SetSamplingReply]]:
+        """Stops to collect metrics from the cluster's brokers, or begins again."""
 
     @_abc_1.abstractmethod
     def RegisterReporter(

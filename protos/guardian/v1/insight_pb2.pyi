@@ -52,6 +52,7 @@ class FindingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     STORM: _ClassVar[FindingKind]
     HEALING_FAILED: _ClassVar[FindingKind]
     CLUSTER_UNREACHABLE: _ClassVar[FindingKind]
+    CERTIFICATE_EXPIRES: _ClassVar[FindingKind]
 DURABILITY_RATING_UNSPECIFIED: DurabilityRating
 OFFLINE: DurabilityRating
 AT_RISK: DurabilityRating
@@ -86,6 +87,7 @@ MEMBER_DOWN: FindingKind
 STORM: FindingKind
 HEALING_FAILED: FindingKind
 CLUSTER_UNREACHABLE: FindingKind
+CERTIFICATE_EXPIRES: FindingKind
 
 class GetDurabilityRequest(_message.Message):
     __slots__ = ("cluster", "topics", "max_topics")
@@ -434,16 +436,27 @@ class ClientPlace(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., idc: _Optional[str] = ..., produced_bytes_per_s: _Optional[float] = ..., fetched_bytes_per_s: _Optional[float] = ...) -> None: ...
 
 class LinesReport(_message.Message):
-    __slots__ = ("currency", "lines", "clients", "remarks")
+    __slots__ = ("currency", "lines", "clients", "remarks", "near", "networks")
+    class NetworksEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     CURRENCY_FIELD_NUMBER: _ClassVar[int]
     LINES_FIELD_NUMBER: _ClassVar[int]
     CLIENTS_FIELD_NUMBER: _ClassVar[int]
     REMARKS_FIELD_NUMBER: _ClassVar[int]
+    NEAR_FIELD_NUMBER: _ClassVar[int]
+    NETWORKS_FIELD_NUMBER: _ClassVar[int]
     currency: str
     lines: _containers.RepeatedCompositeFieldContainer[Line]
     clients: _containers.RepeatedCompositeFieldContainer[ClientPlace]
     remarks: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, currency: _Optional[str] = ..., lines: _Optional[_Iterable[_Union[Line, _Mapping]]] = ..., clients: _Optional[_Iterable[_Union[ClientPlace, _Mapping]]] = ..., remarks: _Optional[_Iterable[str]] = ...) -> None: ...
+    near: float
+    networks: _containers.ScalarMap[str, str]
+    def __init__(self, currency: _Optional[str] = ..., lines: _Optional[_Iterable[_Union[Line, _Mapping]]] = ..., clients: _Optional[_Iterable[_Union[ClientPlace, _Mapping]]] = ..., remarks: _Optional[_Iterable[str]] = ..., near: _Optional[float] = ..., networks: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ListFindingsRequest(_message.Message):
     __slots__ = ("cluster", "limit")

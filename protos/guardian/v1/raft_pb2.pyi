@@ -11,7 +11,7 @@ class GetRaftStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class RaftStatus(_message.Message):
-    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "counters")
+    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "level", "known_level", "counters")
     class CountersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,8 @@ class RaftStatus(_message.Message):
     DISK_FREE_BYTES_FIELD_NUMBER: _ClassVar[int]
     DISK_RESERVE_BYTES_FIELD_NUMBER: _ClassVar[int]
     IS_REFUSING_WRITES_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_LEVEL_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     group_id: str
@@ -50,8 +52,10 @@ class RaftStatus(_message.Message):
     disk_free_bytes: int
     disk_reserve_bytes: int
     is_refusing_writes: bool
+    level: int
+    known_level: int
     counters: _containers.ScalarMap[str, int]
-    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., level: _Optional[int] = ..., known_level: _Optional[int] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class RaftMember(_message.Message):
     __slots__ = ("name", "raft", "endpoint", "is_voter", "is_connected", "match_index")
@@ -104,6 +108,27 @@ class ChangeMembershipReply(_message.Message):
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     members: _containers.RepeatedCompositeFieldContainer[RaftMember]
     def __init__(self, members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ...) -> None: ...
+
+class RaiseLevelRequest(_message.Message):
+    __slots__ = ("level", "known_by")
+    class KnownByEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_BY_FIELD_NUMBER: _ClassVar[int]
+    level: int
+    known_by: _containers.ScalarMap[str, int]
+    def __init__(self, level: _Optional[int] = ..., known_by: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class RaiseLevelReply(_message.Message):
+    __slots__ = ("level",)
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    level: int
+    def __init__(self, level: _Optional[int] = ...) -> None: ...
 
 class SaveSnapshotRequest(_message.Message):
     __slots__ = ()

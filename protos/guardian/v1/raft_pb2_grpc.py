@@ -49,6 +49,11 @@ class RaftStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_raft__pb2.ChangeMembershipRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_raft__pb2.ChangeMembershipReply.FromString,
                 _registered_method=True)
+        self.RaiseLevel = channel.unary_unary(
+                '/guardian.v1.Raft/RaiseLevel',
+                request_serializer=protos_dot_guardian_dot_v1_dot_raft__pb2.RaiseLevelRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_raft__pb2.RaiseLevelReply.FromString,
+                _registered_method=True)
         self.SaveSnapshot = channel.unary_stream(
                 '/guardian.v1.Raft/SaveSnapshot',
                 request_serializer=protos_dot_guardian_dot_v1_dot_raft__pb2.SaveSnapshotRequest.SerializeToString,
@@ -81,6 +86,14 @@ class RaftServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RaiseLevel(self, request, context):
+        """Lets commands have what a newer version brought. ABORTED unless all members of the group are
+        among `known_by` and know the level. It never goes down.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SaveSnapshot(self, request, context):
         """A copy of this member's state as of one index, as a tar archive with a manifest of checksums.
         """
@@ -105,6 +118,11 @@ def add_RaftServicer_to_server(servicer, server):
                     servicer.ChangeMembership,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_raft__pb2.ChangeMembershipRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_raft__pb2.ChangeMembershipReply.SerializeToString,
+            ),
+            'RaiseLevel': grpc.unary_unary_rpc_method_handler(
+                    servicer.RaiseLevel,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_raft__pb2.RaiseLevelRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_raft__pb2.RaiseLevelReply.SerializeToString,
             ),
             'SaveSnapshot': grpc.unary_stream_rpc_method_handler(
                     servicer.SaveSnapshot,
@@ -193,6 +211,33 @@ class Raft:
             '/guardian.v1.Raft/ChangeMembership',
             protos_dot_guardian_dot_v1_dot_raft__pb2.ChangeMembershipRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_raft__pb2.ChangeMembershipReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RaiseLevel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Raft/RaiseLevel',
+            protos_dot_guardian_dot_v1_dot_raft__pb2.RaiseLevelRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_raft__pb2.RaiseLevelReply.FromString,
             options,
             channel_credentials,
             insecure,

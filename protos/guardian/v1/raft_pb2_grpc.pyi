@@ -41,6 +41,10 @@ class RaftStub:
     """One change at a time, each committed before the call returns; asked of any member. Repeating one changes nothing.
     ABORTED: it does not fit the group as it is now.
     """
+    RaiseLevel: _grpc.UnaryUnaryMultiCallable[_raft_pb2.RaiseLevelRequest, _raft_pb2.RaiseLevelReply]
+    """Lets commands have what a newer version brought. ABORTED unless all members of the group are
+    among `known_by` and know the level. It never goes down.
+    """
     SaveSnapshot: _grpc.UnaryStreamMultiCallable[_raft_pb2.SaveSnapshotRequest, _raft_pb2.SaveSnapshotReply]
     """A copy of this member's state as of one index, as a tar archive with a manifest of checksums."""
 
@@ -54,6 +58,10 @@ class RaftAsyncStub(RaftStub):
     ChangeMembership: _aio.UnaryUnaryMultiCallable[_raft_pb2.ChangeMembershipRequest, _raft_pb2.ChangeMembershipReply]  # type: ignore[assignment]
     """One change at a time, each committed before the call returns; asked of any member. Repeating one changes nothing.
     ABORTED: it does not fit the group as it is now.
+    """
+    RaiseLevel: _aio.UnaryUnaryMultiCallable[_raft_pb2.RaiseLevelRequest, _raft_pb2.RaiseLevelReply]  # type: ignore[assignment]
+    """Lets commands have what a newer version brought. ABORTED unless all members of the group are
+    among `known_by` and know the level. It never goes down.
     """
     SaveSnapshot: _aio.UnaryStreamMultiCallable[_raft_pb2.SaveSnapshotRequest, _raft_pb2.SaveSnapshotReply]  # type: ignore[assignment]
     """A copy of this member's state as of one index, as a tar archive with a manifest of checksums."""
@@ -83,6 +91,16 @@ class RaftServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_raft_pb2.ChangeMembershipReply, _abc.Awaitable[_raft_pb2.ChangeMembershipReply]]:
         """One change at a time, each committed before the call returns; asked of any member. Repeating one changes nothing.
         ABORTED: it does not fit the group as it is now.
+        """
+
+    @_abc_1.abstractmethod
+    def RaiseLevel(
+        self,
+        request: _raft_pb2.RaiseLevelRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_raft_pb2.RaiseLevelReply, _abc.Awaitable[_raft_pb2.RaiseLevelReply]]:
+        """Lets commands have what a newer version brought. ABORTED unless all members of the group are
+        among `known_by` and know the level. It never goes down.
         """
 
     @_abc_1.abstractmethod

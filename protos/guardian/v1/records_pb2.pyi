@@ -32,7 +32,7 @@ SESSION_EXPIRED: ErrorKind
 BUSY: ErrorKind
 
 class Command(_message.Message):
-    __slots__ = ("proposed_at_ms", "session", "actor", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "append_segment_events", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons")
+    __slots__ = ("proposed_at_ms", "session", "actor", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "append_segment_events", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons", "record_refusals", "raise_level")
     PROPOSED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +59,8 @@ class Command(_message.Message):
     AMEND_TICKET_FIELD_NUMBER: _ClassVar[int]
     PUT_EVENTS_FIELD_NUMBER: _ClassVar[int]
     PUT_CORDONS_FIELD_NUMBER: _ClassVar[int]
+    RECORD_REFUSALS_FIELD_NUMBER: _ClassVar[int]
+    RAISE_LEVEL_FIELD_NUMBER: _ClassVar[int]
     proposed_at_ms: int
     session: _sessions_pb2.SessionRef
     actor: str
@@ -85,7 +87,9 @@ class Command(_message.Message):
     amend_ticket: AmendTicket
     put_events: _events_pb2.PutEvents
     put_cordons: _placement_pb2.PutCordons
-    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[_sessions_pb2.SessionRef, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ...) -> None: ...
+    record_refusals: RecordRefusals
+    raise_level: RaiseLevel
+    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[_sessions_pb2.SessionRef, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ...) -> None: ...
 
 class CommandReply(_message.Message):
     __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "protection", "swept")
@@ -110,6 +114,12 @@ class CommandReply(_message.Message):
     protection: _protection_pb2.ProtectionState
     swept: int
     def __init__(self, error_kind: _Optional[_Union[ErrorKind, str]] = ..., error: _Optional[str] = ..., ticket: _Optional[_Union[_tickets_pb2.Ticket, _Mapping]] = ..., segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsReply, _Mapping]] = ..., session_id: _Optional[int] = ..., claims: _Optional[_Union[_tiering_pb2.ClaimPartitionsReply, _Mapping]] = ..., ids: _Optional[_Union[_tiering_pb2.AllocateIdsReply, _Mapping]] = ..., federation: _Optional[_Union[_federation_pb2.ChangeFederationReply, _Mapping]] = ..., protection: _Optional[_Union[_protection_pb2.ProtectionState, _Mapping]] = ..., swept: _Optional[int] = ...) -> None: ...
+
+class RaiseLevel(_message.Message):
+    __slots__ = ("level",)
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    level: int
+    def __init__(self, level: _Optional[int] = ...) -> None: ...
 
 class OpenSession(_message.Message):
     __slots__ = ("window", "owner")
@@ -156,6 +166,28 @@ class TrimAudit(_message.Message):
     before_ms: int
     max_records: int
     def __init__(self, before_ms: _Optional[int] = ..., max_records: _Optional[int] = ...) -> None: ...
+
+class RecordRefusals(_message.Message):
+    __slots__ = ("refusals",)
+    REFUSALS_FIELD_NUMBER: _ClassVar[int]
+    refusals: _containers.RepeatedCompositeFieldContainer[Refusal]
+    def __init__(self, refusals: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("at_ms", "who", "what", "why", "times", "address")
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    WHO_FIELD_NUMBER: _ClassVar[int]
+    WHAT_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    at_ms: int
+    who: str
+    what: str
+    why: str
+    times: int
+    address: str
+    def __init__(self, at_ms: _Optional[int] = ..., who: _Optional[str] = ..., what: _Optional[str] = ..., why: _Optional[str] = ..., times: _Optional[int] = ..., address: _Optional[str] = ...) -> None: ...
 
 class JoinCollection(_message.Message):
     __slots__ = ("member", "incarnation")

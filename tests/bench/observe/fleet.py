@@ -93,11 +93,11 @@ def _run(home: Path, count: int, brokers: int, replicas: int, rounds: int, tell:
         tell(
             f"starting {count} of Guardian's members and {brokers:,} simulated brokers with {replicas:,} replicas each"
         )
-        group = _start_members(stack, home, count)
+        group = start_members(stack, home, count)
         watch = _Watch(group)
         begin = watch.look()
-        fleet = _start_fleet(stack, home, brokers, replicas, [member.grpc for member in group])
-        _poll(_FIRST_ROUND_S, watch, fleet, lambda: _collected(group) >= brokers, "the first round")
+        fleet = start_fleet(stack, home, brokers, replicas, [member.grpc for member in group])
+        _poll(_FIRST_ROUND_S, watch, fleet, lambda: collected(group) >= brokers, "the first round")
         first = watch.look()
         tell(f"    all were read for the first time, in {_spent(begin, first)} s of CPU")
         until = time.monotonic() + rounds * _INTERVAL_S
@@ -129,7 +129,7 @@ def _a_round(cpu_s: float, seconds: float) -> float:
     return cpu_s / seconds * _INTERVAL_S
 
 
-def _start_members(stack: ExitStack, home: Path, count: int) -> list[Member]:
+def start_members(stack: ExitStack, home: Path, count: int) -> list[Member]:
     group = members.plan_members(count, home)
     started: list[Member] = []
     stack.callback(lambda: processes.stop_all([one.process for one in started if one.process], deadline_s=20.0))
@@ -151,7 +151,7 @@ def _laptop() -> str:
     )
 
 
-def _start_fleet(stack: ExitStack, home: Path, brokers: int, replicas: int, endpoints: Sequence[str]) -> LocalProcess:
+def start_fleet(stack: ExitStack, home: Path, brokers: int, replicas: int, endpoints: Sequence[str]) -> LocalProcess:
     port = ports.pick(1)[0]
     command = [sys.executable, "-m", "guardian.cli.main", "local", "fleet", "--brokers", str(brokers)]
     command += ["--partitions", str(replicas), "--base-port", str(port), "--endpoints", ",".join(endpoints)]
@@ -174,7 +174,7 @@ def _poll(deadline_s: float, watch: _Watch, fleet: LocalProcess, done: Callable[
         time.sleep(_LOOK_S)
 
 
-def _collected(group: Sequence[Member]) -> int:
+def collected(group: Sequence[Member]) -> int:
     """Collections that succeeded, of all members: in the first round each broker is read once."""
     return sum(int(_metric(member, 'guardian_collections_total{result="succeeded"}')) for member in group)
 

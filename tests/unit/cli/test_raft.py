@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from guardian.cli.main import app
 from guardian.cli.raft import _promote, _what_is_missing, print_members
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
+from metastore.levels import LEVEL
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
 from tests.unit.server.member import Member
 
@@ -185,3 +186,31 @@ def test_a_snapshot_is_taken_from_a_member_that_answers(member: Member, tmp_path
         assert isinstance(result.exception, Unavailable)
     assert len(asked) == 3
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_upgrade_is_finished_once_everybody_knows_its_level(cli: Cli) -> None:
+    looked = cli("finish-upgrade", "--dry-run")
+    assert (looked.stdout.splitlines()[1].split(), looked.exit_code) == (["g1", str(LEVEL)], 0)
+    assert "the group is at 0. Nothing was changed" in looked.stderr
+    assert json.loads(cli("finish-upgrade", "--dry-run", "-o", "json").stdout) == {
+        "level": 0,
+        "known_by": {"g1": LEVEL},
+        "next": LEVEL,
+    }
+    assert cli("finish-upgrade", answer="n\n").exit_code != 0
+    assert f"The group is at feature level {LEVEL}" in cli("finish-upgrade", "--yes").stderr
+    again = cli("finish-upgrade", "--yes")
+    assert (again.exit_code, "nothing is left to finish" in again.stderr) == (0, True)
+
+
+def test_an_upgrade_is_not_finished_while_a_member_is_older(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = [RaftMember(name="g1", is_voter=True), RaftMember(name="g2", is_voter=True)]
+
+    def status(*_: object) -> RaftStatus:
+        return RaftStatus(name="g1", leader="g1", members=group, known_level=LEVEL)
+
+    monkeypatch.setattr("guardian.client.GuardianClient.raft_status", status)
+    result = cli("finish-upgrade", "--yes")
+    assert result.stdout.splitlines()[2].split(maxsplit=1) == ["g2", "not reached"]
+    assert isinstance(result.exception, Conflict)
+    assert "g2 runs an older version or was not reached" in str(result.exception)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from guardian.core import troubles
 from guardian.core.troubles import STUCK_MS, Motions
+from guardian.model.certificate import CertificateLife
 from guardian.model.cluster_state import LogDir, LogDirReplica, PartitionState, Reassignment
 from guardian.model.finding import FindingKind
 from guardian.model.topology import Broker, BrokerState, TopicPartition
 
 GB = 1 << 30
+DAY_MS = 86_400_000
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 STATES = {T0: PartitionState(1, (1, 2, 3), (1, 2, 3)), T1: PartitionState(2, (2, 3, 4), (2, 3, 4))}
 
@@ -101,6 +105,26 @@ def test_leaders_count_as_well() -> None:
     empty = [LogDir(broker, "/d") for broker in (1, 2)]
     (found,) = troubles.skew("live", [Broker(1), Broker(2)], empty, partitions)
     assert found.evidence == "broker 1 leads 180 partitions, 80% more than the mean of 2 brokers"
+
+
+@pytest.mark.parametrize(
+    ("life_days", "left_days", "words"),
+    [
+        (365, 14.5, None),
+        (365, 13.5, "expires in 13.5 days: renew it"),
+        (365, -2, "has expired, 2.0 days ago: renew it"),
+        (7, 2.5, None),  # of a week, renewed each day: a third is left
+        (7, 2.25, "expires in 2.2 days: renew it"),
+    ],
+)
+def test_a_certificate_is_to_be_renewed_two_weeks_before_its_end_or_with_a_third_left(
+    life_days: float, left_days: float, words: str | None
+) -> None:
+    until_ms = int(life_days * DAY_MS)
+    life = CertificateLife("g1", "tls", "certificate", "/etc/g1.pem", 0, until_ms)
+    found = list(troubles.certificates_expiring([life], until_ms - int(left_days * DAY_MS)))
+    assert [each.evidence for each in found] == ([f"the certificate at /etc/g1.pem {words}"] if words else [])
+    assert all(each.show == "guardian certs show /etc/g1.pem" for each in found)
 
 
 def test_members_that_the_leader_does_not_reach_are_down() -> None:

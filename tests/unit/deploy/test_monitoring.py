@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import typer.main
-import yaml  # type: ignore[import-untyped]
+import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from typer.core import TyperGroup

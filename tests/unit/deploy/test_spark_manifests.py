@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import typer
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from guardian.cli.main import app
 from spark_analytics.jobs import shipping

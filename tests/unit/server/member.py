@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+
+import grpc.aio
 
 from guardian.activity.store import ActivityStore
 from guardian.kafka.admin import KafkaAdmin
@@ -90,6 +92,7 @@ class Member:
         activity: ActivityStore | None = None,
         links_file: Path | None = None,
         planner: Mapping[str, object] | None = None,
+        guarded: Callable[[ReplicatedStore], Sequence[grpc.aio.ServerInterceptor]] = lambda _: (),
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -140,7 +143,13 @@ class Member:
             healer=self.healer,
         )
         limits = GrpcLimits(threads=8, grace_s=0.0)
-        self._server = start_grpc(self.endpoint, partial(register, parts), limits=limits, counters=self.calls)
+        self._server = start_grpc(
+            self.endpoint,
+            partial(register, parts),
+            limits=limits,
+            counters=self.calls,
+            interceptors=guarded(self.store),
+        )
 
     def stop(self) -> None:
         self._server.stop()

@@ -185,6 +185,18 @@ def test_what_changes_while_a_cluster_is_registered_again_is_not_undone(
     assert [broker.label for broker in listed.brokers] == ["silver"] * 3
 
 
+def test_whoever_compared_with_an_entry_changes_only_that_one(client: GuardianClient) -> None:
+    cluster = Cluster("live", "h:9092")
+    read = client.register_cluster(cluster)
+    made = client.register_cluster(cluster, labels={1: "gold"}, expected=read)
+    assert made.brokers[0].label == "gold"
+    again = client.register_cluster(cluster, labels={1: "gold"}, expected=read)  # sent twice: it finds its own result
+    assert again == made
+    with pytest.raises(Conflict, match="cluster live is no longer registered as it was read: look at it again"):
+        client.register_cluster(cluster, labels={1: "silver"}, expected=read)
+    assert client.list_clusters() == (made,)
+
+
 def test_a_plugin_that_repeats_itself_costs_no_entry_of_the_log(
     client: GuardianClient, stub: federation_pb2_grpc.FederationStub, member: Member
 ) -> None:

@@ -7,8 +7,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
 from guardian.activity.store import StoreStatus
@@ -17,13 +20,15 @@ from guardian.errors import InvalidInput
 from guardian.model.federation import Entry, Tenant, Topic
 from guardian.reporter.counting import CollectionCounters
 from guardian.reporter.lake_writer import LakeStatus
-from guardian.server import http
+from guardian.server import http, web
 from guardian.server.counting import LoopCounters
 from guardian.server.discovery import BrokerTargets
 from guardian.server.http import HttpServer
 from guardian.server.metrics import Measured, MemberMetrics
 from guardian.server.store import ReplicatedStore
 from guardian.server.tenancy import TopicTenants
+from guardian.server.web import create_app
+from guardian.web.parts import WebParts
 from guardian.wire.entries import entry_to_proto
 from metastore.store import StoreError
 from protos.guardian.v1 import federation_pb2 as pb
@@ -60,10 +65,22 @@ class Site:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = int(free.getsockname()[1])
-        self.server = HttpServer(
-            f"127.0.0.1:{self.port}", pages, lambda: self.reason, BrokerTargets(self.member.store).json
+        self.client = GuardianClient([self.member.endpoint])
+        parts = WebParts(
+            "g1",
+            lambda _: self.client,
+            lambda: self.member.now_ms,
+            not_ready=lambda: self.reason,
+            targets=BrokerTargets(self.member.store).json,
+            metrics=pages,
         )
+        self.server = HttpServer(f"127.0.0.1:{self.port}", create_app(parts))
         self.server.start()
+
+    def stop(self) -> None:
+        self.server.stop()
+        self.client.close()
+        self.member.stop()
 
     def get(self, path: str) -> tuple[int, str]:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -80,8 +97,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(http, "_CLIENT_TIMEOUT_S", 0.2)
     site = Site()
     yield site
-    site.server.stop()
-    site.member.stop()
+    site.stop()
 
 
 def test_a_member_says_whether_it_lives_and_can_serve(site: Site) -> None:
@@ -147,6 +163,48 @@ def test_a_client_that_says_nothing_is_hung_up_on(site: Site) -> None:
         assert silent.recv(1) == b""
 
 
+def test_a_head_that_comes_by_drops_is_hung_up_on_too(site: Site) -> None:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=DEADLINE_S) as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: g\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"alive\n"):
+            answer += slow.recv(4096)
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHo")
+        assert slow.recv(4096) == b""
+
+
+def test_every_answer_tells_browsers_to_run_nothing_of_others(site: Site) -> None:
+    for path in ("/healthz", "/console/nowhere", "/nowhere"):
+        with urllib.request.build_opener(_Errors).open(f"http://127.0.0.1:{site.port}{path}", timeout=30) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'; script-src 'self'; style-src 'self';" in policy
+            assert "frame-ancestors 'none'" in policy
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Cache-Control"] == "no-store"
+            assert "uvicorn" not in str(answer.headers)
+
+
+def test_a_body_that_is_too_large_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "MAX_BODY_BYTES", 1000)
+    router = APIRouter()
+
+    @router.post("/echo")
+    async def echo(request: Request) -> int:
+        return len(await request.body())
+
+    with TestClient(web.create_app(WebParts("g1", lambda _: site.client, lambda: 0), [router])) as client:
+        assert client.post("/echo", content=b"x" * 1000).text == "1000"
+        refused = client.post("/echo", content=b"x" * 1001)
+        assert (refused.status_code, refused.text) == (413, "the request's body is larger than 0 MiB: send less\n")
+
+
+class _Errors(urllib.request.HTTPErrorProcessor):
+    """Their headers count as well."""
+
+    def http_response(self, _: object, response: Any) -> Any:
+        return response
+
+
 def test_a_port_that_is_taken_is_said_so(site: Site) -> None:
     with pytest.raises(InvalidInput, match=rf"http is '127.0.0.1:{site.port}', which can't be listened on: Address al"):
-        HttpServer(f"127.0.0.1:{site.port}", {}, lambda: None, bytes)
+        HttpServer(f"127.0.0.1:{site.port}", FastAPI())

@@ -12,6 +12,8 @@ import pytest
 
 from guardian.errors import Conflict, InvalidInput, Unavailable
 from guardian.server.raft import SCRATCH, RaftServicer, change_from_proto, status_to_proto
+from guardian.server.store import ReplicatedStore, now_ms
+from metastore.levels import LEVEL
 from metastore.memory import MemoryStore
 from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
@@ -29,6 +31,12 @@ PUT = records_pb2.Command(open_session=records_pb2.OpenSession(window=1)).Serial
 class Context:
     """As much of grpc.ServicerContext as the service asks of it."""
 
+    def auth_context(self) -> dict[str, list[bytes]]:
+        return {}
+
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return ()
+
     def time_remaining(self) -> float | None:
         return 5.0
 
@@ -37,15 +45,20 @@ CONTEXT: grpc.ServicerContext = Context()  # type: ignore[assignment]
 
 
 @pytest.fixture
-def replica(tmp_path: Path) -> Iterator[InMemoryReplica]:
-    replica = InMemoryReplica("g1", MetastoreStateMachine(RocksDbStore(tmp_path / "store")))
+def machine(tmp_path: Path) -> MetastoreStateMachine:
+    return MetastoreStateMachine(RocksDbStore(tmp_path / "store"))
+
+
+@pytest.fixture
+def replica(machine: MetastoreStateMachine) -> Iterator[InMemoryReplica]:
+    replica = InMemoryReplica("g1", machine)
     yield replica
     replica.close()
 
 
 @pytest.fixture
-def servicer(replica: InMemoryReplica, tmp_path: Path) -> RaftServicer:
-    return RaftServicer(replica, "h1:9750", tmp_path)
+def servicer(replica: InMemoryReplica, machine: MetastoreStateMachine, tmp_path: Path) -> RaftServicer:
+    return RaftServicer(replica, "h1:9750", tmp_path, ReplicatedStore(replica, machine, now_ms))
 
 
 def test_a_status_says_all_that_the_member_knows() -> None:
@@ -70,7 +83,7 @@ def test_a_status_says_all_that_the_member_knows() -> None:
         is_refusing_writes=True,
         counters={"elections": 2},
     )
-    assert status_to_proto(status, "h2:2") == pb.RaftStatus(
+    assert status_to_proto(status, "h2:2", level=1) == pb.RaftStatus(
         name="g2",
         group_id="id",
         state="follower",
@@ -90,6 +103,8 @@ def test_a_status_says_all_that_the_member_knows() -> None:
         disk_reserve_bytes=4,
         is_refusing_writes=True,
         counters={"elections": 2},
+        level=1,
+        known_level=LEVEL,
     )
 
 
@@ -176,7 +191,33 @@ def test_a_snapshot_that_nobody_takes_to_the_end_is_given_up(
 
 
 def test_an_empty_state_has_no_snapshot(tmp_path: Path) -> None:
-    replica = InMemoryReplica("g1", MetastoreStateMachine(MemoryStore()))
-    servicer = RaftServicer(replica, "h1:9750", tmp_path)
+    machine = MetastoreStateMachine(MemoryStore())
+    replica = InMemoryReplica("g1", machine)
+    servicer = RaftServicer(replica, "h1:9750", tmp_path, ReplicatedStore(replica, machine, now_ms))
     with pytest.raises(Unavailable, match="write first"):
         next(servicer.SaveSnapshot(pb.SaveSnapshotRequest(), CONTEXT))
+
+
+@pytest.mark.parametrize(
+    ("level", "known_by", "kind", "message"),
+    [
+        (LEVEL, {}, Conflict, "feature level 1 is unknown to g1"),
+        (LEVEL, {"g1": LEVEL - 1, "g2": LEVEL}, Conflict, "feature level 1 is unknown to g1"),
+        (0, {"g1": LEVEL}, InvalidInput, f"level is 0: this version of Guardian knows 1 to {LEVEL}"),
+        (LEVEL + 1, {"g1": LEVEL + 1}, InvalidInput, f"knows 1 to {LEVEL}"),
+    ],
+)
+def test_a_level_that_somebody_does_not_know_is_not_raised(
+    servicer: RaftServicer, level: int, known_by: dict[str, int], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        servicer.RaiseLevel(pb.RaiseLevelRequest(level=level, known_by=known_by), CONTEXT)
+    assert servicer.GetRaftStatus(pb.GetRaftStatusRequest(), CONTEXT).level == 0
+
+
+def test_a_level_that_all_know_is_raised_and_told(servicer: RaftServicer) -> None:
+    request = pb.RaiseLevelRequest(level=LEVEL, known_by={"g1": LEVEL})
+    for _ in range(2):
+        assert servicer.RaiseLevel(request, CONTEXT).level == LEVEL
+    status = servicer.GetRaftStatus(pb.GetRaftStatusRequest(), CONTEXT)
+    assert (status.level, status.known_level) == (LEVEL, LEVEL)

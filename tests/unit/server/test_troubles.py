@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from guardian.errors import ClusterUnavailable
+from guardian.model.certificate import CertificateLife
 from guardian.model.finding import FindingKind
 from guardian.model.topology import Broker, Cluster
 from guardian.reporter.lake_writer import LakeWriter
@@ -109,11 +110,20 @@ def test_a_cluster_that_is_silent_is_not_waited_for_again_until_it_answers(membe
 def test_members_that_are_not_connected_are_down(
     member: Member, looks: TroubleLooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert list(looks.members()) == []
+    assert list(looks.members(0)) == []
     status = member.store.status()
     group = tuple(MemberStatus(name, "h:1", Role.VOTER, is_connected=name == "g2") for name in ("g1", "g2", "g3"))
     monkeypatch.setattr(member.replica, "status", lambda: replace(status, name="g1", members=group))
-    assert [each.subject.name for each in looks.members()] == ["member g3"]
+    assert [each.subject.name for each in looks.members(0)] == ["member g3"]
+
+
+def test_certificates_that_run_out_are_seen(member: Member) -> None:
+    life = CertificateLife("g2", "grpc_tls", "certificate", "127.0.0.1:9760", 0, 30 * 86_400_000)
+    looks = TroubleLooks(member.store, lambda _: member.kafka, lambda: [life])
+    assert list(looks.members(15 * 86_400_000)) == []
+    (found,) = looks.members(29 * 86_400_000)
+    assert found.subject.title == "certificate_expires certificate of member g2, grpc_tls"
+    assert found.evidence == "the certificate at 127.0.0.1:9760 expires in 1.0 days: renew it"
 
 
 def test_a_failed_log_dir_and_what_it_costs_are_seen_in_kafka(member: Member, looks: TroubleLooks) -> None:

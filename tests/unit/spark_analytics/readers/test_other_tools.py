@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from guardian.errors import InvalidInput
+from guardian.interop import confluent_placement
+from guardian.interop.broker_sets_json import sets_of
+from guardian.interop.capacity_json import capacities_of
 from guardian.model.federation import IdcPolicy
 from guardian.model.plan import ReplicaPlacement
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
-from spark_analytics.readers import broker_sets_json, capacity_json, confluent_placement
+from spark_analytics.readers import broker_sets_json, capacity_json
 
 KB, MB = 1024, 1024 * 1024
 LIVE = Cluster(
@@ -49,7 +52,7 @@ def entry(broker: str, **capacity: object) -> dict[str, Any]:
 
 
 def capacities(*entries: dict[str, Any]) -> ClusterModel:
-    return capacity_json.with_capacities(model(), capacity_json.capacities_of({"brokerCapacities": list(entries)}))
+    return capacity_json.with_capacities(model(), capacities_of({"brokerCapacities": list(entries)}))
 
 
 def test_capacities_are_those_of_the_broker_or_the_default() -> None:
@@ -91,7 +94,7 @@ def test_a_bad_capacity_file_is_told_in_a_sentence(entries: list[dict[str, Any]]
 
 def broker_sets(*sets: tuple[str, list[int]]) -> ClusterModel:
     document = {"brokerSets": [{"brokerSetId": name, "brokerIds": ids} for name, ids in sets]}
-    return broker_sets_json.with_broker_sets(model(), broker_sets_json.sets_of(document))
+    return broker_sets_json.with_broker_sets(model(), sets_of(document))
 
 
 def test_broker_sets_are_labels_and_topics_belong_where_most_of_their_bytes_are() -> None:

@@ -1,11 +1,14 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.reporter.Tls;
 import io.grpc.ConnectivityState;
+import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
 import io.grpc.okhttp.OkHttpChannelBuilder;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -15,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * A channel to each member, made when it is first used; what comes in is handed to one executor.
  *
- * <p>Members speak no TLS to clients yet, so neither does this.
+ * <p>With TLS each connection, also one that a channel makes anew, shows the certificate that lies there then.
  */
 final class Connections implements AutoCloseable {
     private static final int MAX_MESSAGE_BYTES = 64 << 20;
@@ -30,10 +33,12 @@ final class Connections implements AutoCloseable {
     private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(threads);
     private final Map<String, ManagedChannel> channels = new HashMap<>();
     private final Executor executor;
+    private final Optional<Tls> tls;
     private boolean isClosed;
 
-    Connections(Executor executor) {
+    Connections(Executor executor, Optional<Tls> tls) {
         this.executor = executor;
+        this.tls = tls;
     }
 
     ManagedChannel to(String endpoint) {
@@ -47,8 +52,10 @@ final class Connections implements AutoCloseable {
     private ManagedChannel open(String endpoint) {
         int colon = endpoint.lastIndexOf(':');
         String host = endpoint.substring(0, colon).replaceAll("^\\[|]$", "");
-        ManagedChannel channel = OkHttpChannelBuilder.forAddress(host, Integer.parseInt(endpoint.substring(colon + 1)))
-                .usePlaintext()
+        ManagedChannel channel = OkHttpChannelBuilder.forAddress(
+                        host,
+                        Integer.parseInt(endpoint.substring(colon + 1)),
+                        tls.map(Tls::forChannel).orElseGet(InsecureChannelCredentials::create))
                 .executor(executor)
                 .offloadExecutor(transport)
                 .transportExecutor(transport)

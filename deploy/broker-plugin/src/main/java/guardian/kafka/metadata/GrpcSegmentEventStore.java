@@ -1,5 +1,6 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.reporter.Tls;
 import guardian.v1.DeletePartitionsReply;
 import guardian.v1.DeletePartitionsRequest;
 import guardian.v1.SegmentEvent;
@@ -49,12 +50,16 @@ final class GrpcSegmentEventStore implements SegmentEventStore {
     private final AtomicBoolean isInboxNoticed = new AtomicBoolean();
     private volatile boolean isClosed;
 
-    /** Connects when there is something to do; never fails for want of a member. */
+    /**
+     * Connects when there is something to do; never fails for want of a member.
+     *
+     * @throws IllegalArgumentException when the certificates can't be used
+     */
     GrpcSegmentEventStore(StoreSettings settings, Listener listener) {
         this.settings = settings;
         StoreSettings.Limits limits = settings.limits();
         names = new PartitionNames(settings.clusterId());
-        connections = new Connections(loop);
+        connections = new Connections(loop, settings.tls().map(Tls::new));
         finder = new LeaderFinder(connections, settings.endpoints(), counters);
         calls = new LeaderCalls(loop, finder, limits, counters);
         Sessions sessions = new Sessions(calls, settings);

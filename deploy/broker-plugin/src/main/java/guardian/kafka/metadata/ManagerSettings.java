@@ -1,10 +1,13 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.reporter.TlsFiles;
 import guardian.v1.FenceMode;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
@@ -14,11 +17,13 @@ import org.apache.kafka.common.config.ConfigException;
  * What the manager reads from the broker's configuration, and where a setting is missing there, from the system property
  * {@code guardian.rlmm.config.} + its name.
  *
+ * @param tls for calling Guardian; without it in plain text
  * @param waitLimit how long a write waits inside the call for what it needs, before Kafka is told to come again
  * @param unknown names that begin with {@code guardian.} and mean nothing here
  */
 record ManagerSettings(
         List<String> endpoints,
+        Optional<TlsFiles> tls,
         String clusterId,
         int brokerId,
         FenceMode fence,
@@ -30,6 +35,7 @@ record ManagerSettings(
         Set<String> unknown) {
     static final String SYSTEM_PREFIX = "guardian.rlmm.config.";
     static final String ENDPOINTS = "guardian.endpoints";
+    static final String ENDPOINTS_SSL = "guardian.endpoints.ssl";
     static final String FENCE = "guardian.fence";
     static final String WAIT_MS = "guardian.wait.ms";
     static final String WRITE_TIMEOUT_MS = "guardian.write.timeout.ms";
@@ -38,8 +44,9 @@ record ManagerSettings(
     static final String RETRY_MAX_MS = "guardian.retry.backoff.max.ms";
 
     private static final String OWN_PREFIX = "guardian.";
-    private static final Set<String> KNOWN =
-            Set.of(ENDPOINTS, FENCE, WAIT_MS, WRITE_TIMEOUT_MS, PENDING_EVENTS, RETRY_MS, RETRY_MAX_MS);
+    private static final Set<String> KNOWN = Set.of(
+            ENDPOINTS, ENDPOINTS_SSL, TlsFiles.CERTIFICATE, TlsFiles.KEY, TlsFiles.CA, FENCE, WAIT_MS, WRITE_TIMEOUT_MS,
+            PENDING_EVENTS, RETRY_MS, RETRY_MAX_MS);
     private static final int HOUR_MS = 3_600_000;
 
     /**
@@ -55,6 +62,7 @@ record ManagerSettings(
         }
         return new ManagerSettings(
                 source.endpoints(),
+                source.tls(),
                 source.required("cluster.id", "the broker's RemoteLogManager gives it"),
                 source.number("broker.id", null, 0, Integer.MAX_VALUE),
                 source.fence(),
@@ -68,6 +76,7 @@ record ManagerSettings(
 
     StoreSettings store(String writer) {
         return StoreSettings.of(endpoints, clusterId, brokerId, writer, fence)
+                .withTls(tls)
                 .withLimits(StoreSettings.Limits.DEFAULT
                         .withWriteLimit(writeLimit)
                         .withPendingEvents(pendingEvents)
@@ -86,6 +95,20 @@ record ManagerSettings(
                 }
             }
             return endpoints;
+        }
+
+        Optional<TlsFiles> tls() {
+            String wanted = text(ENDPOINTS_SSL, "false");
+            return switch (wanted) {
+                case "false" -> Optional.empty();
+                case "true" -> Optional.of(
+                        new TlsFiles(file(TlsFiles.CERTIFICATE), file(TlsFiles.KEY), file(TlsFiles.CA)));
+                default -> throw new ConfigException(ENDPOINTS_SSL + " is '" + wanted + "': use true or false");
+            };
+        }
+
+        private Path file(String name) {
+            return Path.of(required(name, ENDPOINTS_SSL + " is true, so set rlmm.config." + name + " to a PEM file"));
         }
 
         FenceMode fence() {

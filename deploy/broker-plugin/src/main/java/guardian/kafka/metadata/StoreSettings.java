@@ -1,8 +1,10 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.reporter.TlsFiles;
 import guardian.v1.FenceMode;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Where Guardian is, who writes, and how much may be under way.
@@ -10,9 +12,16 @@ import java.util.List;
  * @param endpoints of Guardian's members, host:port; one is enough to find the others
  * @param clusterId Kafka's cluster.id
  * @param writer tells this instance of the broker apart from earlier ones, for people
+ * @param tls for all calls; without it they are in plain text
  */
 record StoreSettings(
-        List<String> endpoints, String clusterId, int brokerId, String writer, FenceMode fence, Limits limits) {
+        List<String> endpoints,
+        String clusterId,
+        int brokerId,
+        String writer,
+        FenceMode fence,
+        Limits limits,
+        Optional<TlsFiles> tls) {
     static final String ENDPOINTS = "guardian.endpoints";
 
     private static final int MAX_PORT = 65535;
@@ -30,11 +39,15 @@ record StoreSettings(
 
     /** With the default limits. */
     static StoreSettings of(List<String> endpoints, String clusterId, int brokerId, String writer, FenceMode fence) {
-        return new StoreSettings(endpoints, clusterId, brokerId, writer, fence, Limits.DEFAULT);
+        return new StoreSettings(endpoints, clusterId, brokerId, writer, fence, Limits.DEFAULT, Optional.empty());
     }
 
     StoreSettings withLimits(Limits changed) {
-        return new StoreSettings(endpoints, clusterId, brokerId, writer, fence, changed);
+        return new StoreSettings(endpoints, clusterId, brokerId, writer, fence, changed, tls);
+    }
+
+    StoreSettings withTls(Optional<TlsFiles> changed) {
+        return new StoreSettings(endpoints, clusterId, brokerId, writer, fence, limits, changed);
     }
 
     private static void requireHostAndPort(String endpoint) {

@@ -2,7 +2,7 @@ package guardian.kafka.reporter;
 
 import io.grpc.ChannelCredentials;
 import io.grpc.ServerCredentials;
-import io.grpc.TlsChannelCredentials;
+import io.grpc.okhttp.SslSocketFactoryChannelCredentials;
 import io.grpc.okhttp.SslSocketFactoryServerCredentials;
 import java.io.IOException;
 import java.io.InputStream;
@@ -25,12 +25,10 @@ import java.util.Base64;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
-import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -52,7 +50,7 @@ public final class Tls {
     private volatile Loaded loaded;
     private List<FileTime> seen;
 
-    private record Loaded(KeyManager[] keys, TrustManager[] trusted, SSLContext context) {}
+    private record Loaded(SSLContext context) {}
 
     /** @throws IllegalArgumentException naming the setting, its value and the fix */
     public Tls(TlsFiles files) {
@@ -80,11 +78,9 @@ public final class Tls {
         return SslSocketFactoryServerCredentials.create(serverSockets());
     }
 
+    /** Each connection of the channel, also one that it makes anew, is by the files as they are then. */
     public ChannelCredentials forChannel() {
-        return TlsChannelCredentials.newBuilder()
-                .keyManager(loaded.keys())
-                .trustManager(loaded.trusted())
-                .build();
+        return SslSocketFactoryChannelCredentials.create(new Outgoing());
     }
 
     /** Wraps accepted connections, each by the files as they are then; without a client's certificate there is none. */
@@ -129,7 +125,7 @@ public final class Tls {
             trusted.init(trust);
             SSLContext context = SSLContext.getInstance("TLS");
             context.init(keys.getKeyManagers(), trusted.getTrustManagers(), null);
-            return new Loaded(keys.getKeyManagers(), trusted.getTrustManagers(), context);
+            return new Loaded(context);
         } catch (IOException | GeneralSecurityException e) {
             throw new IllegalArgumentException(TlsFiles.CERTIFICATE + " is " + files.certificate()
                     + ", which makes no TLS with its key and CA: " + e.getMessage(), e);
@@ -189,6 +185,49 @@ public final class Tls {
         signature.initVerify(certified);
         signature.update(PROOF);
         return signature.verify(signed);
+    }
+
+    /** Connections of the context that is loaded when they are made; new files are looked for first. */
+    private final class Outgoing extends SSLSocketFactory {
+        private SSLSocketFactory delegate() {
+            reload();
+            return context().getSocketFactory();
+        }
+
+        @Override
+        public Socket createSocket(Socket connected, String host, int port, boolean closesIt) throws IOException {
+            return delegate().createSocket(connected, host, port, closesIt);
+        }
+
+        @Override
+        public String[] getDefaultCipherSuites() {
+            return context().getSocketFactory().getDefaultCipherSuites();
+        }
+
+        @Override
+        public String[] getSupportedCipherSuites() {
+            return context().getSocketFactory().getSupportedCipherSuites();
+        }
+
+        @Override
+        public Socket createSocket(String host, int port) throws IOException {
+            return delegate().createSocket(host, port);
+        }
+
+        @Override
+        public Socket createSocket(String host, int port, InetAddress from, int fromPort) throws IOException {
+            return delegate().createSocket(host, port, from, fromPort);
+        }
+
+        @Override
+        public Socket createSocket(InetAddress host, int port) throws IOException {
+            return delegate().createSocket(host, port);
+        }
+
+        @Override
+        public Socket createSocket(InetAddress host, int port, InetAddress from, int fromPort) throws IOException {
+            return delegate().createSocket(host, port, from, fromPort);
+        }
     }
 
     /** Connections of the context that is loaded when they come. */

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Optional;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -13,7 +14,7 @@ class EndpointsTest {
     void aChannelCanBeMadeToAUsableOne(String endpoint) {
         assertTrue(Endpoints.isUsable(endpoint));
         assertDoesNotThrow(() -> {
-            Connections connections = new Connections(Runnable::run);
+            Connections connections = new Connections(Runnable::run, Optional.empty());
             connections.to(endpoint);
             connections.close();
             connections.awaitEnd();

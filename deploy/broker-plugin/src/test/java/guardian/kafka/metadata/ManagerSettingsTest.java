@@ -4,11 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import guardian.kafka.reporter.TlsFiles;
 import guardian.v1.FenceMode;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import org.apache.kafka.common.config.ConfigException;
@@ -45,6 +48,22 @@ class ManagerSettingsTest {
     }
 
     @Test
+    void tlsNeedsAllOfItsFiles() {
+        String[] names = {"guardian.reporter.ssl.certificate.file", "guardian.reporter.ssl.key.file",
+            "guardian.reporter.ssl.ca.file"};
+        ManagerSettings settings = read("guardian.endpoints", "g1:1", "guardian.endpoints.ssl", "true",
+                names[0], "/c.pem", names[1], "/c.key", names[2], "/ca.pem");
+        TlsFiles files = new TlsFiles(Path.of("/c.pem"), Path.of("/c.key"), Path.of("/ca.pem"));
+        assertEquals(Optional.of(files), settings.store("writer").tls());
+        assertEquals(Set.of(), settings.unknown());
+        assertEquals(Optional.empty(), read("guardian.endpoints", "g1:1", names[0], "/c.pem").tls());
+        String refusal = assertThrows(ConfigException.class, () -> read("guardian.endpoints", "g1:1",
+                        "guardian.endpoints.ssl", "true", names[0], "/c.pem", names[1], "/c.key"))
+                .getMessage();
+        assertTrue(refusal.startsWith(names[2] + " is not set: guardian.endpoints.ssl is true"), refusal);
+    }
+
+    @Test
     void aSystemPropertyStandsInForASettingAndTheSettingWins() {
         system.setProperty("guardian.rlmm.config.guardian.endpoints", "g1:9400");
         system.setProperty("guardian.rlmm.config.guardian.fence", "claim-order");
@@ -59,6 +78,7 @@ class ManagerSettingsTest {
         "guardian.endpoints,g1,has 'g1': use host:port",
         "guardian.endpoints,guardian_1:9750,has 'guardian_1:9750': use host:port",
         "guardian.endpoints,'g1:1,g2:65536',has 'g2:65536': use host:port",
+        "guardian.endpoints.ssl,yes,is 'yes': use true or false",
         "guardian.fence,strict,is 'strict': use verified or claim-order",
         "guardian.wait.ms,-1,is '-1': use a number from 0 to 3600000",
         "guardian.write.timeout.ms,soon,is 'soon': use a number from 100 to 3600000",

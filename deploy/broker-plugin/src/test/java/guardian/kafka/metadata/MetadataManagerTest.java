@@ -55,8 +55,8 @@ class MetadataManagerTest {
         private FakeGuardian.Store store;
 
         private Broker(int id, Duration waitLimit) {
-            ManagerSettings settings = new ManagerSettings(List.of("guardian:9400"), "cluster", id, FenceMode.CLAIM_ORDER,
-                    waitLimit, LONG, 1_000, SHORT, SHORT, Set.of());
+            ManagerSettings settings = new ManagerSettings(List.of("guardian:9400"), Optional.empty(), "cluster", id,
+                    FenceMode.CLAIM_ORDER, waitLimit, LONG, 1_000, SHORT, SHORT, Set.of());
             manager = new MetadataManager(settings, listener -> store = shared.store(listener), registry);
             brokers.add(this);
         }

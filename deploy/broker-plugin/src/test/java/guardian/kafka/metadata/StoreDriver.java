@@ -1,5 +1,6 @@
 package guardian.kafka.metadata;
 
+import guardian.kafka.reporter.TlsFiles;
 import guardian.v1.FenceMode;
 import guardian.v1.SegmentEvent;
 import java.io.IOException;
@@ -49,10 +50,18 @@ final class StoreDriver {
         partitions = IntStream.range(0, partitionCount)
                 .mapToObj(number -> new TopicIdPartition(topicId, new TopicPartition("driven", number)))
                 .toList();
-        store = new GrpcSegmentEventStore(
-                StoreSettings.of(
-                        List.of(endpoints.split(",")), "driver-" + topicId, BROKER, "driver", FenceMode.CLAIM_ORDER),
-                heard);
+        StoreSettings settings = StoreSettings.of(
+                List.of(endpoints.split(",")), "driver-" + topicId, BROKER, "driver", FenceMode.CLAIM_ORDER);
+        store = new GrpcSegmentEventStore(settings.withTls(tls()), heard);
+    }
+
+    /** By the system properties of a broker's settings, if they are there. */
+    private static Optional<TlsFiles> tls() {
+        return Optional.ofNullable(System.getProperty(TlsFiles.CERTIFICATE))
+                .map(certificate -> new TlsFiles(
+                        Path.of(certificate),
+                        Path.of(System.getProperty(TlsFiles.KEY)),
+                        Path.of(System.getProperty(TlsFiles.CA))));
     }
 
     public static void main(String[] arguments) throws Exception {

@@ -182,6 +182,34 @@ class TlsTest {
     }
 
     @Test
+    void aChannelShowsWhatLiesThereWhenItConnects() throws Exception {
+        Path ours = Files.createDirectory(dir.resolve("caller"));
+        TlsFiles own = new TlsFiles(ours.resolve("certificate.pem"), ours.resolve("key.pem"), ours.resolve("ca.pem"));
+        installAsCaller("other-client");
+        ManagedChannel channel = OkHttpChannelBuilder.forAddress(
+                        "127.0.0.1", server.port(), new Tls(own).forChannel())
+                .build();
+        try {
+            assertThrows(StatusRuntimeException.class, () -> collect(BrokerReporterGrpc.newBlockingStub(channel)));
+            installAsCaller("client");
+            channel.resetConnectBackoff();
+            collect(BrokerReporterGrpc.newBlockingStub(channel).withWaitForReady());
+        } finally {
+            channel.shutdownNow();
+        }
+    }
+
+    private void installAsCaller(String identity) throws Exception {
+        replace("caller/certificate.pem", resource(identity + ".pem"));
+        replace("caller/key.pem", resource(identity + ".key"));
+        replace("caller/ca.pem", resource("ca.pem"));
+    }
+
+    private static void collect(BrokerReporterGrpc.BrokerReporterBlockingStub reporter) {
+        reporter.withDeadlineAfter(60, TimeUnit.SECONDS).collect(CollectRequest.getDefaultInstance());
+    }
+
+    @Test
     void filesThatDoNotFitTogetherChangeNothing() throws Exception {
         replace("certificate.pem", resource("other-server.pem"));
         tls.reload();

@@ -13,6 +13,8 @@ from guardian.errors import InvalidInput
 
 JsonObject = Mapping[str, Any]
 
+_MAX_NUMBER = 1e300  # the quantities of these files, in any unit, are far below
+
 
 def read_json(path: Path, what: str) -> JsonObject:
     """The object in the file. Raises InvalidInput when it can't be read, or is none."""
@@ -77,7 +79,7 @@ def number(where: str, item: JsonObject, field: str, default: float | None = Non
             value = float(value)
         except ValueError:
             value = item.get(field)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MAX_NUMBER:
         raise InvalidInput(f"{where}.{field} is {_shown(value)}: use a number from 0")
     return float(value)
 

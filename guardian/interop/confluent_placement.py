@@ -11,14 +11,15 @@ the data centre that it stands in. What Apache Kafka does not have is not taken 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from guardian.errors import InvalidInput
+from guardian.interop.json_file import JsonObject, objects, part, read_json, text, whole
 from guardian.model.federation import IdcPolicy
 from guardian.model.topology import Cluster
-from spark_analytics.readers.json_file import JsonObject, objects, part, read_json, text, whole
 
 _VERSIONS = (1, 2)
 _FIELDS = frozenset({"version", "replicas", "observers", "observerPromotionPolicy"})
@@ -51,6 +52,12 @@ def policy_of(document: JsonObject, name: str, cluster: Cluster | None = None) -
         together[idc] = together.get(idc, 0) + count
     leads = next(iter(replicas)) if len(replicas) == 1 and set(observers) - set(replicas) else ""
     return Imported(IdcPolicy(name, tuple(together.items()), leads), tuple(_remarks(document, observers, leads)))
+
+
+def write(policy: IdcPolicy) -> str:
+    """The policy as constraints of version 2, in which data centres are racks. Leaders have no place in the format."""
+    replicas = [{"count": count, "constraints": {"rack": idc}} for idc, count in policy.replicas]
+    return json.dumps({"version": 2, "replicas": replicas, "observers": []}, indent=2) + "\n"
 
 
 def _counts(document: JsonObject, field: str, cluster: Cluster | None) -> dict[str, int]:

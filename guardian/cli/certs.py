@@ -1,0 +1,195 @@
+"""`guardian certs`: an authority of one's own for trying TLS out, and what certificates say.
+
+It needs the package `cryptography`, which comes with the extra `server`, so it is imported when a command runs.
+"""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guardian.cli.options import Output, OutputOption, YesOption, confirm
+from guardian.cli.render import print_json, print_table
+from guardian.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from guardian.certificates.facts import CertificateFacts
+    from guardian.certificates.folder import CertificateFolder
+
+app = typer.Typer(
+    help="Certificates: a development authority, and when those in use expire (docs/tls.md).", no_args_is_help=True
+)
+
+_DAY_MS = 86_400_000
+
+FolderOption = Annotated[Path, typer.Option("--folder", help="Where the authority and its certificates are.")]
+DaysOption = Annotated[float, typer.Option("--days", help="For how long it counts.")]
+NamesArgument = Annotated[list[str] | None, typer.Argument(help="Names of certificates in the folder.")]
+_FOLDER = Path("certs")
+
+
+@app.command("init")
+def init(
+    folder: FolderOption = _FOLDER,
+    name: Annotated[str, typer.Option("--name", help="What it is called.")] = "Guardian development authority",
+    days: DaysOption = 3650.0,
+) -> None:
+    """Make an authority: ca.pem, ca.key and an empty crl.pem.
+
+    Example: guardian certs init --folder certs
+    """
+    made = _folder(folder)
+    made.init(name, days, _now_ms())
+    print(f"made {made.authority}, its key and {made.revoked}; who reads the key can be anybody: keep it apart")
+
+
+@app.command("issue")
+def issue(
+    name: Annotated[str, typer.Argument(help="Whose it is: a member's name, a broker's, or a person's.")],
+    host: Annotated[
+        list[str] | None, typer.Option("--host", help="A DNS name or IP address under which it is reached; repeatable.")
+    ] = None,
+    person: Annotated[bool, typer.Option("--person", help="For who calls only: nobody can serve with it.")] = False,
+    days: DaysOption = 365.0,
+    folder: FolderOption = _FOLDER,
+) -> None:
+    """Make a key and a certificate, NAME.key and NAME.pem.
+
+    Example: guardian certs issue g1 --host g1.example.net --host 10.0.0.1
+    """
+    issued = _folder(folder)
+    facts = issued.issue(_load("authority").Wanted(name, tuple(host or ()), days, person), _now_ms())
+    print(f"made {issued.certificate(name)} and {issued.key(name)}: {_days_left(facts)} days")
+
+
+@app.command("renew")
+def renew(
+    names: NamesArgument = None,
+    all_: Annotated[bool, typer.Option("--all", help="All in the folder.")] = False,
+    within: Annotated[
+        float | None, typer.Option("--within", help="Only those that expire within so many days.")
+    ] = None,
+    days: DaysOption = 365.0,
+    folder: FolderOption = _FOLDER,
+) -> None:
+    """Make them anew, for the same names with new keys. Members take the new files up without a restart.
+
+    Example: guardian certs renew --all --within 30
+    """
+    known = _folder(folder)
+    if all_ == bool(names):
+        raise InvalidInput("give the names to renew, or --all")
+    for name in names or known.names():
+        facts = known.facts(name)
+        if within is not None and facts.not_after_ms - _now_ms() > within * _DAY_MS:
+            print(f"{name}: left as it is, {_days_left(facts)} days")
+            continue
+        print(f"{name}: renewed, {_days_left(known.renew(name, days, _now_ms()))} days")
+
+
+@app.command("revoke")
+def revoke(
+    names: Annotated[list[str], typer.Argument(help="Names of certificates in the folder.")],
+    folder: FolderOption = _FOLDER,
+    yes: YesOption = False,
+) -> None:
+    """Take certificates back: crl.pem names them, and members that have it refuse them within seconds.
+
+    Example: guardian certs revoke ann --yes
+    """
+    known = _folder(folder)
+    for name in names:
+        known.facts(name)  # all are known, or nothing is done
+    confirm(f"Revoke the certificates of {', '.join(names)}?", yes)
+    for name in names:
+        facts = known.revoke(name, _now_ms())
+        print(f"{name}: serial {facts.serial:x} is in {known.revoked}")
+
+
+@app.command("show")
+def show(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="PEM files; none: all that are in the folder.", show_default=False)
+    ] = None,
+    folder: FolderOption = _FOLDER,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show whose certificates are, who made them and when they expire.
+
+    Example: guardian certs show /etc/guardian/g1.pem -o json
+    """
+    facts_of_all = _load("facts").all_facts_of
+    if not files:
+        known = _folder(folder)
+        files = [path for path in sorted(known.path.glob("*.pem")) if path != known.revoked]
+        if not files:
+            raise InvalidInput(f"{known.path} has no certificates: give files, or another --folder")
+    found = [(path, facts) for path in files for facts in _read(path, facts_of_all)]
+    if output is Output.JSON:
+        print_json([_as_dict(path, facts) for path, facts in found])
+        return
+    print_table(
+        ("FILE", "NAMES", "ISSUER", "DAYS LEFT", "SERIAL"),
+        [
+            (
+                path.name,
+                ", ".join((*facts.names, *facts.addresses)),
+                facts.issuer,
+                _days_left(facts),
+                f"{facts.serial:x}"[:16],
+            )
+            for path, facts in found
+        ],
+        right=("DAYS LEFT",),
+    )
+
+
+def _as_dict(path: Path, facts: CertificateFacts) -> dict[str, Any]:
+    return {
+        "file": str(path),
+        "names": list(facts.names),
+        "addresses": list(facts.addresses),
+        "issuer": facts.issuer,
+        "serial": f"{facts.serial:x}",
+        "fingerprint": facts.fingerprint,
+        "not_before_ms": facts.not_before_ms,
+        "not_after_ms": facts.not_after_ms,
+        "is_authority": facts.is_authority,
+    }
+
+
+def _read(path: Path, facts_of_all: Any) -> tuple[CertificateFacts, ...]:
+    try:
+        found: tuple[CertificateFacts, ...] = facts_of_all(path.read_bytes())
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read: {error.strerror}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+    return found
+
+
+def _folder(path: Path) -> CertificateFolder:
+    made: CertificateFolder = _load("folder").CertificateFolder(path)
+    return made
+
+
+def _load(module: str) -> Any:
+    try:
+        return import_module(f"guardian.certificates.{module}")
+    except ModuleNotFoundError as error:
+        raise InvalidInput(
+            f"`guardian certs` needs {error.name}, which is not installed: pip install 'kafka-guardian[server]'"
+        ) from None
+
+
+def _days_left(facts: CertificateFacts) -> str:
+    """Days and tenths; an expired one has less than none."""
+    return f"{(facts.not_after_ms - _now_ms()) / _DAY_MS:.1f}"
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,384 @@
+"""`guardian import` and `guardian export`: files of other tools become what Guardian has of them, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guardian.cli import declared, federation
+from guardian.cli.changes import say_how_many, show
+from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
+from guardian.cli.plan.files import write_file
+from guardian.client import GuardianClient
+from guardian.core import declaring
+from guardian.errors import InvalidInput, NotFound
+from guardian.interop import broker_sets_json, capacity_json, confluent_placement, federation_writing, topicctl_yaml
+from guardian.interop.json_file import read_json
+from guardian.interop.topicctl_yaml import TopicctlTopic
+from guardian.kafka import reassignment_json
+from guardian.model.declaration import (
+    IDC_POLICIES,
+    MACHINES,
+    TOPICS,
+    Declaration,
+    DeclaredBroker,
+    DeclaredCluster,
+    DeclaredEntry,
+    EntryKey,
+)
+from guardian.model.federation import IdcPolicy, Machine, Topic
+from guardian.model.topology import Cluster
+from guardian.model.units import parse_duration_ms
+from guardian.wire.lines import lines_from_proto
+
+imports = typer.Typer(help="Take over files of other tools; says what of them can't be kept.", no_args_is_help=True)
+exports = typer.Typer(help="Write files that other tools, and guardian apply, read.", no_args_is_help=True)
+
+ClusterOption = Annotated[str, typer.Option("--cluster", help="The cluster that the file is about.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Write it here.", show_default="print")]
+
+
+@imports.command("capacity")
+def import_capacity(
+    file: Annotated[Path, typer.Argument(help="Cruise Control's capacity.json, any of its three forms.")],
+    cluster: ClusterOption,
+    host_pattern: Annotated[
+        str,
+        typer.Option(
+            "--host-pattern",
+            help="What machines are called that Guardian does not know: kafka-{broker}, {cluster}-{broker}.",
+            show_default="the host of the broker's reporter",
+        ),
+    ] = "",
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Make Cruise Control's capacities those of the cluster's machines, which plans go by.
+
+    What a broker's plugin tells of its host wins over them: they count where it tells nothing.
+
+    Example: guardian import capacity capacity.json --cluster live --host-pattern 'kafka-{broker}' --dry-run
+    """
+    capacities = capacity_json.capacities_of(read_json(file, "capacity file"))
+    with connect(endpoints) as client:
+        known = declared.known(client)
+        machines = [each.entry for each in known.entries.values() if isinstance(each.entry, Machine)]
+        found = capacity_json.machines_of(capacities, _registered(known.clusters, cluster), machines, host_pattern)
+        entries = tuple(
+            DeclaredEntry(EntryKey(MACHINES, "", each.host), _fields_of(each), str(file), f"machine {each.host}")
+            for each in found.machines
+        )
+        changes = declaring.changes(Declaration(entries=entries), known, actor())
+        _carry_out(client, changes, found.remarks, dry_run=dry_run, output=output)
+
+
+@imports.command("broker-sets")
+def import_broker_sets(
+    file: Annotated[Path, typer.Argument(help="Cruise Control's brokerSets.json.")],
+    cluster: ClusterOption,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Make Cruise Control's broker sets labels of the cluster's brokers.
+
+    Example: guardian import broker-sets brokerSets.json --cluster live --dry-run
+    """
+    sets = broker_sets_json.sets_of(read_json(file, "broker sets file"))
+    with connect(endpoints) as client:
+        known = declared.known(client)
+        registered = _registered(known.clusters, cluster)
+        brokers = {
+            broker: DeclaredBroker(str(file), f"brokerSetId {name}", label=name) for broker, name in sets.items()
+        }
+        wanted = DeclaredCluster(cluster, str(file), "brokerSets", brokers=brokers)
+        changes = declaring.changes(Declaration(clusters=(wanted,)), known, actor())
+        left = [broker.id for broker in registered.brokers if broker.id not in sets]
+        remarks = [
+            "plans keep topics of other labels, and of none, off these brokers: give topics their label "
+            "(guardian topic put), or name labels in shared_labels of [planner]"
+        ]
+        if left:
+            remarks.append(f"broker {', '.join(map(str, left[:10]))} is in no set: it keeps the label that it has")
+        _carry_out(client, changes, remarks, dry_run=dry_run, output=output)
+
+
+@imports.command("placement")
+def import_placement(
+    name: Annotated[str, typer.Argument(help="The name of the IDC policy that it becomes.")],
+    file: Annotated[Path, typer.Argument(help="Confluent's placement constraints, the JSON of a topic.")],
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="Its racks count as the data centres where they stand, in this cluster.")
+    ] = "",
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", help="A topic of --cluster that gets the policy; may be repeated.")
+    ] = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Make Confluent's placement constraints an IDC policy, and give it to topics; nothing moves yet.
+
+    Next: guardian plan migrate-idc --policy NAME. (The same as guardian idc-policy import.)
+
+    Example: guardian import placement two-cities placement.json --cluster live --topic orders --dry-run
+    """
+    federation.import_idc_policy(
+        name, file, cluster=cluster, topics_=topics, dry_run=dry_run, endpoints=endpoints, output=output
+    )
+
+
+@imports.command("topic")
+def import_topic(
+    file: Annotated[Path, typer.Argument(help="topicctl's YAML of one topic or several; - reads standard input.")],
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="Guardian's name of the cluster.", show_default="meta.cluster of the file")
+    ] = "",
+    owner: Annotated[
+        str, typer.Option("--owner", help="Who answers for it.", show_default="its label owner or team")
+    ] = "",
+    tenant: Annotated[str, typer.Option("--tenant", help="The tenant whose it is.")] = "",
+    window: Annotated[str, typer.Option(help="How much of the newest traffic a placement goes by.")] = "1h",
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Put topicctl's topics into the directory, and make draft tickets that create, or expand, them.
+
+    Static placement is kept as it is. Any other is chosen by Guardian's planner, which needs the extra `analyze`.
+
+    Example: guardian import topic topics/orders.yaml --cluster live --dry-run
+    """
+    topics = topicctl_yaml.read(declared.text_of(file), "standard input" if str(file) == "-" else str(file))
+    with connect(endpoints) as client:
+        known = declared.known(client)
+        wanted = [(topic, _registered(known.clusters, cluster or topic.cluster).name) for topic in topics]
+        there = {(name, topic.name): _partitions(client, name, topic.name) for topic, name in wanted}
+        entries = []
+        for topic, name in wanted:
+            given = {"owner": owner or topic.owner, "tenant": tenant}
+            fields = {field: value for field, value in given.items() if value}
+            entries.append(DeclaredEntry(EntryKey(TOPICS, name, topic.name), fields, topic.where, "meta"))
+        changes = declaring.changes(Declaration(entries=tuple(entries)), known, actor())
+        remarks = [f"{topic.name}: {remark}" for topic, _ in wanted for remark in topic.remarks]
+        _carry_out(client, changes, remarks, dry_run=dry_run, output=output)
+        for topic, name in wanted:
+            if topic.assignments or there[name, topic.name] >= topic.partitions:
+                said = _create(client, topic, name, there[name, topic.name], dry_run=dry_run)
+                typer.echo(said, err=output is Output.JSON)
+    span = (time.time_ns() // 1_000_000 - parse_duration_ms("window", window), time.time_ns() // 1_000_000)
+    for topic, name in wanted:
+        if not topic.assignments and there[name, topic.name] < topic.partitions:
+            _plan(topic, name, there[name, topic.name], span, endpoints, output, dry_run=dry_run)
+
+
+@imports.command("reassignment")
+def import_reassignment(
+    file: Annotated[Path, typer.Argument(help="A file of kafka-reassign-partitions; - reads standard input.")],
+    cluster: ClusterOption,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Make a draft ticket of a reassignment that another tool has planned.
+
+    Example: guardian import reassignment moves.json --cluster live --dry-run
+    """
+    plan = reassignment_json.read(declared.text_of(file), cluster)
+    with connect(endpoints) as client:
+        ticket, resolved = client.create_ticket(plan, author=actor(), dry_run=dry_run)
+    if dry_run:
+        print(f"{file} can run on cluster {cluster}: {len(resolved.moves)} partitions move; nothing was stored")
+    else:
+        print(f"Draft ticket {ticket.id} for cluster {cluster}. Next: guardian ticket submit {ticket.id}")
+
+
+@exports.command("federation")
+def export_federation(out: OutOption = None, endpoints: EndpointsOption = "") -> None:
+    """Write the federation as it is, as the file that guardian apply reads: to apply it changes nothing.
+
+    Example: guardian export federation --out federation.yaml
+    """
+    with connect(endpoints) as client:
+        known = declared.known(client)
+        try:
+            links = lines_from_proto(client.lines())
+        except InvalidInput as error:
+            links = None
+            typer.echo(f"Note: links are left out, since the members' file of them is wrong: {error}", err=True)
+    _write(out, federation_writing.write(known, links))
+
+
+@exports.command("capacity")
+def export_capacity(cluster: ClusterOption, out: OutOption = None, endpoints: EndpointsOption = "") -> None:
+    """Write what the cluster's machines have as Cruise Control's capacity.json.
+
+    Example: guardian export capacity --cluster live --out capacity.json
+    """
+    with connect(endpoints) as client:
+        known = declared.known(client)
+    registered = _registered(known.clusters, cluster)
+    machines = [each.entry for each in known.entries.values() if isinstance(each.entry, Machine)]
+    of_cluster = [machine for machine in machines if machine.cluster == cluster]
+    text = capacity_json.write(of_cluster)
+    sized = {machine.broker_id for machine in of_cluster if capacity_json.is_sized(machine)}
+    left = [str(broker.id) for broker in registered.brokers if broker.id not in sized]
+    if left:
+        typer.echo(f"Note: broker {', '.join(left)} is left out: disk, nic or cores of it are not known", err=True)
+    _write(out, text)
+
+
+@exports.command("broker-sets")
+def export_broker_sets(cluster: ClusterOption, out: OutOption = None, endpoints: EndpointsOption = "") -> None:
+    """Write the labels of the cluster's brokers as Cruise Control's brokerSets.json.
+
+    Example: guardian export broker-sets --cluster live --out brokerSets.json
+    """
+    with connect(endpoints) as client:
+        registered = _registered(client.list_clusters(), cluster)
+    _write(out, broker_sets_json.write({broker.id: broker.label for broker in registered.brokers}))
+
+
+@exports.command("placement")
+def export_placement(
+    policy: Annotated[str, typer.Argument(help="An IDC policy's name.")],
+    out: OutOption = None,
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Write an IDC policy as Confluent's placement constraints, version 2.
+
+    Example: guardian export placement two-cities --out placement.json
+    """
+    with connect(endpoints) as client:
+        known = declared.known(client)
+    stored = known.entries.get(EntryKey(IDC_POLICIES, "", policy))
+    if stored is None or not isinstance(stored.entry, IdcPolicy):
+        raise NotFound(f"policy is {policy!r}, which does not exist: see `guardian idc-policy list`")
+    if stored.entry.preferred_leader_idc:
+        typer.echo(f"Note: that leaders are preferred in {stored.entry.preferred_leader_idc} is left out", err=True)
+    _write(out, confluent_placement.write(stored.entry))
+
+
+@exports.command("reassignment")
+def export_reassignment(
+    ticket_id: Annotated[str, typer.Argument(metavar="TICKET", help="The ticket's id.")],
+    rollback: Annotated[bool, typer.Option("--rollback", help="What takes its moves back.")] = False,
+    out: OutOption = None,
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Write a ticket's moves as the JSON of kafka-reassign-partitions.
+
+    Example: guardian export reassignment t-1a2b3c4d --rollback --out undo.json
+    """
+    with connect(endpoints) as client:
+        ticket, _ = client.ticket(ticket_id)
+        if not ticket.plan_hash:
+            raise InvalidInput(
+                f"ticket {ticket_id} has no plan: only tickets that were made of one have moves to write"
+            )
+        plan = client.plan(ticket.plan_hash)
+    _write(out, reassignment_json.write(plan.moves, target=not rollback))
+
+
+def _carry_out(
+    client: GuardianClient, changes: declaring.Changes, remarks: Iterable[str], *, dry_run: bool, output: Output
+) -> None:
+    for remark in remarks:
+        typer.echo(f"Note: {remark}", err=True)
+    if dry_run:
+        for sentence in declared.check(client, changes):
+            typer.echo(f"Note: {sentence}", err=True)
+        show(changes, output)
+        say_how_many(changes, output, "would be made; nothing was stored")
+        return
+    for sentence in declared.carry_out(client, changes):
+        typer.echo(sentence, err=output is Output.JSON)
+    if output is Output.JSON:
+        show(changes, output)
+    say_how_many(changes, output, "made")
+
+
+def _create(client: GuardianClient, topic: TopicctlTopic, cluster: str, there: int, *, dry_run: bool) -> str:
+    """What was done, in one sentence."""
+    if there >= topic.partitions:
+        more = f", more than the {topic.partitions} of the file" if there > topic.partitions else ""
+        return f"topic {cluster}/{topic.name} exists with {there} partitions{more}: nothing to create"
+    ticket, plan = client.create_ticket(topicctl_yaml.plan_of(topic, cluster, there), author=actor(), dry_run=dry_run)
+    what = f"topic {cluster}/{topic.name}: {len(plan.moves)} partitions on the brokers that the file names"
+    if dry_run:
+        return f"{what}; no ticket was made"
+    return f"{what}. Draft ticket {ticket.id}. Next: guardian ticket submit {ticket.id}"
+
+
+def _plan(
+    topic: TopicctlTopic,
+    cluster: str,
+    there: int,
+    window: tuple[int, int],
+    endpoints: str,
+    output: Output,
+    *,
+    dry_run: bool,
+) -> None:
+    """As `guardian plan preallocate` does it."""
+    from guardian.cli.plan.carrying_out import carry_out
+    from guardian.cli.plan.overrides import Overrides
+    from guardian.cli.plan.request import Request
+    from guardian.model.directory import Directory
+    from spark_analytics.planners.tasks import CreateTopic, ExpandTopic, Task
+
+    def task(directory: Directory, name: str) -> Task:
+        if there:
+            return ExpandTopic(topic.name, topic.partitions)
+        known = directory.topic(name, topic.name) or Topic(name, topic.name)
+        return CreateTopic(known, topic.partitions, topic.replication_factor, 0, topic.configs)
+
+    request = Request(
+        overrides=Overrides(),
+        clusters=(cluster,),
+        window=window,
+        lake="",
+        master="local[*]",
+        dry_run=dry_run,
+        out=None,
+        rollback=None,
+        picture=None,
+        endpoints=endpoints,
+        output=output,
+    )
+    carry_out(request, task)
+
+
+def _partitions(client: GuardianClient, cluster: str, topic: str) -> int:
+    """How many the topic has; 0: it does not exist. The cluster is known to be registered."""
+    try:
+        report = client.durability(cluster, [topic])
+    except NotFound:
+        return 0
+    return next((each.partitions for each in report.topics if each.topic == topic), 0)
+
+
+def _registered(clusters: Sequence[Cluster], name: str) -> Cluster:
+    for known in clusters:
+        if known.name == name:
+            return known
+    named = ", ".join(sorted(each.name for each in clusters)) or "none yet"
+    raise NotFound(f"cluster is {name!r}, which is not registered: use --cluster with one of {named}")
+
+
+def _fields_of(machine: Machine) -> dict[str, object]:
+    """All but the key."""
+    return {field.name: getattr(machine, field.name) for field in dataclasses.fields(machine) if field.name != "host"}
+
+
+def _write(out: Path | None, text: str) -> None:
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_file(out, text)

@@ -1,0 +1,92 @@
+"""--watch: a command that reads is carried out again and again, until Ctrl-C.
+
+On a terminal the screen is drawn anew; into a pipe or a file an answer is written when it differs from the one before,
+so that a log of it tells what changed. An answer that fails is told on stderr and asked for again: a member that is
+restarted must not end the watch of whoever restarts it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import io
+import sys
+import time
+import typing
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from guardian.errors import ClusterUnavailable, Overloaded, Unavailable
+from guardian.model.units import parse_duration_ms
+
+WatchOption = Annotated[
+    bool, typer.Option("--watch", "-w", help="Show it again and again, until Ctrl-C; into a pipe: when it changes.")
+]
+EveryOption = Annotated[str, typer.Option("--every", help="How often with --watch, such as 5s.")]
+
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+_PASSING = (Unavailable, Overloaded, ClusterUnavailable)
+
+
+def watchable(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with --watch and --every. Put it between typer's decorator and the function."""
+    hints = typing.get_type_hints(command, include_extras=True)
+    own = [
+        each.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, each in inspect.signature(command).parameters.items()
+    ]
+    added = [
+        inspect.Parameter("watch", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=WatchOption),
+        inspect.Parameter("every", inspect.Parameter.KEYWORD_ONLY, default="2s", annotation=EveryOption),
+    ]
+
+    @functools.wraps(command)
+    def run(*, watch: bool = False, every: str = "2s", **given: Any) -> None:
+        if watch:
+            again_and_again(lambda: command(**given), parse_duration_ms("--every", every) / 1000)
+        else:
+            command(**given)
+
+    run.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
+    return run
+
+
+def again_and_again(
+    show: Callable[[], None],
+    every_s: float,
+    pause: Callable[[float], None] = time.sleep,
+    now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+) -> None:
+    """Returns on Ctrl-C. Raises what asking again would not mend."""
+    said = ""
+    try:
+        while True:
+            answer, is_answer = _answer(show)
+            if sys.stdout.isatty():
+                print(f"{_CLEAR}{answer}\n{now():%H:%M:%S}, every {every_s:g} s, until Ctrl-C", flush=True)
+            elif is_answer and answer != said:
+                print(answer, end="", flush=True)
+                said = answer
+            elif not is_answer:
+                print(answer, end="", file=sys.stderr, flush=True)
+            pause(every_s)
+    except KeyboardInterrupt:
+        return
+
+
+def _answer(show: Callable[[], None]) -> tuple[str, bool]:
+    """What it prints, or why there is none. --fail does not end a watch: what it would say is on the screen."""
+    written = io.StringIO()
+    try:
+        with redirect_stdout(written):
+            show()
+    except typer.Exit:
+        pass
+    except _PASSING as error:
+        return f"{error}\n", False
+    return written.getvalue(), True

@@ -1,0 +1,182 @@
+"""How clusters are, in one word: worked out from what detectors find. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from guardian.model.finding import FindingKind
+from guardian.model.ticket import Ticket
+from guardian.model.topology import BrokerState, Cluster
+from guardian.web.observed import BrokerSeen, ClusterSeen, Series
+from protos.guardian.v1 import insight_pb2 as pb
+
+_GRAVE = FindingKind.LOG_DIR_OFFLINE.gravity  # from here on data or brokers are gone, or writes refused
+_UNKNOWN_GRAVITY = 1000  # of a kind that a newer member tells
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`kind` as the macro `status` has it; `words` are short."""
+
+    kind: str
+    words: str
+    rank: int = 0  # the worse the higher
+
+
+UNKNOWN = Health("none", "not known", 1)
+HEALTHY = Health("ok", "healthy")
+
+
+def gravity_of(kind: int) -> str:
+    """bad, or warn."""
+    return "bad" if _gravity(kind) <= _GRAVE else "warn"
+
+
+def name_of(kind: int) -> str:
+    try:
+        return FindingKind(kind).name.lower().replace("_", " ")
+    except ValueError:
+        return f"kind {kind}"
+
+
+def health_of(findings: Sequence[pb.Finding], *, is_looked_at: bool = True) -> Health:
+    """Of the findings of one cluster."""
+    if not findings:
+        return HEALTHY if is_looked_at else UNKNOWN
+    worst = min(findings, key=lambda each: _gravity(each.kind))
+    grave = sum(1 for each in findings if gravity_of(each.kind) == "bad")
+    others = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+    return Health(gravity_of(worst.kind), f"{name_of(worst.kind)}{others}", 1000 * grave + len(findings) + 10)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLine:
+    """A cluster in the federation's list."""
+
+    cluster: Cluster
+    health: Health
+    findings: int
+    tickets_running: int
+    tickets_waiting: int
+    away: int  # brokers in another state than active
+    mode: str  # of healing
+
+    @property
+    def idcs(self) -> tuple[str, ...]:
+        return tuple(sorted({broker.idc or "-" for broker in self.cluster.brokers}))
+
+
+@dataclass(frozen=True, slots=True)
+class IdcLine:
+    """A data centre."""
+
+    name: str
+    clusters: int
+    brokers: int
+    racks: int
+
+
+def cluster_lines(
+    clusters: Iterable[Cluster],
+    findings: pb.FindingsReport | None,
+    healing: pb.HealingReport | None,
+    tickets: Iterable[Ticket],
+) -> list[ClusterLine]:
+    """None: nobody could say."""
+    found: dict[str, list[pb.Finding]] = defaultdict(list)
+    looked = {look.cluster for look in findings.looks if look.looked_at_ms} if findings is not None else set()
+    for finding in findings.findings if findings is not None else ():
+        found[finding.cluster].append(finding)
+    modes = {each.cluster: each.policy.mode for each in healing.clusters} if healing is not None else {}
+    running: Counter[str] = Counter()
+    waiting: Counter[str] = Counter()
+    for ticket in tickets:
+        if not ticket.state.is_over:
+            (running if ticket.state.is_driven else waiting)[ticket.cluster] += 1
+    return [
+        ClusterLine(
+            cluster,
+            health_of(found[cluster.name], is_looked_at=cluster.name in looked),
+            len(found[cluster.name]),
+            running[cluster.name],
+            waiting[cluster.name],
+            sum(1 for broker in cluster.brokers if broker.state is not BrokerState.ACTIVE),
+            modes.get(cluster.name, ""),
+        )
+        for cluster in clusters
+    ]
+
+
+def idc_lines(clusters: Iterable[Cluster]) -> list[IdcLine]:
+    """By name."""
+    names: dict[str, set[str]] = defaultdict(set)
+    racks: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    brokers: Counter[str] = Counter()
+    for cluster in clusters:
+        for broker in cluster.brokers:
+            names[broker.idc].add(cluster.name)
+            racks[broker.idc].add((cluster.name, broker.rack))
+            brokers[broker.idc] += 1
+    return [IdcLine(idc or "-", len(names[idc]), brokers[idc], len(racks[idc])) for idc in sorted(names)]
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How far the highest broker is above the mean: 0.2 is a fifth more."""
+
+    name: str
+    highest: int
+    above: float
+
+
+def skews(seen: ClusterSeen) -> list[Skew]:
+    """Of what brokers do now and hold; none of what is known of fewer than two."""
+    values: dict[str, dict[int, float]] = {
+        "bytes in": {id_: rate for id_, each in seen.brokers.items() if (rate := latest(each.bytes_in)) is not None},
+        "bytes out": {id_: rate for id_, each in seen.brokers.items() if (rate := latest(each.bytes_out)) is not None},
+        "disk use": {id_: share for id_, each in seen.brokers.items() if (share := each.used_share) is not None},
+    }
+    found = []
+    for name, by_broker in values.items():
+        mean = sum(by_broker.values()) / len(by_broker) if by_broker else 0.0
+        if len(by_broker) > 1 and mean > 0:
+            highest = max(by_broker, key=lambda each: by_broker[each])
+            found.append(Skew(name, highest, by_broker[highest] / mean - 1))
+    return found
+
+
+def latest(series: Series) -> float | None:
+    """The last value that is known of the last few steps: the newest step is not over yet."""
+    return next((value for value in reversed(series[-4:]) if value is not None), None)
+
+
+def total(seen: ClusterSeen, of: str) -> float | None:
+    """What all brokers do together now; None: of none it is known."""
+    rates = [rate for each in seen.brokers.values() if (rate := latest(getattr(each, of))) is not None]
+    return sum(rates) if rates else None
+
+
+def sums(seen: ClusterSeen, of: str) -> list[float | None]:
+    """What all brokers did together, by step."""
+    found: list[float | None] = []
+    for step in range(len(seen.steps_ms)):
+        known = [value for each in seen.brokers.values() if (value := _at(getattr(each, of), step)) is not None]
+        found.append(sum(known) if known else None)
+    return found
+
+
+def offline_dirs(seen: BrokerSeen | None) -> int:
+    return sum(1 for each in seen.log_dirs if each.offline) if seen is not None else 0
+
+
+def _at(series: Series, step: int) -> float | None:
+    return series[step] if step < len(series) else None
+
+
+def _gravity(kind: int) -> int:
+    try:
+        return FindingKind(kind).gravity
+    except ValueError:
+        return _UNKNOWN_GRAVITY

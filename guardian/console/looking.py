@@ -1,0 +1,281 @@
+"""What pages look at, through the member's own API and its metrics lake, kept for a few seconds.
+
+What the API gives is kept by person: each sees what permissions leave him. What the lake tells knows no persons, so a
+cluster is asked about only by who may see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fastapi import Request
+
+from guardian.client import GuardianClient
+from guardian.errors import GuardianError, NotFound
+from guardian.model.cordon import Cordon
+from guardian.model.execution import Execution
+from guardian.model.federation import Entry, Exclusion, Machine, Tenant, Topic
+from guardian.model.progress import Progress
+from guardian.model.ticket import Ticket
+from guardian.model.topology import Cluster
+from guardian.web.keeping import Kept, Key, Value
+from guardian.web.observed import ClusterSeen, TopicSeen, TopicSize
+from guardian.web.parts import Person, WebParts
+from guardian.wire.entries import entry_from_proto
+from protos.guardian.v1 import activity_pb2, federation_pb2, insight_pb2, protection_pb2, raft_pb2, tiering_pb2
+
+HOUR_MS = 3_600_000
+# The lake of a large cluster takes a while: a page is shown without its numbers, and with them a second later.
+_SHORT_S = 0.2
+
+
+class _By:
+    """A person, and what is asked; people are told apart by name."""
+
+    __slots__ = ("asked", "person")
+
+    def __init__(self, person: Person, *asked: object) -> None:
+        self.person = person
+        self.asked: tuple[Any, ...] = asked
+
+    def __hash__(self) -> int:
+        return hash((self.person.name, self.asked))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _By) and (self.person.name, self.asked) == (other.person.name, other.asked)
+
+
+class Looks:
+    """Of one member; all methods raise a GuardianError where there is no answer. Thread-safe."""
+
+    def __init__(self, web: WebParts) -> None:
+        self._web = web
+        self._closing: list[Callable[[], None]] = []
+        self._seen = self._keep(self._look_seen, 15, 120, _SHORT_S)
+        self._sizes = self._keep(web.observed.topics, 60, 300, _SHORT_S)
+        self._topic_seen = self._keep(self._look_topic, 15, 60, _SHORT_S)
+        self._clusters = self._keep(self._look_clusters, 2, 2)
+        self._findings = self._keep(self._look_findings, 3, 3)
+        self._healing = self._keep(self._look_healing, 3, 3)
+        self._tickets = self._keep(self._look_tickets, 2, 2)
+        self._ticket = self._keep(self._look_ticket, 2, 2)
+        self._entries = self._keep(self._look_entries, 5, 5)
+        self._protection = self._keep(self._look_protection, 3, 3)
+        self._durability = self._keep(self._look_durability, 20, 300)
+        self._disks = self._keep(self._look_disks, 20, 300)
+        self._cordons = self._keep(self._look_cordons, 5, 5)
+        self._activity = self._keep(self._look_activity, 30, 300)
+        self._usage = self._keep(self._look_usage, 30, 300)
+        self._tiered = self._keep(self._look_tiered, 20, 300)
+        self._members = self._keep(self._look_members, 1, 1)
+
+    def close(self) -> None:
+        for close in self._closing:
+            close()
+
+    def _keep(
+        self, look: Callable[[Key], Value], fresh_s: float, stale_s: float, patience_s: float = 10.0
+    ) -> Kept[Key, Value]:
+        kept = Kept(look, fresh_s=fresh_s, stale_s=stale_s, patience_s=patience_s)
+        self._closing.append(kept.close)
+        return kept
+
+    def clusters(self, request: Request) -> tuple[Cluster, ...]:
+        """By name, those that the person may see."""
+        person = self._web.user_of(request)
+        return tuple(each for each in self._clusters.of(_By(person)) if person.sees(each.name))
+
+    def cluster(self, request: Request, name: str) -> Cluster:
+        """Raises NotFound, also for one that the person may not see: it is not even said that it exists."""
+        found = next((each for each in self.clusters(request) if each.name == name), None)
+        if found is None:
+            raise NotFound(f"cluster is {name!r}, which is not registered: see the federation's page")
+        return found
+
+    def findings(self, request: Request, cluster: str = "") -> insight_pb2.FindingsReport:
+        return self._findings.of(_By(self._web.user_of(request), cluster))
+
+    def healing(self, request: Request, cluster: str = "") -> insight_pb2.HealingReport:
+        return self._healing.of(_By(self._web.user_of(request), cluster))
+
+    def tickets(self, request: Request, cluster: str = "") -> tuple[tuple[Ticket, Progress | None], ...]:
+        """Newest first."""
+        person = self._web.user_of(request)
+        return tuple(each for each in self._tickets.of(_By(person, cluster)) if person.sees(each[0].cluster))
+
+    def ticket(self, request: Request, ticket_id: str) -> tuple[Ticket, Execution | None]:
+        return self._ticket.of(_By(self._web.user_of(request), ticket_id))
+
+    def tenants(self, request: Request) -> tuple[Tenant, ...]:
+        return tuple(each for each in self._table(request, federation_pb2.TENANTS) if isinstance(each, Tenant))
+
+    def machines(self, request: Request) -> tuple[Machine, ...]:
+        return tuple(each for each in self._table(request, federation_pb2.MACHINES) if isinstance(each, Machine))
+
+    def directory(self, request: Request, cluster: str = "") -> tuple[Topic, ...]:
+        """The topic directory: of a cluster, or all that the person may see."""
+        person = self._web.user_of(request)
+        entries = self._table(request, federation_pb2.TOPICS, cluster)
+        return tuple(each for each in entries if isinstance(each, Topic) and person.sees(each.cluster))
+
+    def exclusions(self, request: Request, cluster: str) -> tuple[Exclusion, ...]:
+        entries = self._table(request, federation_pb2.EXCLUSIONS, cluster)
+        return tuple(each for each in entries if isinstance(each, Exclusion))
+
+    def protection(self, request: Request, cluster: str) -> protection_pb2.ProtectionReport:
+        return self._protection.of(_By(self._web.user_of(request), cluster))
+
+    def durability(self, request: Request, cluster: str, topic: str = "") -> insight_pb2.DurabilityReport:
+        """Asks Kafka."""
+        return self._durability.of(_By(self._web.user_of(request), cluster, topic))
+
+    def disk_health(self, request: Request, cluster: str) -> insight_pb2.DiskHealthReport:
+        return self._disks.of(_By(self._web.user_of(request), cluster))
+
+    def cordons(self, request: Request, cluster: str) -> tuple[Cordon, ...]:
+        return self._cordons.of(_By(self._web.user_of(request), cluster))
+
+    def activity(
+        self, request: Request, cluster: str, *, topic: str = "", broker: int | None = None
+    ) -> activity_pb2.ListActivityReply:
+        """Of the last hour: who used a topic, or what a broker did."""
+        return self._activity.of(_By(self._web.user_of(request), cluster, topic, broker))
+
+    def usage(self, request: Request, cluster: str) -> activity_pb2.ListTenantUsageReply:
+        """Of the last day."""
+        return self._usage.of(_By(self._web.user_of(request), cluster))
+
+    def tiered(self, request: Request, cluster: Cluster) -> Mapping[str, tuple[int, int, int]]:
+        """By topic: partitions, live segments and their bytes."""
+        return self._tiered.of(_By(self._web.user_of(request), cluster.cluster_id))
+
+    def members(self, request: Request) -> Mapping[str, raft_pb2.RaftStatus | None]:
+        """By endpoint; None: it does not answer."""
+        return self._members.of(_By(self._web.user_of(request)))
+
+    def seen(self, request: Request, cluster: str, span_ms: int = HOUR_MS) -> ClusterSeen:
+        self.cluster(request, cluster)
+        return self._seen.of((cluster, span_ms))
+
+    def topic_sizes(self, request: Request, cluster: str) -> tuple[TopicSize, ...]:
+        self.cluster(request, cluster)
+        return self._sizes.of(cluster)
+
+    def topic_seen(self, request: Request, cluster: str, topic: str) -> TopicSeen:
+        self.cluster(request, cluster)
+        return self._topic_seen.of((cluster, topic))
+
+    def _table(self, request: Request, table: federation_pb2.FederationTable, cluster: str = "") -> tuple[Entry, ...]:
+        return self._entries.of(_By(self._web.user_of(request), table, cluster))
+
+    def _client(self, key: _By) -> GuardianClient:
+        return self._web.client_for(key.person)
+
+    def _look_seen(self, key: tuple[str, int]) -> ClusterSeen:
+        return self._web.observed.cluster(*key)
+
+    def _look_topic(self, key: tuple[str, str]) -> TopicSeen:
+        return self._web.observed.topic(*key, HOUR_MS)
+
+    def _look_clusters(self, key: _By) -> tuple[Cluster, ...]:
+        return tuple(sorted(self._client(key).list_clusters(), key=lambda each: each.name))
+
+    def _look_findings(self, key: _By) -> insight_pb2.FindingsReport:
+        return self._client(key).findings(*key.asked)
+
+    def _look_healing(self, key: _By) -> insight_pb2.HealingReport:
+        return self._client(key).healing(*key.asked)
+
+    def _look_tickets(self, key: _By) -> tuple[tuple[Ticket, Progress | None], ...]:
+        return self._client(key).tickets_with_progress(*key.asked)
+
+    def _look_ticket(self, key: _By) -> tuple[Ticket, Execution | None]:
+        return self._client(key).ticket(*key.asked)
+
+    def _look_entries(self, key: _By) -> tuple[Entry, ...]:
+        return tuple(map(entry_from_proto, self._client(key).federation(*key.asked)))
+
+    def _look_protection(self, key: _By) -> protection_pb2.ProtectionReport:
+        return self._client(key).protection(*key.asked)
+
+    def _look_durability(self, key: _By) -> insight_pb2.DurabilityReport:
+        cluster, topic = key.asked
+        return self._client(key).durability(cluster, [topic] if topic else ())
+
+    def _look_disks(self, key: _By) -> insight_pb2.DiskHealthReport:
+        return self._client(key).disk_health(*key.asked)
+
+    def _look_cordons(self, key: _By) -> tuple[Cordon, ...]:
+        return self._client(key).cordons(*key.asked)
+
+    def _look_activity(self, key: _By) -> activity_pb2.ListActivityReply:
+        cluster, topic, broker = key.asked
+        until_ms = self._web.now_ms() + 1
+        since_ms = max(0, until_ms - HOUR_MS)
+        if broker is None:
+            return self._client(key).topic_activity(cluster, topic, since_ms, until_ms, 50)
+        return self._client(key).broker_activity(cluster, broker, since_ms, until_ms, 50)
+
+    def _look_usage(self, key: _By) -> activity_pb2.ListTenantUsageReply:
+        until_ms = self._web.now_ms() + 1
+        return self._client(key).tenant_usage(key.asked[0], max(0, until_ms - 24 * HOUR_MS), until_ms)
+
+    def _look_tiered(self, key: _By) -> dict[str, tuple[int, int, int]]:
+        found: dict[str, tuple[int, int, int]] = {}
+        for summary in self._client(key).list_partitions(*key.asked):
+            if summary.deleted or not _topic_of(summary):
+                continue
+            partitions, segments, size = found.get(_topic_of(summary), (0, 0, 0))
+            found[_topic_of(summary)] = (
+                partitions + 1,
+                segments + summary.live_segments,
+                size + summary.live_bytes,
+            )
+        return found
+
+    def _look_members(self, key: _By) -> dict[str, raft_pb2.RaftStatus | None]:
+        """Asks all that are known of, at the same time: one that hangs must not hold up the others."""
+        client = self._client(key)
+
+        def status(endpoint: str) -> raft_pb2.RaftStatus | None:
+            try:
+                return client.raft_status(endpoint, timeout_s=1.5)
+            except GuardianError:
+                return None
+
+        seen: dict[str, raft_pb2.RaftStatus | None] = {}
+        to_ask = set(client.endpoints)
+        with ThreadPoolExecutor(8, thread_name_prefix="web-members") as pool:
+            while to_ask:
+                asked = sorted(to_ask)
+                seen.update(zip(asked, pool.map(status, asked), strict=True))
+                told = {member.endpoint for each in seen.values() if each for member in each.members if member.endpoint}
+                to_ask = told - set(seen)
+        return _one_each(seen)
+
+
+def softly(notes: list[str], look: Callable[[], Value]) -> Value | None:
+    """A part that can't be had is said to be missing in `notes`; the rest of the page is shown."""
+    try:
+        return look()
+    except GuardianError as error:
+        if str(error) not in notes:
+            notes.append(str(error))
+        return None
+
+
+def _one_each(seen: dict[str, raft_pb2.RaftStatus | None]) -> dict[str, raft_pb2.RaftStatus | None]:
+    """A member may be known by two addresses: the one that it tells of itself counts."""
+    told = {member.endpoint for each in seen.values() if each for member in each.members if member.endpoint}
+    names = {each.name for endpoint, each in seen.items() if each and endpoint in told}
+    return {
+        endpoint: each
+        for endpoint, each in sorted(seen.items())
+        if endpoint in told or not told or (each is not None and each.name not in names)
+    }
+
+
+def _topic_of(summary: tiering_pb2.PartitionSummary) -> str:
+    return summary.claim.topic if summary.HasField("claim") else ""

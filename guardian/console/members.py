@@ -1,0 +1,79 @@
+"""Guardian itself: the members of its Raft group, and the audit of every change."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from guardian.console.looking import Looks
+from guardian.console.rendering import Renderer, url
+from guardian.errors import InvalidInput
+from guardian.web.parts import WebParts
+from protos.guardian.v1 import federation_pb2, raft_pb2
+
+AUDIT_ROWS = 100
+_MOST_MS = 1 << 62
+
+
+def router(web: WebParts, looks: Looks, render: Renderer) -> APIRouter:
+    pages = APIRouter()
+
+    @pages.get("/members")
+    def members(request: Request) -> Response:
+        seen = looks.members(request)
+        answers = [each for each in seen.values() if each is not None]
+        best = group_of(answers)
+        return render(
+            request,
+            "members.html",
+            section="members",
+            title="Members",
+            crumbs=(),
+            members=[(endpoint, each) for endpoint, each in seen.items()],
+            group=best,
+            lag={each.name: best.commit_index - each.applied_index for each in answers} if best else {},
+            voters=sum(1 for each in best.members if each.is_voter) if best else 0,
+            counters=sorted(best.counters.items()) if best else [],
+        )
+
+    @pages.get("/audit")
+    def audit(request: Request, actor: str = "", until: int = 0, below: int = 0) -> Response:
+        """From the newest; `until` and `below` are where the page before ended."""
+        if not 0 <= until <= _MOST_MS or not 0 <= below <= _MOST_MS:
+            raise InvalidInput(f"until is {until}, below is {below}: go to the first page of the audit")
+        rows = audit_rows(web, request, actor.strip(), until, below)
+        shown = rows[:AUDIT_ROWS]
+        older = (
+            url("audit", actor=actor, until=shown[-1].at_ms + 1, below=shown[-1].index)
+            if len(rows) > len(shown)
+            else ""
+        )
+        return render(
+            request,
+            "audit.html",
+            section="audit",
+            title="Audit",
+            crumbs=(),
+            rows=shown,
+            actor=actor,
+            older=older,
+            is_first=not until,
+        )
+
+    return pages
+
+
+def audit_rows(web: WebParts, request: Request, actor: str, until: int, below: int) -> list[federation_pb2.AuditRecord]:
+    """One more than a page has: so it is known whether there is another one. Several may be of one moment, which the
+    index tells apart."""
+    records = web.client(request).audit(until_ms=until, actor=actor)
+    wanted = (each for each in records if not below or (each.at_ms, each.index) < (until - 1, below))
+    return list(islice(wanted, AUDIT_ROWS + 1))
+
+
+def group_of(answers: list[raft_pb2.RaftStatus]) -> raft_pb2.RaftStatus | None:
+    """As the leader sees it; else as whoever has the most does."""
+    leading = [each for each in answers if each.state == "leader"]
+    return max(leading or answers, key=lambda each: (each.term, each.last_index), default=None)

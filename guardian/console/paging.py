@@ -1,0 +1,109 @@
+"""Long lists by pages, searched on the server: a thousand brokers are no browser's business."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
+
+from fastapi import Depends
+
+from guardian.errors import InvalidInput
+
+Row = TypeVar("Row")
+PAGE_ROWS = 50
+_MOST_ROWS = 500
+_LONGEST_SEARCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    """Rows `first` (from 1) to `last` of `found`, which are those of `in_all` that match the search."""
+
+    rows: tuple[Row, ...]
+    number: int
+    pages: int
+    found: int
+    in_all: int
+    search: str
+    sort: str
+    is_descending: bool
+    size: int = PAGE_ROWS
+
+    @property
+    def first(self) -> int:
+        return (self.number - 1) * self.size + 1 if self.rows else 0
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.rows) - 1 if self.rows else 0
+
+    @property
+    def order(self) -> str:
+        """As the query has it: "-name" is from the highest to the lowest."""
+        return f"-{self.sort}" if self.is_descending else self.sort
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a list's query says: q=, page=, sort= and size=."""
+
+    q: str = ""
+    page: int = 1
+    sort: str = ""
+    size: int = PAGE_ROWS
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.page <= 1_000_000:
+            raise InvalidInput(f"page is {self.page}: use 1 to 1000000")
+        if not 1 <= self.size <= _MOST_ROWS:
+            raise InvalidInput(f"size is {self.size}: use 1 to {_MOST_ROWS}")
+        if len(self.q) > _LONGEST_SEARCH:
+            raise InvalidInput(f"q has {len(self.q)} characters: use at most {_LONGEST_SEARCH}")
+
+
+def asked_of(q: str = "", page: int = 1, sort: str = "", size: int = PAGE_ROWS) -> Asked:
+    """As a dependency of a list's route."""
+    return Asked(q, page, sort, size)
+
+
+List = Annotated[Asked, Depends(asked_of)]
+
+
+def page_of(
+    rows: Sequence[Row],
+    asked: Asked,
+    text: Callable[[Row], str],
+    columns: dict[str, Callable[[Row], object]],
+    default: str,
+) -> Page[Row]:
+    """The page that is asked for; a number behind the last page gives the last one.
+
+    `text` is what the search looks at, each of its words must be in it; `columns` are what can be sorted by, where None
+    comes last in either direction; `default` is a column, with "-" in front from the highest. Raises InvalidInput.
+    """
+    order = asked.sort or default
+    is_descending, column = order.startswith("-"), order.removeprefix("-")
+    if column not in columns:
+        raise InvalidInput(f"sort is {asked.sort!r}: use one of {', '.join(sorted(columns))}")
+    wanted = asked.q.casefold().split()
+    found = [row for row in rows if all(word in text(row).casefold() for word in wanted)] if wanted else list(rows)
+    key = columns[column]
+    known = [row for row in found if key(row) is not None]
+    unknown = [row for row in found if key(row) is None]
+    known.sort(key=key, reverse=is_descending)  # type: ignore[arg-type]  # values of one column can be compared
+    ordered = known + unknown
+    pages = max(1, -(-len(ordered) // asked.size))
+    number = min(asked.page, pages)
+    begin = (number - 1) * asked.size
+    return Page(
+        tuple(ordered[begin : begin + asked.size]),
+        number,
+        pages,
+        len(ordered),
+        len(rows),
+        asked.q,
+        column,
+        is_descending,
+        asked.size,
+    )

@@ -1,0 +1,288 @@
+"""The pages of plans: what one would do, before anybody lets it.
+
+GET  /console/plans                 hand one in; the plans of recent tickets
+POST /console/plans/check           a reassignment file, checked against the live cluster: nothing is stored
+POST /console/plans/ticket          the same file, made a ticket: a draft, or waiting for approval
+GET  /console/tickets/ID/plan       the plan that a ticket carries
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, File, Form, Request, UploadFile
+from fastapi.responses import RedirectResponse, Response
+
+from guardian.console.paging import Asked, page_of
+from guardian.console.plans_view import (
+    MoveRow,
+    bars,
+    broker_rows,
+    completed,
+    flow_charts,
+    goal_rows,
+    most_concerned,
+    move_rows,
+    names_of,
+    resources_of,
+    title_of,
+    uneven_resource,
+)
+from guardian.console.rendering import Renderer, url
+from guardian.console.sections import Pages
+from guardian.console.tickets import LOCAL, NAME_COOKIE, actor_of, remember_name
+from guardian.console.tickets_kept import PlanShelf, Recent
+from guardian.console.tickets_view import TONES
+from guardian.core.validating import CHANGES_REPLICATION_FACTOR
+from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
+from guardian.kafka import reassignment_json
+from guardian.model.log_dirs import shortened
+from guardian.model.plan import Plan, spreads
+from guardian.model.ticket import Ticket
+from guardian.model.units import parse_rate
+from guardian.web.keeping import Kept
+from guardian.web.parts import Person, WebParts
+
+_MOST_CHARS = 16 << 20
+_RECENT = 50
+_FRESH_S = 30.0  # which plan a ticket carries does not change
+_BROKERS_SHOWN = 50
+_DEFAULT_THROTTLE = "50MB"
+_STATUS = {InvalidInput: 400, Conflict: 409, ClusterUnavailable: 502}
+
+FileText = Annotated[str, Form()]
+Upload = Annotated[UploadFile | None, File()]
+
+
+def pages(web: WebParts, render: Renderer) -> Pages:
+    """The section of plans."""
+    made = PlanPages(web, render)
+    return Pages(made.router(), made.close)
+
+
+class PlanPages:
+    def __init__(self, web: WebParts, render: Renderer) -> None:
+        self._web = web
+        self._render = render
+        self._shelf = PlanShelf()
+        self._tickets: Recent[tuple[Person, str], Ticket] = Recent(_FRESH_S)
+        self._racks: Kept[tuple[Person, str], Mapping[int, str]] = Kept(self._racks_of, fresh_s=30.0)
+
+    def close(self) -> None:
+        self._racks.close()
+
+    def router(self) -> APIRouter:
+        router = APIRouter()
+        guarded = [Depends(self._web.form_guard)]
+        router.get("/plans")(self.plans)
+        router.post("/plans/check", dependencies=guarded)(self.check)
+        router.post("/plans/ticket", dependencies=guarded)(self.make_ticket)
+        router.get("/tickets/{ticket_id}/plan")(self.plan)
+        return router
+
+    def plans(self, request: Request) -> Response:
+        return self._form(request)
+
+    def check(
+        self,
+        request: Request,
+        cluster: Annotated[str, Form()] = "",
+        text: FileText = "",
+        file: Upload = None,
+        throttle: Annotated[str, Form()] = _DEFAULT_THROTTLE,
+        changes_factor: Annotated[bool, Form()] = False,
+        actor: Annotated[str, Form()] = "",
+    ) -> Response:
+        """What the file would do, with the sizes and places of the live cluster."""
+        given = text
+        try:
+            given = _text_of(text, file)
+            plan = _read(given, cluster, changes_factor=changes_factor)
+            who = actor_of(self._web.user_of(request), actor)
+            client = self._web.client(request)
+            _, resolved = client.create_ticket(
+                plan, author=who, throttle=parse_rate("the throttle", throttle), dry_run=True
+            )
+        except (InvalidInput, Conflict, ClusterUnavailable, NotFound) as error:
+            return self._form(request, error, cluster, given, throttle)
+        hidden = {
+            "cluster": cluster,
+            "text": given,
+            "throttle": throttle,
+            "changes_factor": "true" if changes_factor else "",
+            "actor": actor,
+            "key": uuid.uuid4().hex,
+        }
+        return self._shown(request, resolved, Asked(size=200), hidden=hidden)
+
+    def make_ticket(
+        self,
+        request: Request,
+        cluster: Annotated[str, Form()] = "",
+        text: FileText = "",
+        throttle: Annotated[str, Form()] = _DEFAULT_THROTTLE,
+        changes_factor: Annotated[bool, Form()] = False,
+        actor: Annotated[str, Form()] = "",
+        reason: Annotated[str, Form()] = "",
+        key: Annotated[str, Form()] = "",
+        submit: Annotated[bool, Form()] = False,
+    ) -> Response:
+        """`key` makes a form that is sent twice one ticket."""
+        try:
+            plan = _read(text, cluster, changes_factor=changes_factor)
+            ticket, _ = self._web.client(request).create_ticket(
+                plan,
+                author=actor_of(self._web.user_of(request), actor),
+                throttle=parse_rate("the throttle", throttle),
+                submit=submit,
+                reason=reason,
+                idempotency_key=key,
+            )
+        except (InvalidInput, Conflict, ClusterUnavailable, NotFound) as error:
+            return self._form(request, error, cluster, text, throttle)
+        answer = RedirectResponse(url("tickets", ticket.id), 303)
+        remember_name(request, answer, actor)
+        return answer
+
+    def plan(
+        self,
+        request: Request,
+        ticket_id: str,
+        q: str = "",
+        page: int = 1,
+        sort: str = "",
+        size: int = 50,
+        resource: str = "",
+    ) -> Response:
+        person, client = self._web.user_of(request), self._web.client(request)
+        ticket = self._tickets.of((person, ticket_id), lambda: client.ticket(ticket_id)[0])
+        if not ticket.plan_hash:
+            raise NotFound(f"ticket {ticket_id} carries no plan: it makes its own while it runs")
+        plan = self._shelf.plan(client, ticket.plan_hash)
+        return self._shown(request, plan, Asked(q, page, sort, size), resource, ticket_id=ticket_id)
+
+    def _form(
+        self,
+        request: Request,
+        error: GuardianError | None = None,
+        cluster: str = "",
+        text: str = "",
+        throttle: str = _DEFAULT_THROTTLE,
+    ) -> Response:
+        person, client = self._web.user_of(request), self._web.client(request)
+        with_plans = [ticket for ticket in client.tickets() if ticket.plan_hash and person.sees(ticket.cluster)]
+        return self._render(
+            request,
+            "plans.html",
+            status=next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 404 if error else 200),
+            section="plans",
+            title="Plans",
+            crumbs=(),
+            error=str(error) if error else "",
+            clusters=sorted(each.name for each in client.list_clusters() if person.sees(each.name)),
+            cluster=cluster,
+            text=text,
+            throttle=throttle,
+            asks_name=self._asks_name(request),
+            name=request.cookies.get(NAME_COOKIE, LOCAL),
+            tickets=[(ticket, TONES[ticket.state]) for ticket in with_plans[:_RECENT]],
+            in_all=len(with_plans),
+        )
+
+    def _asks_name(self, request: Request) -> bool:
+        return self._web.user_of(request).name == LOCAL
+
+    def _shown(
+        self,
+        request: Request,
+        given: Plan,
+        asked: Asked,
+        resource: str = "",
+        ticket_id: str = "",
+        hidden: Mapping[str, str] | None = None,
+    ) -> Response:
+        racks: Mapping[int, str] = {}
+        if not given.racks:
+            racks = self._racks.of((self._web.user_of(request), given.cluster))
+        plan = completed(given, racks)
+        chosen = resource or uneven_resource(plan)
+        names = names_of(plan)
+        of_brokers = broker_rows(plan, chosen)
+        where = url("tickets", ticket_id, "plan") if ticket_id else ""
+        crumbs = (
+            (("Tickets", url("tickets")), (ticket_id, url("tickets", ticket_id)), ("Plan", ""))
+            if ticket_id
+            else (("Plans", url("plans")), ("Checked", ""))
+        )
+        return self._render(
+            request,
+            "plan.html",
+            section="tickets" if ticket_id else "plans",
+            title=f"Plan: {plan.kind} of {plan.cluster}",
+            crumbs=crumbs,
+            plan=plan,
+            ticket_id=ticket_id,
+            hidden=hidden,
+            asks_name=self._asks_name(request),
+            where=where,
+            bars=bars(plan),
+            flows=flow_charts(plan),
+            spreads=spreads(plan.loads),
+            goals=goal_rows(plan),
+            notes=[shortened(sentence, names) for sentence in plan.notes],
+            unmet=[shortened(sentence, names) for sentence in plan.unmet],
+            resource=chosen,
+            resources=resources_of(plan),
+            resource_title=title_of(chosen),
+            brokers=most_concerned(of_brokers, _BROKERS_SHOWN),
+            brokers_in_all=len(of_brokers),
+            moves=page_of(move_rows(plan), asked, _move_text, _MOVE_COLUMNS, "order"),
+            keep={"resource": resource},
+        )
+
+    def _racks_of(self, key: tuple[Person, str]) -> Mapping[int, str]:
+        person, name = key
+        clusters = self._web.client_for(person).list_clusters()
+        found = next((cluster for cluster in clusters if cluster.name == name), None)
+        return {broker.id: broker.rack for broker in found.brokers if broker.rack} if found else {}
+
+
+def _move_text(row: MoveRow) -> str:
+    return row.text
+
+
+_MOVE_COLUMNS = {
+    "order": lambda row: row.number,
+    "partition": lambda row: row.partition,
+    "copy": lambda row: row.copy_bytes,
+    "goal": lambda row: row.goal,
+}
+
+
+def _text_of(text: str, file: UploadFile | None) -> str:
+    """What was pasted, or what is in the file. Raises InvalidInput."""
+    if file is None or not file.filename:
+        return text
+    if text.strip():
+        raise InvalidInput("a plan is pasted and a file is given: leave one of them out")
+    content = file.file.read(_MOST_CHARS + 1)
+    if len(content) > _MOST_CHARS:
+        raise InvalidInput(f"the file is larger than {_MOST_CHARS >> 20} MiB: split it")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("the file is not text: give the JSON of kafka-reassign-partitions") from None
+
+
+def _read(text: str, cluster: str, *, changes_factor: bool) -> Plan:
+    if not cluster:
+        raise InvalidInput("cluster is empty: choose one, the file does not name it")
+    if not text.strip():
+        raise InvalidInput("the plan is empty: paste the JSON of kafka-reassign-partitions, or choose a file")
+    if len(text) > _MOST_CHARS:
+        raise InvalidInput(f"the plan is longer than {_MOST_CHARS >> 20} MiB: split it")
+    plan = reassignment_json.read(text, cluster)
+    return replace(plan, kind=CHANGES_REPLICATION_FACTOR) if changes_factor else plan

@@ -1,0 +1,100 @@
+"use strict";
+// What every page has: drawings, the key to the search, tokens on what htmx sends. Pages work without it.
+//
+// A drawing is <figure data-chart="KIND"> with its data as JSON inside (macro `chart`). A script registers how a kind is
+// drawn: guardian.chart("burn-down", (place, data, figure) => { ...; return { resize(width) {}, update(data) {}, end() {} }; })
+// It is drawn when it comes near the screen, drawn anew when light becomes dark, and ended when htmx takes it away.
+const guardian = (() => {
+  const kinds = new Map();
+  const drawn = new Map();
+  const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  function bytes(value) {
+    const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let unit = 0;
+    while (Math.abs(value) >= 999.5 && unit < units.length - 1) { value /= 1000; unit += 1; }
+    return `${unit && Math.abs(value) < 100 ? value.toFixed(1) : value.toFixed(0)} ${units[unit]}`;
+  }
+  const shows = {
+    rate: (value) => `${bytes(value)}/s`,
+    bytes,
+    share: (value) => `${(value * 100).toFixed(0)} %`,
+    number: (value) => String(Math.round(value * 100) / 100),
+    ms: (value) => `${Math.round(value)} ms`,
+  };
+
+  function draw(figure) {
+    const kind = kinds.get(figure.dataset.chart);
+    if (!kind || drawn.has(figure)) return;
+    const source = figure.querySelector("script[type='application/json']");
+    figure.classList.add("drawn");
+    drawn.set(figure, kind(figure.querySelector(".canvas"), JSON.parse(source.textContent), figure) || {});
+    sizes.observe(figure);
+  }
+  function erase(figure) {
+    const one = drawn.get(figure);
+    if (!one) return;
+    drawn.delete(figure);
+    sizes.unobserve(figure);
+    if (one.end) one.end();
+    figure.querySelector(".canvas").replaceChildren();
+  }
+  const sizes = new ResizeObserver((entries) => {
+    for (const entry of entries) {
+      const one = drawn.get(entry.target);
+      if (one && one.resize && entry.contentRect.width) one.resize(entry.contentRect.width);
+    }
+  });
+  const near = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting) { near.unobserve(entry.target); draw(entry.target); }
+    }
+  }, { rootMargin: "400px" });
+  function look(root) {
+    const figures = root.querySelectorAll ? [...root.querySelectorAll("[data-chart]")] : [];
+    if (root.matches && root.matches("[data-chart]")) figures.push(root);
+    for (const figure of figures) if (kinds.has(figure.dataset.chart) && !drawn.has(figure)) near.observe(figure);
+  }
+  function again() {
+    for (const figure of [...drawn.keys()]) { erase(figure); draw(figure); }
+  }
+  return {
+    ink,
+    shows,
+    // Registers how a kind is drawn, and draws those that wait for it.
+    chart(kind, make) { kinds.set(kind, make); look(document); },
+    // New data for a drawing, as a live page gets it.
+    update(figure, data) {
+      figure.querySelector("script[type='application/json']").textContent = JSON.stringify(data);
+      const one = drawn.get(figure);
+      if (one && one.update) one.update(data);
+      else if (one) { erase(figure); draw(figure); }
+    },
+    // What a screen reader says next.
+    say(words) { document.getElementById("said").textContent = words; },
+    look,
+    begin() {
+      look(document);
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+      document.addEventListener("htmx:load", (event) => look(event.target));
+      document.addEventListener("htmx:beforeCleanupElement", (event) => { if (drawn.has(event.target)) erase(event.target); });
+      document.addEventListener("htmx:configRequest", (event) => {
+        if (event.detail.verb !== "get") {
+          event.detail.headers["X-CSRF-Token"] = document.querySelector("meta[name='csrf-token']").content;
+        }
+      });
+      // An answer that is an error says why: it is shown where the answer was awaited.
+      document.addEventListener("htmx:beforeSwap", (event) => {
+        if (event.detail.xhr.status >= 400) { event.detail.shouldSwap = true; event.detail.isError = false; }
+      });
+      document.addEventListener("keydown", (event) => {
+        const typing = event.target.closest("input, textarea, select, [contenteditable]");
+        if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+          event.preventDefault();
+          document.getElementById("find").focus();
+        }
+      });
+    },
+  };
+})();
+document.addEventListener("DOMContentLoaded", guardian.begin);

@@ -1,0 +1,177 @@
+"use strict";
+// What tickets draw, and how their pages stay live: one stream of events, from which figures and charts are set; what has
+// forms or tables is asked for anew, and only when something of it has changed.
+const tickets = (() => {
+  const LEAST_S = 3; // between two looks at a table
+  const SERIES_S = 10;
+  const colours = () => ["accent", "warn", "ok", "bad", "info", "dim"].map(guardian.ink);
+  const dashes = [undefined, [6, 3], [2, 3], [8, 3, 2, 3], [4, 4], [1, 2]];
+
+  function frame(place, show, more) {
+    const axis = { stroke: guardian.ink("dim"), grid: { stroke: guardian.ink("line"), width: 1 }, ticks: { stroke: guardian.ink("line") } };
+    return {
+      width: Math.max(place.clientWidth, 200),
+      height: place.clientHeight - 30,
+      axes: [axis, { ...axis, size: 68, values: (_, values) => values.map(show) }],
+      legend: { live: true },
+      cursor: { points: { size: 6 } },
+      ...more,
+    };
+  }
+
+  // Bytes left, then when they may be gone: soon, likely, late.
+  guardian.chart("burn-down", (place, data) => {
+    const show = guardian.shows.bytes;
+    const [accent, , , , , dim] = colours();
+    const value = (_, each) => (each === null || each === undefined ? "-" : show(each));
+    const line = (label, stroke, dash, width = 1) => ({ label, stroke, dash, width, spanGaps: true, points: { show: false }, value });
+    const options = frame(place, show, {
+      series: [{ label: "Time" }, line("left", accent, undefined, 2), line("soon", dim, [2, 3]), line("likely", accent, [6, 3], 1.5), line("late", dim, [2, 3])],
+      bands: [{ series: [4, 2], fill: guardian.ink("info-soft") }],
+      scales: { y: { range: (_, low, high) => [0, Math.max(high * 1.05, 1)] } },
+    });
+    const rows = (from) => [from.at, from.left, from.soon, from.likely, from.late];
+    const plot = new uPlot(options, rows(data), place);
+    return { resize: (width) => plot.setSize({ width, height: options.height }), update: (next) => plot.setData(rows(next)), end: () => plot.destroy() };
+  });
+
+  // Some lines on one axis of time; those of one page have their cursor in common.
+  guardian.chart("steps", (place, data) => {
+    const show = guardian.shows[data.show] || guardian.shows.number;
+    const stepped = data.show === "rate" ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
+    let height = place.clientHeight - 30;
+    let plot = null;
+    function make(from) {
+      if (plot) plot.destroy();
+      plot = null;
+      if (!from.labels.length) { place.textContent = from.waits ? "Nothing is known of this time." : ""; return; }
+      place.textContent = "";
+      const inks = colours();
+      const options = frame(place, show, {
+        series: [{ label: "Time" }, ...from.labels.map((label, index) => ({
+          label, stroke: inks[index % inks.length], dash: dashes[index % dashes.length], width: 1.5, spanGaps: !stepped.paths, points: { show: false }, ...stepped,
+          value: (_, each) => (each === null || each === undefined ? "-" : show(each)),
+        }))],
+        scales: { x: { range: (_, low, high) => (from.from ? [from.from, from.to] : [low, high]) }, y: { range: (_, low, high) => [0, Math.max(from.highest || 0, high * 1.1, 1e-9)] } },
+        cursor: { sync: { key: "ticket" }, points: { size: 6 } },
+      });
+      options.height = height;
+      plot = new uPlot(options, [from.at, ...from.values], place);
+    }
+    make(data);
+    let known = data.labels.join();
+    return {
+      resize: (width) => plot && plot.setSize({ width, height }),
+      update(next) {
+        if (plot && next.labels.join() === known) plot.setData([next.at, ...next.values]);
+        else make(next);
+        known = next.labels.join();
+      },
+      end: () => plot && plot.destroy(),
+    };
+  });
+
+  const text = (root, selector, words) => root.querySelectorAll(selector).forEach((each) => { if (each.textContent !== String(words)) each.textContent = words; });
+
+  // A part of the page as it is now. Not while somebody types in it, or has chosen words in it.
+  function renew(selector) {
+    const part = document.querySelector(selector);
+    const active = document.activeElement;
+    if (!part || (active && part.contains(active) && active.matches("input, select, textarea"))) return;
+    // Of one source only the last request would be kept: each part is its own.
+    htmx.ajax("GET", location.pathname + location.search, { source: part, target: selector, select: selector, swap: "outerHTML" });
+  }
+  // At once, then not before some seconds are over; what is asked for meanwhile is done at their end.
+  function paced(work, seconds) {
+    let last = 0;
+    let waiting = 0;
+    return () => {
+      const left = last + seconds * 1000 - Date.now();
+      if (left <= 0) { last = Date.now(); work(); } else if (!waiting) waiting = setTimeout(() => { waiting = 0; last = Date.now(); work(); }, left);
+    };
+  }
+
+  // One stream; none while nobody looks at the page.
+  function stream(where, change, over) {
+    let source = null;
+    function open() {
+      source = new EventSource(where);
+      source.addEventListener("change", (event) => change(JSON.parse(event.data)));
+      source.addEventListener("over", () => { source.close(); source = null; document.removeEventListener("visibilitychange", looked); if (over) over(); });
+    }
+    function looked() {
+      if (document.hidden && source) { source.close(); source = null; } else if (!document.hidden && !source) open();
+    }
+    document.addEventListener("visibilitychange", looked);
+    addEventListener("pagehide", () => source && source.close());
+    if (!document.hidden) open();
+  }
+
+  function series(root) {
+    const form = document.querySelector("[data-series-form]");
+    if (!form) return () => {};
+    const chosen = form.querySelector("[data-series-broker]");
+    async function load() {
+      const answer = await fetch(root.dataset.series + (chosen.value ? `?broker=${chosen.value}` : ""));
+      if (!answer.ok) return;
+      const found = await answer.json();
+      for (const broker of found.brokers) {
+        if (![...chosen.options].some((option) => option.value === String(broker))) chosen.add(new Option(`broker ${broker}`, broker));
+      }
+      text(form, "[data-series-remark]", found.remark);
+      for (const [id, show, highest] of [["rate", "rate", 0], ["busy", "share", 1], ["p99", "ms", 0]]) {
+        const drawing = document.getElementById(id);
+        if (drawing) guardian.update(drawing, { ...found[id], show, highest, from: found.from, to: found.to, waits: true });
+      }
+    }
+    form.addEventListener("submit", (event) => event.preventDefault());
+    chosen.addEventListener("change", load);
+    load();
+    return load;
+  }
+
+  function one(root) {
+    const load = paced(series(root), SERIES_S);
+    const parts = paced(() => renew("#parts"), LEAST_S);
+    let { head, tasks, state } = root.dataset;
+    const change = (message) => {
+      const found = message.figures;
+      for (const name of ["percent", "copied", "left", "rate", "eta", "note", "throttles"]) {
+        text(root, `[data-figure="${name}"]`, found[name] === null ? "-" : found[name]);
+      }
+      for (const [name, count] of Object.entries(found.tasks)) {
+        text(root, `[data-task="${name}"]`, name === "RUNNING" ? count + found.tasks.REVERTING : count);
+      }
+      document.getElementById("share").value = found.share || 0;
+      const burn = document.getElementById("burn");
+      if (burn) guardian.update(burn, message.burn);
+      if (found.state !== state) guardian.say(`The ticket is ${found.state} now`);
+      if (message.head !== head) {
+        // It has begun: there is more to show.
+        if (!burn && message.burn.at.length) location.reload();
+        renew("#head");
+        renew("#state");
+      }
+      if (message.tasks !== tasks) { parts(); load(); }
+      [head, tasks, state] = [message.head, message.tasks, found.state];
+    };
+    if (root.dataset.live) stream(root.dataset.live, change, () => { renew("#head"); renew("#state"); parts(); load(); });
+  }
+
+  function list(root) {
+    let { known } = root.dataset;
+    const renewed = paced(() => renew("#tickets-list"), LEAST_S);
+    stream(root.dataset.live, (message) => {
+      if (message.list !== known) renewed();
+      known = message.list;
+    });
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const ticket = document.getElementById("ticket");
+    if (ticket) one(ticket);
+    const listed = document.querySelector("[data-live-list]");
+    if (listed) list(listed);
+  });
+  return { renew };
+})();

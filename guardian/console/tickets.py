@@ -1,0 +1,432 @@
+"""The pages of tickets: a list, and each ticket with what may be done about it, live while one looks on.
+
+    GET  /console/tickets                    the list: searched, narrowed down, by pages
+    GET  /console/tickets/live               server-sent events: something in the list has changed
+    GET  /console/tickets/ID                 one ticket
+    GET  /console/tickets/ID/live            server-sent events: how far it is
+    GET  /console/tickets/ID/series          its throttle over disk use and p99, as JSON for the charts
+    POST /console/tickets/ID/ACTION          submit, approve, reject, pause, resume, cancel, roll-back, throttle,
+                                             adopt, wait
+
+Whoever acts is who has signed in; while security is off, whom the form names. Pages work without JavaScript.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+
+from guardian.client import GuardianClient
+from guardian.console.live import LiveFeeds, Look
+from guardian.console.paging import Asked, Page, page_of
+from guardian.console.rendering import Renderer, url
+from guardian.console.sections import Pages
+from guardian.console.tickets_kept import PlanShelf, Recent
+from guardian.console.tickets_series import brokers_of, charts, rate_steps, window_of
+from guardian.console.tickets_view import (
+    OPEN,
+    STATES,
+    TASK_COLUMNS,
+    TONES,
+    TaskRow,
+    actions_of,
+    burn_chart,
+    figures,
+    lowest_stage,
+    short_names,
+    task_row,
+    task_text,
+    tasks_of,
+    ticket_rows,
+)
+from guardian.core.approving import expires_at_ms
+from guardian.core.burning_down import burn_down
+from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
+from guardian.model.event import EventKind
+from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.plan import Plan
+from guardian.model.progress import Progress
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.units import human_bytes, parse_rate
+from guardian.web.keeping import Kept
+from guardian.web.parts import Person, WebParts
+from guardian.web.pressure import PressureSeen
+
+LOCAL = "local"  # everybody's name while security is off
+NAME_COOKIE = "guardian-name"
+_LONGEST_NAME = 100
+_YEAR_S = 31_536_000
+_FRESH_S = 1.5
+_SERIES_FRESH_S = 10.0
+_LIVE_STALENESS_S = 1.0
+_RATES_SHOWN = 20
+_TASK_STATES = tuple(state.name for state in TaskState)
+
+_Listed = tuple[tuple[Ticket, Progress | None], ...]
+_Detail = tuple[Ticket, Execution | None]
+_Act = Callable[[GuardianClient, str, str, str], Ticket]
+_ACTS: dict[str, _Act] = {
+    "submit": lambda client, id, actor, reason: client.submit(id, actor, reason),
+    "reject": lambda client, id, actor, reason: client.reject(id, actor, reason),
+    "pause": lambda client, id, actor, reason: client.pause(id, actor, reason),
+    "resume": lambda client, id, actor, reason: client.resume(id, actor, reason),
+    "cancel": lambda client, id, actor, reason: client.cancel(id, actor, reason),
+    "roll-back": lambda client, id, actor, reason: client.roll_back(id, actor, reason),
+    "adopt": lambda client, id, actor, reason: client.adopt(id, actor, reason),
+    "wait": lambda client, id, actor, reason: client.wait(id, actor, reason),
+}
+# What a person can put right, or look at again: the page says so itself.
+_SAID_ON_THE_PAGE = {InvalidInput: 400, Conflict: 409, ClusterUnavailable: 502}
+
+
+@dataclass(frozen=True, slots=True)
+class _SeriesKey:
+    person: Person
+    ticket_id: str
+    broker: int | None
+
+
+def pages(web: WebParts, render: Renderer) -> Pages:
+    """The section of tickets."""
+    feeds = LiveFeeds()
+    made = TicketPages(web, render, feeds)
+    return Pages(made.router(), feeds.close, made.close)
+
+
+class TicketPages:
+    """Handlers run in a pool of threads, but for live ones, which hold none."""
+
+    def __init__(self, web: WebParts, render: Renderer, feeds: LiveFeeds) -> None:
+        self._web = web
+        self._render = render
+        self._feeds = feeds
+        self._plans = PlanShelf()
+        self._lists: Recent[Person, _Listed] = Recent(_FRESH_S)
+        self._tickets: Recent[tuple[Person, str], _Detail] = Recent(_FRESH_S)
+        self._series: Kept[_SeriesKey, dict[str, object]] = Kept(self._read_series, fresh_s=_SERIES_FRESH_S)
+
+    def close(self) -> None:
+        self._series.close()
+
+    def router(self) -> APIRouter:
+        router = APIRouter()
+        guarded = [Depends(self._web.form_guard)]
+        router.get("/tickets")(self.tickets)
+        router.get("/tickets/live")(self.tickets_live)
+        router.get("/tickets/{ticket_id}")(self.ticket)
+        router.get("/tickets/{ticket_id}/live")(self.ticket_live)
+        router.get("/tickets/{ticket_id}/series")(self.series)
+        router.post("/tickets/{ticket_id}/approve", dependencies=guarded)(self.approve)
+        router.post("/tickets/{ticket_id}/throttle", dependencies=guarded)(self.throttle)
+        router.post("/tickets/{ticket_id}/{action}", dependencies=guarded)(self.act)
+        return router
+
+    def tickets(
+        self,
+        request: Request,
+        q: str = "",
+        page: int = 1,
+        sort: str = "",
+        size: int = 50,
+        cluster: str = "",
+        state: str = "",
+    ) -> Response:
+        if state and state not in STATES:
+            raise InvalidInput(f"state is {state!r}: use one of {', '.join(STATES)}")
+        listed = self._list(self._web.user_of(request))
+        rows = page_of(
+            ticket_rows(listed, cluster, state),
+            Asked(q, page, sort, size),
+            lambda row: row.text,
+            {
+                "created": lambda row: row.ticket.created_at_ms,
+                "updated": lambda row: row.ticket.updated_at_ms,
+                "cluster": lambda row: row.ticket.cluster,
+                "kind": lambda row: row.ticket.kind,
+                "state": lambda row: row.ticket.state.value,
+                "copy": lambda row: row.ticket.bytes_to_copy,
+                "author": lambda row: row.ticket.author,
+                "eta": lambda row: row.eta_ms,
+            },
+            "-created",
+        )
+        return self._render(
+            request,
+            "tickets.html",
+            section="tickets",
+            title="Tickets",
+            crumbs=(),
+            page=rows,
+            keep={"cluster": cluster, "state": state},
+            cluster=cluster,
+            state=state,
+            clusters=sorted({ticket.cluster for ticket, _ in listed}),
+            counts=_counts(listed),
+            known=_of_list(listed),
+        )
+
+    def ticket(
+        self, request: Request, ticket_id: str, q: str = "", page: int = 1, sort: str = "", size: int = 50, at: str = ""
+    ) -> Response:
+        return self._page(request, ticket_id, Asked(q, page, sort, size), at)
+
+    async def tickets_live(self, request: Request) -> Response:
+        person = self._web.user_of(request)
+        return self._stream(f"tickets of {person!r}", lambda: self._look_at_list(person))
+
+    def ticket_live(self, request: Request, ticket_id: str) -> Response:
+        """In a thread, since it asks first whether the person may see the ticket; the stream holds none."""
+        person = self._web.user_of(request)
+        self._detail(person, ticket_id)
+        return self._stream(f"ticket {ticket_id}", lambda: self._look_at(person, ticket_id))
+
+    def series(self, request: Request, ticket_id: str, broker: int | None = None) -> Response:
+        person = self._web.user_of(request)
+        return JSONResponse(self._series.of(_SeriesKey(person, ticket_id, broker)))
+
+    def act(
+        self,
+        request: Request,
+        ticket_id: str,
+        action: str,
+        reason: Annotated[str, Form()] = "",
+        actor: Annotated[str, Form()] = "",
+    ) -> Response:
+        if action not in _ACTS:
+            raise NotFound(f"action is {action!r}: use one of approve, throttle, {', '.join(_ACTS)}")
+        return self._done(request, ticket_id, actor, lambda client, who: _ACTS[action](client, ticket_id, who, reason))
+
+    def approve(
+        self,
+        request: Request,
+        ticket_id: str,
+        reason: Annotated[str, Form()] = "",
+        actor: Annotated[str, Form()] = "",
+        revision: Annotated[int | None, Form()] = None,
+    ) -> Response:
+        """`revision` is that of the ask that the person has read: one that was amended since is not approved."""
+        return self._done(
+            request,
+            ticket_id,
+            actor,
+            lambda client, who: client.approve(ticket_id, who, reason, expected_ask_revision=revision),
+        )
+
+    def throttle(
+        self,
+        request: Request,
+        ticket_id: str,
+        rate: Annotated[str, Form()] = "",
+        most: Annotated[str, Form()] = "",
+        reason: Annotated[str, Form()] = "",
+        actor: Annotated[str, Form()] = "",
+    ) -> Response:
+        def change(client: GuardianClient, who: str) -> Ticket:
+            highest = parse_rate("the most", most) if most.strip() else 0
+            return client.set_throttle(ticket_id, parse_rate("the throttle", rate), who, reason, highest)
+
+        return self._done(request, ticket_id, actor, change)
+
+    def _done(
+        self, request: Request, ticket_id: str, actor: str, do: Callable[[GuardianClient, str], Ticket]
+    ) -> Response:
+        """Back to the ticket; or the ticket, and why it was not done."""
+        try:
+            do(self._web.client(request), actor_of(self._web.user_of(request), actor))
+        except (InvalidInput, Conflict, ClusterUnavailable) as error:
+            self._forget()
+            return self._page(request, ticket_id, Asked(), "", error)
+        self._forget()
+        answer = RedirectResponse(url("tickets", ticket_id), 303)
+        remember_name(request, answer, actor)
+        return answer
+
+    def _list(self, person: Person) -> _Listed:
+        return self._lists.of(person, lambda: _seen(person, self._web.client_for(person).tickets_with_progress()))
+
+    def _detail(self, person: Person, ticket_id: str) -> _Detail:
+        return self._tickets.of((person, ticket_id), lambda: self._web.client_for(person).ticket(ticket_id))
+
+    def _forget(self) -> None:
+        """Whoever has done something sees it."""
+        self._lists.forget()
+        self._tickets.forget()
+
+    def _page(
+        self, request: Request, ticket_id: str, asked: Asked, at: str, error: GuardianError | None = None
+    ) -> Response:
+        if at and at not in _TASK_STATES:
+            raise InvalidInput(f"at is {at!r}: use one of {', '.join(_TASK_STATES)}")
+        person = self._web.user_of(request)
+        ticket, execution = self._detail(person, ticket_id)
+        plan = self._plan_of(ticket, person) if execution is None else None
+        now_ms = self._web.now_ms()
+        burning = burn_down(ticket, execution, now_ms)
+        status = next((code for kind, code in _SAID_ON_THE_PAGE.items() if isinstance(error, kind)), 200)
+        return self._render(
+            request,
+            "ticket.html",
+            status=status,
+            section="tickets",
+            title=f"{ticket.kind} of {ticket.cluster}",
+            crumbs=(("Tickets", url("tickets")), (ticket.id, "")),
+            ticket=ticket,
+            execution=execution,
+            tone=TONES[ticket.state],
+            error=str(error) if error else "",
+            figures=figures(ticket, execution, burning, now_ms),
+            burn=burn_chart(burning, now_ms),
+            actions=actions_of(ticket, execution),
+            asks_name=person.name == LOCAL,
+            name=request.cookies.get(NAME_COOKIE, LOCAL),
+            expires_at_ms=expires_at_ms(ticket),
+            tasks=_task_page(ticket, execution, plan, asked, at, now_ms),
+            task_states=_TASK_STATES,
+            at=at,
+            may_throttle=not ticket.state.is_over and ticket.throttle > 0,
+            rates=sorted(execution.rates, key=lambda rate: rate.rate)[:_RATES_SHOWN] if execution else (),
+            throttle_text=_throttle_text(ticket),
+            keep={"at": at},
+            known=_of_parts(ticket, execution),
+        )
+
+    def _plan_of(self, ticket: Ticket, person: Person) -> Plan | None:
+        return self._plans.plan(self._web.client_for(person), ticket.plan_hash) if ticket.plan_hash else None
+
+    def _stream(self, name: str, look: Callable[[], Look]) -> Response:
+        self._feeds.require_room()
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._feeds.messages(name, look), media_type="text/event-stream", headers=headers)
+
+    def _look_at(self, person: Person, ticket_id: str) -> Look:
+        """What the pages ask for when they hear of it has been read already."""
+        client = self._web.client_for(person)
+        with client.allow_stale(_LIVE_STALENESS_S):
+            ticket, execution = self._tickets.read((person, ticket_id), lambda: client.ticket(ticket_id))
+        now_ms = self._web.now_ms()
+        burning = burn_down(ticket, execution, now_ms)
+        shown = asdict(figures(ticket, execution, burning, now_ms))
+        shown["percent"] = None if shown["share"] is None else f"{shown['share']:.0%}".replace("%", " %")
+        message = {
+            "figures": shown,
+            "burn": burn_chart(burning, now_ms),
+            # What else of the page has to be asked for anew.
+            **_of_parts(ticket, execution),
+        }
+        return Look(message, ticket.state.is_over)
+
+    def _look_at_list(self, person: Person) -> Look:
+        client = self._web.client_for(person)
+        with client.allow_stale(_LIVE_STALENESS_S):
+            listed = self._lists.read(person, lambda: _seen(person, client.tickets_with_progress()))
+        return Look({"list": _of_list(listed)})
+
+    def _read_series(self, key: _SeriesKey) -> dict[str, object]:
+        client = self._web.client_for(key.person)
+        ticket, _ = self._detail(key.person, key.ticket_id)
+        steps = rate_steps(client.events(ticket_id=ticket.id, kinds=(EventKind.THROTTLE_CHANGED,)))
+        brokers = [key.broker] if key.broker is not None else brokers_of(steps)
+        window, remark = window_of(ticket, self._web.now_ms()), ""
+        seen = PressureSeen()
+        if brokers:
+            try:
+                seen = self._web.observed.pressure(ticket.cluster, tuple(brokers), *window)
+            except GuardianError as error:
+                remark = str(error)
+        return charts(steps, seen, brokers, window) | {"brokers": brokers_of(steps), "remark": remark}
+
+
+def actor_of(person: Person, named: str) -> str:
+    """Who acts: the one who has signed in, or, while nobody can, whom the form names. Raises InvalidInput."""
+    if person.name != LOCAL:
+        return person.name
+    name = named.strip()
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise InvalidInput(f"your name is {name[:_LONGEST_NAME]!r}: use up to {_LONGEST_NAME} printable characters")
+    return name or LOCAL
+
+
+def remember_name(request: Request, answer: Response, named: str) -> None:
+    """For the next form."""
+    name = named.strip()
+    if name and name.isascii() and name.isprintable() and len(name) <= _LONGEST_NAME and not set(name) & set(' ",;\\'):
+        answer.set_cookie(
+            NAME_COOKIE,
+            name,
+            max_age=_YEAR_S,
+            path="/console",
+            samesite="lax",
+            httponly=True,
+            secure=request.url.scheme == "https",
+        )
+
+
+def _task_page(
+    ticket: Ticket, execution: Execution | None, plan: Plan | None, asked: Asked, at: str, now_ms: int
+) -> Page[TaskRow]:
+    """Rows are made for what is shown only: a ticket may have thousands of partitions."""
+    tasks: tuple[ExecutionTask, ...] = ()
+    if execution is not None:
+        tasks = execution.tasks
+    elif plan is not None:
+        tasks = tasks_of(plan)
+    wanted = [task for task in tasks if not at or task.state.name == at]
+    found = page_of(wanted, asked, task_text, TASK_COLUMNS, "state")
+    names, stage = short_names(execution, plan), lowest_stage(tasks)
+    return Page(
+        tuple(task_row(ticket, task, names, stage, now_ms) for task in found.rows),
+        found.number,
+        found.pages,
+        found.found,
+        len(tasks),
+        found.search,
+        found.sort,
+        found.is_descending,
+        found.size,
+    )
+
+
+def _throttle_text(ticket: Ticket) -> str:
+    if not ticket.throttle:
+        return "none"
+    most = f", up to {human_bytes(ticket.max_throttle)}/s" if ticket.max_throttle > ticket.throttle else ""
+    return f"{human_bytes(ticket.throttle)}/s per broker{most}"
+
+
+def _counts(listed: _Listed) -> dict[str, int]:
+    """What a person looks for first."""
+    states = [ticket.state for ticket, _ in listed]
+    return {
+        "all": len(states),
+        OPEN: sum(not state.is_over for state in states),
+        TicketState.PENDING.name: states.count(TicketState.PENDING),
+        TicketState.RUNNING.name: states.count(TicketState.RUNNING),
+        TicketState.PAUSED.name: states.count(TicketState.PAUSED),
+        TicketState.FAILED.name: states.count(TicketState.FAILED),
+    }
+
+
+def _seen(person: Person, listed: _Listed) -> _Listed:
+    """Those of clusters that the person may see."""
+    return tuple(each for each in listed if person.sees(each[0].cluster))
+
+
+def _of_list(listed: _Listed) -> str:
+    """Another one when a row of the list is another; times that only pass change nothing."""
+    return _digest([(each.id, each.updated_at_ms, each.state, far and far.copied_bytes) for each, far in listed])
+
+
+def _of_parts(ticket: Ticket, execution: Execution | None) -> dict[str, str]:
+    """Of the parts of a ticket's page that are asked for anew when they have changed."""
+    head = _digest(ticket, len(execution.foreign) if execution is not None else 0)
+    return {"head": head, "tasks": _digest(execution.revision if execution is not None else 0, ticket.state)}
+
+
+def _digest(*values: object) -> str:
+    """Another one when something of it has changed."""
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:12]

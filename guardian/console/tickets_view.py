@@ -1,0 +1,329 @@
+"""A ticket as its page shows it: what may be done with it now, how far it is, and why each partition is where it is.
+
+Pure: tickets and executions come in as the client gives them, texts and numbers go out; templates add no decisions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from guardian.core.burning_down import BurnDown, EndBand
+from guardian.core.progressing import part_of, progress
+from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.log_dirs import short_log_dirs, shortened
+from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.progress import Progress
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.units import human_bytes, human_duration
+
+S = TicketState
+OPEN, OVER = "open", "over"
+# What a list may be narrowed down to, beside a single state.
+STATES = (OPEN, OVER, *(state.name for state in TicketState))
+# How a state is to be taken: the word that styles share for it (status is never shown by colour alone).
+TONES: dict[TicketState, str] = {
+    S.DRAFT: "none",
+    S.PENDING: "warn",
+    S.APPROVED: "info",
+    S.REJECTED: "none",
+    S.EXPIRED: "none",
+    S.RUNNING: "info",
+    S.PAUSED: "warn",
+    S.SUCCEEDED: "ok",
+    S.FAILED: "bad",
+    S.CANCELLING: "warn",
+    S.CANCELLED: "none",
+    S.ROLLING_BACK: "info",
+    S.ROLLED_BACK: "none",
+}
+_MOVABLE = (TaskState.DONE, TaskState.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that a person may ask for. `effect` says what it does, in one sentence, before it is done."""
+
+    name: str
+    label: str
+    effect: str
+    is_grave: bool = False
+
+
+SUBMIT = Action("submit", "Submit", "Asks for approval. Nothing moves before that.")
+APPROVE = Action("approve", "Approve", "The executor takes it up at its next look, within seconds.")
+REJECT = Action("reject", "Reject", "Ends the ticket; nothing has moved.", is_grave=True)
+DISCARD = Action("cancel", "Discard", "Ends the ticket before it has run; nothing has moved.", is_grave=True)
+PAUSE = Action("pause", "Pause", "What copies goes on to its end, nothing new starts, throttles go when nothing moves.")
+RESUME = Action("resume", "Resume", "Goes on where it is.")
+CANCEL = Action("cancel", "Cancel", "What is on its way goes back, what is done stays, throttles go.", is_grave=True)
+STOP = Action("cancel", "Stop the way back", "What is not on its way back yet stays where it is.", is_grave=True)
+ROLL_BACK = Action(
+    "roll-back", "Roll back", "Every replica goes back to where it was, in the order of before.", is_grave=True
+)
+ADOPT = Action("adopt", "Adopt", "What another tool moves on the cluster becomes this ticket's: throttled and watched.")
+WAIT = Action("wait", "Wait for it", "Leaves the other tool's work to it, and goes on by itself when that is over.")
+
+_ACTIONS: dict[TicketState, tuple[Action, ...]] = {
+    S.DRAFT: (SUBMIT, DISCARD),
+    S.PENDING: (APPROVE, REJECT),
+    S.APPROVED: (DISCARD,),
+    S.RUNNING: (PAUSE, CANCEL),
+    S.PAUSED: (RESUME, CANCEL),
+    S.ROLLING_BACK: (STOP,),
+}
+
+
+def actions_of(ticket: Ticket, execution: Execution | None) -> tuple[Action, ...]:
+    """What the ticket's state allows; whether this person may is the member's to say."""
+    if ticket.state is S.PAUSED and execution is not None and _has_foreign(execution):
+        return (ADOPT, WAIT, CANCEL)
+    if ticket.state in (S.SUCCEEDED, S.FAILED, S.CANCELLED):
+        return (ROLL_BACK,) if _has_moved(execution) else ()
+    return _ACTIONS.get(ticket.state, ())
+
+
+def _has_foreign(execution: Execution) -> bool:
+    return any(not work.is_awaited for work in execution.foreign)
+
+
+def _has_moved(execution: Execution | None) -> bool:
+    return execution is not None and any(
+        task.state in _MOVABLE and task.started_at_ms and not task.move.is_new for task in execution.tasks
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TicketRow:
+    """One line of the list. `share` of the bytes has arrived, None: there is nothing to copy, or it does not run."""
+
+    ticket: Ticket
+    tone: str
+    why: str
+    share: float | None = None
+    left_bytes: int | None = None
+    eta_ms: int | None = None
+
+    @property
+    def text(self) -> str:
+        """What a search looks at."""
+        ticket = self.ticket
+        return f"{ticket.id} {ticket.cluster} {ticket.kind} {ticket.state.name} {ticket.author} {self.why}"
+
+
+def ticket_rows(
+    listed: Sequence[tuple[Ticket, Progress | None]], cluster: str = "", state: str = ""
+) -> list[TicketRow]:
+    """Of a cluster (empty: of all), in a state of STATES (empty: in any)."""
+    return [
+        _row(ticket, far)
+        for ticket, far in listed
+        if (not cluster or ticket.cluster == cluster) and _is_in(ticket.state, state)
+    ]
+
+
+def _is_in(state: TicketState, wanted: str) -> bool:
+    if wanted == OPEN:
+        return not state.is_over
+    return state.is_over if wanted == OVER else not wanted or state.name == wanted
+
+
+def _row(ticket: Ticket, far: Progress | None) -> TicketRow:
+    why = ticket.history[-1].reason if ticket.history else ""
+    if far is None or ticket.state is S.APPROVED:
+        return TicketRow(ticket, TONES[ticket.state], why)
+    share = far.copied_bytes / far.total_bytes if far.total_bytes else None
+    eta_ms = far.eta_ms if far.left_bytes else None
+    return TicketRow(ticket, TONES[ticket.state], why, share, far.left_bytes, eta_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How far the ticket is, in words and numbers; they are what changes while one looks on.
+
+    `tasks` counts partitions by state. `share` is None where nothing is copied.
+    """
+
+    state: str
+    tone: str
+    share: float | None
+    copied: str
+    left: str
+    rate: str
+    eta: str
+    note: str
+    tasks: Mapping[str, int]
+    throttles: int
+    band: EndBand | None = None
+
+
+def figures(ticket: Ticket, execution: Execution | None, burning: BurnDown, now_ms: int) -> Figures:
+    far = progress(ticket, execution, now_ms)
+    tasks = Counter(task.state for task in execution.tasks) if execution is not None else Counter()
+    names = short_names(execution)
+    note = execution.note if execution is not None else ticket.history[-1].reason if ticket.history else ""
+    return Figures(
+        ticket.state.name,
+        TONES[ticket.state],
+        far.copied_bytes / far.total_bytes if far.total_bytes else None,
+        f"{human_bytes(far.copied_bytes)} of {human_bytes(far.total_bytes)}",
+        human_bytes(far.left_bytes),
+        f"{human_bytes(far.bytes_per_s)}/s" if far.bytes_per_s else "-",
+        eta_text(ticket, burning.band, far, now_ms),
+        shortened(note, names),
+        {state.name: tasks[state] for state in TaskState},
+        len(execution.throttles) if execution is not None else 0,
+        burning.band,
+    )
+
+
+def eta_text(ticket: Ticket, band: EndBand | None, far: Progress, now_ms: int) -> str:
+    """`12 min (9 min to 20 min)`; a ticket that does not move has no end in sight."""
+    if ticket.state.is_over:
+        return "over"
+    if band is None or not far.left_bytes:
+        return "-"
+    likely = human_duration(band.likely_ms - now_ms)
+    if not far.bytes_per_s:
+        return f"at least {likely}"
+    if band.late_ms is None:
+        return f"{likely} ({human_duration(band.soon_ms - now_ms)} or later)"
+    soon, late = human_duration(band.soon_ms - now_ms), human_duration(band.late_ms - now_ms)
+    return likely if soon == late else f"{likely} ({soon} to {late})"
+
+
+def burn_chart(burning: BurnDown, now_ms: int) -> dict[str, list[float | int | None]]:
+    """Columns for a chart over `at` (s since the epoch): bytes `left`, then from now on `soon`, `likely` and `late`,
+    straight to nothing."""
+    at = [at_ms / 1000 for at_ms, _ in burning.points]
+    left: list[float | int | None] = [size for _, size in burning.points]
+    lines: dict[str, list[float | int | None]] = {name: [None] * len(at) for name in ("soon", "likely", "late")}
+    band = burning.band
+    if band is not None and burning.points and burning.points[-1][1] > 0 and band.likely_ms > now_ms:
+        size = burning.points[-1][1]
+        ends = {"soon": band.soon_ms, "likely": band.likely_ms, "late": band.late_ms}
+        for name, line in lines.items():
+            line[-1] = size if ends[name] is not None else None
+        for at_ms in sorted({end for end in ends.values() if end is not None}):
+            at.append(at_ms / 1000)
+            left.append(None)
+            for name, end in ends.items():
+                lines[name].append(None if end is None or at_ms > end else _straight(size, now_ms, end, at_ms))
+    return {"at": [*at], "left": left, **lines}
+
+
+def _straight(size: int, begin_ms: int, end_ms: int, at_ms: int) -> float:
+    return size * (1 - (at_ms - begin_ms) / (end_ms - begin_ms)) if end_ms > begin_ms else 0.0
+
+
+# The order of a page's partitions: what moves first, then what has failed, waits, is over.
+_ORDER = (
+    TaskState.FAILED,
+    TaskState.RUNNING,
+    TaskState.REVERTING,
+    TaskState.PENDING,
+    TaskState.DONE,
+    TaskState.REVERTED,
+)
+_TASK_TONES = {
+    TaskState.PENDING: "none",
+    TaskState.RUNNING: "info",
+    TaskState.DONE: "ok",
+    TaskState.REVERTING: "info",
+    TaskState.REVERTED: "none",
+    TaskState.FAILED: "bad",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One partition of a ticket. `why` says what it waits for, or why it failed; `reason` why it moves at all."""
+
+    partition: str
+    origin: str
+    target: str
+    state: str
+    tone: str
+    total_bytes: int
+    copied_bytes: int
+    took_ms: int | None
+    why: str
+    reason: str
+
+
+TASK_COLUMNS: dict[str, Callable[[ExecutionTask], object]] = {
+    "state": lambda task: (_ORDER.index(task.state), task.number),
+    "partition": lambda task: (task.move.partition.topic, task.move.partition.partition),
+    "copy": lambda task: task.move.bytes_to_copy,
+    "began": lambda task: task.started_at_ms or None,
+}
+
+
+def task_text(task: ExecutionTask) -> str:
+    """What a search looks at."""
+    brokers = " ".join(f"broker-{place.broker}" for place in (*task.move.original, *task.move.target))
+    return f"{task.move.partition} {task.state.name} {brokers} {task.detail} {task.move.reason}"
+
+
+def tasks_of(plan: Plan) -> tuple[ExecutionTask, ...]:
+    """What a ticket that has not begun will do."""
+    return tuple(ExecutionTask(number, move) for number, move in enumerate(plan.moves))
+
+
+def lowest_stage(tasks: Sequence[ExecutionTask]) -> int:
+    """Of what is not over."""
+    return min((task.move.stage for task in tasks if not task.state.is_over), default=0)
+
+
+def task_row(ticket: Ticket, task: ExecutionTask, names: Mapping[str, str], stage: int, now_ms: int) -> TaskRow:
+    total, copied = part_of(ticket.state, task)
+    ended_ms = task.ended_at_ms if task.state.is_over else now_ms
+    return TaskRow(
+        str(task.move.partition),
+        places(task.move.original, names) or "(new)",
+        places(task.move.target, names),
+        task.state.name,
+        _TASK_TONES[task.state],
+        total or task.move.bytes_to_copy,
+        copied,
+        max(ended_ms - task.started_at_ms, 0) if task.started_at_ms and ended_ms else None,
+        shortened(why(ticket, task, stage), names),
+        shortened(task.move.reason, names),
+    )
+
+
+def why(ticket: Ticket, task: ExecutionTask, stage: int) -> str:
+    """Why the partition is where it is; the executor's own words where it has any. `stage` is the lowest that is not
+    over."""
+    if task.detail:
+        return task.detail
+    if task.state is TaskState.PENDING:
+        if ticket.state is S.PAUSED:
+            return "waits: the ticket is paused"
+        if task.move.stage > stage:
+            return f"waits for the room that moves of stage {stage + 1} make"
+        return "waits for its turn" if ticket.state is S.RUNNING else ""
+    if task.state is TaskState.RUNNING:
+        return "copies" if task.move.bytes_to_copy else "the leader is changed"
+    return "goes back" if task.state is TaskState.REVERTING else ""
+
+
+def short_names(execution: Execution | None, plan: Plan | None = None) -> dict[str, str]:
+    """Short names of the log dirs that the ticket is about."""
+    moves: Sequence[PartitionMove] = ()
+    if plan is not None:
+        moves = plan.moves
+    elif execution is not None:
+        moves = [task.move for task in execution.tasks]
+    return short_log_dirs(place for move in moves for place in (*move.original, *move.target))
+
+
+def places(where: Sequence[ReplicaPlacement], names: Mapping[str, str]) -> str:
+    """`1:d0, 2:d1`; the first is the preferred leader."""
+    return ", ".join(
+        str(place.broker)
+        if place.log_dir == ANY_LOG_DIR
+        else f"{place.broker}:{names.get(place.log_dir, place.log_dir)}"
+        for place in where
+    )

@@ -1,0 +1,177 @@
+"""Who may call what: one table of every RPC, one of every HTTP route. What is in neither is nobody's.
+
+A rule is a role and where one must have it. VIEWER is asked for where nothing changes; OPERATOR where work is asked
+for, APPROVER where it is let go; ADMIN where the federation, or Guardian itself, is made another one. Programs of
+brokers have a role of their own, and people can't write segment metadata in their place.
+
+An answer that tells of several clusters is cut to those that the caller may see (`is_cut`). Whoever adds an RPC or a
+route adds its line here: tests go through the services' descriptors and the application's routes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from guardian.errors import NotAllowed
+from guardian.model.identity import Identity, Role
+
+
+class Where(Enum):
+    """Where the role must be held."""
+
+    OPEN = "no role, and nobody need say who he is"
+    ANYWHERE = "on any cluster"
+    EVERYWHERE = "on all clusters"
+    CLUSTER = "on the cluster that the request names"
+    CLUSTERS = "on those that the request names, which are all where it names none"
+    KAFKA_CLUSTERS = "on those whose Kafka ids the request names"
+    TICKET = "on the ticket's cluster"
+    PLAN = "on the plan's cluster"
+    CHANGES = "as each change asks for"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`field` is the request's that names the cluster, `who` the one that names who asks; empty: none does."""
+
+    where: Where
+    roles: tuple[Role, ...] = ()
+    field: str = "cluster"
+    who: str = ""
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a request is about: a cluster (empty: none, or all) and, as far as it is known, whose of its tenants."""
+
+    cluster: str = ""
+    tenants: frozenset[str] | None = None
+
+
+_VIEWER, _BROKER = (Role.VIEWER,), (Role.BROKER,)
+_OPERATOR, _APPROVER, _ADMIN = (Role.OPERATOR,), (Role.APPROVER,), (Role.ADMIN,)
+_EITHER = (Role.VIEWER, Role.BROKER)
+
+_OPEN = Rule(Where.OPEN)
+_LOOK = Rule(Where.ANYWHERE, _VIEWER)
+_LIST = Rule(Where.CLUSTERS, _VIEWER, is_cut=True)
+_ABOUT = Rule(Where.CLUSTER, _VIEWER)
+_ADMIN_OF_ALL = Rule(Where.EVERYWHERE, _ADMIN)
+_WORK = Rule(Where.TICKET, _OPERATOR, who="actor")
+_JUDGE = Rule(Where.TICKET, _APPROVER, who="actor")
+_WRITE_SEGMENTS = Rule(Where.KAFKA_CLUSTERS, _BROKER)
+_READ_SEGMENTS = Rule(Where.KAFKA_CLUSTERS, _EITHER)
+
+_G = "/guardian.v1."
+
+RPCS: dict[str, Rule] = {
+    f"{_G}Federation/RegisterCluster": Rule(Where.CLUSTER, _ADMIN, field="cluster.name"),
+    f"{_G}Federation/RemoveCluster": Rule(Where.CLUSTER, _ADMIN, field="name"),
+    f"{_G}Federation/SetSampling": Rule(Where.CLUSTER, _ADMIN, field="cluster"),
+    f"{_G}Federation/RegisterReporter": _WRITE_SEGMENTS,
+    f"{_G}Federation/ListClusters": Rule(Where.ANYWHERE, _VIEWER, is_cut=True),
+    f"{_G}Federation/ChangeFederation": Rule(Where.CHANGES, _OPERATOR),
+    f"{_G}Federation/ListFederation": _LIST,
+    f"{_G}Federation/ListAudit": Rule(Where.EVERYWHERE, _VIEWER),
+    f"{_G}Federation/GetBrokerMetrics": _ABOUT,
+    f"{_G}Federation/GetCollection": Rule(Where.ANYWHERE, _VIEWER, is_cut=True),
+    f"{_G}Federation/GetMember": Rule(Where.ANYWHERE, _EITHER),
+    f"{_G}Tickets/GetPlan": Rule(Where.ANYWHERE, _VIEWER, is_cut=True),
+    f"{_G}Tickets/CreateTicket": Rule(Where.PLAN, _OPERATOR, who="author"),
+    f"{_G}Tickets/SubmitTicket": _WORK,
+    f"{_G}Tickets/ApproveTicket": _JUDGE,
+    f"{_G}Tickets/RejectTicket": _JUDGE,
+    f"{_G}Tickets/CancelTicket": _WORK,
+    f"{_G}Tickets/PauseTicket": _WORK,
+    f"{_G}Tickets/ResumeTicket": _WORK,
+    f"{_G}Tickets/RollBackTicket": _WORK,
+    f"{_G}Tickets/SetThrottle": _WORK,
+    f"{_G}Tickets/AdoptTicket": _WORK,
+    f"{_G}Tickets/WaitTicket": _WORK,
+    f"{_G}Tickets/AmendTicket": _WORK,
+    f"{_G}Tickets/PreviewTicket": Rule(Where.PLAN, _VIEWER),
+    f"{_G}Tickets/GetApprovals": _LOOK,
+    f"{_G}Tickets/GetTicket": Rule(Where.TICKET, _VIEWER),
+    f"{_G}Tickets/ListTickets": _LIST,
+    f"{_G}Tickets/WatchTicket": Rule(Where.TICKET, _VIEWER),
+    f"{_G}Tiering/AppendSegmentEvents": _WRITE_SEGMENTS,
+    f"{_G}Tiering/StreamSegmentEvents": _WRITE_SEGMENTS,
+    f"{_G}Tiering/ClaimPartitions": _WRITE_SEGMENTS,
+    f"{_G}Tiering/AllocateIds": _WRITE_SEGMENTS,
+    f"{_G}Tiering/GetIds": _READ_SEGMENTS,
+    f"{_G}Tiering/PullSegmentEvents": _READ_SEGMENTS,
+    f"{_G}Tiering/FollowSegmentEvents": _READ_SEGMENTS,
+    f"{_G}Tiering/ListLiveSegments": _READ_SEGMENTS,
+    f"{_G}Tiering/ListPartitions": Rule(Where.KAFKA_CLUSTERS, _VIEWER),
+    f"{_G}Tiering/DeletePartitions": Rule(Where.KAFKA_CLUSTERS, _ADMIN),
+    f"{_G}Sessions/OpenSession": Rule(Where.ANYWHERE, (Role.OPERATOR, Role.BROKER)),
+    f"{_G}Raft/GetRaftStatus": Rule(Where.ANYWHERE, _EITHER),
+    f"{_G}Raft/TransferLeader": _ADMIN_OF_ALL,
+    f"{_G}Raft/ChangeMembership": _ADMIN_OF_ALL,
+    f"{_G}Raft/SaveSnapshot": _ADMIN_OF_ALL,
+    f"{_G}Raft/RaiseLevel": _ADMIN_OF_ALL,
+    f"{_G}Insight/GetDurability": _ABOUT,
+    f"{_G}Insight/GetDiskHealth": _ABOUT,
+    f"{_G}Insight/GetDiskReaders": _ABOUT,
+    f"{_G}Insight/GetLinkUse": Rule(Where.CLUSTERS, _VIEWER, field="clusters", is_cut=True),
+    f"{_G}Insight/GetLines": _LIST,
+    f"{_G}Insight/ListFindings": _LIST,
+    f"{_G}Insight/GetHealing": _LIST,
+    f"{_G}Activity/ListActivity": _ABOUT,
+    f"{_G}Activity/ListIdleTopics": _ABOUT,
+    f"{_G}Activity/ListTenantUsage": _ABOUT,
+    f"{_G}Activity/ListAclUse": _ABOUT,
+    f"{_G}Placement/GetPlacement": _READ_SEGMENTS,
+    f"{_G}Placement/ListCordons": _LIST,
+    f"{_G}Events/WatchEvents": _LIST,
+    f"{_G}Events/ListSinks": _LOOK,
+    f"{_G}Protection/GetProtection": _ABOUT,
+    f"{_G}Protection/ReleaseProtection": Rule(Where.CLUSTER, _OPERATOR, who="actor"),
+    "/grpc.health.v1.Health/Check": _OPEN,
+    "/grpc.health.v1.Health/List": _OPEN,
+    "/grpc.health.v1.Health/Watch": _OPEN,
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": _LOOK,
+}
+
+
+def rule_of(method: str) -> Rule:
+    """Of an RPC as gRPC names it. Raises NotAllowed for what the table does not know."""
+    rule = RPCS.get(method)
+    if rule is None:
+        raise NotAllowed(f"{method} is in no rule of who may what, so that nobody may call it")
+    return rule
+
+
+def require(identity: Identity, roles: tuple[Role, ...], where: Where, places: tuple[Place, ...] = ()) -> None:
+    """Raises NotAllowed unless he has one of the roles wherever it must be held. To look, no tenant matters."""
+    for role in roles:
+        if where is Where.ANYWHERE:
+            if identity.may_somewhere(role):
+                return
+        elif where is Where.EVERYWHERE:
+            if identity.may(role):
+                return
+        elif identity.may_somewhere(role) and all(_has(identity, role, place) for place in places):
+            return
+    raise NotAllowed(_sentence(identity, roles, where, places))
+
+
+def _has(identity: Identity, role: Role, place: Place) -> bool:
+    if role is Role.VIEWER:
+        return identity.sees(place.cluster) if place.cluster else identity.may(role)
+    return identity.may(role, place.cluster, place.tenants)
+
+
+def _sentence(identity: Identity, roles: tuple[Role, ...], where: Where, places: tuple[Place, ...]) -> str:
+    wanted = " or ".join(role.value for role in roles)
+    missing = next((place for place in places if not any(_has(identity, role, place) for role in roles)), None)
+    if where in (Where.ANYWHERE, Where.EVERYWHERE) or missing is None:
+        on = Where.EVERYWHERE.value if where is Where.EVERYWHERE else Where.ANYWHERE.value
+    else:
+        on = f"on cluster {missing.cluster}" if missing.cluster else "on all clusters"
+        if missing.tenants:
+            named = sorted(name or "nobody" for name in missing.tenants)[:3]
+            on += f" for what belongs to {', '.join(named)}"
+    return f"{identity.name} is not {wanted} {on}: an admin of Guardian gives that in the roles file"

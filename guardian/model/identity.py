@@ -1,0 +1,140 @@
+"""Who somebody is, as it was proven, and what that lets him do.
+
+    viewer < operator < approver < admin      people and their programs: each may do what those before it may
+    broker                                    brokers' plugins: segment metadata, ids, their own placement; nothing else
+
+A grant is a role, on clusters and for tenants whose names match a pattern. A role that is limited to some clusters says
+nothing of what belongs to no cluster (machines, tenants, the Raft group), except that who may look at any cluster may
+look at that. One that is limited to some tenants is good for what is known to be those tenants' own, all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+
+from guardian.errors import InvalidInput
+
+# What Guardian does by itself is recorded under these: nobody else may be called so.
+RESERVED_NAMES = frozenset({"healing", "guardian", "policy", "executor", "placement", "unknown", "local", "nobody"})
+MAX_NAME_CHARS = 128
+_PATTERN = re.compile(r"[^\s/]{1,255}")
+
+
+class Role(Enum):
+    """In the order of what they may do, but for BROKER, which is beside it."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    APPROVER = "approver"
+    ADMIN = "admin"
+    BROKER = "broker"
+
+    def includes(self, other: Role) -> bool:
+        """Whether who has this role may do what the other one may."""
+        if Role.BROKER in (self, other):
+            return self is other or (self is Role.ADMIN and other is Role.BROKER)
+        return _LADDER.index(self) >= _LADDER.index(other)
+
+
+_LADDER = (Role.VIEWER, Role.OPERATOR, Role.APPROVER, Role.ADMIN)
+
+
+class Proof(Enum):
+    """How it was proven who somebody is."""
+
+    NONE = "none"  # security is off
+    CERTIFICATE = "certificate"
+    TOKEN = "token"  # noqa: S105  a word, no secret
+    OIDC = "oidc"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role on the clusters and for the tenants that match one of the patterns."""
+
+    role: Role
+    clusters: tuple[str, ...] = ("*",)
+    tenants: tuple[str, ...] = ("*",)
+
+    @property
+    def is_everywhere(self) -> bool:
+        return "*" in self.clusters and "*" in self.tenants
+
+    def covers(self, cluster: str, tenants: frozenset[str] | None) -> bool:
+        """`cluster` empty: no one cluster, so that only a grant on all covers it. `tenants`: whose it is; None: it is
+        not known, or not of tenants. An empty name among them stands for what belongs to nobody."""
+        if "*" not in self.clusters and not (cluster and _matches(self.clusters, cluster)):
+            return False
+        if "*" in self.tenants:
+            return True
+        return bool(tenants) and all(name and _matches(self.tenants, name) for name in tenants or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody whose name is proven, as `proof` says. `groups` are those that a provider of identities told."""
+
+    name: str
+    grants: tuple[Grant, ...] = ()
+    proof: Proof = Proof.NONE
+    groups: tuple[str, ...] = ()
+
+    def may(self, role: Role, cluster: str = "", tenants: frozenset[str] | None = None) -> bool:
+        """Whether he has the role, or one above it, there."""
+        return any(grant.role.includes(role) and grant.covers(cluster, tenants) for grant in self.grants)
+
+    def may_somewhere(self, role: Role) -> bool:
+        """Whether he has the role, or one above it, on any cluster at all."""
+        return any(grant.role.includes(role) for grant in self.grants)
+
+    def may_for_some(self, role: Role, cluster: str) -> bool:
+        """Whether he has the role on the cluster, if only for some tenants."""
+        held = (grant for grant in self.grants if grant.role.includes(role))
+        return any("*" in grant.clusters or (cluster != "" and _matches(grant.clusters, cluster)) for grant in held)
+
+    def sees(self, cluster: str) -> bool:
+        """Whether what is said of the cluster may be shown to him, whoever's topics are on it."""
+        return self.may_for_some(Role.VIEWER, cluster)
+
+    @property
+    def is_broker_only(self) -> bool:
+        return bool(self.grants) and all(grant.role is Role.BROKER for grant in self.grants)
+
+
+# Whoever reaches a member without [security]: it listens on loopback only, or as it was told in so many words.
+LOCAL = Identity("local", (Grant(Role.ADMIN),))
+
+
+def require_name(field_name: str, name: object) -> str:
+    """A name that somebody may have. Raises InvalidInput."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MAX_NAME_CHARS:
+        raise InvalidInput(f"{field_name} is {str(name)[:MAX_NAME_CHARS]!r}: use up to {MAX_NAME_CHARS} printable ones")
+    if name in RESERVED_NAMES:
+        raise InvalidInput(f"{field_name} is {name!r}, which Guardian calls itself in the audit: use another")
+    return name
+
+
+def require_patterns(field_name: str, value: object) -> tuple[str, ...]:
+    """Patterns of names, as of the shell. Raises InvalidInput."""
+    if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
+        raise InvalidInput(f'{field_name} is {value!r}: give a list of names or patterns, such as ["live-*"]')
+    for text in value:
+        if not _PATTERN.fullmatch(text):
+            raise InvalidInput(f"{field_name} has {text!r}: a pattern has up to 255 characters, no space, no slash")
+    return tuple(value)
+
+
+def require_role(field_name: str, value: object) -> Role:
+    """Raises InvalidInput."""
+    known = {role.value: role for role in Role}
+    if not isinstance(value, str) or value not in known:
+        raise InvalidInput(f"{field_name} is {value!r}: use one of {', '.join(known)}")
+    return known[value]
+
+
+def _matches(patterns: Iterable[str], name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,514 @@
+"""Guardian's own API under /api/v1: what the CLI shows and does, for programs (docs/rest.md).
+
+Answers are the protobuf messages of the gRPC API as JSON, so that `-o json`, this API and a program in another language
+that speaks gRPC see the same names; errors are application/problem+json. Handlers are synchronous: they run in the pool
+of threads of the web application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi.responses import JSONResponse
+from google.protobuf.message import Message
+
+from guardian import __version__
+from guardian.client import GuardianClient
+from guardian.errors import InvalidInput, NotFound
+from guardian.kafka import reassignment_json
+from guardian.model.event import EventKind
+from guardian.model.federation import IdcPolicy
+from guardian.model.identity import LOCAL, Identity, Role
+from guardian.model.plan import Plan
+from guardian.model.ticket import TicketState
+from guardian.model.topology import Cluster
+from guardian.rest.bodies import ActionBody, PlanBody, ThrottleBody, TicketBody
+from guardian.rest.parts import RestParts, require_role
+from guardian.rest.problems import PROBLEM, STATUS, ProblemRoute, problem
+from guardian.rest.schemas import as_dict, components, reference
+from guardian.wire.entries import entry_from_proto
+from guardian.wire.events import event_to_proto
+from guardian.wire.federation import cluster_to_proto
+from guardian.wire.plans import plan_to_proto
+from guardian.wire.previews import preview_to_proto, progress_to_proto
+from guardian.wire.tickets import execution_to_proto, ticket_to_proto
+from protos.guardian.v1 import events_pb2, federation_pb2, insight_pb2, raft_pb2, tickets_pb2
+
+PREFIX = "/api/v1"
+_MAX_LIMIT = 1000
+_JSON = "application/json"
+_MESSAGES: tuple[type[Message], ...] = (
+    federation_pb2.Cluster,
+    federation_pb2.Broker,
+    federation_pb2.BrokerMetrics,
+    federation_pb2.Topic,
+    federation_pb2.Member,
+    federation_pb2.AuditRecord,
+    raft_pb2.RaftMember,
+    tickets_pb2.Ticket,
+    tickets_pb2.TicketDetail,
+    tickets_pb2.TicketProgress,
+    tickets_pb2.Plan,
+    tickets_pb2.CreateTicketReply,
+    tickets_pb2.PreviewTicketReply,
+    insight_pb2.FindingsReport,
+    insight_pb2.HealingReport,
+    insight_pb2.DurabilityReport,
+    events_pb2.Event,
+)
+_OWN_SCHEMAS: dict[str, Any] = {
+    "Problem": {
+        "type": "object",
+        "title": "Problem",
+        "description": "RFC 9457: `detail` is one sentence, which names the field, the value and the fix.",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {"type": "string", "enum": [f"urn:guardian:{name}" for _, _, name in STATUS]},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "detail": {"type": "string"},
+        },
+    },
+    "ListedTopic": {
+        "type": "object",
+        "title": "ListedTopic",
+        "required": ["name", "partitions", "replication_factor", "under_replicated", "offline"],
+        "properties": {
+            "name": {"type": "string"},
+            "partitions": {"type": "integer"},
+            "replication_factor": {"type": "integer", "description": "The least of its partitions."},
+            "under_replicated": {"type": "integer"},
+            "offline": {"type": "integer", "description": "Partitions without a leader."},
+            "entry": reference(federation_pb2.Topic),
+        },
+    },
+    "TopicPartition": {
+        "type": "object",
+        "title": "TopicPartition",
+        "required": ["partition", "leader", "replicas", "isr"],
+        "properties": {
+            "partition": {"type": "integer"},
+            "leader": {"type": "integer", "description": "-1: there is none."},
+            "replicas": {"type": "array", "items": {"type": "integer"}},
+            "isr": {"type": "array", "items": {"type": "integer"}},
+        },
+    },
+}
+
+Limit = Annotated[int, Query(ge=1, le=_MAX_LIMIT, description="How many at most.")]
+ClusterFilter = Annotated[str, Query(description="Of this cluster only.")]
+
+
+def _answers(schema: Mapping[str, Any], what: str, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    wrong = {"description": "Why not, in one sentence.", "content": {PROBLEM: {"schema": _ref("Problem")}}}
+    return {status: {"description": what, "content": {_JSON: {"schema": dict(schema)}}}, "default": wrong}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": sorted(properties), "properties": properties}
+
+
+def _list_of(name: str) -> dict[str, Any]:
+    return {"type": "array", "items": _ref(name)}
+
+
+class Api:
+    """The routes."""
+
+    def __init__(self, parts: RestParts) -> None:
+        self._parts = parts
+        self.router = APIRouter(prefix=PREFIX, route_class=ProblemRoute)
+        self._document: dict[str, Any] | None = None
+        for add in (self._clusters, self._topics, self._plans, self._tickets, self._actions, self._seen, self._group):
+            add()
+        self._openapi()
+
+    def _get(
+        self, path: str, schema: Mapping[str, Any], what: str, tag: str
+    ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
+        return self.router.get(path, responses=_answers(schema, what), response_class=JSONResponse, tags=[tag])
+
+    def _post(
+        self, path: str, schema: Mapping[str, Any], what: str, tag: str, status: int = 200
+    ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
+        return self.router.post(
+            path,
+            responses=_answers(schema, what, status),
+            status_code=status,
+            response_class=JSONResponse,
+            tags=[tag],
+            dependencies=[Depends(_require_json)],
+        )
+
+    def _client(self, request: Request) -> GuardianClient:
+        return self._parts.client_for(self._parts.user_of(request))
+
+    def _user(self, request: Request) -> Identity:
+        return self._parts.user_of(request)
+
+    def _clusters(self) -> None:
+        @self._get("/clusters", _object(clusters=_list_of("Cluster")), "All that are registered.", "clusters")
+        def clusters(request: Request) -> Response:
+            """The registered clusters, with their brokers."""
+            found = self._client(request).list_clusters()
+            return JSONResponse({"clusters": [as_dict(cluster_to_proto(cluster)) for cluster in found]})
+
+        @self._get("/clusters/{cluster}", _ref("Cluster"), "It.", "clusters")
+        def cluster(request: Request, cluster: str) -> Response:
+            """One cluster."""
+            return JSONResponse(as_dict(cluster_to_proto(_cluster(self._client(request), cluster))))
+
+        @self._get("/clusters/{cluster}/brokers", _object(brokers=_list_of("Broker")), "By id.", "clusters")
+        def brokers(request: Request, cluster: str) -> Response:
+            """A cluster's brokers: rack, IDC, label, state, and where their metrics are."""
+            found = cluster_to_proto(_cluster(self._client(request), cluster)).brokers
+            return JSONResponse({"brokers": [as_dict(broker) for broker in found]})
+
+        @self._get("/clusters/{cluster}/brokers/{broker}/metrics", _ref("BrokerMetrics"), "Now.", "clusters")
+        def metrics(request: Request, cluster: str, broker: int) -> Response:
+            """All numbers that a broker's reporter has now."""
+            return JSONResponse(as_dict(self._client(request).broker_metrics(cluster, broker)))
+
+        @self._get("/clusters/{cluster}/durability", _ref("DurabilityReport"), "How safe.", "clusters")
+        def durability(
+            request: Request,
+            cluster: str,
+            topic: Annotated[list[str], Query(description="Patterns, as of the shell; none: all.")] = [],  # noqa: B006
+        ) -> Response:
+            """How safe each topic's data is, and what the loss of a broker, a rack or an IDC would do."""
+            return JSONResponse(as_dict(self._client(request).durability(cluster, topic)))
+
+    def _topics(self) -> None:
+        listed = _object(topics=_list_of("ListedTopic"), total={"type": "integer"}, next={"type": "string"})
+
+        @self._get("/clusters/{cluster}/topics", listed, "By name; `next` is empty at the end.", "topics")
+        def topics(
+            request: Request,
+            cluster: str,
+            after: Annotated[str, Query(description="Those behind this name: `next` of the page before.")] = "",
+            contains: Annotated[str, Query(description="Whose name contains this.")] = "",
+            limit: Limit = 100,
+        ) -> Response:
+            """A cluster's topics, as Kafka has them, with what the directory says of them."""
+            user = self._user(request)
+            require_role(user, Role.VIEWER, cluster)
+            client = self._parts.client_for(user)
+            with closing(self._parts.admin_for(cluster)) as admin:
+                partitions = admin.describe_partitions()
+            found: dict[str, list[Any]] = {}
+            for partition, state in partitions.items():
+                found.setdefault(partition.topic, []).append(state)
+            names = sorted(name for name in found if contains in name)
+            page = [name for name in names if name > after][:limit]
+            entries = {each.topic.name: each.topic for each in client.federation(federation_pb2.TOPICS, cluster)}
+            rows = [
+                {
+                    "name": name,
+                    "partitions": len(found[name]),
+                    "replication_factor": min(len(state.replicas) for state in found[name]),
+                    "under_replicated": sum(len(state.isr) < len(state.replicas) for state in found[name]),
+                    "offline": sum(state.leader < 0 for state in found[name]),
+                    **({"entry": as_dict(entries[name])} if name in entries else {}),
+                }
+                for name in page
+            ]
+            following = page[-1] if page and page[-1] != names[-1] else ""
+            return JSONResponse({"topics": rows, "total": len(names), "next": following})
+
+        one = _object(name={"type": "string"}, partitions=_list_of("TopicPartition"))
+
+        @self._get("/clusters/{cluster}/topics/{topic}", one, "It.", "topics")
+        def topic(request: Request, cluster: str, topic: str) -> Response:
+            """A topic's partitions: leader, replicas and those in sync."""
+            user = self._user(request)
+            require_role(user, Role.VIEWER, cluster)
+            with closing(self._parts.admin_for(cluster)) as admin:
+                partitions = admin.describe_partitions([topic])
+            if not partitions:
+                raise NotFound(f"topic {topic!r} is not in cluster {cluster}: see {PREFIX}/clusters/{cluster}/topics")
+            rows = [
+                {
+                    "partition": partition.partition,
+                    "leader": state.leader,
+                    "replicas": list(state.replicas),
+                    "isr": list(state.isr),
+                }
+                for partition, state in sorted(partitions.items())
+            ]
+            return JSONResponse({"name": topic, "partitions": rows})
+
+    def _plans(self) -> None:
+        @self._post("/clusters/{cluster}/plans", _ref("Plan"), "The plan; nothing is stored.", "plans")
+        def plan(request: Request, cluster: str, body: PlanBody) -> Response:
+            """Makes a plan at once, from what Kafka shows and the newest samples: many seconds on a large cluster."""
+            user = self._user(request)
+            require_role(user, Role.VIEWER, cluster)
+            return JSONResponse(as_dict(plan_to_proto(self._made(user, cluster, body))))
+
+        @self._get("/plans/{plan_hash}", _ref("Plan"), "It.", "plans")
+        def stored(request: Request, plan_hash: str) -> Response:
+            """The plan of a ticket, by the ticket's `plan_hash`."""
+            return JSONResponse(as_dict(plan_to_proto(self._client(request).plan(plan_hash))))
+
+    def _tickets(self) -> None:
+        listed = _object(tickets=_list_of("Ticket"), progress=_list_of("TicketProgress"), total={"type": "integer"})
+
+        @self._get("/tickets", listed, "The newest first; progress of those that run.", "tickets")
+        def tickets(
+            request: Request,
+            cluster: ClusterFilter = "",
+            state: Annotated[list[str], Query(description="In one of these states.")] = [],  # noqa: B006
+            limit: Limit = 100,
+            offset: Annotated[int, Query(ge=0, description="Leave out so many.")] = 0,
+        ) -> Response:
+            """Tickets, and how far those are that the executor drives."""
+            states = {_state(name) for name in state}
+            found = self._client(request).tickets_with_progress(cluster)
+            chosen = [each for each in found if not states or each[0].state in states]
+            page = chosen[offset : offset + limit]
+            return JSONResponse(
+                {
+                    "tickets": [as_dict(ticket_to_proto(ticket)) for ticket, _ in page],
+                    "progress": [as_dict(progress_to_proto(ticket.id, how)) for ticket, how in page if how],
+                    "total": len(chosen),
+                }
+            )
+
+        @self._post("/tickets", _ref("CreateTicketReply"), "The ticket and its plan.", "tickets", 201)
+        def create(request: Request, body: TicketBody) -> Response:
+            """Makes a ticket: of a plan that is made now, of a reassignment, or one that asks for brokers."""
+            if sum(each is not None for each in (body.plan, body.reassignment, body.ask)) != 1:
+                raise InvalidInput("plan, reassignment and ask: give exactly one of them")
+            user = self._user(request)
+            require_role(user, Role.VIEWER if body.dry_run else Role.OPERATOR, body.cluster)
+            client, author = self._parts.client_for(user), _actor(user, body.author)
+            if body.ask is not None:
+                if body.max_throttle:
+                    raise InvalidInput(f"max_throttle is {body.max_throttle} and ask is given: give throttle alone")
+                ticket, plan = client.ask_for(
+                    body.cluster,
+                    body.ask.ask(),
+                    author=author,
+                    throttle=body.throttle,
+                    submit=body.submit,
+                    reason=body.reason,
+                    idempotency_key=body.idempotency_key,
+                    dry_run=body.dry_run,
+                )
+            else:
+                made = self._made(user, body.cluster, body.plan) if body.plan is not None else _read(body)
+                ticket, plan = client.create_ticket(
+                    made,
+                    author=author,
+                    throttle=body.throttle,
+                    max_throttle=body.max_throttle,
+                    submit=body.submit,
+                    reason=body.reason,
+                    idempotency_key=body.idempotency_key,
+                    dry_run=body.dry_run,
+                )
+            reply = tickets_pb2.CreateTicketReply(
+                ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan is not None else None
+            )
+            location = {"Location": f"{PREFIX}/tickets/{ticket.id}"} if ticket.id else {}
+            return JSONResponse(as_dict(reply), 200 if body.dry_run else 201, location)
+
+        @self._get(
+            "/tickets/{ticket_id}", _ref("TicketDetail"), "The ticket, and its execution once it ran.", "tickets"
+        )
+        def ticket(request: Request, ticket_id: str) -> Response:
+            """One ticket."""
+            found, execution = self._client(request).ticket(ticket_id)
+            detail = tickets_pb2.TicketDetail(
+                ticket=ticket_to_proto(found), execution=execution_to_proto(execution) if execution else None
+            )
+            return JSONResponse(as_dict(detail))
+
+        @self._get("/tickets/{ticket_id}/preview", _ref("PreviewTicketReply"), "Tick by tick.", "tickets")
+        def preview(request: Request, ticket_id: str) -> Response:
+            """What the ticket would send to Kafka, in order; of one that is over, what its way back would."""
+            return JSONResponse(as_dict(preview_to_proto(self._client(request).preview(ticket_id))))
+
+    def _actions(self) -> None:
+        clients = GuardianClient
+        actions = (
+            ("submit", clients.submit, "DRAFT to PENDING: it asks for approval."),
+            ("approve", clients.approve, "PENDING to APPROVED, where the approval policy lets you."),
+            ("reject", clients.reject, "PENDING to REJECTED."),
+            ("cancel", clients.cancel, "What runs is taken back; what never ran is REJECTED."),
+            ("pause", clients.pause, "RUNNING to PAUSED: nothing new starts."),
+            ("resume", clients.resume, "PAUSED to RUNNING."),
+            ("roll-back", clients.roll_back, "What was moved goes back."),
+            ("adopt", clients.adopt, "PAUSED to RUNNING: what other tools move becomes the ticket's own."),
+            ("wait", clients.wait, "PAUSED, until other tools move nothing any more."),
+        )
+        for name, act, what in actions:
+            self._action(name, act, what)
+
+        @self._post("/tickets/{ticket_id}/throttle", _ref("Ticket"), "The ticket.", "tickets")
+        def throttle(request: Request, ticket_id: str, body: ThrottleBody) -> Response:
+            """Changes how fast its copies may be, while it runs too."""
+            user = self._user(request)
+            client, actor = self._parts.client_for(user), _actor(user, body.actor)
+            changed = client.set_throttle(ticket_id, body.throttle, actor, body.reason, body.max_throttle)
+            return JSONResponse(as_dict(ticket_to_proto(changed)))
+
+    def _action(self, name: str, act: Callable[..., Any], what: str) -> None:
+        def action(request: Request, ticket_id: str, body: ActionBody) -> Response:
+            user = self._user(request)
+            changed = act(self._parts.client_for(user), ticket_id, _actor(user, body.actor), body.reason)
+            return JSONResponse(as_dict(ticket_to_proto(changed)))
+
+        action.__name__ = name.replace("-", "_")
+        action.__doc__ = what
+        self._post(f"/tickets/{{ticket_id}}/{name}", _ref("Ticket"), "The ticket.", "tickets")(action)
+
+    def _seen(self) -> None:
+        @self._get("/findings", _ref("FindingsReport"), "The gravest first.", "health")
+        def findings(request: Request, cluster: ClusterFilter = "", limit: Limit = 100) -> Response:
+            """What the leader's detectors find, and when they looked."""
+            return JSONResponse(as_dict(self._client(request).findings(cluster, limit)))
+
+        @self._get("/healing", _ref("HealingReport"), "By cluster.", "health")
+        def healing(request: Request, cluster: ClusterFilter = "") -> Response:
+            """What is done by itself about broken brokers and disks, and why not."""
+            return JSONResponse(as_dict(self._client(request).healing(cluster)))
+
+        @self._get("/events", _object(events=_list_of("Event")), "Oldest first.", "health")
+        def events(
+            request: Request,
+            after: Annotated[int, Query(ge=0, description="Behind the event with this id.")] = 0,
+            cluster: ClusterFilter = "",
+            ticket: Annotated[str, Query(description="Of this ticket only.")] = "",
+            kind: Annotated[list[str], Query(description="TICKET_CREATED, TICKET_MOVED, ...")] = [],  # noqa: B006
+            limit: Limit = 100,
+        ) -> Response:
+            """What happened to tickets and throttles: the first ones behind `after`, without it the last ones."""
+            kinds = [_kind(name) for name in kind]
+            client = self._client(request)
+            if after:
+                found = client.events(after=after, cluster=cluster, ticket_id=ticket, kinds=kinds)[:limit]
+            else:
+                found = client.events(last=limit, cluster=cluster, ticket_id=ticket, kinds=kinds)
+            return JSONResponse({"events": [as_dict(event_to_proto(event)) for event in found]})
+
+        @self._get("/audit", _object(records=_list_of("AuditRecord")), "Newest first.", "health")
+        def audit(
+            request: Request,
+            actor: Annotated[str, Query(description="Of this one only.")] = "",
+            from_ms: Annotated[int, Query(ge=0, description="Since the epoch.")] = 0,
+            until_ms: Annotated[int, Query(ge=0, description="Exclusive; 0: now.")] = 0,
+            limit: Limit = 100,
+        ) -> Response:
+            """Who changed what."""
+            records = []
+            for record in self._client(request).audit(from_ms, until_ms, actor):
+                records.append(as_dict(record))
+                if len(records) == limit:
+                    break
+            return JSONResponse({"records": records})
+
+    def _group(self) -> None:
+        schema = _object(member=_ref("Member"), raft=_list_of("RaftMember"))
+
+        @self._get("/members", schema, "`member` is the one that answers.", "members")
+        def members(request: Request) -> Response:
+            """The members of Guardian's Raft group, and who leads."""
+            client = self._client(request)
+            return JSONResponse(
+                {"member": as_dict(client.member()), "raft": [as_dict(each) for each in client.raft_members()]}
+            )
+
+    def _openapi(self) -> None:
+        @self.router.get("/openapi.json", include_in_schema=False)
+        def openapi() -> Response:
+            if self._document is None:
+                self._document = api_document(self.router)
+            return JSONResponse(self._document)
+
+        @self.router.api_route("/{rest:path}", methods=["GET", "POST"], include_in_schema=False)
+        def unknown(rest: str) -> Response:
+            return problem(404, "not-found", f"{PREFIX}/{rest[:100]} is no path of this API: see {PREFIX}/openapi.json")
+
+    def _made(self, user: Identity, cluster: str, body: PlanBody) -> Plan:
+        policies = _policies(self._parts.client_for(user)) if body.policy else {}
+        planner = self._parts.planner
+        settings = body.settings(planner.settings)
+        return planner.plan(cluster, body.task(cluster, policies), settings)
+
+
+def api_routes() -> APIRouter:
+    """The routes of nobody, for their description."""
+
+    def nobody(*_: object) -> Any:
+        raise InvalidInput("this router only describes itself")
+
+    planner: Any = None
+    return Api(RestParts(nobody, nobody, planner, nobody, nobody, nobody)).router
+
+
+def api_document(router: APIRouter) -> dict[str, Any]:
+    """The OpenAPI document of the routes."""
+    app = FastAPI(
+        title="Guardian",
+        version=__version__,
+        description="One control service for a federation of Kafka clusters.",
+        separate_input_output_schemas=False,
+    )
+    app.include_router(router)
+    document = app.openapi()
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            operation["responses"].pop("422", None)  # what is wrong is told as a problem
+    schemas |= {**components(_MESSAGES), **_OWN_SCHEMAS}
+    return document
+
+
+def _require_json(request: Request) -> None:
+    """A form of another site can't send this kind, nor ask a browser to without being asked first."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != _JSON:
+        raise InvalidInput(f"Content-Type is {kind[:60]!r}: send {_JSON}")
+
+
+def _actor(user: Identity, said: str) -> str:
+    """While security is off nobody is known, and who says who he is is believed."""
+    return said if said and user == LOCAL else user.name
+
+
+def _cluster(client: GuardianClient, name: str) -> Cluster:
+    found = next((cluster for cluster in client.list_clusters() if cluster.name == name), None)
+    if found is None:
+        raise NotFound(f"cluster {name!r} is not registered: see {PREFIX}/clusters")
+    return found
+
+
+def _policies(client: GuardianClient) -> dict[str, IdcPolicy]:
+    entries = (entry_from_proto(each) for each in client.federation(federation_pb2.IDC_POLICIES))
+    return {entry.name: entry for entry in entries if isinstance(entry, IdcPolicy)}
+
+
+def _read(body: TicketBody) -> Plan:
+    return reassignment_json.read(body.reassignment_text(), body.cluster)
+
+
+def _state(name: str) -> TicketState:
+    if name.upper() not in TicketState.__members__:
+        raise InvalidInput(f"state is {name[:60]!r}: use {', '.join(TicketState.__members__)}")
+    return TicketState[name.upper()]
+
+
+def _kind(name: str) -> EventKind:
+    if name.upper() not in EventKind.__members__:
+        raise InvalidInput(f"kind is {name[:60]!r}: use {', '.join(EventKind.__members__)}")
+    return EventKind[name.upper()]

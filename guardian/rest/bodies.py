@@ -1,0 +1,160 @@
+"""What is sent to the API: each a JSON object; a field that it does not know is an error."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from guardian.errors import InvalidInput
+from guardian.model.federation import IdcPolicy, Topic
+from guardian.model.operation import Ask, AskKind
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import (
+    Add,
+    Balance,
+    CreateTopic,
+    EmptyDisk,
+    ExpandTopic,
+    Heal,
+    Leaders,
+    LogDir,
+    MigrateIdc,
+    Relieve,
+    Remove,
+    ReplicationFactor,
+    Task,
+)
+
+_MAX_REASON_CHARS = 500
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LogDirBody(_Body):
+    broker: int = Field(description="The broker's id.")
+    path: str = Field(description="The absolute path of one of its log dirs.")
+
+
+class PlanBody(_Body):
+    """What a plan shall do; which fields a kind takes, its description says."""
+
+    kind: Literal[
+        "balance",
+        "leaders",
+        "remove-brokers",
+        "add-brokers",
+        "expand-topic",
+        "create-topic",
+        "change-replication-factor",
+        "empty-disk",
+        "relieve",
+        "heal",
+        "migrate-idc",
+    ] = Field(description="As of a ticket (docs: ticket kinds).")
+    topics: list[str] = Field(
+        [], description="balance, leaders, change-replication-factor: only these; a* is a prefix."
+    )
+    brokers: list[int] = Field([], description="remove-brokers, add-brokers, relieve: which ones.")
+    away_from: list[int] = Field([], description="leaders: brokers that shall lead nothing.")
+    log_dirs: list[LogDirBody] = Field([], description="empty-disk, relieve: which ones.")
+    topic: str = Field("", description="create-topic, expand-topic: its name.")
+    partitions: int = Field(0, description="create-topic, expand-topic: how many it has afterwards.")
+    replication_factor: int = Field(0, description="create-topic, change-replication-factor.")
+    limit: float = Field(0.8, description="relieve: the share of a disk that may be used.")
+    policy: str = Field("", description="migrate-idc: the IDC policy's name.")
+    goals: list[str] = Field([], description="Soft goals, by Guardian's or Cruise Control's names; none: all.")
+    excluded_topics: list[str] = Field([], description="Never moved but to keep a rule; a* is a prefix.")
+    throttle: int = Field(0, ge=0, description="Bytes/s per broker; 0: the default.")
+
+    def task(self, cluster: str, policies: dict[str, IdcPolicy]) -> Task:
+        """Raises InvalidInput: which fields a kind can't do without, its task says."""
+        topics, brokers = tuple(self.topics), tuple(self.brokers)
+        log_dirs = tuple(LogDir(each.broker, each.path) for each in self.log_dirs)
+        tasks: dict[str, Any] = {
+            "balance": lambda: Balance(topics),
+            "leaders": lambda: Leaders(topics, tuple(self.away_from)),
+            "remove-brokers": lambda: Remove(brokers),
+            "add-brokers": lambda: Add(brokers),
+            "expand-topic": lambda: ExpandTopic(self.topic, self.partitions),
+            "create-topic": lambda: CreateTopic(Topic(cluster, self.topic), self.partitions, self.replication_factor),
+            "change-replication-factor": lambda: ReplicationFactor(topics, self.replication_factor),
+            "empty-disk": lambda: EmptyDisk(log_dirs),
+            "relieve": lambda: Relieve(self.limit, brokers, log_dirs),
+            "heal": Heal,
+            "migrate-idc": lambda: MigrateIdc(self._policy(policies), topics),
+        }
+        made: Task = tasks[self.kind]()
+        return made
+
+    def settings(self, settings: PlannerSettings) -> PlannerSettings:
+        """These, with what the body says. Raises InvalidInput."""
+        return replace(
+            settings,
+            goals=tuple(self.goals) or settings.goals,
+            excluded_topics=(*settings.excluded_topics, *self.excluded_topics),
+            throttle=float(self.throttle) or settings.throttle,
+        )
+
+    def _policy(self, policies: dict[str, IdcPolicy]) -> IdcPolicy:
+        if self.policy not in policies:
+            names = ", ".join(sorted(policies)) or "there is none yet"
+            raise InvalidInput(f"policy is {self.policy!r}: use one of {names}")
+        return policies[self.policy]
+
+
+class AskBody(_Body):
+    """A ticket that is more than one plan: brokers removed, taken offline or online, or restarted in batches."""
+
+    kind: Literal["remove-brokers", "offline-brokers", "online-brokers", "rolling-restart"]
+    brokers: list[int] = Field([], description="Ids.")
+    controllers: list[int] = Field([], description="rolling-restart: nodes that are no brokers; they come last.")
+    shutdown: bool = Field(False, description="They are to be down at the end.")
+    hook: str = Field("", description="[hooks.NAME] that stops, starts or restarts them.")
+    batch_limit: int = Field(0, ge=0, description="rolling-restart: at once at most; 0: as ISR allows.")
+    accept_unavailable: bool = Field(False, description="Partitions may be unavailable meanwhile.")
+
+    def ask(self) -> Ask:
+        """Raises InvalidInput."""
+        return Ask(
+            AskKind(self.kind),
+            tuple(self.brokers),
+            tuple(self.controllers),
+            self.shutdown,
+            self.hook,
+            self.batch_limit,
+            self.accept_unavailable,
+        )
+
+
+class TicketBody(_Body):
+    """One of `plan` (the planner makes it), `reassignment` (a file of kafka-reassign-partitions) and `ask`."""
+
+    cluster: str = Field(description="The cluster's name.")
+    plan: PlanBody | None = None
+    reassignment: dict[str, Any] | None = Field(None, description='{"version": 1, "partitions": [...]}')
+    ask: AskBody | None = None
+    throttle: int = Field(0, ge=0, description="Bytes/s per broker, where copies begin; 0: the default.")
+    max_throttle: int = Field(0, ge=0, description="Bytes/s up to which it may rise; 0: no more than throttle.")
+    submit: bool = Field(False, description="Ask for approval at once; else it is a draft.")
+    dry_run: bool = Field(False, description="Check all of it, store nothing.")
+    reason: str = Field("", max_length=_MAX_REASON_CHARS)
+    author: str = Field("", description="Counts while security is off; else it is who is signed in.")
+    idempotency_key: str = Field("", max_length=200, description="The same key again answers with the same ticket.")
+
+    def reassignment_text(self) -> str:
+        return json.dumps(self.reassignment)
+
+
+class ActionBody(_Body):
+    reason: str = Field("", max_length=_MAX_REASON_CHARS)
+    actor: str = Field("", description="Counts while security is off; else it is who is signed in.")
+
+
+class ThrottleBody(ActionBody):
+    throttle: int = Field(ge=1, description="Bytes/s per broker.")
+    max_throttle: int = Field(0, ge=0, description="Bytes/s up to which it may rise; 0: no more.")

@@ -1,0 +1,54 @@
+"""The process that reads the newest samples: `python -m guardian.rest.rates_worker < question > answer`, both JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import pyarrow.compute as pc
+
+from guardian.errors import InvalidInput, Unavailable
+from spark_analytics.lake.recent import RECENT_MS, Recent, recent
+from spark_analytics.lake.samples import LakeReader, ReadLimits
+from spark_analytics.lake.window import Window
+
+_NICER = 5
+_LAKE_S = 20.0
+
+
+def main() -> int:
+    os.nice(_NICER)
+    question = json.load(sys.stdin)
+    now_ms = question["now_ms"]
+    remark = ""
+    try:
+        reader = LakeReader(question["lake"], ReadLimits(seconds=_LAKE_S))
+        found = recent(reader, question["cluster"], Window(max(0, now_ms - RECENT_MS), now_ms + 1))
+    except (InvalidInput, Unavailable) as error:
+        found, remark = Recent(), str(error)
+    json.dump(answer_of(found, remark), sys.stdout)
+    return 0
+
+
+def answer_of(found: Recent, remark: str = "") -> dict[str, Any]:
+    """Of each partition the row of the replica that led it; its followers' rows say less."""
+    led = found.replicas.filter(pc.field("is_leader"))
+    columns = ("topic", "partition", "write_rate", "read_rate", "messages_rate")
+    rows = zip(*(led[name].to_pylist() for name in columns), strict=True)
+    partitions = [
+        [topic, partition, written or 0.0, read or 0.0, messages or 0.0]
+        for topic, partition, written, read, messages in rows
+    ]
+    return {
+        "partitions": partitions,
+        "cpu": dict(found.cpu),
+        "cores": dict(found.cores),
+        "nics": dict(found.nics),
+        "remark": remark or ("" if partitions else "the metrics lake has no new samples of this cluster"),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""JSON schemas of what the API answers with, generated from the protobuf messages themselves. Pure.
+
+A message becomes JSON as `-o json` of the CLI writes it: the proto's names, every field there, whole numbers of 64 bits
+as strings (they do not fit a JavaScript number), bytes in base64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+
+_F = FieldDescriptor
+_WHOLE = {"type": "integer"}
+_LARGE = {"type": "string", "format": "int64", "pattern": "^-?[0-9]+$"}
+_REAL = {"type": ["number", "string"]}  # Infinity and NaN are strings
+_SCALARS: dict[int, dict[str, Any]] = {
+    **{each: _WHOLE for each in (_F.TYPE_INT32, _F.TYPE_UINT32, _F.TYPE_SINT32)},  # noqa: C420  each use copies it
+    **{each: _LARGE for each in (_F.TYPE_INT64, _F.TYPE_UINT64, _F.TYPE_SINT64)},  # noqa: C420
+    **{each: _REAL for each in (_F.TYPE_DOUBLE, _F.TYPE_FLOAT)},  # noqa: C420
+    _F.TYPE_BOOL: {"type": "boolean"},
+    _F.TYPE_STRING: {"type": "string"},
+    _F.TYPE_BYTES: {"type": "string", "format": "byte"},
+}
+_REFERENCE = "#/components/schemas/"
+
+
+def as_dict(message: Message) -> dict[str, Any]:
+    """The JSON form of a message."""
+    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+def reference(message: type[Message]) -> dict[str, Any]:
+    return _reference(message.DESCRIPTOR.name)
+
+
+def _reference(name: str) -> dict[str, Any]:
+    return {"$ref": f"{_REFERENCE}{name}"}
+
+
+def components(messages: Iterable[type[Message]]) -> dict[str, Any]:
+    """Schemas of these messages and of all that they hold, by name."""
+    found: dict[str, Any] = {}
+    waiting: list[Any] = [message.DESCRIPTOR for message in messages]  # two kinds, which share no type
+    while waiting:
+        descriptor = waiting.pop()
+        if descriptor.name not in found:
+            found[descriptor.name], more = _of(descriptor)
+            waiting += more
+    return dict(sorted(found.items()))
+
+
+def _of(descriptor: Descriptor) -> tuple[dict[str, Any], list[Descriptor]]:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    more: list[Descriptor] = []
+    for field in descriptor.fields:
+        properties[field.name] = _field(field)
+        if not field.has_presence:
+            required.append(field.name)
+        message = _message_of(field)
+        if message is not None:
+            more.append(message)
+    schema: dict[str, Any] = {"type": "object", "title": descriptor.name, "properties": properties}
+    return ({**schema, "required": required} if required else schema), more
+
+
+def _message_of(field: FieldDescriptor) -> Descriptor | None:
+    """What else is to be described."""
+    message = field.message_type
+    if message is None or message.file.package == "google.protobuf":
+        return None
+    if message.GetOptions().map_entry:
+        return _message_of(message.fields_by_name["value"])
+    return message
+
+
+def _field(field: FieldDescriptor) -> dict[str, Any]:
+    message = field.message_type
+    if message is not None and message.GetOptions().map_entry:
+        return {"type": "object", "additionalProperties": _one(message.fields_by_name["value"])}
+    return {"type": "array", "items": _one(field)} if field.is_repeated else _one(field)
+
+
+def _one(field: FieldDescriptor) -> dict[str, Any]:
+    if field.enum_type is not None:
+        return _enum(field.enum_type)
+    if field.message_type is not None:
+        return {} if field.message_type.file.package == "google.protobuf" else _reference(field.message_type.name)
+    return dict(_SCALARS[field.type])
+
+
+def _enum(enum: EnumDescriptor) -> dict[str, Any]:
+    return {"type": "string", "enum": [value.name for value in enum.values]}

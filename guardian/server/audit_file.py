@@ -1,0 +1,121 @@
+"""What is added to the replicated audit is appended to a file of this member too, for whatever collects such files
+(guardian.core.audit_chain): an admin of Guardian can't take back what has left the host.
+
+A member that was down, or is behind, appends what it missed when it is there again, by the index that its last line
+has; after a snapshot was installed likewise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+
+from guardian.core.audit_chain import START, hash_of, line_of
+from guardian.errors import InvalidInput
+from metastore import keys
+from metastore.records import Record
+from metastore.state_machine import MetastoreStateMachine
+from metastore.store import StoreError
+from protos.guardian.v1 import federation_pb2
+
+_log = structlog.get_logger(__name__)
+_PAGE = 500
+_TAIL_BYTES = 1 << 16
+_AUDIT = keys.Table.AUDIT.prefix
+
+
+class AuditFile:
+    """`start`, then `stop`. Appends on a thread of its own."""
+
+    def __init__(self, path: Path, state_machine: MetastoreStateMachine) -> None:
+        """Raises InvalidInput when the file can't be appended to, or ends with something else than an audit line."""
+        self._path = path
+        self._state_machine = state_machine
+        self._changed = threading.Event()
+        self._is_stopping = False
+        self._previous, self._index = _last_line(path)
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640)
+        except OSError as error:
+            raise InvalidInput(f"security.audit_file {path} can't be appended to: {error.strerror}") from None
+        self._thread = threading.Thread(target=self._run, name="audit-file", daemon=True)
+
+    def start(self) -> None:
+        self._changed.set()
+        self._state_machine.add_listener(self._note)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Appends what is there, and ends."""
+        self._state_machine.remove_listener(self._note)
+        self._is_stopping = True
+        self._changed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        os.close(self._file)
+
+    def _note(self, _index: int, records: Sequence[Record] | None) -> None:
+        if records is None or any(record[0].startswith(_AUDIT) for record in records):
+            self._changed.set()
+
+    def _run(self) -> None:
+        while True:
+            self._changed.wait()
+            self._changed.clear()
+            try:
+                self._append_new()
+            except (OSError, StoreError) as error:
+                _log.error("the audit file is behind", file=str(self._path), why=str(error))
+            if self._is_stopping:
+                return
+
+    def _append_new(self) -> None:
+        for record in reversed(self._newer()):
+            fields = ("at_ms", "index", "actor", "action", "subject", "detail", "error")
+            line = line_of({name: getattr(record, name) for name in fields}, self._previous)
+            _write(self._file, f"{line}\n".encode())
+            self._previous, self._index = hash_of(line), record.index
+
+    def _newer(self) -> list[federation_pb2.AuditRecord]:
+        """Newest first, by their time: clocks may go back, so that pages are read until a whole one is old."""
+        views = self._state_machine.read()
+        found: list[federation_pb2.AuditRecord] = []
+        after = b""
+        while True:
+            page, after = views.audit_page(0, 0, "", after, _PAGE)
+            newer = [record for record in page if record.index > self._index]
+            found += newer
+            if not after or not newer:
+                return sorted(found, key=lambda record: (record.index, record.at_ms), reverse=True)
+
+
+def _write(file: int, line: bytes) -> None:
+    if os.write(file, line) != len(line):
+        raise OSError("the disk is full")
+
+
+def _last_line(path: Path) -> tuple[str, int]:
+    """The hash of the last line and its index."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            tail = file.read()
+    except FileNotFoundError:
+        return START, 0
+    except OSError as error:
+        raise InvalidInput(f"security.audit_file {path} can't be read: {error.strerror}") from None
+    if not tail:
+        return START, 0
+    if not tail.endswith(b"\n"):
+        raise InvalidInput(f"security.audit_file {path} ends in the middle of a line: move it away, a new one is begun")
+    line = tail.rstrip(b"\n").rsplit(b"\n", 1)[-1].decode(errors="replace")
+    try:
+        return hash_of(line), int(json.loads(line)["index"])
+    except (ValueError, KeyError, TypeError):
+        raise InvalidInput(f"security.audit_file {path} ends with a line that is none of Guardian's") from None

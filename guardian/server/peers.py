@@ -1,0 +1,133 @@
+"""Who is at the other end of a gRPC call, by the certificate that was shown, and whether it still counts.
+
+TLS has verified the authority and the date when the connection began. Connections live for hours, so both what was
+taken back and what has run out since is refused here, with each call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import grpc
+import grpc.aio
+import structlog
+
+from guardian.certificates.facts import CertificateFacts, facts_of
+from guardian.errors import InvalidInput, NotSignedIn
+from guardian.server.tls import PemFiles
+
+_log = structlog.get_logger(__name__)
+
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+AuthContext = Mapping[str, Any]  # of lists of bytes, whatever the stubs of gRPC say
+
+
+def certificate_of(auth_context: AuthContext) -> CertificateFacts | None:
+    """What the peer of a call (`context.auth_context()`) has shown; None without TLS."""
+    shown = auth_context.get("x509_pem_cert")
+    if not shown:
+        return None
+    try:
+        return facts_of(shown[0])
+    except InvalidInput:
+        return None  # TLS has accepted what we can't read: nobody is known by it
+
+
+class CertificateInterceptor(grpc.aio.ServerInterceptor):
+    """Refuses calls of peers whose certificate counts no longer, with NotSignedIn, which another interceptor before
+    this one answers; logs and counts them."""
+
+    def __init__(self, files: PemFiles, now_ms: Callable[[], int]) -> None:
+        self._files = files
+        self._now_ms = now_ms
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> _Handler | None:
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            return None  # gRPC answers UNIMPLEMENTED
+        for kind, make in _KINDS.items():
+            method = getattr(handler, kind)
+            if method is not None:
+                checked = checking(method, self.check)
+                return make(checked, handler.request_deserializer, handler.response_serializer)
+        return handler
+
+    def check(self, context: Any) -> None:
+        """Raises NotSignedIn."""
+        facts = certificate_of(context.auth_context())
+        reason, sentence = self._refusal(facts)
+        if not reason:
+            return
+        self._files.counters.refuse(reason)
+        _log.warning(
+            "call refused",
+            reason=reason,
+            peer=context.peer(),
+            certificate=facts.names if facts else (),
+            serial=f"{facts.serial:x}" if facts else "",
+        )
+        raise NotSignedIn(sentence)
+
+    def _refusal(self, facts: CertificateFacts | None) -> tuple[str, str]:
+        """The reason, as it is counted, and the sentence; empty: it counts."""
+        revoked = self._files.current().revoked
+        if facts is None:
+            return "no_certificate", "no certificate was shown that can be read: give --ca, --certificate and --key"
+        whose = f"the certificate of {', '.join(facts.names) or facts.common_name or 'nobody'}"
+        if facts.serial in revoked.serials:
+            return "revoked", f"{whose} was taken back by its authority: ask for a new one"
+        if facts.not_after_ms <= self._now_ms():
+            return "expired", f"{whose} has expired: renew it"
+        if revoked.next_update_ms is not None and revoked.next_update_ms <= self._now_ms():
+            crl = self._files.files.crl
+            return (
+                "crl_out_of_date",
+                f"the member's list of revoked certificates, {crl}, is out of date: put a newer one there",
+            )
+        return "", ""
+
+
+def checking(method: Callable[..., Any], check: Callable[[Any], None]) -> Callable[..., Any]:
+    """The same kind of function, which lets `check` look at the call's context first."""
+    if inspect.isasyncgenfunction(method):
+
+        async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
+            check(context)
+            async for reply in method(request, context):
+                yield reply
+
+        return stream
+    if inspect.iscoroutinefunction(method):
+
+        async def coroutine(request: Any, context: Any) -> Any:
+            check(context)
+            return await method(request, context)
+
+        return coroutine
+    if inspect.isgeneratorfunction(method):
+
+        def pages(request: Any, context: Any) -> Iterator[Any]:
+            check(context)
+            yield from method(request, context)
+
+        return pages
+
+    def call(request: Any, context: Any) -> Any:
+        check(context)
+        return method(request, context)
+
+    return call
+
+
+_KINDS: dict[str, Callable[..., _Handler]] = {
+    "unary_unary": grpc.unary_unary_rpc_method_handler,
+    "unary_stream": grpc.unary_stream_rpc_method_handler,
+    "stream_unary": grpc.stream_unary_rpc_method_handler,
+    "stream_stream": grpc.stream_stream_rpc_method_handler,
+}

@@ -1,0 +1,456 @@
+"""No RPC is carried out before it is known who asks and that he may (guardian.core.permitting).
+
+    call ─▶ who (proving) ─▶ how often (rate limits) ─▶ may he, there ─▶ the method, under his name
+                                                                     └▶ the answer, cut to what he may see
+
+Refused calls are told to `Refusals`. What stays open for long is looked at again: who loses a role, or whose token is
+revoked, is cut off at the next message of a stream.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError, Message
+
+from guardian.core.permitting import RPCS, Place, Rule, Where, require, rule_of
+from guardian.core.rate_limiting import RateLimits
+from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
+from guardian.model.identity import Identity, Role
+from guardian.model.ticket import Ticket
+from guardian.server.peers import certificate_of
+from guardian.server.proving import Prover
+from guardian.server.refusals import Refusals
+from guardian.server.who_asks import asking
+from metastore.views import Views
+from protos.guardian.v1 import federation_pb2, raw_pb2, tickets_pb2, tiering_pb2
+
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+_LOOK_AGAIN_S = 5.0
+_MAX_TOPICS = 10_000
+_FAILURES_PER_S = 1.0
+_FAILURES_AT_ONCE = 20
+_APPEND = "/guardian.v1.Tiering/AppendSegmentEvents"
+_STREAM = "/guardian.v1.Tiering/StreamSegmentEvents"
+
+
+class Gate:
+    """Who asks, and how often: the same for gRPC and HTTP. Any thread may use it."""
+
+    def __init__(
+        self,
+        prover: Prover,
+        refusals: Refusals,
+        limits: RateLimits,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.prover = prover
+        self._refusals = refusals
+        self._lock = threading.Lock()
+        self._limits = limits
+        self._failures = RateLimits(_FAILURES_PER_S, _FAILURES_AT_ONCE)
+        self._clock = clock
+
+    def enter(self, prove: Callable[[], Identity], what: str, address: str) -> Identity:
+        """Who asks. Raises NotSignedIn, and Overloaded for who asks, or fails to prove himself, too often."""
+        host = address.rpartition(":")[0] or address
+        with self._lock:
+            if not self._failures.has_room(host, self._clock()):
+                raise Overloaded(f"too many failed attempts from {host}: wait a while", int(1000 / _FAILURES_PER_S))
+        try:
+            identity = prove()
+        except NotSignedIn as error:
+            with self._lock:
+                self._failures.take(host, self._clock())
+            self._refusals.note("", what, str(error), address)
+            raise
+        if not identity.is_broker_only:  # brokers send what their clients cause, and wait for answers by themselves
+            try:
+                with self._lock:
+                    self._limits.take(identity.name, self._clock())
+            except Overloaded as error:
+                self._refusals.note(identity.name, what, "asks too often", address)
+                raise error from None
+        return identity
+
+    def note(self, who: str, what: str, why: str, address: str) -> None:
+        """Tells of something refused for another reason."""
+        self._refusals.note(who, what, why, address)
+
+    def refuse(self, identity: Identity, what: str, error: NotAllowed, address: str) -> None:
+        """Tells that he was not allowed to."""
+        self._refusals.note(identity.name, what, str(error), address)
+
+
+class PermissionInterceptor(grpc.aio.ServerInterceptor):
+    """Comes after the interceptor that answers errors, and before the methods. `read` is this member's own store."""
+
+    def __init__(self, gate: Gate, read: Callable[[], Views]) -> None:
+        self._gate = gate
+        self._read = read
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> _Handler | None:
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            return None  # gRPC answers UNIMPLEMENTED
+        path = handler_call_details.method
+        if path in RPCS and RPCS[path].where is Where.OPEN:
+            return handler
+        for kind, make in _KINDS.items():
+            method = getattr(handler, kind)
+            if method is not None:
+                guarded = _guarded(method, _Permission(self._gate, self._read, path), kind.startswith("stream"))
+                return make(guarded, handler.request_deserializer, handler.response_serializer)
+        return handler
+
+
+class _Permission:
+    """Of one method."""
+
+    def __init__(self, gate: Gate, read: Callable[[], Views], path: str) -> None:
+        self._gate = gate
+        self._read = read
+        self._path = path
+
+    def identity(self, context: Any) -> Identity:
+        """Raises NotSignedIn and Overloaded."""
+        return self._gate.enter(lambda: self._prove(context), self._path, context.peer() or "")
+
+    def again(self, context: Any) -> Identity:
+        """The same for a stream that is open already. Raises NotSignedIn."""
+        identity = self._prove(context)
+        try:
+            require(identity, rule_of(self._path).roles, Where.ANYWHERE)
+        except NotAllowed as error:
+            self._gate.refuse(identity, self._path, error, context.peer() or "")
+            raise
+        return identity
+
+    def check(self, identity: Identity, request: Any, context: Any) -> None:
+        """May he? Then the request names him, where it names anybody. Raises NotAllowed."""
+        try:
+            rule = rule_of(self._path)
+            places: tuple[Place, ...] = ()
+            if rule.where is Where.CHANGES:
+                self._check_changes(identity, request)
+                return
+            if rule.where not in (Where.ANYWHERE, Where.EVERYWHERE) and not _is_unlimited(identity, rule.roles):
+                places = self._places(rule, identity, request)
+            require(identity, rule.roles, rule.where, places)
+        except NotAllowed as error:
+            self._gate.refuse(identity, self._path, error, context.peer() or "")
+            raise
+        if rule.who:
+            setattr(request, rule.who, identity.name)
+
+    def cut(self, identity: Identity, reply: Any) -> Any:
+        """What he may see of the answer; None: nothing. Raises NotAllowed for an answer of one cluster only."""
+        rule = rule_of(self._path)
+        if not rule.is_cut or identity.may(Role.VIEWER) or not isinstance(reply, Message):
+            return reply
+        return cut(reply, identity)
+
+    def check_requests(self, identity: Identity, request: Any, context: Any) -> None:
+        """The same for one message of a stream."""
+        self.check(identity, request, context)
+
+    def _prove(self, context: Any) -> Identity:
+        facts = certificate_of(context.auth_context() or {})
+        return self._gate.prover.of_call(context.invocation_metadata() or (), facts.names if facts else ())
+
+    def _places(self, rule: Rule, identity: Identity, request: Any) -> tuple[Place, ...]:
+        """Where the role must be held. Whose topics it is about is found out only for who is limited to tenants."""
+        match rule.where:
+            case Where.CLUSTER:
+                return (Place(_field(request, rule.field)),)
+            case Where.CLUSTERS:
+                named = _field(request, rule.field)
+                names = [named] if isinstance(named, str) else list(named)
+                return tuple(Place(name) for name in names if name)
+            case Where.KAFKA_CLUSTERS:
+                return self._kafka_places(request)
+            case Where.TICKET:
+                return (self._of_ticket(rule, identity, request.ticket_id),)
+            case Where.PLAN:
+                if getattr(request, "ticket_id", ""):
+                    return (self._of_ticket(rule, identity, request.ticket_id),)
+                topics = {move.topic for move in request.plan.moves}
+                is_asked = "ask" in request.DESCRIPTOR.fields_by_name and request.HasField("ask")
+                return (self._place(rule, identity, request.plan.cluster, None if is_asked else topics),)
+        raise NotAllowed(f"{self._path} has a rule that nobody understands, so that nobody may call it")
+
+    def _of_ticket(self, rule: Rule, identity: Identity, ticket_id: str) -> Place:
+        views = self._read()
+        ticket = views.ticket(ticket_id)
+        if ticket is None:
+            return Place()  # who may look at all clusters is told that there is none
+        return self._place(rule, identity, ticket.cluster, lambda: _topics_of(views, ticket))
+
+    def _place(
+        self,
+        rule: Rule,
+        identity: Identity,
+        cluster: str,
+        topics: set[str] | Callable[[], set[str] | None] | None,
+    ) -> Place:
+        if rule.roles == (Role.VIEWER,) or not any(identity.may_for_some(role, cluster) for role in rule.roles):
+            return Place(cluster)
+        found = topics() if callable(topics) else topics
+        return Place(cluster, tenants_of_topics(self._read(), cluster, found) if found else None)
+
+    def _kafka_places(self, request: Any) -> tuple[Place, ...]:
+        views = self._read()
+        places = []
+        for cluster_id in kafka_clusters_in(self._path, request):
+            cluster = views.cluster_by_id(cluster_id) if cluster_id else None
+            places.append(Place(cluster.name if cluster is not None else ""))
+        return tuple(places)
+
+    def _check_changes(self, identity: Identity, request: federation_pb2.ChangeFederationRequest) -> None:
+        require(identity, (Role.OPERATOR,), Where.ANYWHERE)
+        for change in request.changes:
+            role, place = self._of_change(change)
+            if place is None:
+                require(identity, (role,), Where.EVERYWHERE)
+            else:
+                require(identity, (role,), Where.CLUSTER, (place,))
+
+    def _of_change(self, change: federation_pb2.FederationChange) -> tuple[Role, Place | None]:
+        """Topics and exclusions are an operator's of the cluster, and a topic's both tenants', the old and the new one;
+        machines, tenants and policies belong to no cluster."""
+        is_put = change.WhichOneof("change") == "put"
+        kind = change.put.WhichOneof("entry") if is_put else change.drop.WhichOneof("key")
+        named = getattr(change.put if is_put else change.drop, kind) if kind else None
+        if isinstance(named, federation_pb2.Exclusion | federation_pb2.ExclusionKey):
+            return Role.OPERATOR, Place(named.cluster)
+        if isinstance(named, federation_pb2.Topic | federation_pb2.TopicKey):
+            tenants = tenants_of_topics(self._read(), named.cluster, {named.name}) or frozenset()
+            if isinstance(named, federation_pb2.Topic):
+                # A topic of which nothing was known becomes the tenant's own.
+                tenants = (tenants - {""}) | {named.tenant}
+            return Role.OPERATOR, Place(named.cluster, tenants)
+        return Role.ADMIN, None
+
+
+def tenants_of_topics(views: Views, cluster: str, topics: Iterable[str]) -> frozenset[str] | None:
+    """Whose they are; "" among them: of some it is not known. None: there are too many to find out."""
+    names = set(topics)
+    if len(names) > _MAX_TOPICS or not cluster:
+        return None
+    found = set()
+    for name in names:
+        entries, _ = views.federation_page(federation_pb2.TOPICS, cluster, name, b"", 1, 1 << 20)
+        found.add(entries[0].topic.tenant if entries else "")
+    return frozenset(found)
+
+
+def kafka_clusters_in(path: str, request: Any) -> frozenset[str]:
+    """Kafka's ids of the clusters that a request is about; "" among them: all. Raises InvalidInput."""
+    if isinstance(request, bytes):
+        try:
+            return frozenset(_ids_in_append(path, request))
+        except DecodeError:
+            raise InvalidInput(f"the message is no request of {path}: send one") from None
+    return frozenset(_ids_in(request))
+
+
+def cut(reply: Any, identity: Identity) -> Any:
+    """The answer without what it says of clusters that the caller does not see; None: nothing is left. Raises
+    NotAllowed when it is about one of those altogether."""
+    if isinstance(reply, tickets_pb2.GetPlanReply):
+        if not identity.sees(reply.plan.cluster):
+            raise NotAllowed(
+                f"{identity.name} is not viewer on the plan's cluster: ask an admin of Guardian for the role"
+            )
+        return reply
+    if not _is_visible(reply, identity):
+        return None
+    _cut_within(reply, identity)
+    if isinstance(reply, tickets_pb2.ListTicketsReply):
+        kept = {ticket.id for ticket in reply.tickets}
+        progress = [each for each in reply.progress if each.ticket_id in kept]
+        del reply.progress[:]
+        reply.progress.extend(progress)
+    return reply
+
+
+def _cut_within(message: Message, identity: Identity) -> None:
+    for field, value in message.ListFields():
+        if field.message_type is None or field.message_type.GetOptions().map_entry:
+            continue
+        if isinstance(value, Message):
+            _cut_within(value, identity)
+            continue
+        kept = [each for each in value if _is_visible(each, identity)]
+        if len(kept) < len(value):
+            kept = [type(each).FromString(each.SerializeToString()) for each in kept]
+            del value[:]
+            value.extend(kept)
+        for each in value:
+            _cut_within(each, identity)
+
+
+def _is_visible(message: Message, identity: Identity) -> bool:
+    if isinstance(message, federation_pb2.Cluster):
+        return identity.sees(message.name)
+    if isinstance(message, federation_pb2.FederationEntry):
+        which = message.WhichOneof("entry")
+        return which is None or _is_visible(getattr(message, which), identity)
+    cluster = getattr(message, "cluster", None)
+    return not isinstance(cluster, str) or not cluster or identity.sees(cluster)
+
+
+def _ids_in_append(path: str, raw: bytes) -> Iterator[str]:
+    if path == _STREAM:
+        raw = raw_pb2.RawStreamRequest.FromString(raw).append
+    elif path != _APPEND:
+        raise DecodeError
+    for part in raw_pb2.RawAppendRequest.FromString(raw).partitions:
+        named = raw_pb2.RawPartitionEvents.FromString(part).partition
+        yield tiering_pb2.TopicIdPartition.FromString(named).cluster_id
+
+
+def _ids_in(message: Message) -> Iterator[str]:
+    """The ids, at any depth: messages of these services are shallow."""
+    for field in message.DESCRIPTOR.fields:
+        if field.name == "cluster_id":
+            yield getattr(message, field.name)
+        elif field.message_type is not None and not field.message_type.GetOptions().map_entry:
+            value = getattr(message, field.name)
+            for each in (value,) if isinstance(value, Message) else value:
+                if not isinstance(value, Message) or message.HasField(field.name):
+                    yield from _ids_in(each)
+
+
+def _topics_of(views: Views, ticket: Ticket) -> set[str] | None:
+    """What the ticket moves; None: it is more than a plan, or the plan is not there."""
+    plan = views.plan(ticket.plan_hash) if ticket.plan_hash and ticket.ask is None else None
+    return {move.partition.topic for move in plan.moves} if plan is not None else None
+
+
+def _is_unlimited(identity: Identity, roles: tuple[Role, ...]) -> bool:
+    return any(identity.may(role) for role in roles)
+
+
+def _field(request: Any, path: str) -> Any:
+    value = request
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+class _Again:
+    """When a stream was looked at last."""
+
+    def __init__(self, permission: _Permission, context: Any, identity: Identity) -> None:
+        self._permission = permission
+        self._context = context
+        self._at_s = time.monotonic()
+        self.identity = identity
+
+    def look(self) -> Identity:
+        """Who asks, by now. Raises NotSignedIn and NotAllowed."""
+        if time.monotonic() - self._at_s >= _LOOK_AGAIN_S:
+            self.identity = self._permission.again(self._context)
+            self._at_s = time.monotonic()
+        return self.identity
+
+
+def _guarded(method: Callable[..., Any], permission: _Permission, is_request_stream: bool) -> Callable[..., Any]:
+    """The same kind of function: gRPC looks at it to know how to call it."""
+    if inspect.isasyncgenfunction(method):
+        return _guarded_async_stream(method, permission, is_request_stream)
+    if inspect.iscoroutinefunction(method):
+        return _guarded_coroutine(method, permission, is_request_stream)
+    if inspect.isgeneratorfunction(method):
+        return _guarded_stream(method, permission)
+    return _guarded_call(method, permission)
+
+
+def _guarded_call(method: Callable[..., Any], permission: _Permission) -> Callable[..., Any]:
+    def call(request: Any, context: Any) -> Any:
+        identity = permission.identity(context)
+        permission.check(identity, request, context)
+        asked = asking.set(identity)
+        try:
+            return permission.cut(identity, method(request, context))
+        finally:
+            asking.reset(asked)
+
+    return call
+
+
+def _guarded_stream(method: Callable[..., Iterator[Any]], permission: _Permission) -> Callable[..., Any]:
+    def stream(request: Any, context: Any) -> Iterator[Any]:
+        identity = permission.identity(context)
+        permission.check(identity, request, context)
+        again = _Again(permission, context, identity)
+        for reply in method(request, context):
+            seen = permission.cut(again.look(), reply)
+            if seen is not None:
+                yield seen
+
+    return stream
+
+
+def _guarded_coroutine(
+    method: Callable[..., Awaitable[Any]], permission: _Permission, is_request_stream: bool
+) -> Callable[..., Any]:
+    async def call(request: Any, context: Any) -> Any:
+        identity = permission.identity(context)
+        asked = _checked_requests(request, permission, context, identity) if is_request_stream else request
+        if not is_request_stream:
+            permission.check(identity, request, context)
+        else:
+            permission.again(context)
+        asking.set(identity)  # of this call's own task
+        return permission.cut(identity, await method(asked, context))
+
+    return call
+
+
+def _guarded_async_stream(
+    method: Callable[..., AsyncIterator[Any]], permission: _Permission, is_request_stream: bool
+) -> Callable[..., Any]:
+    async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
+        identity = permission.identity(context)
+        asked = _checked_requests(request, permission, context, identity) if is_request_stream else request
+        if not is_request_stream:
+            permission.check(identity, request, context)
+        else:
+            permission.again(context)
+        again = _Again(permission, context, identity)
+        asking.set(identity)
+        async for reply in method(asked, context):
+            seen = permission.cut(again.look(), reply)
+            if seen is not None:
+                yield seen
+
+    return stream
+
+
+async def _checked_requests(
+    requests: AsyncIterator[Any], permission: _Permission, context: Any, identity: Identity
+) -> AsyncIterator[Any]:
+    again = _Again(permission, context, identity)
+    async for request in requests:
+        permission.check_requests(again.look(), request, context)
+        yield request
+
+
+_KINDS: dict[str, Callable[..., _Handler]] = {
+    "unary_unary": grpc.unary_unary_rpc_method_handler,
+    "unary_stream": grpc.unary_stream_rpc_method_handler,
+    "stream_unary": grpc.stream_unary_rpc_method_handler,
+    "stream_stream": grpc.stream_stream_rpc_method_handler,
+}

@@ -1,0 +1,176 @@
+"""Who asks: what was shown is proven here, and becomes an identity with what the roles file grants now.
+
+    x-guardian-actor      a member speaks for a person: sealed by the members' own key
+    Authorization         Bearer gdn_...: a token of the tokens file; Bearer eyJ...: an ID token of the OIDC provider;
+                          Basic name:token: for programs that know nothing else
+    a client certificate  that TLS has verified: its first DNS name, or its common name
+
+The first that is there must be good: nobody falls back to being somebody else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from guardian.core.sealing import seal, unseal
+from guardian.core.tokens import PREFIX, Token, find_token, require_fresh
+from guardian.errors import InvalidInput, NotSignedIn
+from guardian.model.identity import Grant, Identity, Proof, Role, require_name
+from guardian.model.roles import Roles
+from guardian.server.watched_file import WatchedFile
+
+ACTING = "x-guardian-actor"
+AUTHORIZATION = "authorization"
+SESSION_COOKIE = "guardian_session"
+_ACTING_MS = 300_000  # members' clocks differ
+_ACTING = "word of a member"
+_SESSION = "session"
+_MEMBER = "member"
+_MAX_HEADER_CHARS = 16_384
+
+
+class IdTokens(Protocol):
+    """Who an OIDC provider says that somebody is (guardian.server.oidc)."""
+
+    def person(self, id_token: str, nonce: str = "") -> Person:
+        """Raises NotSignedIn when the provider did not make it, for us, or its time is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """As a provider of identities tells it."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    expires_at_ms: int = 0
+
+
+class Prover:
+    """Any thread may ask. `tokens` and `id_tokens` are None where there are none."""
+
+    def __init__(
+        self,
+        roles: WatchedFile[Roles],
+        tokens: WatchedFile[tuple[Token, ...]] | None,
+        key: bytes,
+        now_ms: Callable[[], int],
+        id_tokens: IdTokens | None = None,
+    ) -> None:
+        self._roles = roles
+        self._tokens = tokens
+        self._key = key
+        self._now_ms = now_ms
+        self._id_tokens = id_tokens
+
+    def of_call(self, metadata: Iterable[tuple[str, str | bytes]], certificate_names: tuple[str, ...]) -> Identity:
+        """Who makes a gRPC call. Raises NotSignedIn."""
+        headers = {key: _text(value) for key, value in metadata if key in (ACTING, AUTHORIZATION)}
+        if ACTING in headers:
+            return self._acting(headers[ACTING])
+        if AUTHORIZATION in headers:
+            return self.of_authorization(headers[AUTHORIZATION])
+        if certificate_names:
+            return self._identity(_known_name(certificate_names[0]), Proof.CERTIFICATE)
+        raise NotSignedIn(
+            "nobody knows who asks: show a token (guardian login, GUARDIAN_TOKEN_FILE) or a client certificate"
+        )
+
+    def of_authorization(self, header: str) -> Identity:
+        """Who sends this header. Raises NotSignedIn."""
+        kind, _, rest = header.partition(" ")
+        presented = rest.strip()
+        if len(header) > _MAX_HEADER_CHARS:
+            raise NotSignedIn("the header Authorization is too long to be a token of ours")
+        if kind.lower() == "basic":
+            presented = _password(presented)
+        elif kind.lower() != "bearer":
+            raise NotSignedIn("the header Authorization is neither Bearer nor Basic: send Bearer and a token")
+        if presented.startswith(PREFIX):
+            return self._identity(self.token(presented).name, Proof.TOKEN)
+        if self._id_tokens is None:
+            raise NotSignedIn("the token is none of Guardian's: ask an admin for one (guardian token create)")
+        person = self._id_tokens.person(presented)
+        return self._identity(person.name, Proof.OIDC, person.groups)
+
+    def token(self, presented: str) -> Token:
+        """The stored token that this text is. Raises NotSignedIn."""
+        if self._tokens is None:
+            raise NotSignedIn("this member has no tokens file, so that no token is good: sign in another way")
+        return find_token(self._tokens.current(), presented, self._now_ms())
+
+    def session_of_text(self, presented: str, until_ms: int) -> str:
+        """A cookie for whoever typed this token: one of Guardian's, or a provider's. Raises NotSignedIn."""
+        if presented.startswith(PREFIX):
+            return self.session_of_token(self.token(presented), until_ms)
+        if self._id_tokens is None:
+            raise NotSignedIn("the token is none of Guardian's: ask an admin for one (guardian token create)")
+        person = self._id_tokens.person(presented)
+        return self.session_of_person(person, min(until_ms, person.expires_at_ms))
+
+    def session_of_token(self, token: Token, until_ms: int) -> str:
+        """A cookie for whoever came with the token; good no longer than the token."""
+        until_ms = min(until_ms, token.expires_at_ms) if token.expires_at_ms else until_ms
+        value = {"name": token.name, "proof": Proof.TOKEN.value, "token": token.id, "hash": token.hash}
+        return seal(self._key, _SESSION, value, until_ms)
+
+    def session_of_person(self, person: Person, until_ms: int) -> str:
+        """A cookie for whom the provider has told us of."""
+        value = {"name": person.name, "proof": Proof.OIDC.value, "groups": list(person.groups)}
+        return seal(self._key, _SESSION, value, until_ms)
+
+    def of_session(self, cookie: str) -> Identity:
+        """Who holds it. Raises NotSignedIn when it is over, or the token that it came from is."""
+        value = unseal(self._key, _SESSION, cookie, self._now_ms())
+        if value["proof"] == Proof.TOKEN.value:
+            known = self._tokens.current() if self._tokens is not None else ()
+            token = next((each for each in known if (each.id, each.hash) == (value["token"], value["hash"])), None)
+            if token is None:
+                raise NotSignedIn("the token of this session was revoked: sign in again")
+            require_fresh(token, self._now_ms())
+            return self._identity(token.name, Proof.TOKEN)
+        return self._identity(str(value["name"]), Proof.OIDC, _groups(value))
+
+    def acting_for(self, identity: Identity) -> str:
+        """What this member tells another one of who asks."""
+        value = {"name": identity.name, "proof": identity.proof.value, "groups": list(identity.groups)}
+        return seal(self._key, _ACTING, value, self._now_ms() + _ACTING_MS)
+
+    def acting_for_itself(self) -> str:
+        """The same where the member itself asks: it may look at everything."""
+        return seal(self._key, _ACTING, {"name": _MEMBER, "proof": _MEMBER}, self._now_ms() + _ACTING_MS)
+
+    def _acting(self, sealed: str) -> Identity:
+        value = unseal(self._key, _ACTING, sealed, self._now_ms())
+        if value["proof"] == _MEMBER:
+            return Identity("guardian", (Grant(Role.VIEWER),))
+        return self._identity(str(value["name"]), Proof(value["proof"]), _groups(value))
+
+    def _identity(self, name: str, proof: Proof, groups: tuple[str, ...] = ()) -> Identity:
+        return self._roles.current().identity(name, proof, groups)
+
+
+def _known_name(name: str) -> str:
+    try:
+        return require_name("the certificate's name", name)
+    except InvalidInput as error:
+        raise NotSignedIn(str(error)) from None
+
+
+def _groups(value: Mapping[str, object]) -> tuple[str, ...]:
+    groups = value.get("groups", [])
+    return tuple(str(group) for group in groups) if isinstance(groups, list) else ()
+
+
+def _password(encoded: str) -> str:
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except (binascii.Error, ValueError):
+        raise NotSignedIn("the header Authorization: Basic is damaged: send the token as the password") from None
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -1,0 +1,116 @@
+"""[security] of a member, put together: who asks, what he may, and where it is recorded.
+
+Without it all of this is absent, and a member takes everybody for the one who runs it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import grpc.aio
+from fastapi import APIRouter, FastAPI, Request
+from starlette.middleware import Middleware
+
+from guardian.client import ClientTls
+from guardian.config import ServerConfig, is_loopback
+from guardian.core.rate_limiting import RateLimits
+from guardian.core.sealing import MIN_KEY_BYTES
+from guardian.core.tokens import parse_tokens
+from guardian.model.roles import parse_roles
+from guardian.security_config import SecurityConfig
+from guardian.server.acting import ActingClients
+from guardian.server.audit_file import AuditFile
+from guardian.server.auth_routes import SigningIn, router
+from guardian.server.csrf import FormTokens
+from guardian.server.oidc import Provider
+from guardian.server.permissions import Gate, PermissionInterceptor
+from guardian.server.proving import Prover
+from guardian.server.refusals import Refusals
+from guardian.server.store import ReplicatedStore
+from guardian.server.watched_file import WatchedFile, read_secret
+from guardian.server.web_guard import GuardSettings, WebGuard
+from metastore.state_machine import MetastoreStateMachine
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """`forms` are there in any case. All others are None where security is off."""
+
+    forms: FormTokens
+    guard: GuardSettings
+    gate: Gate | None = None
+    prover: Prover | None = None
+    refusals: Refusals | None = None
+    signing_in: SigningIn | None = None
+
+    def interceptors(self, store: ReplicatedStore) -> list[grpc.aio.ServerInterceptor]:
+        return [PermissionInterceptor(self.gate, store.read_local)] if self.gate is not None else []
+
+    def routers(self) -> list[APIRouter]:
+        return [router(self.signing_in, self.forms.required)] if self.signing_in is not None else []
+
+    def protect(self, app: FastAPI) -> FastAPI:
+        """Puts the guard in front of the application's routes, behind what adds headers to all answers."""
+        app.user_middleware.append(Middleware(WebGuard, settings=self.guard))
+        return app
+
+    def clients(self, address: str, tls: ClientTls | None) -> ActingClients | None:
+        """For pages; None where security is off."""
+        return ActingClients(address, self.prover, tls) if self.prover is not None else None
+
+    def form_token(self, request: Request) -> str:
+        return self.forms.token_of(request)
+
+
+def make_security(
+    config: ServerConfig,
+    store: ReplicatedStore,
+    state_machine: MetastoreStateMachine,
+    now_ms: Callable[[], int],
+    stack: ExitStack,
+    style: str = "",
+) -> Security:
+    """Raises InvalidInput when a file can't be used: a member without its roles lets nobody in, and need not start."""
+    settings = config.security
+    if settings is None:
+        guard = GuardSettings(is_loopback=is_loopback(config.http))
+        return Security(FormTokens(secrets.token_bytes(MIN_KEY_BYTES), now_ms), guard)
+    key = read_secret("security.key_file", settings.key_file, MIN_KEY_BYTES)
+    provider = _provider(settings, now_ms, stack)
+    prover = Prover(
+        WatchedFile("roles file", settings.roles, parse_roles),
+        WatchedFile("tokens file", settings.tokens, parse_tokens) if settings.tokens is not None else None,
+        key,
+        now_ms,
+        provider,
+    )
+    refusals = Refusals(store, now_ms)
+    refusals.start()
+    stack.callback(refusals.stop)
+    if settings.audit_file is not None:
+        audit_file = AuditFile(settings.audit_file, state_machine)
+        audit_file.start()
+        stack.callback(audit_file.stop)
+    gate = Gate(prover, refusals, RateLimits(settings.calls_per_s, settings.burst))
+    url = settings.url or f"{'https' if config.http_tls is not None else 'http'}://{config.http}"
+    session_ms = int(settings.session_hours * 3_600_000)
+    return Security(
+        FormTokens(key, now_ms),
+        GuardSettings(gate, False, url, settings.open_metrics),
+        gate,
+        prover,
+        refusals,
+        SigningIn(gate, provider, key, url, session_ms, now_ms, style),
+    )
+
+
+def _provider(settings: SecurityConfig, now_ms: Callable[[], int], stack: ExitStack) -> Provider | None:
+    if settings.oidc is None:
+        return None
+    provider = Provider(settings.oidc, now_ms)
+    provider.start()
+    stack.callback(provider.stop)
+    return provider

@@ -1,0 +1,84 @@
+"""Spans of a member's calls: of those about tickets, and of those whose caller traces.
+
+Brokers append and ask thousands of times a second; what nobody looks at is not written down.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, TypeAlias
+
+import grpc
+import grpc.aio
+
+from guardian import tracing
+from guardian.server.errors import HANDLER_KINDS
+
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+_TICKETS = "/guardian.v1.Tickets/"
+
+
+class TracingInterceptor(grpc.aio.ServerInterceptor):
+    """For asynchronous methods and for those that run in the server's threads. First of all, it sees refusals too."""
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> _Handler | None:
+        handler = await continuation(handler_call_details)
+        path = handler_call_details.method
+        asked = handler_call_details.invocation_metadata or ()
+        is_traced = any(key == tracing.TRACEPARENT for key, _ in asked)
+        if handler is None or not (is_traced or path.startswith(_TICKETS)):
+            return handler
+        for kind, make in HANDLER_KINDS.items():
+            method = getattr(handler, kind)
+            if method is not None:
+                traced = _traced(method, path.removeprefix("/"))
+                return make(traced, handler.request_deserializer, handler.response_serializer)
+        return handler
+
+
+def _traced(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The same kind of function: gRPC looks at it to know how to call it."""
+    if inspect.isasyncgenfunction(method):
+
+        async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
+            with tracing.span(name, _ticket_in(request), context.invocation_metadata(), is_current=False):
+                async for reply in method(request, context):
+                    yield reply
+
+        return stream
+    if inspect.iscoroutinefunction(method):
+
+        async def coroutine(request: Any, context: Any) -> Any:
+            with tracing.span(name, _ticket_in(request), context.invocation_metadata()) as span:
+                return _noted(span, await method(request, context))
+
+        return coroutine
+    if inspect.isgeneratorfunction(method):
+
+        def pages(request: Any, context: Any) -> Iterator[Any]:
+            with tracing.span(name, _ticket_in(request), context.invocation_metadata(), is_current=False):
+                yield from method(request, context)
+
+        return pages
+
+    def plain(request: Any, context: Any) -> Any:
+        with tracing.span(name, _ticket_in(request), context.invocation_metadata()) as span:
+            return _noted(span, method(request, context))
+
+    return plain
+
+
+def _ticket_in(request: Any) -> str:
+    return str(getattr(request, "ticket_id", ""))
+
+
+def _noted(span: tracing.Span, reply: Any) -> Any:
+    """A ticket that was made has its id only now."""
+    made = getattr(reply, "ticket", None)
+    span.about(str(getattr(made, "id", "")))
+    return reply

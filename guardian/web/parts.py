@@ -1,0 +1,75 @@
+"""The member as its pages see it: a client of the member's own gRPC API, and who the person is.
+
+Pages speak to the member through the same API as everybody, so that validation, forwarding to the leader, the audit and
+permissions are the same. Handlers are synchronous (`def`): they run in a pool of threads, and no event loop waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fastapi import Request
+from prometheus_client import CollectorRegistry
+
+from guardian.client import GuardianClient
+from guardian.web.observed import NothingObserved, Observed
+
+
+class Person(Protocol):
+    """Who asks; guardian.model.identity.Identity is one."""
+
+    @property
+    def name(self) -> str: ...
+
+    def sees(self, cluster: str) -> bool:
+        """Whether what is said of the cluster may be shown to him."""
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Everybody who reaches a loopback port while security is off."""
+
+    name: str = "local"
+
+    def sees(self, cluster: str) -> bool:  # noqa: ARG002
+        return True
+
+
+def _local(_: Request) -> Person:
+    return Local()
+
+
+def _no_token(_: Request) -> str:
+    return ""
+
+
+def _any_form() -> None:
+    """While security is off."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebParts:
+    """`client_for` gives the client that speaks for a person: it is shared, nobody closes it. `user_of` says who asks,
+    or raises. `csrf_token` is what forms send back in the field `csrf`, and `form_guard` the dependency of routes that
+    change something, which checks it. `observed` reads the metrics lake. `signs_in`: people sign in and out.
+
+    `not_ready` returns why the member can't serve, or None; `targets` the answer for Prometheus' service discovery, or
+    raises a GuardianError; `metrics` are the pages by path."""
+
+    member: str
+    client_for: Callable[[Person], GuardianClient]
+    now_ms: Callable[[], int]
+    user_of: Callable[[Request], Person] = _local
+    csrf_token: Callable[[Request], str] = _no_token
+    form_guard: Callable[..., object] = _any_form
+    observed: Observed = field(default_factory=NothingObserved)
+    not_ready: Callable[[], str | None] = lambda: None
+    targets: Callable[[], bytes] = lambda: b"[]"
+    metrics: Mapping[str, CollectorRegistry] = field(default_factory=dict)
+    signs_in: bool = False
+
+    def client(self, request: Request) -> GuardianClient:
+        """For whoever asks."""
+        return self.client_for(self.user_of(request))

@@ -1,0 +1,68 @@
+"""`make bench-console`: the console over a thousand simulated brokers, on the server and in Chromium.
+
+python -m tests.bench.console [--only pages|live] [--brokers N] [--replicas N] [--rounds N] [--seconds S] [--out OUT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.bench.console import live, pages
+from tests.bench.console.bars import MEASURES
+from tests.bench.progress import end_on_sigterm, say, teller
+from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
+
+_PARTS = ("pages", "live")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0: all bars are met; 1: not; 2: it could not be measured."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.console", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", action="append", choices=_PARTS, help="may be repeated (all)")
+    parser.add_argument("--brokers", type=int, default=1000)
+    parser.add_argument("--replicas", type=int, default=200, help="on each broker")
+    parser.add_argument("--rounds", type=int, default=20, help="that each page is asked for")
+    parser.add_argument("--seconds", type=float, default=60.0, help="that CPU is read, with pages and without")
+    parser.add_argument("--out", type=Path, default=BUILD / "console.json", help="the JSON file")
+    options = parser.parse_args(arguments)
+    end_on_sigterm()
+    tell = teller()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    home = Path(tempfile.mkdtemp(prefix="console-", dir=BUILD))
+    figures: dict[str, Figures] = {}
+    details: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "cpus": os.cpu_count()}
+    try:
+        for part in options.only or _PARTS:
+            if part == "pages":
+                found, explained = pages.measured(home, options.brokers, options.replicas, options.rounds, tell)
+            else:
+                found, explained = live.measured(options.seconds, tell)
+            figures |= found
+            details[part] = explained
+    except (BenchFailed, FileNotFoundError) as failure:
+        say(f"Error: {failure}", sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        say("interrupted: nothing was written", sys.stderr)
+        return 2
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    found_rows = rows(MEASURES, figures)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps({"rows": [row.to_json() for row in found_rows], **details}, indent=1) + "\n")
+    say("\n" + table(found_rows))
+    say(f"\nwritten to {options.out}; how to read it: tests/bench/README.md")
+    return 0 if all(row.ok for row in found_rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,249 @@
+"""Three members go from the version before this one to this one and back, one after another, while clients write.
+
+What docs/upgrade.md says: move the lead away, SIGTERM, start the other version, wait for /readyz. Nothing that
+was asked for fails, nothing acknowledged is missing, and stores that both versions wrote hold the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from deploy.local import processes
+from deploy.local.federation import Federation
+from deploy.local.members import Member, plan_members, wait_ready
+from guardian.client import GuardianClient
+from metastore.levels import LEVEL
+from protos.guardian.v1 import federation_pb2, tiering_pb2
+from tests.integration.faults.digest import content_of
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+OLDER = "01260586be2415ff3d57bec3d96fad21fe34ff52"
+"""The last commit of the version before this one: level 0."""
+PACKAGES = ("guardian", "raft", "metastore", "protos", "spark_analytics", "deploy")
+DEADLINE_S = 240.0
+WRITES_A_STEP = 15
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages of the older version, out of this repository's history."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout, so the older version is not at hand")
+    archive = subprocess.run(
+        ["git", "archive", OLDER, *PACKAGES], cwd=ROOT, capture_output=True, check=False, timeout=DEADLINE_S
+    )
+    assert archive.returncode == 0, f"commit {OLDER} is needed: git fetch --unshallow ({archive.stderr.decode()})"
+    folder = tmp_path_factory.mktemp("older")
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+@dataclass
+class Group:
+    """Members g1 to g3, each at the version that it was last started with."""
+
+    home: Path
+    members: list[Member]
+    runs: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def endpoints(self) -> list[str]:
+        return [member.grpc for member in self.members]
+
+    def start(self, number: int, code: Path) -> None:
+        member = self.members[number]
+        member.data.mkdir(parents=True, exist_ok=True)
+        peers = [f'{other.name} = "{other.raft}"' for other in self.members if other is not member]
+        own = {"name": member.name, "data": str(member.data), "grpc": member.grpc, "http": member.http}
+        own |= {"raft": member.raft, "lake": str(self.home / "lake")}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
+        member.config.write_text("\n".join([*lines, "", "[peers]", *peers, ""]))
+        command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
+        environment = {**os.environ, "PYTHONPATH": str(code)}
+        log = self.home / f"{member.name}.log"
+        process = processes.spawn(command, log, env=environment, cwd=member.data.parent)
+        self.members[number] = Member(member.name, member.data, member.grpc, member.http, member.raft, process)
+        self.runs[member.name] = code
+
+    def stop(self, numbers: tuple[int, ...] = (0, 1, 2)) -> None:
+        running = [self.members[number].process for number in numbers]
+        late = processes.stop_all([process for process in running if process is not None], deadline_s=60)
+        assert not late, "a member did not end at SIGTERM"
+
+    def kill(self) -> None:
+        for member in self.members:
+            if member.process is not None:
+                processes.kill(member.process)
+
+
+class Writers:
+    """Clients that write until they are told to stop; a call that fails ends its thread, and the test."""
+
+    def __init__(self, endpoints: list[str]) -> None:
+        self._endpoints = endpoints
+        self._is_over = threading.Event()
+        self.failures: list[str] = []
+        self.hosts: list[str] = []
+        self.ids: list[int] = []
+        self._threads = [threading.Thread(target=self._run, args=(each,)) for each in (self._machine, self._id)]
+
+    def __enter__(self) -> Writers:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def written(self) -> int:
+        return min(len(self.hosts), len(self.ids))
+
+    def wait(self, more: int) -> None:
+        goal, deadline = self.written + more, time.monotonic() + DEADLINE_S
+        while self.written < goal and not self.failures:
+            assert time.monotonic() < deadline, f"{more} writes took more than {DEADLINE_S:g} s"
+            time.sleep(0.05)
+        assert not self.failures
+
+    def _run(self, write: Callable[[GuardianClient], None]) -> None:
+        with GuardianClient(self._endpoints, timeout_s=120, actor="upgrader") as client:
+            while not self._is_over.is_set():
+                try:
+                    write(client)
+                except Exception as error:  # noqa: BLE001  whatever it is, it is what must not happen
+                    self.failures.append(repr(error))
+                    return
+
+    def _machine(self, client: GuardianClient) -> None:
+        host = f"m{len(self.hosts):06}"
+        entry = federation_pb2.FederationEntry(machine=federation_pb2.Machine(host=host))
+        client.change_federation([federation_pb2.FederationChange(put=entry, expected_revision=0)])
+        self.hosts.append(host)
+
+    def _id(self, client: GuardianClient) -> None:
+        self.ids.append(client.allocate_ids("c1", tiering_pb2.TOPIC_ID).first)
+
+
+@pytest.fixture
+def group(tmp_path: Path, older: Path) -> Iterator[Group]:
+    group = Group(tmp_path, list(plan_members(3, tmp_path)))
+    try:
+        for number in range(3):
+            group.start(number, older)
+        wait_ready(group.members, DEADLINE_S)
+        yield group
+    finally:
+        group.kill()
+
+
+def until(what: str, holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} did not happen within {DEADLINE_S:g} s"
+        time.sleep(0.1)
+
+
+def exchange(group: Group, number: int, code: Path, writers: Writers) -> None:
+    """One member, as the run-book says."""
+    member = group.members[number]
+    others = [endpoint for endpoint in group.endpoints if endpoint != member.grpc]
+    with GuardianClient(others, timeout_s=120) as client:
+        if client.raft_status().leader == member.name:
+            client.transfer_leader()
+        group.stop((number,))
+        writers.wait(WRITES_A_STEP)
+        group.start(number, code)
+        wait_ready([group.members[number]], DEADLINE_S)
+        until(f"{member.name} catching up", lambda: _is_fed(client, member.name))
+    writers.wait(WRITES_A_STEP)
+
+
+def lead(group: Group, number: int, writers: Writers) -> None:
+    """Writes also go through this member's version as the leader's."""
+    name = group.members[number].name
+    with GuardianClient(group.endpoints, timeout_s=120) as client:
+        if client.raft_status().leader != name:
+            client.transfer_leader(name)
+        until(f"{name} leading", lambda: client.raft_status().leader == name)
+    writers.wait(WRITES_A_STEP)
+
+
+def _is_fed(client: GuardianClient, name: str) -> bool:
+    status = client.raft_status()
+    member = next(each for each in status.members if each.name == name)
+    return member.is_connected and status.commit_index - member.match_index < 100
+
+
+def require_same_bytes(group: Group) -> None:
+    """Stops all members when they have applied the same, and compares what both versions have stored."""
+    for _ in range(10):
+        with GuardianClient(group.endpoints, timeout_s=120) as client:
+            until(
+                "equal indexes", lambda: len({client.raft_status(each).applied_index for each in group.endpoints}) == 1
+            )
+        group.stop()
+        contents = [content_of(member.data / "store") for member in group.members]
+        if len({content.applied_index for content in contents}) == 1:
+            assert len({content.sha256 for content in contents}) == 1, contents
+            assert contents[0].keys > 2 * WRITES_A_STEP
+            return
+        for number, member in enumerate(group.members):
+            group.start(number, group.runs[member.name])
+        wait_ready(group.members, DEADLINE_S)
+    pytest.fail("the members never ended at the same index")
+
+
+def require_all_there(group: Group, writers: Writers) -> None:
+    """From every member, linearizably."""
+    for endpoint in group.endpoints:
+        with GuardianClient([endpoint], timeout_s=120) as client:
+            stored = {entry.machine.host for entry in client.federation(federation_pb2.MACHINES)}
+            assert stored == set(writers.hosts)
+            assert client.highest_id("c1", tiering_pb2.TOPIC_ID) == writers.ids[-1]
+    assert writers.ids == list(range(writers.ids[0], writers.ids[0] + len(writers.ids))), (
+        "each id once, and all of them"
+    )
+
+
+def test_members_go_to_this_version_and_back_while_clients_write(group: Group, older: Path, guardian: Cli) -> None:
+    federation = Federation(group.home, members=group.members)
+    with Writers(group.endpoints) as writers:
+        writers.wait(WRITES_A_STEP)
+        exchange(group, 0, ROOT, writers)
+        lead(group, 0, writers)  # the new version leads old ones
+        not_yet = guardian(federation, "raft", "finish-upgrade", "--yes")
+        assert (not_yet.returncode, "runs an older version" in not_yet.stderr) == (2, True), not_yet.stderr
+        lead(group, 1, writers)  # an old one leads it
+        for number in (1, 2):
+            exchange(group, number, ROOT, writers)
+        looked = guardian(federation, "raft", "finish-upgrade", "--dry-run", "-o", "json")
+        assert json.loads(looked.stdout) == {
+            "level": 0,
+            "known_by": {"g1": LEVEL, "g2": LEVEL, "g3": LEVEL},
+            "next": LEVEL,
+        }
+        for number in (0, 1, 2):
+            exchange(group, number, older, writers)
+    assert not writers.failures
+    require_all_there(group, writers)
+    require_same_bytes(group)

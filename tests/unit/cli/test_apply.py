@@ -1,0 +1,246 @@
+"""`guardian apply`, against a member in this process: what differs is shown, changed, and then differs no longer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner, Result
+
+from guardian.cli import declared
+from guardian.cli.main import app
+from guardian.errors import GuardianError
+from guardian.model.topology import Broker, Cluster
+from guardian.wire.federation import cluster_to_proto
+from tests.unit.server.member import Member
+
+FILE = """\
+version: 1
+idcs:
+  shanghai: {racks: [a, b], networks: [10.1.0.0/16]}
+  suzhou: {racks: [c]}
+links:
+  currency: EUR
+  lines: [{between: [shanghai, suzhou], gbit_per_s: 10}]
+labels:
+  gold: {live: [1]}
+clusters:
+  live:
+    bootstrap: h:9092
+    brokers:
+      3: {state: draining, reporter: "h3:9404"}
+machines:
+  node-7: {idc: suzhou, rack: c, disk: 48TB, disks: 12, nic: 1.25GB, cores: 32}
+tenants:
+  payments: {owner: ann, labels: [gold], description: money}
+idc_policies:
+  two-cities: {replicas: {shanghai: 2, suzhou: 1}, leaders: shanghai}
+topics:
+  live:
+    orders: {tenant: payments, label: gold, idc_policy: two-cities, in: 20MB, id: 5b4l2vJWR5-RQrmPPGDP2g}
+exclusions:
+  live:
+    2: {why: fan broken, who: ann, until: 2036-12-01T08:00:00Z}
+"""
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Iterator[Member]:
+    links = tmp_path / "links.toml"
+    links.write_text("")
+    member = Member(links_file=links)
+    brokers = (Broker(1, "a"), Broker(2, "b"), Broker(3, "c"))
+    member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=brokers)))
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "federation.yaml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def guardian(member: Member, file: Path) -> Run:
+    def run(line: str, typed: str = "") -> Result:
+        words = [str(file) if word == "FILE" else word for word in line.split()]
+        if "schema" not in words and "links" not in words:
+            words += ["--endpoints", member.endpoint]
+        result = CliRunner().invoke(app, words, input=typed)
+        if isinstance(result.exception, GuardianError):
+            raise result.exception
+        return result
+
+    return run
+
+
+def test_what_differs_is_shown_checked_and_changed_once(guardian: Run, member: Member) -> None:
+    shown = guardian("apply diff -f FILE")
+    assert "~ cluster live" in shown.stdout
+    assert "    broker 1 label: nothing -> gold" in shown.stdout
+    assert "    broker 3 idc: nothing -> suzhou" in shown.stdout
+    assert "+ topic live/orders" in shown.stdout
+    assert "    in: 20MB" in shown.stdout
+    assert "    id: 5b4l2vJWR5-RQrmPPGDP2g" in shown.stdout
+    assert shown.stdout.endswith("6 changes differ\n")
+    dry = guardian("apply -f FILE --dry-run")
+    assert dry.exit_code == 0
+    assert "6 changes would be made; nothing was stored" in dry.stdout
+    assert member.store.read().cluster("live") == Cluster(
+        "live", "h:9092", "fake", brokers=(Broker(1, "a"), Broker(2, "b"), Broker(3, "c"))
+    )
+
+    made = guardian("apply -f FILE")
+    assert made.exit_code == 0, made.output
+    assert made.stdout.splitlines()[0] == "cluster live is registered: 3 brokers"
+    assert "topic live/orders is stored" in made.stdout
+    assert "links differ from what members read (currency, networks, lines)" in made.stderr
+    known = member.store.read().cluster("live")
+    assert known is not None
+    assert [(each.idc, each.label, each.state.name, each.reporter) for each in known.brokers] == [
+        ("shanghai", "gold", "ACTIVE", ""),
+        ("shanghai", "", "ACTIVE", ""),
+        ("suzhou", "", "DRAINING", "h3:9404"),
+    ]
+    before = guardian("topic list -o json").stdout
+    assert guardian("apply -f FILE").stdout == "nothing differs: nothing to do\n"
+    assert guardian("topic list -o json").stdout == before  # not even a revision
+    assert guardian("apply diff -f FILE -o json").stdout == "[]\n"
+
+
+def test_a_file_may_come_through_a_pipe(guardian: Run) -> None:
+    assert "+ tenant payments" in guardian("apply diff -f -", FILE).stdout
+    with pytest.raises(GuardianError, match="standard input:1: version is missing"):
+        guardian("apply diff -f -", "topics: {}")
+
+
+def test_diff_can_fail_and_is_for_programs_too(guardian: Run) -> None:
+    failed = guardian("apply diff -f FILE --fail -o json")
+    assert failed.exit_code == 1
+    found = {each["name"]: each for each in json.loads(failed.stdout)}
+    assert found["tenant payments"]["change"] == "add"
+    assert found["tenant payments"]["where"].endswith("federation.yaml:18")
+    assert {"field": "owner", "before": None, "after": "ann"} in found["tenant payments"]["fields"]
+    assert found["cluster live"]["change"] == "change"
+
+
+def test_what_the_file_does_not_name_is_left_alone_unless_it_is_pruned(guardian: Run, member: Member) -> None:
+    guardian("apply -f FILE")
+    guardian("topic put live mine --owner bob")
+    guardian("machine put n1 --idc elsewhere")
+    guardian("tenant put payments --owner zoe --label gold --description money")
+    assert "+" not in guardian("apply diff -f FILE").stdout
+    shown = guardian("apply diff -f FILE --prune").stdout
+    assert "- topic live/mine" in shown
+    assert "- machine n1" in shown
+    assert "    owner: zoe -> ann" in shown
+    refused = guardian("apply -f FILE --prune", "n\n")
+    assert refused.exit_code == 1
+    assert "mine" in guardian("topic list").stdout
+    assert guardian("apply -f FILE --prune", "y\n").exit_code == 0
+    assert "mine" not in guardian("topic list").stdout
+    assert "n1" not in guardian("machine list").stdout
+
+
+def test_a_section_that_the_file_does_not_have_is_never_pruned(guardian: Run, file: Path) -> None:
+    guardian("apply -f FILE")
+    file.write_text("version: 1\ntopics: {live: {orders: {owner: zoe}}}\n")
+    assert guardian("apply -f FILE --prune --yes").stdout.splitlines()[-1] == "1 change made"
+    assert "payments" in guardian("tenant list").stdout
+    (topic,) = json.loads(guardian("topic list -o json").stdout)
+    assert (topic["topic"]["owner"], topic["topic"]["tenant"]) == ("zoe", "payments")  # what it had, it has
+    file.write_text("version: 1\ntopics: {live: {orders: {owner: }}}\nlabels: {}\nclusters: {live: }\n")
+    guardian("apply -f FILE --prune --yes")
+    (topic,) = json.loads(guardian("topic list -o json").stdout)
+    assert topic["topic"]["owner"] == ""
+    assert "gold" not in guardian("cluster list").stdout
+
+
+def test_a_refusal_of_the_server_has_its_place_and_changes_no_entry(guardian: Run, file: Path) -> None:
+    file.write_text(
+        FILE.replace("labels: [gold], description: money", "labels: [gold]").replace("  gold:", "  red:\n  gold:")
+    )
+    text = file.read_text().replace("label: gold, idc", "label: red, idc")
+    file.write_text(text)
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if "orders" in each)
+    for command in ("apply -f FILE --dry-run", "apply -f FILE"):
+        with pytest.raises(GuardianError, match=rf"federation.yaml:{line}: .*'red', which topic live/orders has"):
+            guardian(command)
+    assert json.loads(guardian("tenant list -o json").stdout) == []
+
+
+def test_an_entry_that_somebody_changed_meanwhile_stops_the_set(
+    guardian: Run, member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guardian("apply -f FILE")
+    guardian("topic put live orders --owner bob")
+    looked = declared.known
+
+    def looks_then_loses(client: object) -> object:
+        found = looked(client)  # type: ignore[arg-type]
+        guardian("topic put live orders --owner zoe")
+        return found
+
+    monkeypatch.setattr(declared, "known", looks_then_loses)
+    with pytest.raises(GuardianError, match=r"federation.yaml:23: topic live/orders is at revision \d+ and not at"):
+        guardian("apply -f FILE")
+
+
+def test_a_cluster_that_is_new_is_registered_first_and_one_that_is_not_named_is_forgotten(
+    guardian: Run, member: Member, file: Path
+) -> None:
+    member.store.drop_cluster("live")
+    dry = guardian("apply -f FILE --dry-run")
+    assert "+ cluster live" in dry.stdout
+    assert "cluster live and what names it are checked when it is registered, which asks Kafka" in dry.stderr
+    assert guardian("apply -f FILE").exit_code == 0
+    known = member.store.read().cluster("live")
+    assert known is not None
+    assert [broker.idc for broker in known.brokers] == ["shanghai", "shanghai", "suzhou"]
+    assert "nothing differs" in guardian("apply diff -f FILE").stdout
+    file.write_text("version: 1\nclusters:\ntopics: {live: }\nexclusions: {live: }\n")
+    pruned = guardian("apply -f FILE --prune --yes")
+    assert pruned.stdout.splitlines()[-2:] == ["cluster live is forgotten", "3 changes made"]
+    file.write_text("version: 1\nlabels: {gold: {live: [1]}}\n")
+    with pytest.raises(GuardianError, match=r"federation.yaml:2: labels.gold.live: it is not registered and bootstrap"):
+        guardian("apply diff -f FILE")
+
+
+def test_what_is_wrong_for_the_cluster_has_its_place(guardian: Run, file: Path) -> None:
+    file.write_text(FILE.replace("live: [1]", "live: [1, 9]"))
+    with pytest.raises(
+        GuardianError, match=r"federation.yaml:9: labels.gold.live\[1\]: broker 9 is not in cluster live"
+    ):
+        guardian("apply diff -f FILE")
+
+
+def test_the_file_that_is_exported_declares_what_is_there(guardian: Run, member: Member, file: Path) -> None:
+    guardian("apply -f FILE")
+    guardian("machine put n1 --cluster live --broker 0")
+    exported = guardian("export federation")
+    assert exported.exit_code == 0
+    file.write_text(exported.stdout)
+    assert guardian("apply diff -f FILE --prune").stdout == "nothing differs: nothing to do\n"
+    assert "{" not in exported.stdout.split("clusters:")[0].split("labels:")[0]  # as people write it
+
+
+def test_links_become_the_file_that_members_read(guardian: Run, tmp_path: Path) -> None:
+    guardian(f"apply links -f FILE --out {tmp_path / 'links.toml'}")
+    written = (tmp_path / "links.toml").read_text()
+    assert guardian("apply links -f FILE").stdout == written
+    assert 'shanghai" = ["10.1.0.0/16"]' in written
+    again = guardian("apply -f FILE")
+    assert "links differ" not in again.stderr
+
+
+def test_the_schema_is_printed_and_takes_what_apply_takes(guardian: Run) -> None:
+    schema = json.loads(guardian("apply schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert "topics" in schema["properties"]

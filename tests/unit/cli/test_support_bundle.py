@@ -1,0 +1,153 @@
+"""A support bundle has what helps, says what it lacks, and holds no secret."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from guardian.cli.main import app
+from guardian.client import GuardianClient
+from guardian.errors import InvalidInput
+from tests.unit.server.member import Member, plan
+
+SECRET = "hunter2-Zq9"  # noqa: S105  of nobody
+
+
+class Pages(BaseHTTPRequestHandler):
+    """A member's HTTP port, of which one page is not well."""
+
+    def do_GET(self) -> None:
+        is_metrics = self.path == "/metrics"
+        body = f'guardian_up{{password="{SECRET}"}} 1\n' if is_metrics else "nobody leads\n"
+        self.send_response(200 if is_metrics else 503)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARDIAN_LOCAL", str(tmp_path / "local"))
+    monkeypatch.setenv("GUARDIAN_CONFIG", str(tmp_path / "config.yaml"))
+    monkeypatch.delenv("GUARDIAN_CONTEXT", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member()
+    yield member
+    member.stop()
+
+
+@pytest.fixture
+def http() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, ["support-bundle", *arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def content(archive: Path) -> dict[str, str]:
+    with tarfile.open(archive) as opened:
+        files = {entry.name.partition("/")[2]: opened.extractfile(entry) for entry in opened.getmembers()}
+        return {name: file.read().decode() for name, file in files.items() if file is not None}
+
+
+def test_what_is_in_it(member: Member, http: str, tmp_path: Path) -> None:
+    with GuardianClient([member.endpoint]) as client:
+        ticket, _ = client.create_ticket(
+            plan(3, 2), author="ann", submit=True, throttle=1_000_000, reason=f"password={SECRET}"
+        )
+    config = tmp_path / "g1.toml"
+    config.write_text(f'name = "g1"\n[oidc]\nclient_secret = "{SECRET}"\npassword_file = "/etc/p"\n')
+    log = tmp_path / "g1.log"
+    log.write_text(f"cut\n{'x' * 1_100_000}\nsigned in with token={SECRET}\nlast line\n")
+    archive = tmp_path / "b.tar.gz"
+    shown = run(
+        "--endpoints", member.endpoint, "--out", str(archive), "--config", str(config), "--log", str(log),
+        "--log-mb", "1", "--http", http, "-o", "json",
+    )  # fmt: skip
+    files = content(archive)
+    said = json.loads(shown.stdout)
+    assert said["missing"] == {}
+    assert set(said["contains"]) | {"CONTENTS.txt"} == set(files)
+    place = http.removeprefix("http://").replace(":", "_")
+    assert set(files) >= {
+        "CONTENTS.txt", "versions.json", "members.json", "raft.json", "clusters.json", "tickets.json", "events.json",
+        "executions.json", "audit.json", "findings.json", "healing.json", "sinks.json", "approvals.json",
+        "config/g1.toml", "logs/g1.log", f"http/{place}/metrics.txt", f"http/{place}/readyz.txt",
+    }  # fmt: skip
+    assert [each["id"] for each in json.loads(files["tickets.json"])] == [ticket.id]
+    assert [each["name"] for each in json.loads(files["clusters.json"])] == ["live"]
+    assert json.loads(files["members.json"])[member.endpoint]["name"] == "g1"
+    assert files["config/g1.toml"] == ('name = "g1"\n[oidc]\nclient_secret = "[redacted]"\npassword_file = "/etc/p"\n')
+    assert files["logs/g1.log"] == "signed in with token=[redacted]\nlast line\n"
+    assert files[f"http/{place}/readyz.txt"] == "HTTP 503\nnobody leads\n"
+    for name in files:
+        assert SECRET not in files[name], name
+        assert name == "CONTENTS.txt" or name in files["CONTENTS.txt"]
+    assert archive.stat().st_mode & 0o077 == 0
+
+
+def test_where_nobody_answers_there_still_is_what_this_machine_knows(tmp_path: Path) -> None:
+    log = tmp_path / "g1.log"
+    log.write_text("no leader\n")
+    archive = tmp_path / "b.tar.gz"
+    result = run(
+        "--endpoints", "127.0.0.1:1", "--timeout", "1s", "--out", str(archive), "--log", str(log),
+        "--http", "http://127.0.0.1:1", "--config", str(tmp_path / "none.toml"),
+    )  # fmt: skip
+    files = content(archive)
+    assert files["logs/g1.log"] == "no leader\n"
+    assert "no answer: " in files["raft.json"]
+    assert "tickets.json" not in files
+    assert "What could not be had:" in files["CONTENTS.txt"]
+    assert "not in it: tickets.json: no Guardian member answered" in result.stderr
+    assert "not in it: config/none.toml: " in result.stderr
+
+
+def test_the_federation_of_this_folder_is_found(tmp_path: Path, member: Member) -> None:
+    data = tmp_path / "local" / "members" / "g1" / "data"
+    data.mkdir(parents=True)
+    (data.parent / "guardian.toml").write_text('name = "g1"\n')
+    (tmp_path / "local" / "g1.log").write_text("serving\n")
+    found = {
+        "name": "g1", "data": str(data), "grpc": member.endpoint, "http": "127.0.0.1:1",
+        "process": {"log": str(tmp_path / "local" / "g1.log")},
+    }  # fmt: skip
+    (tmp_path / "local" / "state.json").write_text(json.dumps({"members": [found]}))
+    archive = tmp_path / "b.tar.gz"
+    run("--out", str(archive))
+    files = content(archive)
+    assert (files["config/guardian.toml"], files["logs/g1.log"]) == ('name = "g1"\n', "serving\n")
+
+
+def test_nothing_is_overwritten_and_no_half_is_left(member: Member, tmp_path: Path) -> None:
+    there = tmp_path / "b.tar.gz"
+    there.write_text("mine")
+    with pytest.raises(InvalidInput, match="which exists: give another name"):
+        run("--endpoints", member.endpoint, "--out", str(there))
+    assert there.read_text() == "mine"
+    with pytest.raises(InvalidInput, match="which can't be written: No such file or directory"):
+        run("--endpoints", member.endpoint, "--out", str(tmp_path / "no" / "b.tar.gz"))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["b.tar.gz"]

@@ -1,0 +1,77 @@
+"""Clusters in one word."""
+
+from __future__ import annotations
+
+from guardian.console.health import (
+    HEALTHY,
+    UNKNOWN,
+    cluster_lines,
+    gravity_of,
+    health_of,
+    idc_lines,
+    latest,
+    name_of,
+    skews,
+    sums,
+)
+from guardian.model.finding import FindingKind
+from guardian.model.topology import Broker, BrokerState, Cluster
+from guardian.web.observed import BrokerSeen, ClusterSeen, LogDirSeen
+from protos.guardian.v1 import insight_pb2 as pb
+
+CLUSTER = Cluster(
+    "live",
+    "h:9092",
+    brokers=(Broker(1, "r1", "sh"), Broker(2, "r2", "sh", state=BrokerState.DRAINING), Broker(3, "r1", "sz")),
+)
+
+
+def finding(kind: FindingKind, cluster: str = "live") -> pb.Finding:
+    return pb.Finding(kind=pb.FindingKind.Name(kind.value), cluster=cluster)
+
+
+def test_the_worst_finding_gives_a_cluster_its_word() -> None:
+    skew, down = finding(FindingKind.SKEW), finding(FindingKind.BROKER_DOWN)
+    assert health_of([skew]).kind == "warn"
+    both = health_of([skew, down])
+    assert (both.kind, both.words) == ("bad", "broker down and 1 more")
+    assert both.rank > health_of([skew, skew]).rank > HEALTHY.rank
+    assert health_of([]) == HEALTHY
+    assert health_of([], is_looked_at=False) == UNKNOWN
+
+
+def test_every_kind_has_a_gravity_and_a_name_and_so_has_one_of_a_newer_member() -> None:
+    for kind in FindingKind:
+        assert gravity_of(kind) in {"bad", "warn"}
+        assert name_of(kind)
+    assert (gravity_of(9999), name_of(9999)) == ("warn", "kind 9999")
+
+
+def test_a_cluster_that_nobody_has_looked_at_is_not_called_healthy() -> None:
+    report = pb.FindingsReport(looks=[pb.DetectorLook(detector="brokers", cluster="live", looked_at_ms=5)])
+    other = Cluster("bulk", "h:9093")
+    lines = cluster_lines([CLUSTER, other], report, None, ())
+    assert [line.health for line in lines] == [HEALTHY, UNKNOWN]
+    assert lines[0].away == 1
+    assert lines[0].idcs == ("sh", "sz")
+    assert cluster_lines([CLUSTER], None, None, ())[0].health == UNKNOWN
+
+
+def test_data_centres_count_racks_by_cluster() -> None:
+    found = {line.name: (line.clusters, line.brokers, line.racks) for line in idc_lines([CLUSTER])}
+    assert found == {"sh": (1, 2, 2), "sz": (1, 1, 1)}
+
+
+def test_skew_is_of_what_is_known() -> None:
+    seen = ClusterSeen(
+        (0, 1, 2),
+        1,
+        {
+            1: BrokerSeen(1, bytes_in=(None, 10.0, None), log_dirs=(LogDirSeen("/d", "sda", 100, 10, False),)),
+            2: BrokerSeen(2, bytes_in=(1.0, 30.0, None), log_dirs=(LogDirSeen("/d", "sda", 0, 0, False),)),
+            3: BrokerSeen(3),
+        },
+    )
+    assert [(each.name, each.highest, each.above) for each in skews(seen)] == [("bytes in", 2, 0.5)]
+    assert sums(seen, "bytes_in") == [1.0, 40.0, None]
+    assert latest((5.0, None, None, None, None)) is None

@@ -1,0 +1,241 @@
+"""One look for all pages that are open; nothing is left behind when they are closed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from guardian.console.live import LiveFeeds, Look
+from guardian.errors import NotFound, Overloaded, Unavailable
+
+DEADLINE_S = 60.0
+
+
+@pytest.fixture
+def feeds() -> Iterator[LiveFeeds]:
+    feeds = LiveFeeds(pause_s=0.01, heartbeat_s=30.0)
+    yield feeds
+    feeds.close()
+
+
+class Source:
+    """What is looked at: a number that tests change. Counts the looks."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.looks = 0
+        self.is_over = False
+        self.failure: Exception | None = None
+        self.threads: set[str] = set()
+
+    def look(self) -> Look:
+        self.looks += 1
+        self.threads.add(threading.current_thread().name)
+        if self.failure is not None:
+            raise self.failure
+        return Look({"value": self.value}, self.is_over)
+
+
+async def values(stream: AsyncIterator[str]) -> AsyncIterator[object]:
+    """Of each change; the word "over" at the end."""
+    async for event in stream:
+        if event.startswith("event: change"):
+            yield json.loads(event.split("data: ", 1)[1])["value"]
+        elif event.startswith("event: over"):
+            yield "over"
+
+
+async def next_of(found: AsyncIterator[object]) -> object:
+    return await asyncio.wait_for(anext(found), DEADLINE_S)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+def test_all_pages_hear_of_each_change_from_one_watch(feeds: LiveFeeds) -> None:
+    source = Source()
+
+    async def run() -> None:
+        pages = [values(feeds.messages("t-1", source.look)) for _ in range(5)]
+        assert [await next_of(page) for page in pages] == [0] * 5
+        source.value = 1
+        assert [await next_of(page) for page in pages] == [1] * 5
+        assert source.threads == {"live-t-1"}, "one thread, however many pages"
+        assert feeds.feeds == 1
+        source.value = 2
+        source.is_over = True
+        assert [await next_of(page) for page in pages] == [2] * 5
+        assert [await next_of(page) for page in pages] == ["over"] * 5
+
+    asyncio.run(run())
+    assert feeds.feeds == 0
+
+
+def test_a_page_that_comes_later_gets_the_newest_at_once(feeds: LiveFeeds) -> None:
+    source = Source()
+
+    async def run() -> None:
+        first = values(feeds.messages("t-1", source.look))
+        await next_of(first)
+        source.value = 7
+        assert await next_of(first) == 7
+        assert await next_of(values(feeds.messages("t-1", source.look))) == 7
+
+    asyncio.run(run())
+
+
+def test_a_page_that_is_slow_gets_the_newest_and_no_queue(feeds: LiveFeeds) -> None:
+    source = Source()
+
+    async def run() -> None:
+        page = values(feeds.messages("t-1", source.look))
+        await next_of(page)
+        for value in range(1, 50):
+            looked = source.looks
+            source.value = value
+            await until(lambda looked=looked: source.looks > looked + 1)  # type: ignore[misc]
+        assert await next_of(page) == 49
+
+    asyncio.run(run())
+
+
+def test_the_same_again_is_not_told(feeds: LiveFeeds) -> None:
+    source = Source()
+
+    async def run() -> None:
+        page = values(feeds.messages("t-1", source.look))
+        await next_of(page)
+        waiting = asyncio.create_task(next_of(page))
+        looked = source.looks
+        await until(lambda: source.looks > looked + 5)
+        assert not waiting.done()
+        source.value = 1
+        assert await waiting == 1
+
+    asyncio.run(run())
+
+
+def test_a_feed_ends_when_nobody_looks_on(feeds: LiveFeeds, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guardian.console.live._LINGER_S", 0.05)
+    source = Source()
+
+    async def run() -> None:
+        stream = feeds.messages("t-1", source.look)
+        page = values(stream)
+        await next_of(page)
+        await page.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()  # type: ignore[attr-defined]
+        await until(lambda: feeds.feeds == 0)
+        looked = source.looks
+        assert await next_of(values(feeds.messages("t-1", source.look))) == 0, "it begins anew"
+        assert source.looks > looked
+
+    asyncio.run(run())
+
+
+def test_a_look_that_fails_is_tried_again_and_given_up_after_some(feeds: LiveFeeds) -> None:
+    source = Source()
+
+    async def run() -> None:
+        page = values(feeds.messages("t-1", source.look))
+        await next_of(page)
+        source.failure = Unavailable("no leader")
+        looked = source.looks
+        await until(lambda: source.looks > looked + 1)
+        source.failure, source.value = None, 3
+        assert await next_of(page) == 3
+        source.failure = Unavailable("no leader")
+        assert await next_of(page) == "over"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("failure", [NotFound("gone"), ZeroDivisionError()])
+def test_what_is_gone_or_broken_is_over(feeds: LiveFeeds, failure: Exception) -> None:
+    source = Source()
+    source.failure = failure
+
+    async def run() -> None:
+        assert await next_of(values(feeds.messages("t-1", source.look))) == "over"
+
+    asyncio.run(run())
+    assert source.looks == 1
+
+
+def test_pages_are_told_when_the_member_stops(feeds: LiveFeeds) -> None:
+    source = Source()
+
+    async def run() -> None:
+        page = values(feeds.messages("t-1", source.look))
+        await next_of(page)
+        feeds.close()
+        assert await next_of(page) == "over"
+
+    asyncio.run(run())
+    with pytest.raises(Overloaded, match="stopping"):
+        feeds.require_room()
+
+
+def test_too_many_pages_are_refused_before_their_answer_begins(
+    feeds: LiveFeeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardian.console.live._MOST_PAGES", 2)
+    source = Source()
+
+    async def run() -> None:
+        pages = [values(feeds.messages("t-1", source.look)) for _ in range(2)]
+        feeds.require_room()
+        for page in pages:
+            await next_of(page)
+        with pytest.raises(Overloaded, match="2 live pages are open"):
+            feeds.require_room()
+
+    asyncio.run(run())
+
+
+def test_a_silent_stream_says_that_it_lives() -> None:
+    feeds = LiveFeeds(pause_s=0.01, heartbeat_s=0.05)
+    source = Source()
+
+    async def run() -> None:
+        stream = feeds.messages("t-1", source.look)
+        async for event in stream:
+            if event.startswith(": "):
+                break
+
+    try:
+        asyncio.run(asyncio.wait_for(run(), DEADLINE_S))
+    finally:
+        feeds.close()
+
+
+def test_a_dear_look_is_taken_less_often() -> None:
+    feeds = LiveFeeds(pause_s=0.0, heartbeat_s=30.0)
+    source = Source()
+
+    def dear() -> Look:
+        until = time.thread_time() + 0.05
+        while time.thread_time() < until:
+            source.value += 1
+        return source.look()
+
+    async def run() -> None:
+        page = values(feeds.messages("t-1", dear))
+        await next_of(page)
+        began = time.monotonic()
+        await next_of(page)
+        assert time.monotonic() - began > 0.05 / 0.03 * 0.9, "three percent of a core"
+
+    try:
+        asyncio.run(run())
+    finally:
+        feeds.close()

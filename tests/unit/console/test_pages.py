@@ -1,0 +1,281 @@
+"""The pages that read: each says what is known and what is not, and can be used without a mouse, eyes and scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from guardian.console.rendering import STATIC_PATH
+from guardian.errors import Unavailable
+from guardian.model.federation import Tenant
+from guardian.web.observed import NothingObserved
+from guardian.web.parts import Local
+from guardian.wire.entries import entry_to_proto
+from protos.guardian.v1 import federation_pb2 as pb
+from tests.unit.console.site import Site, site
+
+PATHS = (
+    "/console/",
+    "/console/search?q=t",
+    "/console/clusters/live",
+    "/console/clusters/live/activity",
+    "/console/clusters/live/activity?of=disks&span=15m",
+    "/console/clusters/live/durability",
+    "/console/clusters/live/brokers",
+    "/console/clusters/live/brokers/1",
+    "/console/clusters/live/brokers/1/activity",
+    "/console/clusters/live/brokers/2/disks/sdb",
+    "/console/clusters/live/disks",
+    "/console/clusters/live/topics",
+    "/console/clusters/live/topics/t",
+    "/console/clusters/live/topics/t/activity",
+    "/console/clusters/live/topics/t/durability",
+    "/console/tenants",
+    "/console/tenants/pay",
+    "/console/tenants/pay/usage?cluster=live",
+    "/console/machines",
+    "/console/findings",
+    "/console/members",
+    "/console/audit",
+)
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site(tmp_path_factory.mktemp("lake")) as made:
+        yield made
+
+
+class Outline(HTMLParser):
+    """What a screen reader goes by, and what a policy against inline scripts forbids."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self._in: list[str] = []
+        self.labelled: set[str] = set()
+        self.bare: list[str] = []
+        self.captions = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.append((tag, given))
+        self._in.append(tag)
+        if tag == "label" and given.get("for"):
+            self.labelled.add(str(given["for"]))
+        if tag in {"input", "select", "textarea"} and given.get("type") != "hidden":
+            named = "label" in self._in or given.get("aria-label") or given.get("id") in self.labelled
+            if not named:
+                self.bare.append(str(given))
+        if tag in {"input", "meta", "link", "img", "br", "option", "col", "hr"}:
+            self._in.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._in:
+            while self._in.pop() != tag:
+                pass
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [given for name, given in self.tags if name == tag]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_can_be_found_through_without_seeing_it(console: Site, path: str) -> None:
+    outline = Outline(console.page(path))
+    assert outline.of("html")[0]["lang"] == "en"
+    assert [len(outline.of(tag)) for tag in ("main", "h1", "title")] == [1, 1, 1]
+    assert outline.of("a")[0] == {"class": "skip", "href": "#main"}
+    assert all(nav.get("aria-label") for nav in outline.of("nav"))
+    assert len(outline.of("caption")) == len(outline.of("table"))
+    assert all(head.get("scope") for head in outline.of("th"))
+    assert outline.bare == []
+    assert all("alt" in image for image in outline.of("img"))
+    ids = [given["id"] for _, given in outline.tags if "id" in given]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_holds_no_script_or_style_of_its_own(console: Site, path: str) -> None:
+    outline = Outline(console.page(path))
+    for script in outline.of("script"):
+        source = script.get("src")
+        assert script.get("type") == "application/json" or (source and source.startswith(f"{STATIC_PATH}/"))
+    assert not outline.of("style")
+    assert not [name for _, given in outline.tags for name in given if name.startswith("on")]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_each_link_of_a_page_leads_somewhere(console: Site, path: str) -> None:
+    outline = Outline(console.page(path))
+    found = {str(a["href"]) for a in outline.of("a") if str(a.get("href", "")).startswith("/console/")}
+    found |= {str(given["hx-get"]) for _, given in outline.tags if "hx-get" in given}
+    for where in sorted(found):
+        if not where.startswith(("/console/theme", "/console/tickets", "/console/plans")):
+            assert console.browser.get(where).status_code == 200, where
+    for tag, attribute in (("link", "href"), ("script", "src"), ("img", "src")):
+        for given in outline.of(tag):
+            if given.get(attribute):
+                assert console.browser.get(str(given[attribute])).status_code == 200
+
+
+def test_status_is_never_told_by_colour_alone(console: Site) -> None:
+    for path in PATHS:
+        for status in re.findall(r'<span class="status [^"]*">(.*?)</span>\s*([^<]*)</span>', console.page(path)):
+            assert status[1].strip(), path
+
+
+def test_the_federation_at_a_glance(console: Site) -> None:
+    text = console.page("/console/")
+    assert "live" in text
+    assert re.search(r"<dt>Brokers</dt><dd>3</dd>", text)
+    assert re.search(r'<th scope="row">sh</th><td class="number">1</td><td class="number">2</td>', text)
+    assert "No cluster matches nothing" in console.page("/console/?q=nothing")
+
+
+def test_a_broker_is_shown_with_its_numbers_disks_and_exclusion(console: Site) -> None:
+    brokers = console.page("/console/clusters/live/brokers?sort=-id")
+    assert brokers.index("brokers/3") < brokers.index("brokers/1")
+    assert "excluded" in brokers
+    only = console.page("/console/clusters/live/brokers?q=gold")
+    assert "brokers/1" in only
+    assert "brokers/2" not in only
+    broker = console.page("/console/clusters/live/brokers/3")
+    assert "No new replicas here: it is noisy (ann)" in broker
+    assert "six behaviours" in broker
+    assert console.page("/console/clusters/live/brokers/99", status=404)
+
+
+def test_a_slow_disk_is_told_with_its_evidence(console: Site) -> None:
+    disk = console.page("/console/clusters/live/brokers/2/disks/sdb")
+    assert "slow" in disk
+    assert "An outlier in" in disk
+    assert "user write" in disk
+    assert console.page("/console/clusters/live/brokers/2/disks/nvme9", status=404)
+    worst = console.page("/console/clusters/live/disks?sort=-verdict&size=1")
+    assert "brokers/2/disks/sdb" in worst
+
+
+def test_a_topic_is_shown_with_its_owner_and_where_it_lives(console: Site) -> None:
+    text = console.page("/console/clusters/live/topics/t")
+    assert "ann" in text
+    assert "payments team" in text
+    assert text.count('class="leader"') == 2
+    assert text.count('class="follower"') == 2
+    assert console.page("/console/clusters/live/topics/nowhere", status=404)
+    # The directory names it, no broker holds it.
+    assert "No replica was seen of late" in console.page("/console/clusters/live/topics/other")
+
+
+def test_a_tenant_with_its_topics_brokers_and_machines(console: Site) -> None:
+    text = console.page("/console/tenants/pay")
+    assert "cards &amp; accounts" in text
+    assert "m2.example.net" in text
+    assert "/console/clusters/live/brokers/1" in text
+    machines = console.page("/console/machines?show=free")
+    assert "m2.example.net" in machines
+    assert "m1.example.net" not in machines
+
+
+def test_what_a_person_may_not_see_is_not_said_to_exist(console: Site) -> None:
+    class Stranger(Local):
+        def sees(self, cluster: str) -> bool:
+            return cluster != "live"
+
+    console.person = Stranger("stranger")
+    try:
+        assert "live" not in re.sub(r"aria-live|x-live", "", console.page("/console/"))
+        for path in PATHS:
+            if "/clusters/live" in path:
+                assert console.page(path, status=404)
+        assert "m1.example.net" in console.page("/console/machines")
+    finally:
+        console.person = Local()
+
+
+def test_the_audit_is_paged_without_losing_a_record(console: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guardian.console.members.AUDIT_ROWS", 2)
+    for number in range(5):  # all of the same moment
+        entry = Tenant(f"audited-{number}")
+        console.client.change_federation([pb.FederationChange(put=entry_to_proto(entry))])
+    seen: list[str] = []
+    where = "/console/audit"
+    for _ in range(20):
+        text = console.page(where)
+        seen += re.findall(r'<td class="number">(\d+)</td></tr>', text)
+        older = re.search(r'rel="next" href="([^"]+)"', text)
+        if older is None:
+            break
+        where = older[1].replace("&amp;", "&")
+    everything = [str(record.index) for record in console.client.audit()]
+    assert seen == everything
+    assert len(everything) >= 8
+
+
+def test_search_goes_straight_to_a_single_hit(console: Site) -> None:
+    answer = console.browser.get("/console/search?q=pay", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/tenants/pay")
+    assert console.browser.get("/console/search?q=3", follow_redirects=False).headers["location"].endswith("/brokers/3")
+    assert "is called zzz" in console.page("/console/search?q=zzz")
+
+
+def test_bad_questions_are_answered_in_a_sentence(console: Site) -> None:
+    for path, sentence in (
+        ("/console/?page=0", "page is 0: use 1 to 1000000"),
+        ("/console/?page=x", "page: Input should be a valid integer"),
+        ("/console/?sort=height", "use one of brokers, findings, health, name, tickets"),
+        ("/console/clusters/live/activity?of=x", "use one of disk_busy, disks, cpu"),
+        ("/console/clusters/live/brokers/x", "broker_id: Input should be a valid integer"),
+        ("/console/machines?show=some", "use free, used or nothing"),
+        ("/console/audit?until=-1", "go to the first page of the audit"),
+    ):
+        assert sentence in console.page(path, status=400)
+    assert "cluster is &#39;&lt;script&gt;&#39;" in console.page("/console/clusters/%3Cscript%3E", status=404)
+
+
+def test_a_part_for_htmx_is_no_whole_page(console: Site) -> None:
+    part = console.browser.get("/console/clusters/live/durability", headers={"HX-Request": "true"}).text
+    assert "<html" not in part
+    assert "Under-replicated partitions" in part
+
+
+def test_light_and_dark_are_chosen_without_scripts(console: Site) -> None:
+    answer = console.browser.get("/console/theme?to=dark&back=/console/members", follow_redirects=False)
+    assert answer.headers["location"] == "/console/members"
+    assert 'data-theme="dark"' in console.page("/console/")
+    console.browser.cookies.clear()
+    for elsewhere in ("//evil.example", "https://evil.example/console/", "/\\evil", "/elsewhere", "/console/\n"):
+        answer = console.browser.get("/console/theme", params={"back": elsewhere}, follow_redirects=False)
+        assert answer.headers["location"] == "/console/"
+    console.browser.cookies.clear()
+
+
+def test_static_files_are_kept_for_ever_under_the_name_of_their_content(console: Site) -> None:
+    where = re.search(rf'href="({STATIC_PATH}/console\.[0-9a-f]+\.css)"', console.page("/console/"))
+    assert where
+    answer = console.browser.get(where[1])
+    assert "immutable" in answer.headers["cache-control"]
+    assert answer.headers["content-type"].startswith("text/css")
+    for name in ("console.css", "console.000000000000.css", "..%2Fpages.py", "VENDORED.md", "plan.000000000000.html"):
+        assert console.browser.get(f"{STATIC_PATH}/{name}").status_code == 404
+
+
+def test_without_a_leader_or_samples_the_rest_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with site(tmp_path) as made:
+
+        def fails(*_: object) -> None:
+            raise Unavailable("nobody leads")
+
+        for name in ("findings", "healing", "protection"):
+            monkeypatch.setattr(made.client, name, fails)
+        monkeypatch.setattr(NothingObserved, "cluster", fails)
+        text = made.page("/console/")
+        assert "nobody leads" in text
+        assert "not known" in text
+        assert "nobody leads" in made.page("/console/clusters/live/brokers/1")
+        assert "nobody leads" in made.page("/console/findings")

@@ -1,0 +1,200 @@
+"""Guardian's own API: what the CLI shows and does, as JSON that its OpenAPI document describes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from guardian.errors import Overloaded, Unavailable
+from guardian.model.identity import Grant, Identity, Role
+from guardian.model.ticket import TicketState
+from guardian.rest import document
+from guardian.rest.problems import headers_of, status_of
+from spark_analytics.planners.tasks import Balance, Leaders
+from tests.unit.rest.service import Service
+
+API = "/api/v1"
+REASSIGNMENT = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 3]}]}
+OPENAPI: dict[str, Any] = json.loads(document.text())
+
+
+def checked(answer: Any, method: str, template: str) -> Any:
+    """The body, after it was held against what the document says of this answer."""
+    operation = OPENAPI["paths"][f"{API}{template}"][method]
+    told = operation["responses"].get(str(answer.status_code), operation["responses"]["default"])
+    kind = answer.headers["content-type"].partition(";")[0]
+    schema = told["content"][kind]["schema"]
+    jsonschema.validate(answer.json(), {**schema, "components": OPENAPI["components"]})
+    return answer.json()
+
+
+def made(service: Service, **more: object) -> str:
+    body = {"cluster": "live", "reassignment": REASSIGNMENT, "author": "ann", **more}
+    ticket: str = checked(service.web.post(f"{API}/tickets", json=body), "post", "/tickets")["ticket"]["id"]
+    return ticket
+
+
+def test_the_document_in_docs_is_the_one_that_is_served(service: Service) -> None:
+    kept = Path(__file__).parents[3] / "docs" / "openapi.json"
+    assert kept.read_text() == document.text(), "run: python -m guardian.rest.document docs/openapi.json"
+    assert service.web.get(f"{API}/openapi.json").json() == OPENAPI
+
+
+def test_every_operation_is_described() -> None:
+    for path, methods in OPENAPI["paths"].items():
+        for operation in methods.values():
+            assert operation["description"], path
+            assert "default" in operation["responses"], path
+            assert operation["tags"], path
+
+
+def test_clusters_and_brokers(service: Service) -> None:
+    clusters = checked(service.web.get(f"{API}/clusters"), "get", "/clusters")["clusters"]
+    assert [cluster["name"] for cluster in clusters] == ["live"]
+    assert checked(service.web.get(f"{API}/clusters/live"), "get", "/clusters/{cluster}")["cluster_id"] == "fake"
+    checked(service.web.get(f"{API}/clusters/live/brokers"), "get", "/clusters/{cluster}/brokers")
+    missing = service.web.get(f"{API}/clusters/nope")
+    assert checked(missing, "get", "/clusters/{cluster}")["type"] == "urn:guardian:not-found"
+    assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
+
+
+def test_topics_come_in_pages(service: Service) -> None:
+    for number in range(5):
+        service.member.kafka.create_topic(f"u{number}", {0: [1, 2]}, 5)
+    url, names, after = f"{API}/clusters/live/topics", [], ""
+    while True:
+        page = checked(service.web.get(url, params={"limit": 2, "after": after}), "get", "/clusters/{cluster}/topics")
+        names += [row["name"] for row in page["topics"]]
+        after = page["next"]
+        if not after:
+            break
+    assert names == ["t", "u0", "u1", "u2", "u3", "u4"]
+    found = service.web.get(url, params={"contains": "u3"}).json()
+    assert (found["total"], found["topics"][0]["replication_factor"]) == (1, 2)
+    one = checked(service.web.get(f"{url}/t"), "get", "/clusters/{cluster}/topics/{topic}")
+    assert one["partitions"] == [{"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1, 2]}]
+    assert service.web.get(f"{url}/nope").status_code == 404
+
+
+def test_a_ticket_from_draft_to_its_end(service: Service) -> None:
+    ticket = made(service, reason="skew")
+    listed = checked(service.web.get(f"{API}/tickets"), "get", "/tickets")
+    assert [(each["id"], each["state"]) for each in listed["tickets"]] == [(ticket, "DRAFT")]
+    for act, state, actor in (("submit", "PENDING", "ann"), ("approve", "APPROVED", "bob"), ("cancel", "REJECTED", "")):
+        answer = service.web.post(f"{API}/tickets/{ticket}/{act}", json={"actor": actor, "reason": act})
+        assert checked(answer, "post", f"/tickets/{{ticket_id}}/{act}")["state"] == state
+    detail = checked(service.web.get(f"{API}/tickets/{ticket}"), "get", "/tickets/{ticket_id}")
+    assert [past["actor"] for past in detail["ticket"]["history"]] == ["ann", "ann", "bob", "local"]
+    plan = service.web.get(f"{API}/plans/{detail['ticket']['plan_hash']}")
+    assert checked(plan, "get", "/plans/{plan_hash}")["moves"][0]["topic"] == "t"
+    again = service.web.post(f"{API}/tickets/{ticket}/approve", json={})
+    assert checked(again, "post", "/tickets/{ticket_id}/approve")["type"] == "urn:guardian:conflict"
+    states = checked(service.web.get(f"{API}/tickets?state=rejected&cluster=live"), "get", "/tickets")
+    assert states["total"] == 1
+    assert service.web.get(f"{API}/tickets?state=odd").status_code == 400
+
+
+def test_a_ticket_shows_what_it_would_send_and_takes_another_throttle(service: Service) -> None:
+    ticket = made(service)
+    preview = checked(service.web.get(f"{API}/tickets/{ticket}/preview"), "get", "/tickets/{ticket_id}/preview")
+    assert preview["rounds"]
+    faster = service.web.post(f"{API}/tickets/{ticket}/throttle", json={"throttle": 7_000_000})
+    assert checked(faster, "post", "/tickets/{ticket_id}/throttle")["throttle"] == "7000000"
+
+
+def test_the_same_key_makes_one_ticket(service: Service) -> None:
+    assert made(service, idempotency_key="k") == made(service, idempotency_key="k")
+    assert len(service.client.tickets()) == 1
+
+
+def test_a_dry_run_stores_nothing(service: Service) -> None:
+    body = {"cluster": "live", "plan": {"kind": "balance"}, "dry_run": True}
+    answer = service.web.post(f"{API}/tickets", json=body)
+    assert (answer.status_code, answer.json()["ticket"]["id"]) == (200, "")
+    assert service.client.tickets() == ()
+
+
+def test_plans_are_made_of_kinds(service: Service) -> None:
+    answer = service.web.post(f"{API}/clusters/live/plans", json={"kind": "balance", "topics": ["t"], "throttle": 5})
+    assert checked(answer, "post", "/clusters/{cluster}/plans")["kind"] == "balance"
+    task, settings = service.planner.asked[-1]
+    assert (task, settings.throttle) == (Balance(("t",)), 5.0)
+    service.web.post(f"{API}/clusters/live/plans", json={"kind": "leaders", "away_from": [2]})
+    assert service.planner.asked[-1][0] == Leaders((), (2,))
+
+
+def test_what_else_there_is_to_see(service: Service) -> None:
+    ticket = made(service, submit=True)
+    events = checked(service.web.get(f"{API}/events", params={"ticket": ticket}), "get", "/events")["events"]
+    assert [event["kind"] for event in events] == ["TICKET_CREATED"]
+    assert service.web.get(f"{API}/events", params={"after": events[-1]["id"]}).json()["events"] == []
+    assert service.web.get(f"{API}/events?kind=odd").status_code == 400
+    checked(service.web.get(f"{API}/findings?cluster=live"), "get", "/findings")
+    checked(service.web.get(f"{API}/healing"), "get", "/healing")
+    assert checked(service.web.get(f"{API}/audit?limit=1"), "get", "/audit")["records"]
+    assert checked(service.web.get(f"{API}/members"), "get", "/members")["raft"][0]["name"] == "g1"
+    checked(service.web.get(f"{API}/clusters/live/durability"), "get", "/clusters/{cluster}/durability")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        ("/tickets", {"cluster": "live"}, "give exactly one of them"),
+        ("/tickets", {"cluster": "live", "colour": "red"}, "colour is 'red'"),
+        ("/tickets", {"cluster": "live", "reassignment": {"version": 2}}, "version is 2"),
+        ("/tickets", {"cluster": "live", "ask": {"kind": "remove-brokers"}}, "brokers of remove-brokers is empty"),
+        ("/tickets/t-1/throttle", {"throttle": 0}, "throttle is '0'"),
+        ("/clusters/live/plans", {"kind": "magic"}, "kind is 'magic'"),
+        ("/clusters/live/plans", {"kind": "remove-brokers"}, "brokers is empty"),
+        ("/clusters/live/plans", {"kind": "migrate-idc", "policy": "x"}, "policy is 'x'"),
+    ],
+)
+def test_wrong_bodies_change_nothing(service: Service, path: str, body: dict[str, object], detail: str) -> None:
+    answer = service.web.post(f"{API}{path}", json=body)
+    assert (answer.status_code, detail in answer.json()["detail"]) == (400, True), answer.text
+    assert service.client.tickets() == ()
+
+
+def test_a_form_is_refused(service: Service) -> None:
+    ticket = made(service, submit=True)
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        answer = service.web.post(f"{API}/tickets/{ticket}/approve", content=b"{}", headers={"Content-Type": kind})
+        assert (answer.status_code, "Content-Type" in answer.json()["detail"]) == (400, True)
+    assert service.client.ticket(ticket)[0].state is TicketState.PENDING
+
+
+def test_unknown_paths_are_problems(service: Service) -> None:
+    answer = service.web.get(f"{API}/nothing/here")
+    assert (answer.status_code, answer.json()["type"]) == (404, "urn:guardian:not-found")
+
+
+def test_overload_says_when_to_come_back() -> None:
+    error = Overloaded("too much", 1500)
+    assert (status_of(error), headers_of(error)) == (429, {"Retry-After": "2"})
+    assert status_of(Unavailable("nobody leads")) == 503
+    assert status_of(ValueError()) == 500
+
+
+@pytest.fixture
+def guarded() -> Iterator[Service]:
+    service = Service({"nina": Identity("nina", (Grant(Role.VIEWER, ("other-*",)),))})
+    yield service
+    service.stop()
+
+
+def test_what_is_asked_beside_grpc_asks_for_the_role(guarded: Service) -> None:
+    who = {"X-Who": "nina"}
+    for method, path, body in (
+        ("GET", "/clusters/live/topics", None),
+        ("GET", "/clusters/live/topics/t", None),
+        ("POST", "/clusters/live/plans", {"kind": "balance"}),
+        ("POST", "/tickets", {"cluster": "live", "plan": {"kind": "balance"}}),
+    ):
+        answer = guarded.web.request(method, f"{API}{path}", json=body, headers=who)
+        assert (answer.status_code, answer.json()["type"]) == (403, "urn:guardian:not-allowed"), path
+    assert guarded.planner.asked == []

@@ -1,0 +1,259 @@
+"""Nobody is answered over HTTP unless it is known who he is and that he may; nor is a page of another site."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from starlette.middleware import Middleware
+
+from guardian.core.permitting import Where
+from guardian.core.routing import ROUTES, find_rule, template_pattern
+from guardian.server.proving import SESSION_COOKIE
+from guardian.server.web_guard import GuardSettings, WebGuard
+from tests.unit.server.guarded_web import OWN, GuardedWeb, every_route, guarded_web
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedWeb]:
+    with guarded_web(tmp_path_factory.mktemp("web")) as web:
+        yield web
+
+
+@pytest.fixture
+def browser(web: GuardedWeb) -> TestClient:
+    web.browser.cookies.clear()
+    return web.browser
+
+
+def asked(template: str) -> str:
+    """A path that the template is about."""
+    return re.sub(r"\{[a-z_]+(:path)?\}", "xyz", template)
+
+
+def bearer(web: GuardedWeb, name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {web.guarded.token[name]}"}
+
+
+def protected() -> list[tuple[str, str]]:
+    return [key for key, rule in ROUTES.items() if rule.where is not Where.OPEN]
+
+
+def test_every_route_has_a_rule_and_every_rule_a_route(web: GuardedWeb) -> None:
+    assert set(ROUTES) == set(every_route(web.app))
+
+
+def test_the_rule_of_a_path_is_that_of_the_route_which_answers_it() -> None:
+    for method, template in ROUTES:
+        found = find_rule(method, asked(template))
+        assert found is not None
+        assert found[0] == ROUTES[method, template], (method, template)
+
+
+def test_what_is_open_to_all() -> None:
+    assert {template for (_, template), rule in ROUTES.items() if rule.where is Where.OPEN} == {
+        "/healthz",
+        "/readyz",
+        "/auth/login",
+        "/auth/token",
+        "/auth/oidc",
+        "/auth/oidc/start",
+        "/auth/callback",
+        "/auth/logout",
+        "/console/static/{name}",
+        "/console/theme",
+    }
+
+
+@pytest.mark.parametrize(("method", "template"), protected())
+def test_no_route_answers_without_good_credentials(
+    web: GuardedWeb, browser: TestClient, method: str, template: str
+) -> None:
+    web.guarded.clock += 3600
+    path = asked(template)
+    for headers in (
+        {},
+        {"Authorization": "Bearer gdn_00000000_" + "A" * 43},
+        {"Authorization": "Basic x"},
+        bearer(web, "late"),
+        bearer(web, "gone"),
+        {"Cookie": f"{SESSION_COOKIE}=forged.cookie", **OWN},
+        {"Cookie": "=;=;", **OWN},
+    ):
+        answer = browser.request(method, path, headers=headers)
+        assert answer.status_code == 401, (headers, answer.text)
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert "Content-Security-Policy" in answer.headers
+    recorded = {(who, what) for who, what, _ in web.guarded.refused()}
+    assert ("nobody", f"{method} {path}") in recorded
+
+
+@pytest.mark.parametrize(("method", "template"), protected())
+def test_no_route_answers_who_has_no_role(web: GuardedWeb, browser: TestClient, method: str, template: str) -> None:
+    for name in ("nil", "kafka-1"):
+        assert browser.request(method, asked(template), headers=bearer(web, name)).status_code == 403
+        assert (name, f"{method} {asked(template)}") in {(who, what) for who, what, _ in web.guarded.refused()}
+
+
+@pytest.mark.parametrize(("method", "template"), [key for key, rule in ROUTES.items() if rule.where is Where.CLUSTER])
+def test_a_cluster_is_shown_to_who_may_see_it(web: GuardedWeb, browser: TestClient, method: str, template: str) -> None:
+    path = asked(template.replace("{cluster}", "live"))
+    assert browser.request(method, path, headers=bearer(web, "olga")).status_code == 403
+
+
+def test_a_viewer_changes_nothing(web: GuardedWeb, browser: TestClient) -> None:
+    for (method, template), rule in ROUTES.items():
+        if method == "POST" and rule.roles and rule.roles[0].value == "operator":
+            answer = browser.post(asked(template), headers={**bearer(web, "vic"), **OWN})
+            assert answer.status_code == 403, template
+
+
+def test_a_path_that_no_rule_knows_is_nobodys(web: GuardedWeb, browser: TestClient) -> None:
+    @web.app.get("/forgotten")
+    def forgotten() -> str:
+        return "secret"
+
+    for name in ("root", "vic"):
+        answer = browser.get("/forgotten", headers=bearer(web, name))
+        assert answer.status_code == 404
+        assert "secret" not in answer.text
+    assert browser.get("/forgotten").status_code == 401
+    web.app.router.routes[:] = [route for route in web.app.router.routes if getattr(route, "path", "") != "/forgotten"]
+
+
+def test_a_person_is_sent_to_sign_in_and_comes_back(web: GuardedWeb, browser: TestClient) -> None:
+    answer = browser.get("/console/members?x=1", headers=HTML)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/auth/login?next=/console/members%3Fx%3D1")
+    assert "Sign in" in browser.get(answer.headers["Location"]).text
+    signed_in = browser.post(
+        "/auth/token", data={"token": web.guarded.token["vic"], "next": "/console/members?x=1"}, headers=OWN
+    )
+    assert (signed_in.status_code, signed_in.headers["Location"]) == (303, "/console/members?x=1")
+    cookie = signed_in.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert browser.get("/auth/me").json()["name"] == "vic"
+    assert browser.get("/console/tickets").status_code == 200
+
+
+def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
+    with guarded_web(tmp_path) as web:
+        web.sign_in("vic")
+        assert web.browser.get("/auth/me").status_code == 200
+        web.guarded.without("vic")
+        answer = web.browser.get("/auth/me")
+        assert (answer.status_code, answer.text) == (401, "the token of this session was revoked: sign in again\n")
+
+
+def test_a_session_ends_by_its_time(tmp_path: Path) -> None:
+    with guarded_web(tmp_path) as web:
+        web.sign_in("vic")
+        web.guarded.now_ms += 3_600_000
+        assert web.browser.get("/auth/me").status_code == 401
+
+
+def test_signing_out_needs_our_own_form_and_ends_the_session(web: GuardedWeb, browser: TestClient) -> None:
+    web.sign_in("vic")
+    assert browser.post("/auth/logout", headers=OWN).status_code == 403
+    page = browser.get("/console/tickets").text
+    token = re.search(r'name="csrf" value="([^"]+)"', page)
+    assert token is not None
+    answer = browser.post("/auth/logout", data={"csrf": token[1]}, headers=OWN)
+    assert answer.status_code == 303
+    assert browser.get("/auth/me").status_code == 401
+
+
+def test_a_form_of_another_session_is_refused(web: GuardedWeb, browser: TestClient) -> None:
+    web.sign_in("ann")
+    page = browser.get("/console/tickets").text
+    token = re.search(r'name="csrf" value="([^"]+)"', page)
+    assert token is not None
+    browser.cookies.clear()
+    web.sign_in("vic")
+    answer = browser.post("/auth/logout", data={"csrf": token[1]}, headers=OWN)
+    assert (answer.status_code, "of another session" in answer.text) == (403, True)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://testserver.evil.example"},
+        {"Origin": "http://[broken"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {},
+    ],
+)
+def test_another_sites_page_changes_nothing(web: GuardedWeb, browser: TestClient, headers: dict[str, str]) -> None:
+    web.sign_in("root")
+    for (method, template), rule in ROUTES.items():
+        if method == "POST" and rule.where is not Where.OPEN:
+            answer = browser.post(asked(template), headers=headers)
+            assert (answer.status_code, "another site" in answer.text or "page of this console" in answer.text) == (
+                403,
+                True,
+            ), template
+
+
+def test_nobody_is_sent_to_another_site_after_signing_in(web: GuardedWeb, browser: TestClient) -> None:
+    for wanted in ("https://evil.example", "//evil.example", "/\\evil.example", "/a\nb", "evil", "/\t/evil.example"):
+        form = {"token": web.guarded.token["vic"], "next": wanted}
+        assert browser.post("/auth/token", data=form, headers=OWN).headers["Location"] == "/"
+
+
+def test_who_has_no_role_is_told_so_and_gets_no_session(web: GuardedWeb, browser: TestClient) -> None:
+    answer = browser.post("/auth/token", data={"token": web.guarded.token["nil"]}, headers=OWN)
+    assert answer.status_code == 403
+    assert "no role is granted to you" in answer.text
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_what_was_typed_is_not_shown_again(web: GuardedWeb, browser: TestClient) -> None:
+    answer = browser.post("/auth/token", data={"token": "<script>x", "next": '/"><script>'}, headers=OWN)
+    assert answer.status_code == 401
+    assert "<script>" not in answer.text
+
+
+def test_a_token_as_a_password_does_too(web: GuardedWeb, browser: TestClient) -> None:
+    shown = base64.b64encode(f"anybody:{web.guarded.token['vic']}".encode()).decode()
+    assert browser.get("/auth/me", headers={"Authorization": f"Basic {shown}"}).json()["name"] == "vic"
+
+
+def test_who_asks_too_often_waits(tmp_path: Path) -> None:
+    with guarded_web(tmp_path) as web:
+        web.guarded.gate._limits = type(web.guarded.limits)(1.0, 2)
+        headers = bearer(web, "vic")
+        assert [web.browser.get("/auth/me", headers=headers).status_code for _ in range(3)] == [200, 200, 429]
+        assert int(web.browser.get("/auth/me", headers=headers).headers["Retry-After"]) >= 1
+
+
+def test_pages_show_what_the_person_may_see(web: GuardedWeb, browser: TestClient) -> None:
+    assert "live" in browser.get("/api/v1/clusters", headers=bearer(web, "vic")).text
+    assert "live" not in browser.get("/api/v1/clusters", headers=bearer(web, "olga")).text
+
+
+def test_templates_match_what_the_router_would() -> None:
+    assert template_pattern("/a/{x}/b").fullmatch("/a/1/b")
+    assert not template_pattern("/a/{x}/b").fullmatch("/a/1/2/b")
+    assert template_pattern("/a/{x:path}").fullmatch("/a/1/2")
+    assert not template_pattern("/a.b").fullmatch("/axb")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("127.0.0.1:9", 200), ("localhost", 200), ("evil.example", 421), ("", 421)]
+)
+def test_a_name_that_points_to_loopback_is_told_nothing(host: str, status: int) -> None:
+    app = FastAPI()
+    app.get("/x")(lambda: "told")
+    app.user_middleware.append(Middleware(WebGuard, settings=GuardSettings(is_loopback=True)))
+    with TestClient(app) as browser:
+        assert browser.get("/x", headers={"Host": host}).status_code == status

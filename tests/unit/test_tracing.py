@@ -1,0 +1,140 @@
+"""One trace for all that happens to a ticket, whoever does it; nothing where nobody asked for traces."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+from guardian import tracing
+from guardian.cli.main import app
+from guardian.client import GuardianClient
+from guardian.core.slots import ExecutionLimits
+from guardian.errors import NotFound
+from guardian.executor.driver import Driver
+from guardian.model.ticket import TicketState
+from guardian.server.execution import ReplicatedExecutionStore
+from guardian.server.tracing import TracingInterceptor
+from tests.unit.otlp_collector import OtlpCollector, Seen
+from tests.unit.server.member import Member, plan
+
+
+@pytest.fixture
+def collector() -> Iterator[OtlpCollector]:
+    collector = OtlpCollector()
+    yield collector
+    collector.stop()
+
+
+@pytest.fixture
+def flush(collector: OtlpCollector) -> Iterator[Callable[[], list[Seen]]]:
+    """Traces are on until it is called, which answers with all spans."""
+    stop = tracing.start("test", collector.endpoint)
+
+    def flushed() -> list[Seen]:
+        stop()
+        return collector.spans()
+
+    yield flushed
+    stop()
+
+
+@pytest.fixture
+def member() -> Iterator[Member]:
+    member = Member(guarded=lambda _: [TracingInterceptor()])
+    yield member
+    member.stop()
+
+
+def named(spans: list[Seen], name: str) -> Seen:
+    return next(each for each in spans if each.name == name)
+
+
+def test_cli_member_and_executor_write_into_the_tickets_trace(flush: Callable[[], list[Seen]], member: Member) -> None:
+    with GuardianClient([member.endpoint]) as client:
+        ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, throttle=1_000_000)
+    env = {"GUARDIAN_ENDPOINTS": member.endpoint}
+    done = CliRunner().invoke(app, ["ticket", "approve", ticket.id], env=env)
+    assert done.exit_code == 0, done.output
+    driver = Driver(
+        ReplicatedExecutionStore(member.store), lambda _: member.kafka, ExecutionLimits(), now_ms=lambda: 2000
+    )
+    driver.tick()
+    driver.tick()
+    driver.close()
+    state = member.store.read_local().ticket(ticket.id)
+    assert state is not None
+    assert state.state is TicketState.RUNNING
+    spans = flush()
+    of_ticket = tracing.trace_id_of(ticket.id)
+    typed, approved = named(spans, "guardian ticket approve"), named(spans, "guardian.v1.Tickets/ApproveTicket")
+    assert (typed.trace, typed.parent, typed.facts[tracing.TICKET]) == (of_ticket, "", ticket.id)
+    assert (approved.trace, approved.parent) == (of_ticket, typed.span)
+    for name in ("executor.commit", "executor.send"):
+        found = named(spans, name)
+        assert (found.trace, found.facts[tracing.TICKET]) == (of_ticket, ticket.id)
+    # Whoever made the ticket did not know its id: that trace is linked.
+    made = named(spans, "guardian.v1.Tickets/CreateTicket")
+    assert made.trace != of_ticket
+    assert (made.links, made.facts[tracing.TICKET]) == ((of_ticket,), ticket.id)
+
+
+def test_a_refusal_is_a_span_that_failed(flush: Callable[[], list[Seen]], member: Member) -> None:
+    with GuardianClient([member.endpoint]) as client, pytest.raises(NotFound):
+        client.approve("t-00000000", "ann")
+    refused = named(flush(), "guardian.v1.Tickets/ApproveTicket")
+    assert refused.is_error
+
+
+def test_streams_are_spans_and_others_are_not_unless_their_caller_traces(
+    flush: Callable[[], list[Seen]], member: Member
+) -> None:
+    with GuardianClient([member.endpoint]) as client:
+        ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, throttle=1_000_000)
+        client.list_clusters()
+        watched = client.watch(ticket.id)
+        next(watched)  # a look; the stream comes behind it
+        client.cancel(ticket.id, "ann")
+        assert [each.state for each, _ in watched] == [TicketState.REJECTED]
+        with tracing.span("outer"):
+            client.list_clusters()
+    member.stop()  # then the stream has ended here too
+    spans = flush()
+    assert "guardian.v1.Tickets/WatchTicket" in [each.name for each in spans]
+    (listed,) = [each for each in spans if each.name == "guardian.v1.Federation/ListClusters"]
+    assert listed.parent == named(spans, "outer").span
+
+
+def test_without_traces_nothing_is_imported_and_nothing_is_sent() -> None:
+    program = (
+        "import sys\n"
+        "from guardian import tracing\n"
+        "with tracing.span('x', 't-1', a=1) as span:\n"
+        "    span.set(b=2); span.about('t-2'); span.failed('no')\n"
+        "assert tracing.headers() == () and tracing.ids() == {}\n"
+        "import guardian.cli.main\n"
+        "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_log_lines_carry_the_trace(flush: Callable[[], list[Seen]]) -> None:
+    assert tracing.ids() == {}
+    with tracing.span("executor.send", "t-1"):
+        assert tracing.ids()["trace"] == tracing.trace_id_of("t-1")
+    flush()
+
+
+def test_a_collector_that_is_gone_harms_nobody(member: Member) -> None:
+    gone = OtlpCollector()
+    gone.stop()
+    stop = tracing.start("test", gone.endpoint)
+    try:
+        with GuardianClient([member.endpoint]) as client, tracing.span("outer"):
+            assert client.list_clusters()
+    finally:
+        stop()
