@@ -213,9 +213,9 @@ def _gone(
     throttles: tuple[ThrottleIntent, ...], tasks: tuple[ExecutionTask, ...], observation: ClusterObservation
 ) -> frozenset[int]:
     """Throttled brokers that are down, and that no task waits for any more."""
-    awaited = _brokers(task.move for task in tasks if not task.state.is_over)
     throttled = {int(intent.resource_name) for intent in throttles if intent.resource_type == BROKER}
-    return frozenset(throttled - awaited - observation.brokers.keys())
+    down = throttled - observation.brokers.keys()
+    return frozenset(down - _brokers(task.move for task in tasks if not task.state.is_over)) if down else frozenset()
 
 
 def _aim(task: ExecutionTask, now_ms: int) -> Aim:

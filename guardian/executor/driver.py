@@ -55,7 +55,7 @@ _log = structlog.get_logger(__name__)
 
 ACTOR = "executor"
 PATIENCE_S = 1.0
-ROUND_S = 0.25
+ROUND_S = 0.28
 _AT_ONCE = 4  # more would only wait for each other's turn in the interpreter,
 _GIVES_WAY_S = 0.025  # ... but one that has not ended by then waits for its brokers
 _MAX_CLUSTERS = 128

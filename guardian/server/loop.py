@@ -80,6 +80,6 @@ class LeaderLoop:
 def pause_after(tick_s: float, interval_s: float, *, has_more: bool) -> float:
     """Seconds until the next tick, after one that took `tick_s`.
 
-    Work made of many small steps does not wait for the clock, but what it takes stays below 40 % of a core.
+    Work made of many small steps does not wait for the clock, but what it takes stays below 45 % of a core.
     """
-    return min(interval_s, max(_SOON_S, 1.5 * tick_s)) if has_more else interval_s
+    return min(interval_s, max(_SOON_S, 1.25 * tick_s)) if has_more else interval_s

@@ -99,5 +99,5 @@ def test_stopping_waits_for_the_tick_under_way() -> None:
 def test_when_there_is_more_the_next_tick_comes_soon_yet_leaves_most_of_the_time_to_others() -> None:
     assert pause_after(0.01, 1.0, has_more=False) == 1.0
     assert pause_after(0.01, 1.0, has_more=True) == 0.1
-    assert pause_after(0.2, 1.0, has_more=True) == pytest.approx(0.3)
+    assert pause_after(0.2, 1.0, has_more=True) == pytest.approx(0.25)
     assert pause_after(3.0, 1.0, has_more=True) == 1.0
