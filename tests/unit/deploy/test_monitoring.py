@@ -21,6 +21,7 @@ from deploy.grafana.build import text_of
 from guardian.activity.store import StoreStatus
 from guardian.cli.main import app
 from guardian.client import GuardianClient
+from guardian.model.certificate import CertificateLife
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.federation import Entry, Tenant, Topic
 from guardian.model.sink import sinks_of
@@ -94,6 +95,7 @@ def _samples(member: Member) -> dict[str, frozenset[str]]:
         {"executor": LoopCounters()},
         member.findings,
         sinks,
+        lambda: [CertificateLife("g1", "grpc_tls", "certificate", "/etc/guardian/g1.pem", 0, 1)],
     )
     sinks.close()
     registry = CollectorRegistry()

@@ -36,7 +36,7 @@ def reply(data: bytes) -> pb.CommandReply:
 
 
 @pytest.mark.parametrize(
-    "command", [b"\xff\xff\xff", b"", b"\x08\x05", b"\xfa\x01\x00", IDS[:-1], b"\x00", b"\x00\x01" + bytes(31)]
+    "command", [b"\xff\xff\xff", b"", b"\x08\x05", b"\x9a\x06\x00", IDS[:-1], b"\x00", b"\x00\x01" + bytes(31)]
 )
 def test_garbage_and_unknown_commands_are_invalid_and_advance_the_index(
     machine: MetastoreStateMachine, command: bytes

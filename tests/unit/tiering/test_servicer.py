@@ -49,6 +49,7 @@ class Replica(InMemoryReplica):
         self.age_s: float | None = 0.0
         self.is_holding = False
         self._held: list[Callable[[], None]] = []
+        self._order = threading.RLock()
         super().__init__("g1", self.machine)
 
     def propose(self, command: bytes, timeout_s: float) -> bytes:
@@ -60,9 +61,11 @@ class Replica(InMemoryReplica):
             raise self.failure
         if self.failure is not None:
             done(self.failure)
-        elif self.is_holding:
-            self._held.append(lambda: done(self.propose(command, timeout_s)))
         else:
+            with self._order:
+                if self.is_holding:
+                    self._held.append(lambda: done(self.propose(command, timeout_s)))
+                    return
             super().propose_async(command, timeout_s, done)
 
     def read_index_async(self, timeout_s: float, done: Callable[[int | RaftError], None]) -> None:
@@ -80,10 +83,16 @@ class Replica(InMemoryReplica):
         return len(self._held)
 
     def release(self) -> None:
-        """From another thread, as the real one does."""
-        self.is_holding = False
-        held, self._held = self._held, []
-        thread = threading.Thread(target=lambda: [answer() for answer in held])
+        """From another thread, as the real one does. What is proposed meanwhile comes after what was held."""
+
+        def answer_all() -> None:
+            with self._order:
+                self.is_holding = False
+                held, self._held = self._held, []
+                for answer in held:
+                    answer()
+
+        thread = threading.Thread(target=answer_all)
         thread.start()
         thread.join()
 
