@@ -34,7 +34,7 @@ BROKERS = (1, 2, 3, 4)
 SIZE_BYTES = 16_000_000
 # Kafka averages over ten seconds, so the first 10 x rate bytes pass at once: the rest must last for some ticks.
 THROTTLE = 600_000
-FLOOR = 200_000
+FLOOR = 20_000  # below the tenth of it at which copies begin
 # Limits that nothing on this machine comes near, so that a test touches the one that it is about.
 EASY = ThrottleSettings(
     floor=FLOOR,
