@@ -177,4 +177,5 @@ def test_forms_work_without_javascript(chromium: Browser, stand: Stand) -> None:
         expect(page.locator("#state")).to_contain_text("PAUSED")
         page.get_by_label("State").select_option("PENDING")
         page.get_by_role("button", name="Show").click()
-        expect(page.locator("#tasks")).to_contain_text("waits: the ticket is paused")
+        expect(page.locator("#tasks tbody")).to_contain_text("waits for a slot: into broker 3 has none left")
+        expect(page.locator("#tasks tbody")).not_to_contain_text("RUNNING")
