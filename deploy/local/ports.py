@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import socket
+import tempfile
+from itertools import chain, islice
+from pathlib import Path
+
+from guardian.errors import Unavailable
 
 HOST = "127.0.0.1"
-_FIRST, _LAST = 20_000, 31_999
-_handed_out: set[int] = set()
+_FIRST, _END = 20_000, 32_000
+_LAST_PICKED = Path(tempfile.gettempdir()) / f"guardian-ports-{os.getuid()}"
 
 
 def is_free(port: int) -> bool:
@@ -22,20 +29,43 @@ def is_free(port: int) -> bool:
 
 
 def pick(count: int) -> list[int]:
-    """Ports that are free now, none of which this process was given before.
+    """Ports that are free now, and that no process of this user is given again soon.
 
-    Another process may take one before it is bound: whoever starts a server on one retries with another.
+    A port is bound seconds after it was picked, and is let go while its server restarts. So all processes of a user
+    take theirs in turn, each going on behind the one before it: a port comes up again after 12,000 others.
+
+    Raises Unavailable when fewer are free.
     """
-    chooser = random.SystemRandom()
-    picked: list[int] = []
-    while len(picked) < count:
-        port = chooser.randint(_FIRST, _LAST)
-        if port not in _handed_out and is_free(port):
-            _handed_out.add(port)
-            picked.append(port)
+    with _LAST_PICKED.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        picked = list(islice(filter(is_free, _ports_behind(file.read())), count))
+        if len(picked) < count:
+            raise Unavailable(
+                f"of {HOST}'s ports {_FIRST} to {_END - 1} only {len(picked)} are free, {count} are needed"
+            )
+        file.truncate(0)
+        file.write(str(picked[-1]))
     return picked
+
+
+def pick_pair() -> int:
+    """The first of two ports side by side: a simulated fleet has its reporters at one, and speaks Kafka at the next.
+
+    Raises Unavailable as `pick` does.
+    """
+    first, second = pick(2)
+    while second != first + 1:
+        first, (second,) = second, pick(1)
+    return first
 
 
 def keep_or_pick(port: int) -> int:
     """The same port when it is free, so that a restarted server is found where it was; another one otherwise."""
     return port if is_free(port) else pick(1)[0]
+
+
+def _ports_behind(last: str) -> chain[int]:
+    known = last.isdecimal() and _FIRST <= int(last) < _END
+    first = int(last) + 1 if known else random.SystemRandom().randrange(_FIRST, _END)
+    return chain(range(first, _END), range(_FIRST, first))

@@ -84,7 +84,7 @@ from guardian.server.store import ReplicatedStore, now_ms
 from guardian.server.straying import StrayGuard
 from guardian.server.tenancy import TopicTenants
 from guardian.server.tickets import DEFAULT_THROTTLE
-from guardian.server.tls import grpc_tls, http_tls, own_client_tls
+from guardian.server.tls import HttpTls, grpc_tls, http_tls, own_client_tls
 from guardian.server.tracing import TracingInterceptor
 from guardian.server.web import create_app
 from guardian.tiering.counting import TieringCounters
@@ -252,6 +252,19 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         certificates.own,
         {files.use: files.counters for files in pem_files},
     )
+    _serve_http(config, store, measured, security, https, live_planner, stack)
+
+
+def _serve_http(
+    config: ServerConfig,
+    store: ReplicatedStore,
+    measured: Measured,
+    security: Security,
+    https: HttpTls | None,
+    live_planner: LivePlanner,
+    stack: ExitStack,
+) -> None:
+    """Metrics, the console and REST."""
     pages = {"/metrics": CollectorRegistry(), "/metrics/tenants": CollectorRegistry()}
     pages["/metrics"].register(MemberMetrics(measured))
     pages["/metrics/tenants"].register(TopicTenants(store.read_local))

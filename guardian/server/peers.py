@@ -16,6 +16,7 @@ import structlog
 
 from guardian.certificates.facts import CertificateFacts, facts_of
 from guardian.errors import InvalidInput, NotSignedIn
+from guardian.server.errors import HANDLER_KINDS
 from guardian.server.tls import PemFiles
 
 _log = structlog.get_logger(__name__)
@@ -51,7 +52,7 @@ class CertificateInterceptor(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         if handler is None:
             return None  # gRPC answers UNIMPLEMENTED
-        for kind, make in _KINDS.items():
+        for kind, make in HANDLER_KINDS.items():
             method = getattr(handler, kind)
             if method is not None:
                 checked = checking(method, self.check)
@@ -123,11 +124,3 @@ def checking(method: Callable[..., Any], check: Callable[[Any], None]) -> Callab
         return method(request, context)
 
     return call
-
-
-_KINDS: dict[str, Callable[..., _Handler]] = {
-    "unary_unary": grpc.unary_unary_rpc_method_handler,
-    "unary_stream": grpc.unary_stream_rpc_method_handler,
-    "stream_unary": grpc.stream_unary_rpc_method_handler,
-    "stream_stream": grpc.stream_stream_rpc_method_handler,
-}

@@ -24,6 +24,7 @@ from guardian.core.rate_limiting import RateLimits
 from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
 from guardian.model.identity import Identity, Role
 from guardian.model.ticket import Ticket
+from guardian.server.errors import HANDLER_KINDS
 from guardian.server.peers import certificate_of
 from guardian.server.proving import Prover
 from guardian.server.refusals import Refusals
@@ -106,7 +107,7 @@ class PermissionInterceptor(grpc.aio.ServerInterceptor):
         path = handler_call_details.method
         if path in RPCS and RPCS[path].where is Where.OPEN:
             return handler
-        for kind, make in _KINDS.items():
+        for kind, make in HANDLER_KINDS.items():
             method = getattr(handler, kind)
             if method is not None:
                 guarded = _guarded(method, _Permission(self._gate, self._read, path), kind.startswith("stream"))
@@ -446,11 +447,3 @@ async def _checked_requests(
     async for request in requests:
         permission.check_requests(again.look(), request, context)
         yield request
-
-
-_KINDS: dict[str, Callable[..., _Handler]] = {
-    "unary_unary": grpc.unary_unary_rpc_method_handler,
-    "unary_stream": grpc.unary_stream_rpc_method_handler,
-    "stream_unary": grpc.stream_unary_rpc_method_handler,
-    "stream_stream": grpc.stream_stream_rpc_method_handler,
-}

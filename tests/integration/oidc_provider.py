@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 import httpx
+
+from deploy.local import ports
 
 SOURCE = Path(__file__).parent / "oidc"
 BUILD = Path("build/oidc").absolute()
@@ -26,8 +27,7 @@ _STEPS = 12
 def provider(redirect_uri: str) -> Iterator[str]:
     """Its issuer, for as long as it is used."""
     _fetch()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = ports.pick(1)
     issuer = f"http://127.0.0.1:{port}"
     with (BUILD / f"provider-{port}.log").open("w") as log:
         process = subprocess.Popen(

@@ -53,9 +53,7 @@ def members(tmp_path: Path) -> Iterator[list[Member]]:
 @pytest.fixture
 def kafka(tmp_path: Path) -> Iterator[int]:
     """The port at which a fleet of four brokers speaks Kafka, which nobody has registered."""
-    (base_port,) = ports.pick(1)
-    while not ports.is_free(base_port + 1):
-        (base_port,) = ports.pick(1)
+    base_port = ports.pick_pair()
     command = [sys.executable, "-m", "guardian.cli.main", "local", "fleet", "--no-register", "--clusters=1"]
     fleet = processes.spawn([*command, "--brokers=4", "--partitions=8", f"--base-port={base_port}"], tmp_path / "fleet")
     try:

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from deploy.local import processes
+from deploy.local import ports, processes
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
 from guardian.model.federation import Entry, Machine, Tenant, Topic
 from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
 from tests.integration.browser import chromium_browser, complaints_of, settled, window
-from tests.integration.test_fleet import free_pair, rounds_of
+from tests.integration.test_fleet import rounds_of
 
 pytestmark = pytest.mark.integration
 
@@ -214,7 +214,7 @@ def test_without_scripts_there_are_the_same_tables_and_links_for_the_rest(consol
 
 
 def _fleet(member: Member) -> list[str]:
-    sizes = ["--brokers=60", "--partitions=40", "--clusters=3", f"--base-port={free_pair()}"]
+    sizes = ["--brokers=60", "--partitions=40", "--clusters=3", f"--base-port={ports.pick_pair()}"]
     return [sys.executable, "-m", "guardian.cli.main", "local", "fleet", *sizes, f"--endpoints={member.grpc}"]
 
 

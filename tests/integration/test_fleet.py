@@ -44,14 +44,6 @@ def member(tmp_path: Path) -> Iterator[Member]:
             processes.stop_all([started.process])
 
 
-def free_pair() -> int:
-    """A fleet has its reporters at a port, and speaks Kafka at the next one."""
-    while True:
-        (first,) = ports.pick(1)
-        if ports.is_free(first + 1):
-            return first
-
-
 def command(base_port: int, *more: str) -> list[str]:
     sizes = [f"--brokers={BROKERS}", f"--partitions={REPLICAS}", f"--clusters={CLUSTERS}", f"--base-port={base_port}"]
     return [sys.executable, "-m", "guardian.cli.main", "local", "fleet", *sizes, *more]
@@ -93,7 +85,7 @@ def rounds_of(lake: Path, brokers: int) -> int:
 
 
 def test_a_fleet_registers_itself_is_collected_and_goes_on_after_a_restart(member: Member, tmp_path: Path) -> None:
-    base_port = free_pair()
+    base_port = ports.pick_pair()
     lake = tmp_path / "lake"
     fleet = started_fleet(member, base_port, tmp_path / "fleet.log")
     try:
@@ -133,7 +125,7 @@ def test_a_fleet_registers_itself_is_collected_and_goes_on_after_a_restart(membe
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
-    base_port = free_pair()
+    base_port = ports.pick_pair()
     first = processes.spawn(command(base_port, "--no-register"), tmp_path / "first.log")
     try:
         wait_for(lambda: "serving" in processes.output(first), "fleet that serves")
@@ -150,7 +142,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 
 def test_a_fleet_ends_quietly_while_clients_are_connected(tmp_path: Path) -> None:
-    base_port = free_pair()
+    base_port = ports.pick_pair()
     fleet = processes.spawn(command(base_port, "--no-register"), tmp_path / "fleet.log")
     try:
         wait_for(lambda: "serving" in processes.output(fleet), "fleet that serves")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -21,6 +20,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from deploy.local import ports
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.ports import HOST
 from guardian.client import GuardianClient
@@ -84,9 +84,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     home = tmp_path_factory.mktemp("monitoring")
-    with ExitStack() as stack:
-        free = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(3)]
-        grpc, http, raft = (f"{HOST}:{each.getsockname()[1]}" for each in free)
+    grpc, http, raft = (f"{ports.HOST}:{port}" for port in ports.pick(3))
     config = ServerConfig("g1", home / "data", grpc, http, raft, str(home / "lake"))
     settings = {"guardian.reporter.http.listener": f"{HOST}:0", "guardian.endpoints": grpc}
     kafka = KafkaCluster.plan(

@@ -161,7 +161,7 @@ def read_once(patch: pytest.MonkeyPatch) -> None:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """All that the tests share: they change nothing. Its value is the lake."""
     home = tmp_path_factory.mktemp("fleet")
-    (base_port,) = ports.pick(1)
+    base_port = ports.pick_pair()
     group = plan_members(1, home)
     sizes = [f"--brokers={BROKERS}", f"--partitions={REPLICAS}", f"--clusters={CLUSTERS}", f"--base-port={base_port}"]
     command = [sys.executable, "-m", "guardian.cli.main", "local", "fleet", *sizes, f"--endpoints={group[0].grpc}"]

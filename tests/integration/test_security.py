@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from deploy.local import ports
 from guardian.client import GuardianClient
 from guardian.client.bearing import bearer
 from guardian.core.audit_chain import check_lines
@@ -46,10 +46,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("secured")
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    grpc, http, raft = (f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
-    for each in sockets:
-        each.close()
+    grpc, http, raft = (f"{ports.HOST}:{port}" for port in ports.pick(3))
     made = {
         name: make_token(name, os.urandom(4), os.urandom(32), time.time_ns() // 1_000_000) for name in ("root", "vic")
     }

@@ -152,7 +152,7 @@ def _laptop() -> str:
 
 
 def start_fleet(stack: ExitStack, home: Path, brokers: int, replicas: int, endpoints: Sequence[str]) -> LocalProcess:
-    port = ports.pick(1)[0]
+    port = ports.pick_pair()
     command = [sys.executable, "-m", "guardian.cli.main", "local", "fleet", "--brokers", str(brokers)]
     command += ["--partitions", str(replicas), "--base-port", str(port), "--endpoints", ",".join(endpoints)]
     fleet = processes.spawn(command, home / "fleet.log", env={**os.environ, "PYTHONUNBUFFERED": "1"})

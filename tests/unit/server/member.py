@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import grpc.aio
 
+from deploy.local import ports
 from guardian.activity.store import ActivityStore
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
@@ -103,8 +103,7 @@ class Member:
         if machine is None:
             self.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake")))
         # The member tells clients where it is, which it knows only once it listens: a port is picked for it.
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+        self.endpoint = f"{ports.HOST}:{ports.pick(1)[0]}"
         self.counters = TieringCounters()
         self.calls = CallCounters()
         # Its detectors look when a test calls `tick`.

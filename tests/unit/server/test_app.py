@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from deploy.local import ports
 from guardian.client import GuardianClient
 from guardian.config import ServerConfig, TlsConfig
 from guardian.errors import InvalidInput, Overloaded
@@ -22,9 +23,7 @@ from guardian.server.store import ReplicatedStore
 
 @pytest.fixture
 def config(tmp_path: Path) -> ServerConfig:
-    with ExitStack() as stack:
-        free = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
-        grpc, http, raft = (f"127.0.0.1:{each.getsockname()[1]}" for each in free)
+    grpc, http, raft = (f"{ports.HOST}:{port}" for port in ports.pick(3))
     return ServerConfig("g1", tmp_path / "data", grpc, http, raft, str(tmp_path / "lake"))
 
 

@@ -14,6 +14,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
+from deploy.local import ports
 from guardian.activity.store import StoreStatus
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
@@ -62,9 +63,7 @@ class Site:
         tenants = CollectorRegistry()
         tenants.register(TopicTenants(self.member.store.read_local))
         pages = {"/metrics": registry, "/metrics/tenants": tenants}
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        (self.port,) = ports.pick(1)
         self.client = GuardianClient([self.member.endpoint])
         parts = WebParts(
             "g1",
