@@ -135,7 +135,7 @@ def _guarded(
     if inspect.iscoroutinefunction(method):
         return _guarded_coroutine(method, timeout_s, calls, counted)
     if inspect.isgeneratorfunction(method):
-        return _guarded_sync_stream(method, counted)
+        raise TypeError(f"{method} is a generator: gRPC never frees its thread when a client breaks the call off")
     return _guarded_sync(method, counted)
 
 
@@ -188,25 +188,6 @@ def _guarded_sync(method: Callable[..., Any], counted: _Counted) -> Callable[...
                 call.code = status_of(error)
                 context.set_trailing_metadata(trailers_of(error))
                 context.abort(call.code, sentence_of(error))
-
-    return guarded
-
-
-def _guarded_sync_stream(method: Callable[..., Iterator[Any]], counted: _Counted) -> Callable[..., Any]:
-    """Ends with the status instead of aborting: gRPC's loop may still be writing what the thread has yielded, and two
-    operations at once on one call fail, so that the client would wait for ever."""
-
-    def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        with counted(context) as call:
-            try:
-                _require_time(context)
-                _require_readable(request)
-                yield from method(request, context)
-            except _ANSWERED as error:
-                call.code = status_of(error)
-                context.set_trailing_metadata(trailers_of(error))
-                context.set_code(call.code)
-                context.set_details(sentence_of(error))
 
     return guarded
 

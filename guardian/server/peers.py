@@ -7,7 +7,7 @@ taken back and what has run out since is refused here, with each call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 import grpc
@@ -111,13 +111,6 @@ def checking(method: Callable[..., Any], check: Callable[[Any], None]) -> Callab
             return await method(request, context)
 
         return coroutine
-    if inspect.isgeneratorfunction(method):
-
-        def pages(request: Any, context: Any) -> Iterator[Any]:
-            check(context)
-            yield from method(request, context)
-
-        return pages
 
     def call(request: Any, context: Any) -> Any:
         check(context)

@@ -370,11 +370,9 @@ class _Again:
 def _guarded(method: Callable[..., Any], permission: _Permission, is_request_stream: bool) -> Callable[..., Any]:
     """The same kind of function: gRPC looks at it to know how to call it."""
     if inspect.isasyncgenfunction(method):
-        return _guarded_async_stream(method, permission, is_request_stream)
+        return _guarded_stream(method, permission, is_request_stream)
     if inspect.iscoroutinefunction(method):
         return _guarded_coroutine(method, permission, is_request_stream)
-    if inspect.isgeneratorfunction(method):
-        return _guarded_stream(method, permission)
     return _guarded_call(method, permission)
 
 
@@ -389,19 +387,6 @@ def _guarded_call(method: Callable[..., Any], permission: _Permission) -> Callab
             asking.reset(asked)
 
     return call
-
-
-def _guarded_stream(method: Callable[..., Iterator[Any]], permission: _Permission) -> Callable[..., Any]:
-    def stream(request: Any, context: Any) -> Iterator[Any]:
-        identity = permission.identity(context)
-        permission.check(identity, request, context)
-        again = _Again(permission, context, identity)
-        for reply in method(request, context):
-            seen = permission.cut(again.look(), reply)
-            if seen is not None:
-                yield seen
-
-    return stream
 
 
 def _guarded_coroutine(
@@ -420,7 +405,7 @@ def _guarded_coroutine(
     return call
 
 
-def _guarded_async_stream(
+def _guarded_stream(
     method: Callable[..., AsyncIterator[Any]], permission: _Permission, is_request_stream: bool
 ) -> Callable[..., Any]:
     async def stream(request: Any, context: Any) -> AsyncIterator[Any]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import queue
+import asyncio
 import shutil
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import grpc
@@ -23,14 +21,12 @@ from protos.guardian.v1 import raft_pb2_grpc
 from raft.configuration import Role
 from raft.errors import RaftError
 from raft.protocol import AddLearner, Change, MemberStatus, Promote, Remove, Replica, ReplicaStatus
-from raft.snapshotting.archive import pack
+from raft.snapshotting.archive import packed
 from raft.snapshotting.snapshots import MANIFEST, Manifest
 
 DEFAULT_TIMEOUT_S = 10.0
 MAX_TIMEOUT_S = 60.0
 SCRATCH = "saving"
-_QUEUED_PIECES = 4
-_WAIT_S = 0.2
 
 
 class RaftServicer(raft_pb2_grpc.RaftServicer):
@@ -70,9 +66,17 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
         self._store.raise_level(request.level, actor=actor_of(context))
         return pb.RaiseLevelReply(level=request.level)
 
-    def SaveSnapshot(
-        self, request: pb.SaveSnapshotRequest, context: grpc.ServicerContext
-    ) -> Iterator[pb.SaveSnapshotReply]:
+    async def SaveSnapshot(
+        self,
+        request: pb.SaveSnapshotRequest,
+        context: grpc.aio.ServicerContext[pb.SaveSnapshotRequest, pb.SaveSnapshotReply],
+    ) -> AsyncIterator[pb.SaveSnapshotReply]:
+        replies = self._snapshot()
+        while (reply := await asyncio.to_thread(next, replies, None)) is not None:
+            yield reply
+
+    def _snapshot(self) -> Iterator[pb.SaveSnapshotReply]:
+        """What it makes is removed when the client has taken the last reply, or the iterator is let go."""
         try:
             self._scratch.mkdir(exist_ok=True)
             scratch = Path(tempfile.mkdtemp(dir=self._scratch))
@@ -86,7 +90,7 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
                 raise Unavailable(str(error)) from None
             manifest = Manifest.from_bytes((directory / MANIFEST).read_bytes())
             yield pb.SaveSnapshotReply(index=manifest.index, term=manifest.term)
-            for piece in _packed(directory):
+            for piece in packed(directory):
                 yield pb.SaveSnapshotReply(data=piece)
         except RaftError as error:
             raise from_raft(error, DEFAULT_TIMEOUT_S) from None
@@ -176,43 +180,3 @@ def _member_to_proto(member: MemberStatus, status: ReplicaStatus, client_address
 def _time_left(context: grpc.ServicerContext) -> float:
     left = context.time_remaining()
     return min(left, MAX_TIMEOUT_S) if left is not None else DEFAULT_TIMEOUT_S
-
-
-class _Hung(Exception):
-    """Nobody takes the pieces any longer."""
-
-
-def _packed(directory: Path) -> Iterator[bytes]:
-    """The archive, piece by piece, made no faster than it is taken. Raises DamagedSnapshot and OSError."""
-    pieces: queue.Queue[bytes | None] = queue.Queue(_QUEUED_PIECES)
-    is_over = threading.Event()
-    failures: list[Exception] = []
-
-    def hand_over(piece: bytes | None) -> None:
-        while True:
-            try:
-                pieces.put(piece, timeout=_WAIT_S)
-            except queue.Full:
-                if is_over.is_set():
-                    raise _Hung from None
-            else:
-                return
-
-    def make() -> None:
-        with suppress(_Hung):
-            try:
-                pack(directory, hand_over)
-            except (RaftError, OSError) as error:
-                failures.append(error)
-            hand_over(None)
-
-    thread = threading.Thread(target=make, name="snapshot-pack")
-    thread.start()
-    try:
-        while (piece := pieces.get()) is not None:
-            yield piece
-        if failures:
-            raise failures[0]
-    finally:
-        is_over.set()
-        thread.join()

@@ -6,7 +6,7 @@ Brokers append and ask thousands of times a second; what nobody looks at is not 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias
 
 import grpc
@@ -58,13 +58,6 @@ def _traced(method: Callable[..., Any], name: str) -> Callable[..., Any]:
                 return _noted(span, await method(request, context))
 
         return coroutine
-    if inspect.isgeneratorfunction(method):
-
-        def pages(request: Any, context: Any) -> Iterator[Any]:
-            with tracing.span(name, _ticket_in(request), context.invocation_metadata(), is_current=False):
-                yield from method(request, context)
-
-        return pages
 
     def plain(request: Any, context: Any) -> Any:
         with tracing.span(name, _ticket_in(request), context.invocation_metadata()) as span:

@@ -1,7 +1,7 @@
 """A snapshot as one file for people to keep: a tar archive, the manifest first, then the files in its order.
 
 An archive has one valid spelling, fixed by its manifest: every header and every byte of padding is compared with what
-`pack` would write. So nothing in it chooses a place or a kind of file (no links, no "../"), and one flipped byte, a
+`packed` makes. So nothing in it chooses a place or a kind of file (no links, no "../"), and one flipped byte, a
 file too many and a cut-off end are all found. Repacked by another tool, it is refused: keep it as it was written.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
@@ -34,28 +34,27 @@ class _Output(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
-def pack(directory: Path, write: Callable[[bytes], object]) -> Manifest:
-    """Hands the archive to `write` in pieces of at most 512 KiB. Raises DamagedSnapshot when a file is not what the
-    manifest says (what was written until then is refused by `unpack`), OSError."""
+def packed(directory: Path) -> Iterator[bytes]:
+    """The archive, in pieces of at most 512 KiB, each made when it is asked for. Raises DamagedSnapshot when a file is
+    not what the manifest says (the pieces until then are refused by `unpack`), OSError."""
     stored = (directory / MANIFEST).read_bytes()
     manifest = Manifest.from_bytes(stored)
-    write(_header(MANIFEST, len(stored)))
+    yield _header(MANIFEST, len(stored))
     for start in range(0, len(stored), CHUNK_BYTES):
-        write(stored[start : start + CHUNK_BYTES])
-    write(_padding(len(stored)))
+        yield stored[start : start + CHUNK_BYTES]
+    yield _padding(len(stored))
     for file in manifest.files:
-        write(_header(f"{STATE}/{file.name}", file.size))
+        yield _header(f"{STATE}/{file.name}", file.size)
         digest, size = hashlib.sha256(), 0
         with (directory / STATE / file.name).open("rb", buffering=0) as content:
             while data := content.read(CHUNK_BYTES):
                 digest.update(data)
                 size += len(data)
-                write(data)
+                yield data
         if (size, digest.hexdigest()) != (file.size, file.sha256):
             raise DamagedSnapshot(f"snapshot's file {file.name} is not what its manifest says: {_RETRY}")
-        write(_padding(file.size))
-    write(_END)
-    return manifest
+        yield _padding(file.size)
+    yield _END
 
 
 def unpack(source: Source, directory: Path) -> Manifest:

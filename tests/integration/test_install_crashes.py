@@ -15,7 +15,7 @@ import pytest
 from metastore.rocksdb import RocksDbStore
 from raft.configuration import Configuration
 from raft.snapshotting import snapshots
-from raft.snapshotting.archive import pack
+from raft.snapshotting.archive import packed
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
@@ -84,7 +84,7 @@ def test_a_restore_that_is_cut_short_is_nothing_that_a_member_could_start_with(t
     store.close()
     snapshots.write(tmp_path / "snapshot", 900, 7, Configuration.of_voters("old", {"a": "a:1", "b": "b:1"}))
     with (template / "archive").open("wb") as archive:
-        pack(tmp_path / "snapshot", archive.write)
+        archive.writelines(packed(tmp_path / "snapshot"))
     whole = {"first": 900, "last": 900, "term": 7, "group": "new", "voters": ["z"], "index": 900, "keys": 200}
     results = crashed("restore", template, tmp_path / "work")
     for result in results:

@@ -12,7 +12,7 @@ from raft.configuration import Configuration
 from raft.errors import CannotStart, DamagedSnapshot
 from raft.restoring import restore_snapshot, verify_archive
 from raft.snapshotting import snapshots
-from raft.snapshotting.archive import pack
+from raft.snapshotting.archive import packed
 from raft.snapshotting.snapshots import Manifest
 from raft.storage.journal import Journal
 
@@ -33,7 +33,7 @@ def archived(directory: Path, index: int = 70) -> Path:
     store.close()
     snapshots.write(directory / "snapshot", index, 6, OLD_GROUP)
     with (directory / "archive").open("wb") as archive:
-        pack(directory / "snapshot", archive.write)
+        archive.writelines(packed(directory / "snapshot"))
     return directory / "archive"
 
 
@@ -103,7 +103,7 @@ def test_a_state_that_can_not_be_installed_restores_nothing(tmp_path: Path) -> N
     (tmp_path / "snapshot" / "state" / "odd").write_bytes(b"no store")
     snapshots.write(tmp_path / "snapshot", 70, 6, OLD_GROUP)
     with (tmp_path / "archive").open("wb") as archive:
-        pack(tmp_path / "snapshot", archive.write)
+        archive.writelines(packed(tmp_path / "snapshot"))
     with pytest.raises(StoreError):
         restored(tmp_path / "archive", tmp_path / "data")
     assert list((tmp_path / "data").iterdir()) == []

@@ -12,7 +12,7 @@ import pytest
 from raft.configuration import Configuration
 from raft.errors import DamagedSnapshot
 from raft.snapshotting import snapshots
-from raft.snapshotting.archive import pack, unpack, verify_archive
+from raft.snapshotting.archive import packed, unpack, verify_archive
 from raft.snapshotting.snapshots import CHUNK_BYTES
 
 CONFIGURATION = Configuration.of_voters("g", {"a": "a:1"})
@@ -29,22 +29,21 @@ def snapshot(tmp_path: Path) -> Path:
     return directory
 
 
-def packed(directory: Path) -> bytes:
-    pieces: list[bytes] = []
-    pack(directory, pieces.append)
+def archive_of(directory: Path) -> bytes:
+    pieces = list(packed(directory))
     assert max(map(len, pieces)) <= CHUNK_BYTES
     return b"".join(pieces)
 
 
 def test_an_archive_comes_back_as_it_was(snapshot: Path, tmp_path: Path) -> None:
-    manifest = unpack(io.BytesIO(packed(snapshot)), tmp_path / "again")
+    manifest = unpack(io.BytesIO(archive_of(snapshot)), tmp_path / "again")
     assert manifest == snapshots.verify(snapshot) == snapshots.verify(tmp_path / "again")
-    (tmp_path / "archive").write_bytes(packed(snapshot))
+    (tmp_path / "archive").write_bytes(archive_of(snapshot))
     assert verify_archive(tmp_path / "archive") == manifest
 
 
 def test_an_archive_is_a_tar_archive(snapshot: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(packed(snapshot))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(archive_of(snapshot))) as archive:
         assert archive.getnames() == ["manifest.json", "state/a", "state/b", "state/sub/" + "long" * 30]
 
 
@@ -52,11 +51,11 @@ def test_large_files_travel_in_pieces(snapshot: Path, tmp_path: Path) -> None:
     (snapshot / "state" / "large").write_bytes(os.urandom(2 * CHUNK_BYTES + 5))
     (snapshot / "manifest.json").unlink()
     snapshots.write(snapshot, 5, 2, CONFIGURATION)
-    assert unpack(io.BytesIO(packed(snapshot)), tmp_path / "again") == snapshots.verify(tmp_path / "again")
+    assert unpack(io.BytesIO(archive_of(snapshot)), tmp_path / "again") == snapshots.verify(tmp_path / "again")
 
 
 def test_one_flipped_bit_anywhere_is_refused_and_nothing_is_left(snapshot: Path, tmp_path: Path) -> None:
-    archive = packed(snapshot)
+    archive = archive_of(snapshot)
     for position in range(0, len(archive), 3):  # no part of it is shorter
         changed = bytearray(archive)
         changed[position] ^= 1 << position % 8
@@ -69,7 +68,7 @@ def test_one_flipped_bit_anywhere_is_refused_and_nothing_is_left(snapshot: Path,
 
 
 def test_an_archive_that_is_cut_off_or_goes_on_is_refused(snapshot: Path, tmp_path: Path) -> None:
-    archive = packed(snapshot)
+    archive = archive_of(snapshot)
     for other in [archive[:size] for size in range(0, len(archive), 100)] + [archive[:-1], archive + b"\0"]:
         with pytest.raises(DamagedSnapshot):
             unpack(io.BytesIO(other), tmp_path / "again")
@@ -95,12 +94,12 @@ def test_another_file_or_a_link_in_the_archive_is_refused(snapshot: Path, tmp_pa
 def test_a_file_that_changed_since_is_not_packed(snapshot: Path) -> None:
     (snapshot / "state" / "a").write_bytes(b"c0ntent")
     with pytest.raises(DamagedSnapshot, match="file a is not what its manifest says"):
-        packed(snapshot)
+        archive_of(snapshot)
 
 
 def test_a_directory_that_is_there_stays_as_it_is(snapshot: Path, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "mine").touch()
     with pytest.raises(FileExistsError):
-        unpack(io.BytesIO(packed(snapshot)), tmp_path / "there")
+        unpack(io.BytesIO(archive_of(snapshot)), tmp_path / "there")
     assert (tmp_path / "there" / "mine").exists()

@@ -34,10 +34,6 @@ def failing(error: Exception) -> grpc.GenericRpcHandler:
     def get(*_: object) -> tickets_pb2.TicketDetail:
         raise error
 
-    def watch(*_: object) -> Iterator[tickets_pb2.TicketDetail]:
-        yield DETAIL
-        raise error
-
     async def get_async(*_: object) -> tickets_pb2.TicketDetail:
         raise error
 
@@ -57,7 +53,6 @@ def failing(error: Exception) -> grpc.GenericRpcHandler:
         {
             "sync": unary(get, read, write),
             "async": unary(get_async, read, write),
-            "sync-stream": stream(watch, read, write),
             "async-stream": stream(watch_async, read, write),
             "writing-stream": both(write_async, read, write),
         },
@@ -139,7 +134,7 @@ def test_each_error_has_its_code_its_sentence_and_its_class(
 ) -> None:
     client = serve(error)
     seen = [client.unary(each) for each in ("sync", "async")]
-    seen += [client.stream(each) for each in ("sync", "async", "writing")]
+    seen += [client.stream(each) for each in ("async", "writing")]
     assert {(each.code(), each.details(), trailers(each)["guardian-error"]) for each in seen} == {
         (code, str(error), kind)
     }
@@ -147,7 +142,7 @@ def test_each_error_has_its_code_its_sentence_and_its_class(
 
 def test_an_overload_says_when_to_come_again(serve: Serve) -> None:
     client = serve(Overloaded("too much", 250))
-    for error in (client.unary("sync"), client.unary("async"), client.stream("sync"), client.stream("async")):
+    for error in (client.unary("sync"), client.unary("async"), client.stream("async")):
         assert trailers(error)["retry-after-ms"] == "250"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,20 +13,23 @@ import grpc
 import pytest
 
 from guardian.errors import Conflict, InvalidInput, Unavailable
+from guardian.server.grpc_server import start_grpc
 from guardian.server.raft import SCRATCH, RaftServicer, change_from_proto, status_to_proto
 from guardian.server.store import ReplicatedStore, now_ms
 from metastore.levels import LEVEL
-from metastore.memory import MemoryStore
 from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import raft_pb2 as pb
-from protos.guardian.v1 import records_pb2
+from protos.guardian.v1 import raft_pb2_grpc, records_pb2
 from raft.configuration import Role
 from raft.errors import ChangeRefused, NoLeader, RaftError
 from raft.inmem import InMemoryReplica
 from raft.protocol import AddLearner, MemberStatus, Promote, Remove, ReplicaStatus
+from raft.snapshotting import snapshots
 from raft.snapshotting.archive import unpack, verify_archive
+from raft.snapshotting.snapshots import MANIFEST, Manifest
 
+DEADLINE_S = 30
 PUT = records_pb2.Command(open_session=records_pb2.OpenSession(window=1)).SerializeToString()
 
 
@@ -59,6 +64,28 @@ def replica(machine: MetastoreStateMachine) -> Iterator[InMemoryReplica]:
 @pytest.fixture
 def servicer(replica: InMemoryReplica, machine: MetastoreStateMachine, tmp_path: Path) -> RaftServicer:
     return RaftServicer(replica, "h1:9750", tmp_path, ReplicatedStore(replica, machine, now_ms))
+
+
+@pytest.fixture
+def served(servicer: RaftServicer) -> Iterator[raft_pb2_grpc.RaftStub]:
+    """A client of the service, whose server's threads end with it."""
+    server = start_grpc(
+        "127.0.0.1:0", lambda grpc_server: raft_pb2_grpc.add_RaftServicer_to_server(servicer, grpc_server)
+    )
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}", [("grpc.enable_http_proxy", 0)]) as channel:
+        yield raft_pb2_grpc.RaftStub(channel)
+    server.stop()
+    deadline = time.monotonic() + DEADLINE_S
+    while lasting := [each.name for each in threading.enumerate() if each.name.startswith(("rpc", "grpc"))]:
+        assert time.monotonic() < deadline, lasting
+        time.sleep(0.01)
+
+
+def wait_until_nothing_is_left(data: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while left := list((data / SCRATCH).iterdir()):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)
 
 
 def test_a_status_says_all_that_the_member_knows() -> None:
@@ -162,40 +189,47 @@ def test_what_raft_says_becomes_an_error_for_the_caller(
 
 
 def test_a_snapshot_comes_as_an_archive_with_its_index_first(
-    servicer: RaftServicer, replica: InMemoryReplica, tmp_path: Path
+    served: raft_pb2_grpc.RaftStub, replica: InMemoryReplica, tmp_path: Path
 ) -> None:
     for _ in range(3):
         replica.propose(PUT, 1)
-    first, *rest = servicer.SaveSnapshot(pb.SaveSnapshotRequest(), CONTEXT)
+    first, *rest = served.SaveSnapshot(pb.SaveSnapshotRequest(), timeout=DEADLINE_S)
     assert (first.index, first.data) == (3, b"")
     archive = b"".join(piece.data for piece in rest)
     manifest = unpack(io.BytesIO(archive), tmp_path / "unpacked")
     assert manifest.index == 3
     (tmp_path / "archive.tar").write_bytes(archive)
     assert verify_archive(tmp_path / "archive.tar") == manifest
-    assert list((tmp_path / SCRATCH).iterdir()) == [], "nothing stays behind"
+    wait_until_nothing_is_left(tmp_path)
 
 
 def test_a_snapshot_that_nobody_takes_to_the_end_is_given_up(
-    servicer: RaftServicer, replica: InMemoryReplica, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    served: raft_pb2_grpc.RaftStub, replica: InMemoryReplica, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("guardian.server.raft._QUEUED_PIECES", 1)
     replica.propose(PUT, 1)
-    pieces = servicer.SaveSnapshot(pb.SaveSnapshotRequest(), CONTEXT)
-    next(pieces)
-    next(pieces)
-    began = time.monotonic()
-    pieces.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - began < 30
-    assert list((tmp_path / SCRATCH).iterdir()) == []
+    (tmp_path / "large").write_bytes(os.urandom(64 << 20))
+    save = replica.save_snapshot
+
+    def save_large(directory: Path) -> None:
+        save(directory)
+        (directory / "state" / "large").hardlink_to(tmp_path / "large")
+        manifest = Manifest.from_bytes((directory / MANIFEST).read_bytes())
+        (directory / MANIFEST).unlink()
+        snapshots.write(directory, manifest.index, manifest.term, manifest.configuration)
+
+    replica.save_snapshot = save_large  # type: ignore[method-assign]
+    replies = served.SaveSnapshot(pb.SaveSnapshotRequest(), timeout=DEADLINE_S)
+    assert next(replies).index == 1
+    assert next(replies).data
+    assert list((tmp_path / SCRATCH).iterdir()), "it is under way: more of it than what gRPC keeps for the client"
+    replies.cancel()
+    wait_until_nothing_is_left(tmp_path)
 
 
-def test_an_empty_state_has_no_snapshot(tmp_path: Path) -> None:
-    machine = MetastoreStateMachine(MemoryStore())
-    replica = InMemoryReplica("g1", machine)
-    servicer = RaftServicer(replica, "h1:9750", tmp_path, ReplicatedStore(replica, machine, now_ms))
-    with pytest.raises(Unavailable, match="write first"):
-        next(servicer.SaveSnapshot(pb.SaveSnapshotRequest(), CONTEXT))
+def test_an_empty_state_has_no_snapshot(served: raft_pb2_grpc.RaftStub, tmp_path: Path) -> None:
+    with pytest.raises(grpc.RpcError, match="write first"):
+        list(served.SaveSnapshot(pb.SaveSnapshotRequest(), timeout=DEADLINE_S))
+    wait_until_nothing_is_left(tmp_path)
 
 
 @pytest.mark.parametrize(
