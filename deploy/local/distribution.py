@@ -16,6 +16,7 @@ its checksums.
 from __future__ import annotations
 
 import fcntl
+import functools
 import hashlib
 import itertools
 import re
@@ -66,7 +67,7 @@ def fetch(pom: Path, libs: Path, what: str) -> Path:
     wanted = hashlib.sha256(pom.read_bytes()).hexdigest()
     if _holds(stamp, wanted):
         return libs
-    with _locked(libs.with_name(f"{libs.name}.lock")):
+    with locked(libs.with_name(f"{libs.name}.lock")):
         if _holds(stamp, wanted):
             return libs
         say(f"kafka: fetching {what} with Maven")
@@ -83,7 +84,7 @@ def plugin_jar() -> Path:
     jar = PLUGIN / "target" / "guardian-broker-plugin.jar"
     if jar.exists():
         return jar
-    with _locked(TARGET / "plugin.lock"):
+    with locked(TARGET / "plugin.lock"):
         if not jar.exists():
             require_java()
             say("plugin: building the broker plugin with Maven")
@@ -100,7 +101,7 @@ def bootstrap_checkpoint(kafka: str = KAFKA) -> Path:
     """
     libs = kafka_libs(kafka)
     checkpoint = TARGET / f"{_stamp(libs).read_text()[:12]}.{CHECKPOINT}"
-    with _locked(TARGET / "checkpoint.lock"):
+    with locked(TARGET / "checkpoint.lock"):
         if not checkpoint.exists():
             _format_once(libs, checkpoint)
     return checkpoint
@@ -111,14 +112,18 @@ def require_java() -> str:
     java = shutil.which("java")
     if java is None:
         raise InvalidInput(f"java is not on the PATH: install Java {JAVA_VERSION} with `{INSTALL_JAVA}`")
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = _JAVA_VERSION.search(answer)
+    found = _JAVA_VERSION.search(_said_of_itself(java))
     if found is None or int(found[1]) < JAVA_VERSION:
         version = found[1] if found else "unknown"
         raise InvalidInput(
             f"java at {java} has version {version}: Kafka needs {JAVA_VERSION} or newer, `{INSTALL_JAVA}`"
         )
     return java
+
+
+@functools.cache
+def _said_of_itself(java: str) -> str:
+    return subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
 
 
 def run_maven(pom: Path, *goals: str) -> None:
@@ -146,7 +151,7 @@ def pin_checksums(pom: Path, libs: Path) -> int:
     if _PINNED.search(text) is None:
         raise InvalidInput(f"{pom} has no lines `pinned: begin` and `pinned: end`: put them into <rules>")
     require_java()
-    with _locked(libs.with_name(f"{libs.name}.lock")):
+    with locked(libs.with_name(f"{libs.name}.lock")):
         _stamp(libs).unlink(missing_ok=True)
         shutil.rmtree(libs, ignore_errors=True)
         run_maven(pom, "package")
@@ -214,7 +219,7 @@ def _holds(stamp: Path, wanted: str) -> bool:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """One process at a time: tests and commands may ask for the jars together."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:

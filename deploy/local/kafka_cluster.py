@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import os
 import secrets
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from deploy.local import ports, processes
-from deploy.local.distribution import CHECKPOINT, bootstrap_checkpoint, kafka_libs, plugin_jar, require_java
+from deploy.local.class_archive import class_archive
+from deploy.local.distribution import CHECKPOINT, TARGET, bootstrap_checkpoint, kafka_libs, plugin_jar, require_java
 from deploy.local.kafka_config import (
     SASL_USER,
     BrokerPorts,
@@ -138,6 +140,8 @@ class KafkaCluster:
         self.brokers = brokers
         # By node id, what its command is started by: `nsenter ...` where a node has a network of its own.
         self.starters: dict[int, list[str]] = {}
+        # Where its broker writes its class archive when it ends, in a cluster that is there for nothing else.
+        self._records: Path | None = None
 
     @classmethod
     def start(cls, spec: ClusterSpec, directory: Path, deadline_s: float = _READY_DEADLINE_S) -> KafkaCluster:
@@ -231,8 +235,7 @@ class KafkaCluster:
         """
         kafka_libs(self.spec.kafka)
         bootstrap_checkpoint(self.spec.kafka)
-        if self.spec.plugin:
-            plugin_jar()
+        self._archive()
         idle = [node for node in self.nodes if node.pid is None]
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -363,10 +366,30 @@ class KafkaCluster:
         config = home / "server.properties"
         _write_private(config, properties)
         classpath = f"{kafka_libs(self.spec.kafka)}/*" + (f"{os.pathsep}{plugin}" if plugin else "")
-        options = [*_JVM, f"-Xmx{self.spec.heap_mb}m", self._logging(), f"-Dkafka.logs.dir={home}"]
+        options = [
+            *_JVM,
+            *self._archive(isinstance(node, BrokerNode)),
+            f"-Xmx{self.spec.heap_mb}m",
+            self._logging(),
+            f"-Dkafka.logs.dir={home}",
+        ]
         command = [require_java(), *options, "-cp", classpath, "kafka.Kafka", str(config)]
         log = self.directory / "logs" / f"{home.name}.log"
         return processes.spawn([*self.starters.get(node.id, []), *command], log, cwd=home)
+
+    def _archive(self, is_broker: bool = True) -> list[str]:
+        """The JVM's option for the class archive, which is made first when it is missing."""
+        if self._records is not None:
+            return [f"-XX:ArchiveClassesAtExit={self._records}"] if is_broker else []
+        jars = [*sorted(kafka_libs(self.spec.kafka).glob("*.jar")), *([plugin_jar()] if self.spec.plugin else [])]
+        return [f"-XX:SharedArchiveFile={class_archive(jars, self._record)}"]
+
+    def _record(self, archive: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=TARGET) as scratch:
+            spec = ClusterSpec("classes", brokers=1, plugin=self.spec.plugin, kafka=self.spec.kafka)
+            with KafkaCluster.plan(spec, Path(scratch)) as cluster:
+                cluster._records = archive
+                cluster.launch()
 
     def _logging(self) -> str:
         """The option that names the configuration of the log, which is written when it is missing."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local import distribution
 from deploy.local.kafka_cluster import KafkaCluster
 from deploy.local.workload import move_to_log_dirs
 from guardian.errors import ClusterUnavailable
@@ -31,6 +32,14 @@ def test_brokers_stand_where_the_cluster_says(kafka_cluster: KafkaCluster) -> No
     assert {(log_dir.broker, log_dir.path) for log_dir in log_dirs} == {
         (broker.id, path) for broker in kafka_cluster.brokers for path in broker.log_dirs
     }
+
+
+def test_its_processes_share_what_is_known_of_their_classes(kafka_cluster: KafkaCluster) -> None:
+    for node in kafka_cluster.nodes:
+        mapped = Path(f"/proc/{node.pid}/maps").read_text()
+        assert str(distribution.TARGET / "classes-") in mapped, (
+            "the JVM found the class archive unfit, and said so in its log"
+        )
 
 
 def test_the_password_opens_the_sasl_listener_and_a_wrong_one_does_not(
