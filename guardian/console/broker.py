@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from guardian.console.cluster import STATES, VERDICTS, Name, crumbs_of
+from guardian.console.cluster import Name
+from guardian.console.copying import Copies
 from guardian.console.health import latest
-from guardian.console.looking import Looks, softly
-from guardian.console.rendering import Renderer, url
+from guardian.console.heat import lines, traffic
+from guardian.console.lines import STATES, VERDICTS
+from guardian.console.rendering import url
+from guardian.console.views import Crumb, Views
 from guardian.errors import NotFound
-from guardian.model.execution import AdaptedRate, ExecutionTask, TaskState
-from guardian.model.ticket import Ticket
-from guardian.web.observed import BrokerSeen
+from guardian.web.observed import ClusterSeen
+from protos.guardian.v1 import insight_pb2
 from protos.guardian.v1 import protection_pb2 as pb
 
 BEHAVIOURS: Mapping[int, str] = {
@@ -52,149 +54,152 @@ class Behaviour:
     abnormal: int
 
 
-@dataclass(frozen=True, slots=True)
-class Copying:
-    """A partition that a ticket moves to, from or within the broker."""
+class BrokerPages:
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._looks = views.looks
 
-    ticket: Ticket
-    task: ExecutionTask
-    is_into: bool
+    def router(self) -> APIRouter:
+        router = APIRouter(prefix="/clusters/{cluster}/brokers/{broker_id}")
+        router.get("")(self.broker)
+        router.get("/activity")(self.activity)
+        router.get("/disks/{disk:path}")(self.disk)
+        return router
 
-
-def router(looks: Looks, render: Renderer) -> APIRouter:
-    pages = APIRouter(prefix="/clusters/{cluster}/brokers/{broker_id}")
-
-    @pages.get("")
-    def broker_page(request: Request, name: Name, broker_id: int) -> Response:
-        cluster, notes = looks.cluster(request, name), list[str]()
-        seen = softly(notes, lambda: looks.seen(request, name))
-        drawn = seen.brokers.get(broker_id) if seen else None
-        broker = cluster.broker(broker_id)
+    def broker(self, request: Request, name: Name, broker_id: int) -> Response:
+        view = self._views.of_cluster(request, name, "brokers")
+        broker = view.cluster.broker(broker_id)
         if broker is None:
             raise NotFound(f"broker is {broker_id}, which cluster {name} does not have: see its list of brokers")
-        judged = softly(notes, lambda: looks.disk_health(request, name))
-        held = softly(notes, lambda: looks.protection(request, name))
-        excluded = softly(notes, lambda: looks.exclusions(request, name)) or ()
-        cordons = softly(notes, lambda: looks.cordons(request, name)) or ()
-        moving, rates = softly(notes, lambda: _copying(looks, request, name, broker_id)) or ([], [])
-        doings = _doings(held, broker_id)
-        return render(
-            request,
+        judged = view.part(self._looks.disk_health, name)
+        excluded = view.part(self._looks.exclusions, name) or ()
+        cordons = view.part(self._looks.cordons, name) or ()
+        return view.shown(
             "broker.html",
-            section="federation",
-            title=f"Broker {broker_id} of {name}",
-            tab="brokers",
-            crumbs=crumbs_of(cluster, ("Brokers", url("clusters", name, "brokers")), (str(broker_id), "")),
-            cluster=cluster,
+            f"Broker {broker_id} of {name}",
+            *_above(name),
+            (str(broker_id), ""),
             broker=broker,
-            notes=notes,
-            seen=drawn,
-            is_read=seen is not None,
             state=STATES[broker.state],
-            now={key: latest(getattr(drawn, key)) if drawn else None for key in ("bytes_in", "bytes_out", "cpu")},
-            traffic=_traffic(seen.steps_ms, drawn) if seen and drawn else None,
-            load=_load(seen.steps_ms, drawn) if seen and drawn else None,
             verdicts={each.disk: each for each in judged.disks if each.broker == broker_id} if judged else {},
             verdict_words=VERDICTS,
-            busy={disk.disk: latest(disk.busy) for disk in drawn.disks} if drawn else {},
-            moved={disk.disk: latest(disk.moved) for disk in drawn.disks} if drawn else {},
-            protection=held,
-            behaviours=behaviours(doings),
-            doings=doings[:_MOST_DOINGS],
-            more_doings=max(0, len(doings) - _MOST_DOINGS),
-            behaviour_words=BEHAVIOURS,
-            levers=_levers(held, broker_id),
-            lever_words=LEVERS,
             exclusion=next((each for each in excluded if each.broker_id == broker_id), None),
             cordon=next((each for each in cordons if each.broker_id == broker_id), None),
-            moving=moving[:_MOST_MOVES],
-            more_moving=max(0, len(moving) - _MOST_MOVES),
-            rates=rates,
+            **_numbers(view.part(self._looks.seen, name), broker_id),
+            **_behaviour(view.part(self._looks.protection, name), broker_id),
+            **_copies(view.part(self._looks.copying, name), broker_id),
         )
 
-    @pages.get("/activity")
-    def who(request: Request, name: Name, broker_id: int) -> Response:
-        cluster, notes = looks.cluster(request, name), list[str]()
-        return render(
-            request,
+    def activity(self, request: Request, name: Name, broker_id: int) -> Response:
+        view = self._views.of_cluster(request, name)
+        return view.shown(
             "activity.html",
-            section="federation",
-            title=f"What broker {broker_id} of {name} does, and for whom",
-            crumbs=crumbs_of(
-                cluster, (f"Broker {broker_id}", url("clusters", name, "brokers", broker_id)), ("Activity", "")
-            ),
-            notes=notes,
+            f"What broker {broker_id} of {name} does, and for whom",
+            (f"Broker {broker_id}", url("clusters", name, "brokers", broker_id)),
+            ("Activity", ""),
             of_topic=False,
-            cluster=cluster,
-            reply=softly(notes, lambda: looks.activity(request, name, broker=broker_id)),
+            reply=view.part(self._looks.activity, name, broker=broker_id),
         )
 
-    @pages.get("/disks/{disk:path}")
-    def disk_page(request: Request, name: Name, broker_id: int, disk: str) -> Response:
-        cluster, notes = looks.cluster(request, name), list[str]()
-        seen = softly(notes, lambda: looks.seen(request, name))
-        judged = softly(notes, lambda: looks.disk_health(request, name))
-        held = softly(notes, lambda: looks.protection(request, name))
-        drawn = seen.brokers.get(broker_id) if seen else None
-        verdict = next(
-            (each for each in judged.disks if (each.broker, each.disk) == (broker_id, disk)) if judged else iter(()),
-            None,
-        )
-        series = next((each for each in drawn.disks if each.disk == disk) if drawn else iter(()), None)
-        log_dirs = [each for each in drawn.log_dirs if each.disk == disk] if drawn else []
-        if seen is not None and judged is not None and not (verdict or series or log_dirs):
+    def disk(self, request: Request, name: Name, broker_id: int, disk: str) -> Response:
+        view = self._views.of_cluster(request, name, "disks")
+        seen = view.part(self._looks.seen, name)
+        judged = view.part(self._looks.disk_health, name)
+        drawn = _drawn(seen, broker_id, disk)
+        verdict = _of_disk(judged.disks if judged else (), broker_id, disk)
+        if seen is not None and judged is not None and not (verdict or drawn["series"] or drawn["log_dirs"]):
             raise NotFound(f"disk is {disk!r}, which broker {broker_id} of {name} was not seen to have of late")
-        doings = _doings(held, broker_id, disk)
-        return render(
-            request,
+        held = view.part(self._looks.protection, name)
+        return view.shown(
             "disk.html",
-            section="federation",
-            title=f"Disk {disk} of broker {broker_id}, {name}",
-            tab="disks",
-            crumbs=crumbs_of(
-                cluster,
-                ("Brokers", url("clusters", name, "brokers")),
-                (str(broker_id), url("clusters", name, "brokers", broker_id)),
-                (disk, ""),
-            ),
-            cluster=cluster,
+            f"Disk {disk} of broker {broker_id}, {name}",
+            *_above(name),
+            (str(broker_id), url("clusters", name, "brokers", broker_id)),
+            (disk, ""),
             broker_id=broker_id,
             disk=disk,
-            notes=notes,
-            is_read=seen is not None,
             verdict=verdict,
             verdict_words=VERDICTS,
-            log_dirs=log_dirs,
-            limit=next(
-                (
-                    each
-                    for each in (held.disks if held else ())
-                    if (each.disk.broker, each.disk.disk) == (broker_id, disk)
-                ),
-                None,
-            ),
+            limit=_limit_of(held, broker_id, disk),
             limit_words=LIMITS,
-            hold=next(
-                (
-                    each
-                    for each in (held.held.holds if held else ())
-                    if (each.disk.broker, each.disk.disk) in {(broker_id, disk), (broker_id, "")}
-                ),
-                None,
-            ),
-            now={"busy": latest(series.busy) if series else None, "moved": latest(series.moved) if series else None},
-            busy=_one(seen.steps_ms, "Busy", series.busy, "share", 1.0) if seen and series else None,
-            moved=_one(seen.steps_ms, "Read and written", series.moved, "rate") if seen and series else None,
-            protection=held,
-            behaviours=behaviours(doings),
-            doings=doings[:_MOST_DOINGS],
-            more_doings=max(0, len(doings) - _MOST_DOINGS),
-            behaviour_words=BEHAVIOURS,
-            levers=_levers(held, broker_id, disk),
-            lever_words=LEVERS,
+            hold=_hold_of(held, broker_id, disk),
+            **drawn,
+            **_behaviour(held, broker_id, disk),
         )
 
-    return pages
+
+def _above(cluster: str) -> tuple[Crumb, ...]:
+    return (("Brokers", url("clusters", cluster, "brokers")),)
+
+
+def _numbers(seen: ClusterSeen | None, broker: int) -> dict[str, object]:
+    """What the lake tells of a broker: now, and over the last hour."""
+    found = seen.brokers.get(broker) if seen else None
+    if seen is None or found is None:
+        now = dict.fromkeys(("bytes_in", "bytes_out", "cpu"))
+        return {"seen": None, "now": now, "traffic": None, "load": None, "busy": {}, "moved": {}}
+    return {
+        "seen": found,
+        "now": {"bytes_in": latest(found.bytes_in), "bytes_out": latest(found.bytes_out), "cpu": latest(found.cpu)},
+        "traffic": traffic(seen.steps_ms, found.bytes_in, found.bytes_out),
+        "load": lines(seen.steps_ms, "share", {"Busiest disk": found.disk_busy, "CPU": found.cpu}, 1.0),
+        "busy": {disk.disk: latest(disk.busy) for disk in found.disks},
+        "moved": {disk.disk: latest(disk.moved) for disk in found.disks},
+    }
+
+
+def _drawn(seen: ClusterSeen | None, broker: int, disk: str) -> dict[str, object]:
+    """What the lake tells of a disk: now, and over the last hour."""
+    found = seen.brokers.get(broker) if seen else None
+    series = next((each for each in found.disks if each.disk == disk), None) if found else None
+    log_dirs = [each for each in found.log_dirs if each.disk == disk] if found else []
+    if seen is None or series is None:
+        return {"series": None, "log_dirs": log_dirs, "now": {"busy": None, "moved": None}, "busy": None, "moved": None}
+    return {
+        "series": series,
+        "log_dirs": log_dirs,
+        "now": {"busy": latest(series.busy), "moved": latest(series.moved)},
+        "busy": lines(seen.steps_ms, "share", {"Busy": series.busy}, 1.0),
+        "moved": lines(seen.steps_ms, "rate", {"Read and written": series.moved}),
+    }
+
+
+def _behaviour(report: pb.ProtectionReport | None, broker: int, disk: str = "") -> dict[str, object]:
+    """What is done to the disks, and what is held back there."""
+    doings = _doings(report, broker, disk)
+    return {
+        "protection": report,
+        "behaviours": behaviours(doings),
+        "doings": doings[:_MOST_DOINGS],
+        "more_doings": max(0, len(doings) - _MOST_DOINGS),
+        "behaviour_words": BEHAVIOURS,
+        "levers": _levers(report, broker, disk),
+        "lever_words": LEVERS,
+    }
+
+
+def _copies(by_broker: Mapping[int, Copies] | None, broker: int) -> dict[str, object]:
+    found = (by_broker or {}).get(broker, Copies())
+    return {
+        "moving": found.moving[:_MOST_MOVES],
+        "more_moving": max(0, len(found.moving) - _MOST_MOVES),
+        "rates": found.rates,
+    }
+
+
+def _of_disk(judged: Iterable[insight_pb2.DiskHealth], broker: int, disk: str) -> insight_pb2.DiskHealth | None:
+    return next((each for each in judged if (each.broker, each.disk) == (broker, disk)), None)
+
+
+def _limit_of(report: pb.ProtectionReport | None, broker: int, disk: str) -> pb.DiskLimitHealth | None:
+    disks = report.disks if report else ()
+    return next((each for each in disks if (each.disk.broker, each.disk.disk) == (broker, disk)), None)
+
+
+def _hold_of(report: pb.ProtectionReport | None, broker: int, disk: str) -> pb.ProtectionHold | None:
+    """That of the disk, or of all disks of the broker."""
+    holds = report.held.holds if report else ()
+    return next((each for each in holds if each.disk.broker == broker and each.disk.disk in {disk, ""}), None)
 
 
 def behaviours(doings: Iterable[pb.DiskDoing]) -> list[Behaviour]:
@@ -225,48 +230,3 @@ def _doings(report: pb.ProtectionReport | None, broker: int, disk: str = "") -> 
 def _levers(report: pb.ProtectionReport | None, broker: int, disk: str = "") -> list[pb.ProtectionLever]:
     levers = report.held.levers if report else ()
     return [each for each in levers if each.disk.broker == broker and (not disk or each.disk.disk == disk)]
-
-
-def _copying(
-    looks: Looks, request: Request, cluster: str, broker: int
-) -> tuple[list[Copying], list[tuple[Ticket, AdaptedRate]]]:
-    """What tickets move there now, what runs first; and what copies may take of the broker."""
-    moving: list[Copying] = []
-    rates: list[tuple[Ticket, AdaptedRate]] = []
-    for ticket, _ in looks.tickets(request, cluster):
-        if not ticket.state.is_driven:
-            continue
-        execution = looks.ticket(request, ticket.id)[1]
-        if execution is None:
-            continue
-        rates += [(ticket, rate) for rate in execution.rates if rate.broker == broker]
-        for task in execution.tasks:
-            sources = {place.broker for place in task.move.original}
-            targets = {place.broker for place in task.move.target}
-            if not task.state.is_over and broker in sources | targets:
-                moving.append(Copying(ticket, task, broker in targets - sources))
-    moving.sort(key=lambda each: (each.task.state is TaskState.PENDING, each.task.started_at_ms, each.task.number))
-    return moving, rates
-
-
-def _one(
-    steps_ms: tuple[int, ...], name: str, values: Iterable[float | None], show: str, highest: float = 0.0
-) -> dict[str, object]:
-    return {"times": steps_ms, "show": show, "highest": highest, "series": [{"name": name, "values": list(values)}]}
-
-
-def _traffic(steps_ms: tuple[int, ...], seen: BrokerSeen) -> dict[str, object]:
-    return {
-        "times": steps_ms,
-        "show": "rate",
-        "series": [{"name": "Bytes in", "values": seen.bytes_in}, {"name": "Bytes out", "values": seen.bytes_out}],
-    }
-
-
-def _load(steps_ms: tuple[int, ...], seen: BrokerSeen) -> dict[str, object]:
-    return {
-        "times": steps_ms,
-        "show": "share",
-        "highest": 1.0,
-        "series": [{"name": "Busiest disk", "values": seen.disk_busy}, {"name": "CPU", "values": seen.cpu}],
-    }

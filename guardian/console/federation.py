@@ -2,107 +2,128 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from guardian.console.health import cluster_lines, gravity_of, idc_lines
-from guardian.console.looking import Looks, softly
-from guardian.console.paging import List, page_of
-from guardian.console.rendering import Renderer, url
+from guardian.console.health import ClusterLine, cluster_lines, gravity_of, idc_lines
+from guardian.console.paging import Columns, List, page_of
+from guardian.console.rendering import url
+from guardian.console.views import View, Views
+from guardian.model.topology import Cluster
 
 _MOST_HITS = 20
+_LONGEST_SEARCH = 200
 
 
-def router(looks: Looks, render: Renderer) -> APIRouter:
-    pages = APIRouter()
+CLUSTER_COLUMNS: Columns[ClusterLine] = {
+    "name": lambda line: line.cluster.name,
+    "health": lambda line: line.health.rank,
+    "brokers": lambda line: len(line.cluster.brokers),
+    "findings": lambda line: line.findings,
+    "tickets": lambda line: line.tickets_running,
+}
 
-    @pages.get("/")
-    def federation(request: Request, asked: List) -> Response:
-        notes: list[str] = []
-        clusters = looks.clusters(request)
-        findings = softly(notes, lambda: looks.findings(request))
-        healing = softly(notes, lambda: looks.healing(request))
-        tickets = softly(notes, lambda: looks.tickets(request)) or ()
-        lines = cluster_lines(clusters, findings, healing, [ticket for ticket, _ in tickets])
-        page = page_of(
-            lines,
-            asked,
-            lambda line: f"{line.cluster.name} {line.health.words} {' '.join(line.idcs)}",
-            {
-                "name": lambda line: line.cluster.name,
-                "health": lambda line: line.health.rank,
-                "brokers": lambda line: len(line.cluster.brokers),
-                "findings": lambda line: line.findings,
-                "tickets": lambda line: line.tickets_running,
-            },
-            "-health" if any(line.findings for line in lines) else "name",
-        )
+
+def cluster_text(line: ClusterLine) -> str:
+    """What a search looks at."""
+    return f"{line.cluster.name} {line.health.words} {' '.join(line.idcs)}"
+
+
+class Hit(NamedTuple):
+    """Something whose name was searched for, and its page."""
+
+    kind: str
+    name: str
+    where: str
+
+
+class FederationPages:
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._looks = views.looks
+
+    def router(self) -> APIRouter:
+        router = APIRouter()
+        router.get("/")(self.federation)
+        router.get("/search")(self.search)
+        return router
+
+    def federation(self, request: Request, asked: List) -> Response:
+        view = self._views.of(request, "federation")
+        clusters = self._looks.clusters(request)
+        report = view.part(self._looks.findings)
+        healing = view.part(self._looks.healing)
+        tickets = view.part(self._looks.tickets) or ()
+        lines = cluster_lines(clusters, report, healing, [ticket for ticket, _ in tickets])
+        worst_first = "-health" if any(line.findings for line in lines) else "name"
         shown = {each.name for each in clusters}
-        told = [each for each in findings.findings if not each.cluster or each.cluster in shown] if findings else []
-        return render(
-            request,
+        told = [each for each in report.findings if not each.cluster or each.cluster in shown] if report else []
+        return view.shown(
             "federation.html",
-            section="federation",
-            title="Federation",
-            crumbs=(),
-            notes=notes,
-            page=page,
+            "Federation",
+            page=page_of(lines, asked, cluster_text, CLUSTER_COLUMNS, worst_first),
             idcs=idc_lines(clusters),
             brokers=sum(len(each.brokers) for each in clusters),
             racks=len({(each.name, broker.rack) for each in clusters for broker in each.brokers}),
             grave=sum(1 for each in told if gravity_of(each.kind) == "bad"),
-            findings=len(told) if findings is not None else None,
+            findings=len(told) if report is not None else None,
             own=[each for each in told if not each.cluster],
             running=sum(line.tickets_running for line in lines),
             waiting=sum(line.tickets_waiting for line in lines),
         )
 
-    @pages.get("/search")
-    def search(request: Request, q: str = "") -> Response:
+    def search(self, request: Request, q: str = "") -> Response:
         """Names that begin with what is typed come first; a single hit is gone to."""
-        wanted = q.strip()[:200]
-        notes: list[str] = []
-        hits = _hits(looks, request, wanted, notes) if wanted else []
+        wanted = q.strip()[:_LONGEST_SEARCH]
+        view = self._views.of(request, "")
+        hits = self._hits(request, view, wanted) if wanted else []
         if len(hits) == 1:
-            return RedirectResponse(hits[0][2], 303)
-        return render(
-            request,
+            return RedirectResponse(hits[0].where, 303)
+        return view.shown(
             "search.html",
-            section="",
-            title=f"Found for {wanted}" if wanted else "Find",
-            crumbs=(),
-            notes=notes,
+            f"Found for {wanted}" if wanted else "Find",
             hits=hits[:_MOST_HITS],
             more=max(0, len(hits) - _MOST_HITS),
             q=wanted,
         )
 
-    return pages
+    def _hits(self, request: Request, view: View, wanted: str) -> list[Hit]:
+        text = wanted.casefold()
+        clusters = self._looks.clusters(request)
+        found = [hit for cluster in clusters for hit in _of_cluster(cluster, wanted)]
+        found += [
+            Hit("ticket", f"{ticket.id}, {ticket.kind} of {ticket.cluster}", url("tickets", ticket.id))
+            for ticket, _ in view.part(self._looks.tickets) or ()
+            if ticket.id.casefold().startswith(text)
+        ]
+        found += [
+            Hit("tenant", tenant.name, url("tenants", tenant.name))
+            for tenant in view.part(self._looks.tenants) or ()
+            if text in tenant.name.casefold()
+        ]
+        named = view.part(self._looks.topics_by_tenant) or {}
+        topics = {(each.cluster, each.name) for held in named.values() for each in held if text in each.name.casefold()}
+        seen = view.part(self._looks.topics_everywhere) or {}
+        for cluster, sizes in seen.items():
+            topics |= {(cluster, each.name) for each in sizes or () if text in each.name.casefold()}
+        if unread := sum(1 for sizes in seen.values() if sizes is None):
+            view.say(f"topics of {unread} of {len(seen)} clusters are still being read: search again in a moment")
+        found += [
+            Hit("topic", f"{name} of {cluster}", url("clusters", cluster, "topics", name))
+            for cluster, name in sorted(topics)
+        ]
+        return sorted(found, key=lambda hit: not hit.name.casefold().startswith(text))
 
 
-def _hits(looks: Looks, request: Request, wanted: str, notes: list[str]) -> list[tuple[str, str, str]]:
-    """(kind, name, where)."""
-    text = wanted.casefold()
-    found: list[tuple[str, str, str]] = []
-    for cluster in looks.clusters(request):
-        if text in cluster.name.casefold() or wanted == cluster.cluster_id:
-            found.append(("cluster", cluster.name, url("clusters", cluster.name)))
-        if wanted.isdigit() and (broker := cluster.broker(int(wanted[:10]))) is not None:
-            where = url("clusters", cluster.name, "brokers", broker.id)
-            found.append(("broker", f"{broker.id} of {cluster.name}", where))
-    for ticket, _ in softly(notes, lambda: looks.tickets(request)) or ():
-        if ticket.id.casefold().startswith(text):
-            found.append(("ticket", f"{ticket.id}, {ticket.kind} of {ticket.cluster}", url("tickets", ticket.id)))
-    for tenant in softly(notes, lambda: looks.tenants(request)) or ():
-        if text in tenant.name.casefold():
-            found.append(("tenant", tenant.name, url("tenants", tenant.name)))
-    topics = {(topic.cluster, topic.name) for topic in softly(notes, lambda: looks.directory(request)) or ()}
-    for cluster in looks.clusters(request):
-        sizes = softly(notes, lambda name=cluster.name: looks.topic_sizes(request, name)) or ()  # type: ignore[misc]
-        topics |= {(cluster.name, each.name) for each in sizes}
-    found += [
-        ("topic", f"{name} of {cluster}", url("clusters", cluster, "topics", name))
-        for cluster, name in sorted(topics)
-        if text in name.casefold()
-    ]
-    return sorted(found, key=lambda hit: not hit[1].casefold().startswith(text))
+def _of_cluster(cluster: Cluster, wanted: str) -> list[Hit]:
+    """The cluster by its name or id, and the broker of that number."""
+    found = []
+    if wanted.casefold() in cluster.name.casefold() or wanted == cluster.cluster_id:
+        found.append(Hit("cluster", cluster.name, url("clusters", cluster.name)))
+    broker = cluster.broker(int(wanted[:10])) if wanted.isdecimal() else None
+    if broker is not None:
+        where = url("clusters", cluster.name, "brokers", broker.id)
+        found.append(Hit("broker", f"{broker.id} of {cluster.name}", where))
+    return found

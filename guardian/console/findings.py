@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from guardian.console.health import gravity_of, name_of
-from guardian.console.looking import Looks, softly
-from guardian.console.paging import List, page_of
-from guardian.console.rendering import Renderer
+from guardian.console.paging import Columns, List, page_of
+from guardian.console.views import Views
 from protos.guardian.v1 import insight_pb2 as pb
 
+_MOST_SHOWN = 50
 PHASES = {
     "grace": ("info", "in grace"),
     "acts": ("info", "acts"),
@@ -33,53 +33,56 @@ class FindingLine:
     trouble: pb.HealingTrouble | None
 
 
-def router(looks: Looks, render: Renderer) -> APIRouter:
-    pages = APIRouter()
+FINDING_COLUMNS: Columns[FindingLine] = {
+    "gravity": lambda line: line.rank,
+    "cluster": lambda line: line.finding.cluster or None,
+    "kind": lambda line: name_of(line.finding.kind),
+    "since": lambda line: line.finding.since_ms,
+}
 
-    @pages.get("/findings")
-    def findings(request: Request, asked: List, cluster: str = "") -> Response:
-        notes: list[str] = []
+
+def finding_text(line: FindingLine) -> str:
+    """What a search looks at."""
+    finding = line.finding
+    return f"{finding.cluster} {name_of(finding.kind)} {finding.subject} {finding.evidence}"
+
+
+class FindingPages:
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._looks = views.looks
+
+    def router(self) -> APIRouter:
+        router = APIRouter()
+        router.get("/findings")(self.findings)
+        return router
+
+    def findings(self, request: Request, asked: List, cluster: str = "") -> Response:
         if cluster:
-            looks.cluster(request, cluster)
-        seen = {each.name for each in looks.clusters(request)}
-        report = softly(notes, lambda: looks.findings(request, cluster))
-        healing = softly(notes, lambda: looks.healing(request, cluster))
+            self._looks.cluster(request, cluster)
+        view = self._views.of(request, "findings")
+        seen = {each.name for each in self._looks.clusters(request)}
+        report = view.part(self._looks.findings, cluster)
+        healing = view.part(self._looks.healing, cluster)
         lines = [line for line in finding_lines(report, healing) if _is_shown(line.finding.cluster, seen)]
-        page = page_of(
-            lines,
-            asked,
-            lambda line: (
-                f"{line.finding.cluster} {name_of(line.finding.kind)} {line.finding.subject} {line.finding.evidence}"
-            ),
-            {
-                "gravity": lambda line: line.rank,
-                "cluster": lambda line: line.finding.cluster or None,
-                "kind": lambda line: name_of(line.finding.kind),
-                "since": lambda line: line.finding.since_ms,
-            },
-            "gravity",
-        )
-        return render(
-            request,
+        looks = [look for look in report.looks if _is_shown(look.cluster, seen)] if report else []
+        blind = [look for look in looks if look.error]
+        others = _others(healing, lines, seen)
+        return view.shown(
             "findings.html",
-            section="findings",
-            title=f"Findings in {cluster}" if cluster else "Findings",
-            crumbs=(),
-            notes=notes,
+            f"Findings in {cluster}" if cluster else "Findings",
             cluster=cluster,
-            page=page,
+            page=page_of(lines, asked, finding_text, FINDING_COLUMNS, "gravity"),
             report=report,
             grave=sum(1 for line in lines if gravity_of(line.finding.kind) == "bad"),
-            blind=[look for look in report.looks if look.error and _is_shown(look.cluster, seen)] if report else [],
-            looks=[look for look in report.looks if look.looked_at_ms and _is_shown(look.cluster, seen)]
-            if report
-            else [],
+            blind=blind[:_MOST_SHOWN],
+            more_blind=max(0, len(blind) - _MOST_SHOWN),
+            looks=[look for look in looks if look.looked_at_ms],
             healing=[each for each in healing.clusters if each.cluster in seen] if healing else [],
-            others=_others(healing, lines, seen),
+            others=others[:_MOST_SHOWN],
+            more_others=max(0, len(others) - _MOST_SHOWN),
             phases=PHASES,
         )
-
-    return pages
 
 
 def finding_lines(report: pb.FindingsReport | None, healing: pb.HealingReport | None) -> list[FindingLine]:

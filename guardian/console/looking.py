@@ -6,6 +6,8 @@ cluster is asked about only by who may see it.
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 from fastapi import Request
 
 from guardian.client import GuardianClient
+from guardian.console.copying import Copies, copies_by_broker
 from guardian.errors import GuardianError, NotFound
 from guardian.model.cordon import Cordon
 from guardian.model.execution import Execution
@@ -20,14 +23,14 @@ from guardian.model.federation import Entry, Exclusion, Machine, Tenant, Topic
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket
 from guardian.model.topology import Cluster
-from guardian.web.keeping import Kept, Key, Value
+from guardian.web.keeping import Kept, Key, StillBeingRead, Value
 from guardian.web.observed import ClusterSeen, TopicSeen, TopicSize
 from guardian.web.parts import Person, WebParts
 from guardian.wire.entries import entry_from_proto
 from protos.guardian.v1 import activity_pb2, federation_pb2, insight_pb2, protection_pb2, raft_pb2, tiering_pb2
 
 HOUR_MS = 3_600_000
-# The lake of a large cluster takes a while: a page is shown without its numbers, and with them a second later.
+# What is dear to read takes a while in a large federation: a page is shown without it, and with it a second later.
 _SHORT_S = 0.2
 
 
@@ -64,11 +67,13 @@ class Looks:
         self._entries = self._keep(self._look_entries, 5, 5)
         self._protection = self._keep(self._look_protection, 3, 3)
         self._durability = self._keep(self._look_durability, 20, 300)
-        self._disks = self._keep(self._look_disks, 20, 300)
+        self._disks = self._keep(self._look_disks, 20, 300, _SHORT_S)
         self._cordons = self._keep(self._look_cordons, 5, 5)
         self._activity = self._keep(self._look_activity, 30, 300)
         self._usage = self._keep(self._look_usage, 30, 300)
-        self._tiered = self._keep(self._look_tiered, 20, 300)
+        self._tiered = self._keep(self._look_tiered, 20, 300, _SHORT_S)
+        self._copying = self._keep(self._look_copying, 2, 10, _SHORT_S)
+        self._directory = self._keep(self._look_directory, 5, 30, _SHORT_S)
         self._members = self._keep(self._look_members, 1, 1)
 
     def close(self) -> None:
@@ -105,20 +110,23 @@ class Looks:
         person = self._web.user_of(request)
         return tuple(each for each in self._tickets.of(_By(person, cluster)) if person.sees(each[0].cluster))
 
-    def ticket(self, request: Request, ticket_id: str) -> tuple[Ticket, Execution | None]:
-        return self._ticket.of(_By(self._web.user_of(request), ticket_id))
-
     def tenants(self, request: Request) -> tuple[Tenant, ...]:
         return tuple(each for each in self._table(request, federation_pb2.TENANTS) if isinstance(each, Tenant))
 
     def machines(self, request: Request) -> tuple[Machine, ...]:
         return tuple(each for each in self._table(request, federation_pb2.MACHINES) if isinstance(each, Machine))
 
-    def directory(self, request: Request, cluster: str = "") -> tuple[Topic, ...]:
-        """The topic directory: of a cluster, or all that the person may see."""
-        person = self._web.user_of(request)
+    def directory(self, request: Request, cluster: str) -> tuple[Topic, ...]:
+        """The topic directory of a cluster."""
+        self.cluster(request, cluster)
         entries = self._table(request, federation_pb2.TOPICS, cluster)
-        return tuple(each for each in entries if isinstance(each, Topic) and person.sees(each.cluster))
+        return tuple(each for each in entries if isinstance(each, Topic))
+
+    def topics_by_tenant(self, request: Request) -> Mapping[tuple[str, str], tuple[Topic, ...]]:
+        """The whole directory, by tenant (empty: of none) and cluster."""
+        person = self._web.user_of(request)
+        found = self._directory.of(_By(person))
+        return {(tenant, cluster): topics for (tenant, cluster), topics in found.items() if person.sees(cluster)}
 
     def exclusions(self, request: Request, cluster: str) -> tuple[Exclusion, ...]:
         entries = self._table(request, federation_pb2.EXCLUSIONS, cluster)
@@ -147,9 +155,9 @@ class Looks:
         """Of the last day."""
         return self._usage.of(_By(self._web.user_of(request), cluster))
 
-    def tiered(self, request: Request, cluster: Cluster) -> Mapping[str, tuple[int, int, int]]:
-        """By topic: partitions, live segments and their bytes."""
-        return self._tiered.of(_By(self._web.user_of(request), cluster.cluster_id))
+    def tiered(self, request: Request, cluster: Cluster, topic: str) -> tuple[int, int, int] | None:
+        """Partitions, live segments and their bytes; None: nothing of the topic is tiered."""
+        return self._tiered.of(_By(self._web.user_of(request), cluster.cluster_id)).get(topic)
 
     def members(self, request: Request) -> Mapping[str, raft_pb2.RaftStatus | None]:
         """By endpoint; None: it does not answer."""
@@ -162,6 +170,22 @@ class Looks:
     def topic_sizes(self, request: Request, cluster: str) -> tuple[TopicSize, ...]:
         self.cluster(request, cluster)
         return self._sizes.of(cluster)
+
+    def topics_everywhere(self, request: Request) -> Mapping[str, tuple[TopicSize, ...] | None]:
+        """By cluster; None: still being read. All of them together are waited for no longer than one is."""
+        until = time.monotonic() + _SHORT_S
+        found: dict[str, tuple[TopicSize, ...] | None] = {}
+        for cluster in self.clusters(request):
+            try:
+                found[cluster.name] = self._sizes.of(cluster.name, max(0.0, until - time.monotonic()))
+            except StillBeingRead:
+                found[cluster.name] = None
+        return found
+
+    def copying(self, request: Request, cluster: str) -> Mapping[int, Copies]:
+        """What tickets that run copy, by broker."""
+        self.cluster(request, cluster)
+        return self._copying.of(_By(self._web.user_of(request), cluster))
 
     def topic_seen(self, request: Request, cluster: str, topic: str) -> TopicSeen:
         self.cluster(request, cluster)
@@ -196,6 +220,18 @@ class Looks:
 
     def _look_entries(self, key: _By) -> tuple[Entry, ...]:
         return tuple(map(entry_from_proto, self._client(key).federation(*key.asked)))
+
+    def _look_directory(self, key: _By) -> dict[tuple[str, str], tuple[Topic, ...]]:
+        found: defaultdict[tuple[str, str], list[Topic]] = defaultdict(list)
+        for entry in map(entry_from_proto, self._client(key).federation(federation_pb2.TOPICS)):
+            if isinstance(entry, Topic):
+                found[entry.tenant, entry.cluster].append(entry)
+        return {where: tuple(topics) for where, topics in found.items()}
+
+    def _look_copying(self, key: _By) -> dict[int, Copies]:
+        tickets = [ticket for ticket, _ in self._tickets.of(key) if ticket.state.is_driven]
+        seen = [self._ticket.of(_By(key.person, ticket.id)) for ticket in tickets]
+        return copies_by_broker((ticket, execution) for ticket, execution in seen if execution is not None)
 
     def _look_protection(self, key: _By) -> protection_pb2.ProtectionReport:
         return self._client(key).protection(*key.asked)
@@ -254,16 +290,6 @@ class Looks:
                 told = {member.endpoint for each in seen.values() if each for member in each.members if member.endpoint}
                 to_ask = told - set(seen)
         return _one_each(seen)
-
-
-def softly(notes: list[str], look: Callable[[], Value]) -> Value | None:
-    """A part that can't be had is said to be missing in `notes`; the rest of the page is shown."""
-    try:
-        return look()
-    except GuardianError as error:
-        if str(error) not in notes:
-            notes.append(str(error))
-        return None
 
 
 def _one_each(seen: dict[str, raft_pb2.RaftStatus | None]) -> dict[str, raft_pb2.RaftStatus | None]:

@@ -7,8 +7,8 @@ from itertools import islice
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from guardian.console.looking import Looks
-from guardian.console.rendering import Renderer, url
+from guardian.console.rendering import url
+from guardian.console.views import Views
 from guardian.errors import InvalidInput
 from guardian.web.parts import WebParts
 from protos.guardian.v1 import federation_pb2, raft_pb2
@@ -17,52 +17,49 @@ AUDIT_ROWS = 100
 _MOST_MS = 1 << 62
 
 
-def router(web: WebParts, looks: Looks, render: Renderer) -> APIRouter:
-    pages = APIRouter()
+class MemberPages:
+    def __init__(self, web: WebParts, views: Views) -> None:
+        self._web = web
+        self._views = views
 
-    @pages.get("/members")
-    def members(request: Request) -> Response:
-        seen = looks.members(request)
+    def router(self) -> APIRouter:
+        router = APIRouter()
+        router.get("/members")(self.members)
+        router.get("/audit")(self.audit)
+        return router
+
+    def members(self, request: Request) -> Response:
+        seen = self._views.looks.members(request)
         answers = [each for each in seen.values() if each is not None]
         best = group_of(answers)
-        return render(
-            request,
+        return self._views.of(request, "members").shown(
             "members.html",
-            section="members",
-            title="Members",
-            crumbs=(),
-            members=[(endpoint, each) for endpoint, each in seen.items()],
+            "Members",
+            members=list(seen.items()),
             group=best,
             lag={each.name: best.commit_index - each.applied_index for each in answers} if best else {},
             voters=sum(1 for each in best.members if each.is_voter) if best else 0,
             counters=sorted(best.counters.items()) if best else [],
         )
 
-    @pages.get("/audit")
-    def audit(request: Request, actor: str = "", until: int = 0, below: int = 0) -> Response:
+    def audit(self, request: Request, actor: str = "", until: int = 0, below: int = 0) -> Response:
         """From the newest; `until` and `below` are where the page before ended."""
         if not 0 <= until <= _MOST_MS or not 0 <= below <= _MOST_MS:
             raise InvalidInput(f"until is {until}, below is {below}: go to the first page of the audit")
-        rows = audit_rows(web, request, actor.strip(), until, below)
+        rows = audit_rows(self._web, request, actor.strip(), until, below)
         shown = rows[:AUDIT_ROWS]
-        older = (
-            url("audit", actor=actor, until=shown[-1].at_ms + 1, below=shown[-1].index)
-            if len(rows) > len(shown)
-            else ""
-        )
-        return render(
-            request,
+        return self._views.of(request, "audit").shown(
             "audit.html",
-            section="audit",
-            title="Audit",
-            crumbs=(),
+            "Audit",
             rows=shown,
             actor=actor,
-            older=older,
+            older=_older(actor, shown[-1]) if len(rows) > len(shown) else "",
             is_first=not until,
         )
 
-    return pages
+
+def _older(actor: str, last: federation_pb2.AuditRecord) -> str:
+    return url("audit", actor=actor, until=last.at_ms + 1, below=last.index)
 
 
 def audit_rows(web: WebParts, request: Request, actor: str, until: int, below: int) -> list[federation_pb2.AuditRecord]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Depends
 
 from guardian.errors import InvalidInput
 
 Row = TypeVar("Row")
+Other = TypeVar("Other")
+# What a list can be sorted by, and a row's value there; None: not known.
+Columns = Mapping[str, Callable[[Row], object]]
 PAGE_ROWS = 50
 _MOST_ROWS = 500
 _LONGEST_SEARCH = 200
@@ -43,6 +46,20 @@ class Page(Generic[Row]):
         """As the query has it: "-name" is from the highest to the lowest."""
         return f"-{self.sort}" if self.is_descending else self.sort
 
+    def shown_as(self, made: Callable[[Row], Other]) -> Page[Other]:
+        """Where rows are dear to make, lists are of something plainer, and only what is shown is made a row."""
+        return Page(
+            tuple(map(made, self.rows)),
+            self.number,
+            self.pages,
+            self.found,
+            self.in_all,
+            self.search,
+            self.sort,
+            self.is_descending,
+            self.size,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -74,7 +91,7 @@ def page_of(
     rows: Sequence[Row],
     asked: Asked,
     text: Callable[[Row], str],
-    columns: dict[str, Callable[[Row], object]],
+    columns: Columns[Row],
     default: str,
 ) -> Page[Row]:
     """The page that is asked for; a number behind the last page gives the last one.
@@ -88,11 +105,7 @@ def page_of(
         raise InvalidInput(f"sort is {asked.sort!r}: use one of {', '.join(sorted(columns))}")
     wanted = asked.q.casefold().split()
     found = [row for row in rows if all(word in text(row).casefold() for word in wanted)] if wanted else list(rows)
-    key = columns[column]
-    known = [row for row in found if key(row) is not None]
-    unknown = [row for row in found if key(row) is None]
-    known.sort(key=key, reverse=is_descending)  # type: ignore[arg-type]  # values of one column can be compared
-    ordered = known + unknown
+    ordered = _sorted(found, columns[column], is_descending=is_descending)
     pages = max(1, -(-len(ordered) // asked.size))
     number = min(asked.page, pages)
     begin = (number - 1) * asked.size
@@ -107,3 +120,16 @@ def page_of(
         is_descending,
         asked.size,
     )
+
+
+def _sorted(rows: Sequence[Row], key: Callable[[Row], object], *, is_descending: bool) -> list[Row]:
+    """What is not known comes last."""
+    keyed = [(key(row), row) for row in rows]
+    known = [each for each in keyed if each[0] is not None]
+    known.sort(key=_value, reverse=is_descending)
+    return [row for _, row in known] + [row for value, row in keyed if value is None]
+
+
+def _value(keyed: tuple[object, object]) -> Any:
+    """Values of one column can be compared."""
+    return keyed[0]

@@ -17,6 +17,7 @@ from guardian.model.log_dirs import short_log_dirs, shortened
 from guardian.model.plan import ANY_LOG_DIR, GoalResult, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spreads
 
 _STATIC = files("guardian.console") / "static"
+_SCRIPTS = ("units.js", "plan-charts.js", "plan.js")
 # A browser lists this many rows without effort; the page says how many are left out, the JSON has them all.
 _MOST_MOVES = 2000
 
@@ -28,7 +29,7 @@ def plan_page(plan: Plan) -> str:
         title=_text(f"{plan.kind} of {plan.cluster}"),
         style=(_STATIC / "plan.css").read_text(encoding="utf-8"),
         library=(_STATIC / "echarts.min.js").read_text(encoding="utf-8"),
-        script=(_STATIC / "plan.js").read_text(encoding="utf-8"),
+        script="\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS),
         payload=_embedded(payload(plan)),
     )
 

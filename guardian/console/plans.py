@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Request, UploadFile
@@ -18,29 +19,25 @@ from fastapi.responses import RedirectResponse, Response
 
 from guardian.console.paging import Asked, page_of
 from guardian.console.plans_view import (
-    MoveRow,
-    bars,
+    MOVE_COLUMNS,
+    DrawnPlan,
     broker_rows,
-    completed,
-    flow_charts,
-    goal_rows,
+    drawn,
     most_concerned,
-    move_rows,
-    names_of,
+    move_row,
+    move_text,
     resources_of,
     title_of,
-    uneven_resource,
 )
 from guardian.console.rendering import Renderer, url
 from guardian.console.sections import Pages
 from guardian.console.tickets import LOCAL, NAME_COOKIE, actor_of, remember_name
-from guardian.console.tickets_kept import PlanShelf, Recent
+from guardian.console.tickets_kept import Recent
 from guardian.console.tickets_view import TONES
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.kafka import reassignment_json
-from guardian.model.log_dirs import shortened
-from guardian.model.plan import Plan, spreads
+from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
 from guardian.model.units import parse_rate
 from guardian.web.keeping import Kept
@@ -49,12 +46,23 @@ from guardian.web.parts import Person, WebParts
 _MOST_CHARS = 16 << 20
 _RECENT = 50
 _FRESH_S = 30.0  # which plan a ticket carries does not change
+_LIST_FRESH_S = 1.5
+_KEPT_S = 600.0  # a plan never changes; the racks of one that does not name them do, sometimes
+_MOST_DRAWN = 16
 _BROKERS_SHOWN = 50
 _DEFAULT_THROTTLE = "50MB"
 _STATUS = {InvalidInput: 400, Conflict: 409, ClusterUnavailable: 502}
 
 FileText = Annotated[str, Form()]
 Upload = Annotated[UploadFile | None, File()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """The clusters that a plan may be for, and the tickets that carry one, newest first."""
+
+    clusters: tuple[str, ...]
+    tickets: tuple[Ticket, ...]
 
 
 def pages(web: WebParts, render: Renderer) -> Pages:
@@ -67,8 +75,10 @@ class PlanPages:
     def __init__(self, web: WebParts, render: Renderer) -> None:
         self._web = web
         self._render = render
-        self._shelf = PlanShelf()
         self._tickets: Recent[tuple[Person, str], Ticket] = Recent(_FRESH_S)
+        # A person who has seen a ticket that names a plan may see the plan.
+        self._drawn: Recent[tuple[Person, str], DrawnPlan] = Recent(_KEPT_S, _MOST_DRAWN)
+        self._lists: Recent[Person, _Choices] = Recent(_LIST_FRESH_S)
         self._racks: Kept[tuple[Person, str], Mapping[int, str]] = Kept(self._racks_of, fresh_s=30.0)
 
     def close(self) -> None:
@@ -116,7 +126,8 @@ class PlanPages:
             "actor": actor,
             "key": uuid.uuid4().hex,
         }
-        return self._shown(request, resolved, Asked(size=200), hidden=hidden)
+        person = self._web.user_of(request)
+        return self._shown(request, self._draw(person, resolved), Asked(size=200), hidden=hidden)
 
     def make_ticket(
         self,
@@ -143,6 +154,7 @@ class PlanPages:
             )
         except (InvalidInput, Conflict, ClusterUnavailable, NotFound) as error:
             return self._form(request, error, cluster, text, throttle)
+        self._lists.forget()
         answer = RedirectResponse(url("tickets", ticket.id), 303)
         remember_name(request, answer, actor)
         return answer
@@ -161,7 +173,8 @@ class PlanPages:
         ticket = self._tickets.of((person, ticket_id), lambda: client.ticket(ticket_id)[0])
         if not ticket.plan_hash:
             raise NotFound(f"ticket {ticket_id} carries no plan: it makes its own while it runs")
-        plan = self._shelf.plan(client, ticket.plan_hash)
+        plan_hash = ticket.plan_hash
+        plan = self._drawn.of((person, plan_hash), lambda: self._draw(person, client.plan(plan_hash)))
         return self._shown(request, plan, Asked(q, page, sort, size), resource, ticket_id=ticket_id)
 
     def _form(
@@ -172,8 +185,8 @@ class PlanPages:
         text: str = "",
         throttle: str = _DEFAULT_THROTTLE,
     ) -> Response:
-        person, client = self._web.user_of(request), self._web.client(request)
-        with_plans = [ticket for ticket in client.tickets() if ticket.plan_hash and person.sees(ticket.cluster)]
+        person = self._web.user_of(request)
+        choices = self._lists.of(person, lambda: self._read_choices(person))
         return self._render(
             request,
             "plans.html",
@@ -182,64 +195,57 @@ class PlanPages:
             title="Plans",
             crumbs=(),
             error=str(error) if error else "",
-            clusters=sorted(each.name for each in client.list_clusters() if person.sees(each.name)),
+            clusters=choices.clusters,
             cluster=cluster,
             text=text,
             throttle=throttle,
             asks_name=self._asks_name(request),
             name=request.cookies.get(NAME_COOKIE, LOCAL),
-            tickets=[(ticket, TONES[ticket.state]) for ticket in with_plans[:_RECENT]],
-            in_all=len(with_plans),
+            tickets=[(ticket, TONES[ticket.state]) for ticket in choices.tickets[:_RECENT]],
+            in_all=len(choices.tickets),
         )
+
+    def _read_choices(self, person: Person) -> _Choices:
+        client = self._web.client_for(person)
+        clusters = sorted(each.name for each in client.list_clusters() if person.sees(each.name))
+        tickets = (ticket for ticket in client.tickets() if ticket.plan_hash and person.sees(ticket.cluster))
+        return _Choices(tuple(clusters), tuple(tickets))
 
     def _asks_name(self, request: Request) -> bool:
         return self._web.user_of(request).name == LOCAL
 
+    def _draw(self, person: Person, plan: Plan) -> DrawnPlan:
+        return drawn(plan, {} if plan.racks else self._racks.of((person, plan.cluster)))
+
     def _shown(
         self,
         request: Request,
-        given: Plan,
+        shown: DrawnPlan,
         asked: Asked,
         resource: str = "",
         ticket_id: str = "",
         hidden: Mapping[str, str] | None = None,
     ) -> Response:
-        racks: Mapping[int, str] = {}
-        if not given.racks:
-            racks = self._racks.of((self._web.user_of(request), given.cluster))
-        plan = completed(given, racks)
-        chosen = resource or uneven_resource(plan)
-        names = names_of(plan)
-        of_brokers = broker_rows(plan, chosen)
-        where = url("tickets", ticket_id, "plan") if ticket_id else ""
-        crumbs = (
-            (("Tickets", url("tickets")), (ticket_id, url("tickets", ticket_id)), ("Plan", ""))
-            if ticket_id
-            else (("Plans", url("plans")), ("Checked", ""))
-        )
+        plan, chosen = shown.plan, resource or shown.uneven
+        of_brokers = broker_rows(plan, shown.between_brokers, chosen)
+        moves = page_of(shown.moves, asked, partial(move_text, shown.names), MOVE_COLUMNS, "order")
         return self._render(
             request,
             "plan.html",
             section="tickets" if ticket_id else "plans",
             title=f"Plan: {plan.kind} of {plan.cluster}",
-            crumbs=crumbs,
+            crumbs=_crumbs(ticket_id),
             plan=plan,
+            shown=shown,
             ticket_id=ticket_id,
             hidden=hidden,
-            asks_name=self._asks_name(request),
-            where=where,
-            bars=bars(plan),
-            flows=flow_charts(plan),
-            spreads=spreads(plan.loads),
-            goals=goal_rows(plan),
-            notes=[shortened(sentence, names) for sentence in plan.notes],
-            unmet=[shortened(sentence, names) for sentence in plan.unmet],
+            where=url("tickets", ticket_id, "plan") if ticket_id else "",
             resource=chosen,
             resources=resources_of(plan),
             resource_title=title_of(chosen),
             brokers=most_concerned(of_brokers, _BROKERS_SHOWN),
             brokers_in_all=len(of_brokers),
-            moves=page_of(move_rows(plan), asked, _move_text, _MOVE_COLUMNS, "order"),
+            moves=moves.shown_as(lambda each: move_row(*each, shown.names)),
             keep={"resource": resource},
         )
 
@@ -250,16 +256,10 @@ class PlanPages:
         return {broker.id: broker.rack for broker in found.brokers if broker.rack} if found else {}
 
 
-def _move_text(row: MoveRow) -> str:
-    return row.text
-
-
-_MOVE_COLUMNS = {
-    "order": lambda row: row.number,
-    "partition": lambda row: row.partition,
-    "copy": lambda row: row.copy_bytes,
-    "goal": lambda row: row.goal,
-}
+def _crumbs(ticket_id: str) -> tuple[tuple[str, str], ...]:
+    if not ticket_id:
+        return (("Plans", url("plans")), ("Checked", ""))
+    return (("Tickets", url("tickets")), (ticket_id, url("tickets", ticket_id)), ("Plan", ""))
 
 
 def _text_of(text: str, file: UploadFile | None) -> str:

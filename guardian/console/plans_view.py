@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from guardian.console.paging import Columns
 from guardian.console.plan_page import payload
 from guardian.console.tickets_view import places
 from guardian.model.log_dirs import short_log_dirs, shortened
@@ -74,11 +75,6 @@ class MoveRow:
     size: str
     goal: str
     reason: str
-
-    @property
-    def text(self) -> str:
-        """What a search looks at."""
-        return f"{self.partition} {self.origin} {self.target} {self.goal} {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,34 +154,47 @@ def completed(plan: Plan, racks: Mapping[int, str]) -> Plan:
     return replace(plan, loads=loads, racks=between)
 
 
-def flow_charts(plan: Plan) -> dict[str, list[list[object]]]:
+def flow_charts(plan: Plan, between_brokers: Sequence[Flow]) -> dict[str, list[list[object]]]:
     """[from, to, bytes] between racks, between IDCs and between brokers."""
-    between: dict[str, list[Flow]] = {
+    between: dict[str, Sequence[Flow]] = {
         "racks": [Flow(each.from_rack or "-", each.to_rack or "-", each.bytes) for each in plan.racks if each.bytes],
         "idcs": [Flow(each.from_idc or "-", each.to_idc or "-", each.bytes) for each in plan.links if each.bytes],
-        "brokers": broker_flows(plan.moves),
+        "brokers": between_brokers,
     }
     return {
         name: [[flow.source, flow.target, flow.bytes] for flow in gathered(flows)] for name, flows in between.items()
     }
 
 
-def move_rows(plan: Plan) -> list[MoveRow]:
-    names = names_of(plan)
-    return [
-        MoveRow(
-            number,
-            move.stage + 1,
-            str(move.partition),
-            places(move.original, names) or "(new)",
-            places(move.target, names),
-            move.bytes_to_copy,
-            _copy(move),
-            move.goal,
-            shortened(move.reason, names),
-        )
-        for number, move in enumerate(plan.moves, start=1)
-    ]
+def move_row(number: int, move: PartitionMove, names: Mapping[str, str]) -> MoveRow:
+    return MoveRow(
+        number,
+        move.stage + 1,
+        str(move.partition),
+        places(move.original, names) or "(new)",
+        places(move.target, names),
+        move.bytes_to_copy,
+        _copy(move),
+        move.goal,
+        shortened(move.reason, names),
+    )
+
+
+# A plan has up to hundreds of thousands of moves: they are sorted and searched as they are, and made rows where shown.
+NumberedMove = tuple[int, PartitionMove]
+MOVE_COLUMNS: Columns[NumberedMove] = {
+    "order": lambda each: each[0],
+    "partition": lambda each: (each[1].partition.topic, each[1].partition.partition),
+    "copy": lambda each: each[1].bytes_to_copy,
+    "goal": lambda each: each[1].goal,
+}
+
+
+def move_text(names: Mapping[str, str], each: NumberedMove) -> str:
+    """What a search looks at: what the row says."""
+    move = each[1]
+    reason = shortened(move.reason, names)
+    return f"{move.partition} {places(move.original, names)} {places(move.target, names)} {move.goal} {reason}"
 
 
 def _copy(move: PartitionMove) -> str:
@@ -211,10 +220,10 @@ def uneven_resource(plan: Plan) -> str:
     return max(found, key=lambda resource: found[resource], default="")
 
 
-def broker_rows(plan: Plan, resource: str) -> list[BrokerRow]:
-    """Each broker that has a load of this kind, or that anything is copied to or from."""
+def broker_rows(plan: Plan, flows: Sequence[Flow], resource: str) -> list[BrokerRow]:
+    """Each broker that has a load of this kind, or that anything is copied to or from; `flows` between brokers."""
     moved = {"in": Counter[int](), "out": Counter[int](), "inside": Counter[int]()}
-    for flow in broker_flows(plan.moves):
+    for flow in flows:
         if flow.source == flow.target:
             moved["inside"][int(flow.source)] += flow.bytes
         else:
@@ -314,3 +323,40 @@ def _changing(rows: list[list[object]]) -> list[list[object]]:
 
 def _number(value: object) -> float:
     return value if isinstance(value, float | int) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPlan:
+    """All of a plan that its page shows whatever is asked of it: worked out once, for a plan never changes."""
+
+    plan: Plan
+    names: Mapping[str, str]
+    between_brokers: Sequence[Flow]
+    bars: Mapping[str, Mapping[str, list[list[object]]]]
+    flows: Mapping[str, list[list[object]]]
+    spreads: Mapping[str, tuple[float, float]]
+    goals: Sequence[GoalRow]
+    notes: Sequence[str]
+    unmet: Sequence[str]
+    uneven: str
+    moves: Sequence[NumberedMove]
+
+
+def drawn(given: Plan, racks: Mapping[int, str]) -> DrawnPlan:
+    """`racks` of brokers are used where the plan does not say what is copied between racks."""
+    plan = completed(given, racks)
+    names = names_of(plan)
+    between_brokers = broker_flows(plan.moves)
+    return DrawnPlan(
+        plan,
+        names,
+        between_brokers,
+        bars(plan),
+        flow_charts(plan, between_brokers),
+        spreads(plan.loads),
+        goal_rows(plan),
+        [shortened(sentence, names) for sentence in plan.notes],
+        [shortened(sentence, names) for sentence in plan.unmet],
+        uneven_resource(plan),
+        tuple(enumerate(plan.moves, start=1)),
+    )

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from guardian.console import broker, cluster, federation, findings, members, tenants, topic
+from guardian.console.broker import BrokerPages
+from guardian.console.cluster import ClusterPages
+from guardian.console.federation import FederationPages
+from guardian.console.findings import FindingPages
 from guardian.console.looking import Looks
+from guardian.console.members import MemberPages
 from guardian.console.rendering import Renderer
 from guardian.console.sections import Pages
+from guardian.console.tenants import TenantPages
+from guardian.console.topic import TopicPages
+from guardian.console.views import Views
 from guardian.web.parts import WebParts
 
 
 def pages(web: WebParts, render: Renderer) -> Pages:
     looks = Looks(web)
+    views = Views(looks, render)
     router = APIRouter()
     for made in (
-        federation.router(looks, render),
-        cluster.router(looks, render),
-        broker.router(looks, render),
-        topic.router(looks, render),
-        tenants.router(looks, render),
-        findings.router(looks, render),
-        members.router(web, looks, render),
+        FederationPages(views),
+        ClusterPages(views),
+        BrokerPages(views),
+        TopicPages(views),
+        TenantPages(views),
+        FindingPages(views),
+        MemberPages(web, views),
     ):
-        router.include_router(made)
+        router.include_router(made.router())
     return Pages(router, looks.close)

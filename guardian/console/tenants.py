@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from guardian.console.looking import Looks, softly
-from guardian.console.paging import List, page_of
-from guardian.console.rendering import Renderer, url
+from guardian.console.paging import Columns, List, page_of
+from guardian.console.rendering import url
+from guardian.console.views import Views
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.federation import Machine, Tenant, Topic
 
 _FREE = ("", "free", "used")
+_MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,139 +40,142 @@ class Pool:
     free_disk_bytes: int
 
 
-def router(looks: Looks, render: Renderer) -> APIRouter:
-    pages = APIRouter()
+TENANT_COLUMNS: Columns[TenantLine] = {
+    "name": lambda line: line.tenant.name,
+    "owner": lambda line: line.tenant.owner,
+    "topics": lambda line: line.topics,
+    "brokers": lambda line: line.brokers,
+}
+TOPIC_COLUMNS: Columns[Topic] = {
+    "name": lambda topic: topic.name,
+    "cluster": lambda topic: (topic.cluster, topic.name),
+    "owner": lambda topic: topic.owner,
+}
+MACHINE_COLUMNS: Columns[Machine] = {
+    "host": lambda machine: machine.host,
+    "idc": lambda machine: (machine.idc, machine.rack, machine.host),
+    "disk": lambda machine: machine.disk_bytes,
+    "cores": lambda machine: machine.cores,
+    "nic": lambda machine: machine.nic_bytes_per_s,
+    "cluster": lambda machine: (machine.cluster, machine.broker_id) if machine.cluster else None,
+    "label": lambda machine: machine.label,
+}
 
-    @pages.get("/tenants")
-    def tenants(request: Request, asked: List) -> Response:
-        notes: list[str] = []
-        topics = softly(notes, lambda: looks.directory(request)) or ()
-        clusters = looks.clusters(request)
+
+def tenant_text(line: TenantLine) -> str:
+    """What a search looks at, as the next two are."""
+    return f"{line.tenant.name} {line.tenant.owner} {' '.join(line.tenant.labels)}"
+
+
+def topic_text(topic: Topic) -> str:
+    return f"{topic.cluster} {topic.name} {topic.owner}"
+
+
+def machine_text(machine: Machine) -> str:
+    return f"{machine.host} {machine.idc} {machine.rack} {machine.label} {machine.cluster}"
+
+
+class TenantPages:
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._looks = views.looks
+
+    def router(self) -> APIRouter:
+        router = APIRouter()
+        router.get("/tenants")(self.tenants)
+        router.get("/tenants/{name}")(self.tenant)
+        router.get("/tenants/{name}/usage")(self.usage)
+        router.get("/machines")(self.machines)
+        return router
+
+    def tenants(self, request: Request, asked: List) -> Response:
+        view = self._views.of(request, "tenants")
+        topics = view.part(self._looks.topics_by_tenant) or {}
+        clusters = self._looks.clusters(request)
         labels = Counter(broker.label for cluster in clusters for broker in cluster.brokers if broker.label)
-        listed = softly(notes, lambda: looks.tenants(request)) or ()
-        lines = [tenant_line(tenant, topics, labels) for tenant in listed]
-        page = page_of(
-            lines,
-            asked,
-            lambda line: f"{line.tenant.name} {line.tenant.owner} {' '.join(line.tenant.labels)}",
-            {
-                "name": lambda line: line.tenant.name,
-                "owner": lambda line: line.tenant.owner,
-                "topics": lambda line: line.topics,
-                "brokers": lambda line: line.brokers,
-            },
-            "name",
-        )
-        return render(
-            request,
+        lines = tenant_lines(view.part(self._looks.tenants) or (), topics, labels)
+        return view.shown(
             "tenants.html",
-            section="tenants",
-            title="Tenants",
-            crumbs=(),
-            notes=notes,
-            page=page,
-            without=sum(1 for topic in topics if not topic.tenant),
+            "Tenants",
+            page=page_of(lines, asked, tenant_text, TENANT_COLUMNS, "name"),
+            without=sum(len(each) for (tenant, _), each in topics.items() if not tenant),
         )
 
-    @pages.get("/tenants/{name}")
-    def tenant_page(request: Request, name: str, asked: List) -> Response:
-        notes: list[str] = []
-        tenant = next((each for each in looks.tenants(request) if each.name == name), None)
+    def tenant(self, request: Request, name: str, asked: List) -> Response:
+        view = self._views.of(request, "tenants", ("Tenants", url("tenants")))
+        tenant = next((each for each in self._looks.tenants(request) if each.name == name), None)
         if tenant is None:
             raise NotFound(f"tenant is {name!r}, which is not registered: see the list of tenants")
-        topics = [each for each in softly(notes, lambda: looks.directory(request)) or () if each.tenant == name]
-        page = page_of(
-            topics,
-            asked,
-            lambda topic: f"{topic.cluster} {topic.name} {topic.owner}",
-            {
-                "name": lambda topic: topic.name,
-                "cluster": lambda topic: (topic.cluster, topic.name),
-                "owner": lambda topic: topic.owner,
-            },
-            "cluster",
-        )
+        by_tenant = view.part(self._looks.topics_by_tenant) or {}
+        topics = [topic for (owner, _), each in by_tenant.items() if owner == name for topic in each]
         brokers = [
             (cluster.name, broker)
-            for cluster in looks.clusters(request)
+            for cluster in self._looks.clusters(request)
             for broker in cluster.brokers
             if broker.label and broker.label in tenant.labels
         ]
-        return render(
-            request,
+        machines = [each for each in self._looks.machines(request) if each.label and each.label in tenant.labels]
+        return view.shown(
             "tenant.html",
-            section="tenants",
-            title=name,
-            crumbs=(("Tenants", url("tenants")), (name, "")),
-            notes=notes,
+            name,
+            (name, ""),
             tenant=tenant,
-            page=page,
-            brokers=brokers[:200],
-            more_brokers=max(0, len(brokers) - 200),
-            machines=[each for each in looks.machines(request) if each.label and each.label in tenant.labels][:200],
+            page=page_of(topics, asked, topic_text, TOPIC_COLUMNS, "cluster"),
+            brokers=brokers[:_MOST_SHOWN],
+            more_brokers=max(0, len(brokers) - _MOST_SHOWN),
+            machines=machines[:_MOST_SHOWN],
             clusters=sorted({topic.cluster for topic in topics}),
         )
 
-    @pages.get("/tenants/{name}/usage")
-    def usage(request: Request, name: str, cluster: str) -> Response:
-        looks.cluster(request, cluster)
-        notes: list[str] = []
-        reply = softly(notes, lambda: looks.usage(request, cluster))
-        return render(
-            request,
+    def usage(self, request: Request, name: str, cluster: str) -> Response:
+        self._looks.cluster(request, cluster)
+        view = self._views.of(request, "tenants", ("Tenants", url("tenants")), (name, url("tenants", name)))
+        reply = view.part(self._looks.usage, cluster)
+        return view.shown(
             "usage.html",
-            section="tenants",
-            title=f"What {name} uses of {cluster}",
-            crumbs=(("Tenants", url("tenants")), (name, url("tenants", name)), ("Usage", "")),
-            notes=notes,
+            f"What {name} uses of {cluster}",
+            ("Usage", ""),
             name=name,
             cluster=cluster,
             reply=reply,
             used=next((each for each in reply.tenants if each.tenant == name), None) if reply else None,
         )
 
-    @pages.get("/machines")
-    def machines(request: Request, asked: List, show: str = "") -> Response:
+    def machines(self, request: Request, asked: List, show: str = "") -> Response:
         if show not in _FREE:
             raise InvalidInput(f"show is {show!r}: use free, used or nothing")
-        notes: list[str] = []
-        listed = softly(notes, lambda: looks.machines(request)) or ()
-        page = page_of(
-            [each for each in listed if not show or bool(each.cluster) == (show == "used")],
-            asked,
-            lambda machine: f"{machine.host} {machine.idc} {machine.rack} {machine.label} {machine.cluster}",
-            {
-                "host": lambda machine: machine.host,
-                "idc": lambda machine: (machine.idc, machine.rack, machine.host),
-                "disk": lambda machine: machine.disk_bytes,
-                "cores": lambda machine: machine.cores,
-                "nic": lambda machine: machine.nic_bytes_per_s,
-                "cluster": lambda machine: (machine.cluster, machine.broker_id) if machine.cluster else None,
-                "label": lambda machine: machine.label,
-            },
-            "idc",
-        )
-        return render(
-            request,
+        view = self._views.of(request, "machines")
+        listed = view.part(self._looks.machines) or ()
+        wanted = [each for each in listed if not show or bool(each.cluster) == (show == "used")]
+        return view.shown(
             "machines.html",
-            section="machines",
-            title="Machines",
-            crumbs=(),
-            notes=notes,
-            page=page,
+            "Machines",
+            page=page_of(wanted, asked, machine_text, MACHINE_COLUMNS, "idc"),
             show=show,
             pools=pools(listed),
             free=sum(1 for each in listed if not each.cluster),
             machines=len(listed),
         )
 
-    return pages
 
-
-def tenant_line(tenant: Tenant, topics: tuple[Topic, ...], labels: Counter[str]) -> TenantLine:
-    own = [topic for topic in topics if topic.tenant == tenant.name]
-    brokers = sum(labels[label] for label in tenant.labels) if tenant.labels else None
-    return TenantLine(tenant, len(own), tuple(sorted({topic.cluster for topic in own})), brokers)
+def tenant_lines(
+    tenants: Iterable[Tenant], topics: Mapping[tuple[str, str], Sequence[Topic]], labels: Counter[str]
+) -> list[TenantLine]:
+    """`topics` by tenant and cluster; `labels`: how many brokers have each."""
+    counts: Counter[str] = Counter()
+    clusters: defaultdict[str, list[str]] = defaultdict(list)
+    for (tenant, cluster), held in topics.items():
+        counts[tenant] += len(held)
+        clusters[tenant].append(cluster)
+    return [
+        TenantLine(
+            tenant,
+            counts[tenant.name],
+            tuple(sorted(clusters[tenant.name])),
+            sum(labels[label] for label in tenant.labels) if tenant.labels else None,
+        )
+        for tenant in tenants
+    ]
 
 
 def pools(machines: tuple[Machine, ...]) -> list[Pool]:

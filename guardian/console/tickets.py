@@ -14,8 +14,8 @@ Whoever acts is who has signed in; while security is off, whom the form names. P
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -32,7 +32,9 @@ from guardian.console.tickets_view import (
     OPEN,
     STATES,
     TASK_COLUMNS,
+    TICKET_COLUMNS,
     TONES,
+    Figures,
     TaskRow,
     actions_of,
     burn_chart,
@@ -43,6 +45,7 @@ from guardian.console.tickets_view import (
     task_text,
     tasks_of,
     ticket_rows,
+    ticket_text,
 )
 from guardian.core.approving import expires_at_ms
 from guardian.core.burning_down import burn_down
@@ -68,7 +71,6 @@ _RATES_SHOWN = 20
 _TASK_STATES = tuple(state.name for state in TaskState)
 
 _Listed = tuple[tuple[Ticket, Progress | None], ...]
-_Detail = tuple[Ticket, Execution | None]
 _Act = Callable[[GuardianClient, str, str, str], Ticket]
 _ACTS: dict[str, _Act] = {
     "submit": lambda client, id, actor, reason: client.submit(id, actor, reason),
@@ -82,6 +84,33 @@ _ACTS: dict[str, _Act] = {
 }
 # What a person can put right, or look at again: the page says so itself.
 _SAID_ON_THE_PAGE = {InvalidInput: 400, Conflict: 409, ClusterUnavailable: 502}
+
+
+@dataclass(frozen=True, slots=True)
+class _Detail:
+    """A ticket as it was at `now_ms`, and what takes a walk over all of its partitions: those who look share it."""
+
+    ticket: Ticket
+    execution: Execution | None
+    now_ms: int
+    figures: Figures
+    burn: Mapping[str, Sequence[float | int | None]]
+    names: Mapping[str, str]
+    stage: int
+
+
+def _detail_of(ticket: Ticket, execution: Execution | None, now_ms: int) -> _Detail:
+    burning = burn_down(ticket, execution, now_ms)
+    tasks = execution.tasks if execution is not None else ()
+    return _Detail(
+        ticket,
+        execution,
+        now_ms,
+        figures(ticket, execution, burning, now_ms),
+        burn_chart(burning, now_ms),
+        short_names(execution),
+        lowest_stage(tasks),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +171,8 @@ class TicketPages:
         rows = page_of(
             ticket_rows(listed, cluster, state),
             Asked(q, page, sort, size),
-            lambda row: row.text,
-            {
-                "created": lambda row: row.ticket.created_at_ms,
-                "updated": lambda row: row.ticket.updated_at_ms,
-                "cluster": lambda row: row.ticket.cluster,
-                "kind": lambda row: row.ticket.kind,
-                "state": lambda row: row.ticket.state.value,
-                "copy": lambda row: row.ticket.bytes_to_copy,
-                "author": lambda row: row.ticket.author,
-                "eta": lambda row: row.eta_ms,
-            },
+            ticket_text,
+            TICKET_COLUMNS,
             "-created",
         )
         return self._render(
@@ -250,7 +270,10 @@ class TicketPages:
         return self._lists.of(person, lambda: _seen(person, self._web.client_for(person).tickets_with_progress()))
 
     def _detail(self, person: Person, ticket_id: str) -> _Detail:
-        return self._tickets.of((person, ticket_id), lambda: self._web.client_for(person).ticket(ticket_id))
+        return self._tickets.of((person, ticket_id), lambda: self._read_detail(person, ticket_id))
+
+    def _read_detail(self, person: Person, ticket_id: str) -> _Detail:
+        return _detail_of(*self._web.client_for(person).ticket(ticket_id), self._web.now_ms())
 
     def _forget(self) -> None:
         """Whoever has done something sees it."""
@@ -263,10 +286,9 @@ class TicketPages:
         if at and at not in _TASK_STATES:
             raise InvalidInput(f"at is {at!r}: use one of {', '.join(_TASK_STATES)}")
         person = self._web.user_of(request)
-        ticket, execution = self._detail(person, ticket_id)
+        detail = self._detail(person, ticket_id)
+        ticket, execution = detail.ticket, detail.execution
         plan = self._plan_of(ticket, person) if execution is None else None
-        now_ms = self._web.now_ms()
-        burning = burn_down(ticket, execution, now_ms)
         status = next((code for kind, code in _SAID_ON_THE_PAGE.items() if isinstance(error, kind)), 200)
         return self._render(
             request,
@@ -279,13 +301,13 @@ class TicketPages:
             execution=execution,
             tone=TONES[ticket.state],
             error=str(error) if error else "",
-            figures=figures(ticket, execution, burning, now_ms),
-            burn=burn_chart(burning, now_ms),
+            figures=detail.figures,
+            burn=detail.burn,
             actions=actions_of(ticket, execution),
             asks_name=person.name == LOCAL,
             name=request.cookies.get(NAME_COOKIE, LOCAL),
             expires_at_ms=expires_at_ms(ticket),
-            tasks=_task_page(ticket, execution, plan, asked, at, now_ms),
+            tasks=_task_page(detail, plan, asked, at),
             task_states=_TASK_STATES,
             at=at,
             may_throttle=not ticket.state.is_over and ticket.throttle > 0,
@@ -307,18 +329,16 @@ class TicketPages:
         """What the pages ask for when they hear of it has been read already."""
         client = self._web.client_for(person)
         with client.allow_stale(_LIVE_STALENESS_S):
-            ticket, execution = self._tickets.read((person, ticket_id), lambda: client.ticket(ticket_id))
-        now_ms = self._web.now_ms()
-        burning = burn_down(ticket, execution, now_ms)
-        shown = asdict(figures(ticket, execution, burning, now_ms))
+            detail = self._tickets.read((person, ticket_id), lambda: self._read_detail(person, ticket_id))
+        shown = asdict(detail.figures)
         shown["percent"] = None if shown["share"] is None else f"{shown['share']:.0%}".replace("%", " %")
         message = {
             "figures": shown,
-            "burn": burn_chart(burning, now_ms),
+            "burn": detail.burn,
             # What else of the page has to be asked for anew.
-            **_of_parts(ticket, execution),
+            **_of_parts(detail.ticket, detail.execution),
         }
-        return Look(message, ticket.state.is_over)
+        return Look(message, detail.ticket.state.is_over)
 
     def _look_at_list(self, person: Person) -> Look:
         client = self._web.client_for(person)
@@ -328,7 +348,7 @@ class TicketPages:
 
     def _read_series(self, key: _SeriesKey) -> dict[str, object]:
         client = self._web.client_for(key.person)
-        ticket, _ = self._detail(key.person, key.ticket_id)
+        ticket = self._detail(key.person, key.ticket_id).ticket
         steps = rate_steps(client.events(ticket_id=ticket.id, kinds=(EventKind.THROTTLE_CHANGED,)))
         brokers = [key.broker] if key.broker is not None else brokers_of(steps)
         window, remark = window_of(ticket, self._web.now_ms()), ""
@@ -366,29 +386,19 @@ def remember_name(request: Request, answer: Response, named: str) -> None:
         )
 
 
-def _task_page(
-    ticket: Ticket, execution: Execution | None, plan: Plan | None, asked: Asked, at: str, now_ms: int
-) -> Page[TaskRow]:
+def _task_page(detail: _Detail, plan: Plan | None, asked: Asked, at: str) -> Page[TaskRow]:
     """Rows are made for what is shown only: a ticket may have thousands of partitions."""
     tasks: tuple[ExecutionTask, ...] = ()
-    if execution is not None:
-        tasks = execution.tasks
+    names, stage = detail.names, detail.stage
+    if detail.execution is not None:
+        tasks = detail.execution.tasks
     elif plan is not None:
-        tasks = tasks_of(plan)
-    wanted = [task for task in tasks if not at or task.state.name == at]
+        tasks, names = tasks_of(plan), short_names(None, plan)
+        stage = lowest_stage(tasks)
+    wanted = [task for task in tasks if task.state.name == at] if at else tasks
     found = page_of(wanted, asked, task_text, TASK_COLUMNS, "state")
-    names, stage = short_names(execution, plan), lowest_stage(tasks)
-    return Page(
-        tuple(task_row(ticket, task, names, stage, now_ms) for task in found.rows),
-        found.number,
-        found.pages,
-        found.found,
-        len(tasks),
-        found.search,
-        found.sort,
-        found.is_descending,
-        found.size,
-    )
+    rows = found.shown_as(lambda task: task_row(detail.ticket, task, names, stage, detail.now_ms))
+    return replace(rows, in_all=len(tasks))
 
 
 def _throttle_text(ticket: Ticket) -> str:

@@ -6,9 +6,10 @@ Pure: tickets and executions come in as the client gives them, texts and numbers
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from guardian.console.paging import Columns
 from guardian.core.burning_down import BurnDown, EndBand
 from guardian.core.progressing import part_of, progress
 from guardian.model.execution import Execution, ExecutionTask, TaskState
@@ -105,11 +106,23 @@ class TicketRow:
     left_bytes: int | None = None
     eta_ms: int | None = None
 
-    @property
-    def text(self) -> str:
-        """What a search looks at."""
-        ticket = self.ticket
-        return f"{ticket.id} {ticket.cluster} {ticket.kind} {ticket.state.name} {ticket.author} {self.why}"
+
+TICKET_COLUMNS: Columns[TicketRow] = {
+    "created": lambda row: row.ticket.created_at_ms,
+    "updated": lambda row: row.ticket.updated_at_ms,
+    "cluster": lambda row: row.ticket.cluster,
+    "kind": lambda row: row.ticket.kind,
+    "state": lambda row: row.ticket.state.value,
+    "copy": lambda row: row.ticket.bytes_to_copy,
+    "author": lambda row: row.ticket.author,
+    "eta": lambda row: row.eta_ms,
+}
+
+
+def ticket_text(row: TicketRow) -> str:
+    """What a search looks at."""
+    ticket = row.ticket
+    return f"{ticket.id} {ticket.cluster} {ticket.kind} {ticket.state.name} {ticket.author} {row.why}"
 
 
 def ticket_rows(
@@ -194,27 +207,34 @@ def eta_text(ticket: Ticket, band: EndBand | None, far: Progress, now_ms: int) -
 
 
 def burn_chart(burning: BurnDown, now_ms: int) -> dict[str, list[float | int | None]]:
-    """Columns for a chart over `at` (s since the epoch): bytes `left`, then from now on `soon`, `likely` and `late`,
-    straight to nothing."""
+    """Columns for a chart over `at` (s since the epoch), each as long: bytes `left` up to now, and from now on `soon`,
+    `likely` and `late`, straight to nothing. All three go on to the last moment, so that the band between `soon` and
+    `late` has two edges everywhere; a late end that can't be told stays where it is.
+
+    The chart ends when the ticket is likely over and as long again, or earlier: a late end of next week would leave
+    no room for what is known."""
     at = [at_ms / 1000 for at_ms, _ in burning.points]
     left: list[float | int | None] = [size for _, size in burning.points]
     lines: dict[str, list[float | int | None]] = {name: [None] * len(at) for name in ("soon", "likely", "late")}
     band = burning.band
     if band is not None and burning.points and burning.points[-1][1] > 0 and band.likely_ms > now_ms:
-        size = burning.points[-1][1]
-        ends = {"soon": band.soon_ms, "likely": band.likely_ms, "late": band.late_ms}
+        begin_ms, size = burning.points[-1]
+        ends: dict[str, int | None] = {"soon": band.soon_ms, "likely": band.likely_ms, "late": band.late_ms}
+        farthest_ms = 2 * band.likely_ms - begin_ms
+        last_ms = farthest_ms if band.late_ms is None else min(band.late_ms, farthest_ms)
+        moments = sorted({last_ms, *(end for end in ends.values() if end is not None and begin_ms < end <= last_ms)})
+        at += [at_ms / 1000 for at_ms in moments]
+        left += [None] * len(moments)
         for name, line in lines.items():
-            line[-1] = size if ends[name] is not None else None
-        for at_ms in sorted({end for end in ends.values() if end is not None}):
-            at.append(at_ms / 1000)
-            left.append(None)
-            for name, end in ends.items():
-                lines[name].append(None if end is None or at_ms > end else _straight(size, now_ms, end, at_ms))
+            line[-1:] = [size, *(_straight(size, begin_ms, ends[name], at_ms) for at_ms in moments)]
     return {"at": [*at], "left": left, **lines}
 
 
-def _straight(size: int, begin_ms: int, end_ms: int, at_ms: int) -> float:
-    return size * (1 - (at_ms - begin_ms) / (end_ms - begin_ms)) if end_ms > begin_ms else 0.0
+def _straight(size: int, begin_ms: int, end_ms: int | None, at_ms: int) -> float:
+    """What is left at a time, where all of it is gone by `end_ms`; None: it never is."""
+    if end_ms is None:
+        return float(size)
+    return size * (end_ms - at_ms) / (end_ms - begin_ms) if at_ms < end_ms else 0.0
 
 
 # The order of a page's partitions: what moves first, then what has failed, waits, is over.
@@ -252,7 +272,7 @@ class TaskRow:
     reason: str
 
 
-TASK_COLUMNS: dict[str, Callable[[ExecutionTask], object]] = {
+TASK_COLUMNS: Columns[ExecutionTask] = {
     "state": lambda task: (_ORDER.index(task.state), task.number),
     "partition": lambda task: (task.move.partition.topic, task.move.partition.partition),
     "copy": lambda task: task.move.bytes_to_copy,

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from guardian.console.cluster import RATINGS, Name, crumbs_of
+from guardian.console.cluster import RATINGS, Name
 from guardian.console.health import latest
-from guardian.console.looking import Looks, softly
-from guardian.console.paging import List, page_of
-from guardian.console.rendering import Renderer, url
+from guardian.console.heat import traffic
+from guardian.console.paging import Columns, List, page_of
+from guardian.console.rendering import url
+from guardian.console.views import Views
 from guardian.errors import NotFound
 from guardian.model.topology import Cluster
 from guardian.web.observed import ReplicaSeen, TopicSeen
@@ -52,89 +53,86 @@ class Column:
     rack: str
 
 
-def router(looks: Looks, render: Renderer) -> APIRouter:
-    pages = APIRouter(prefix="/clusters/{cluster}/topics/{topic}")
+PARTITION_COLUMNS: Columns[PartitionLine] = {
+    "partition": lambda line: line.partition,
+    "size": lambda line: line.size_bytes,
+    "missing": lambda line: line.missing,
+}
 
-    @pages.get("")
-    def topic_page(request: Request, name: Name, topic: str, asked: List) -> Response:
-        cluster, notes = looks.cluster(request, name), list[str]()
-        seen = softly(notes, lambda: looks.topic_seen(request, name, topic))
-        entries = softly(notes, lambda: looks.directory(request, name)) or ()
-        entry = next((each for each in entries if each.name == topic), None)
+
+def partition_text(line: PartitionLine) -> str:
+    """What a search looks at."""
+    return str(line.partition)
+
+
+class TopicPages:
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._looks = views.looks
+
+    def router(self) -> APIRouter:
+        router = APIRouter(prefix="/clusters/{cluster}/topics/{topic}")
+        router.get("")(self.topic)
+        router.get("/activity")(self.activity)
+        router.get("/durability")(self.durability)
+        return router
+
+    def topic(self, request: Request, name: Name, topic: str, asked: List) -> Response:
+        view = self._views.of_cluster(request, name, "topics")
+        seen = view.part(self._looks.topic_seen, name, topic)
+        entry = next((each for each in view.part(self._looks.directory, name) or () if each.name == topic), None)
         if seen is not None and not seen.replicas and entry is None:
             raise NotFound(f"topic is {topic!r}, which no broker of {name} was seen to hold of late")
-        tenants = softly(notes, lambda: looks.tenants(request)) or ()
-        tiered = softly([], lambda: looks.tiered(request, cluster).get(topic))  # a cluster without tiered storage
+        tenants = view.part(self._looks.tenants) or ()
         lines = partition_lines(seen.replicas if seen else ())
-        columns = columns_of(cluster, lines)
-        page = page_of(
-            lines,
-            asked,
-            lambda line: f"{line.partition}",
-            {
-                "partition": lambda line: line.partition,
-                "size": lambda line: line.size_bytes,
-                "missing": lambda line: line.missing,
-            },
-            "partition",
-        )
-        return render(
-            request,
+        columns = columns_of(view.cluster, lines)
+        return view.shown(
             "topic.html",
-            section="federation",
-            title=topic,
-            tab="topics",
-            crumbs=crumbs_of(cluster, ("Topics", url("clusters", name, "topics")), (topic, "")),
-            cluster=cluster,
+            topic,
+            ("Topics", url("clusters", name, "topics")),
+            (topic, ""),
             topic=topic,
-            notes=notes,
-            is_read=seen is not None,
             entry=entry,
             tenant=next((each for each in tenants if entry and each.name == entry.tenant), None),
-            page=page,
+            page=page_of(lines, asked, partition_text, PARTITION_COLUMNS, "partition"),
             columns=columns if len(columns) <= MOST_COLUMNS else (),
             groups=_groups(columns),
-            partitions=len(lines),
-            missing=sum(1 for line in lines if line.missing),
-            leaderless=sum(1 for line in lines if line.leader is None),
-            size=sum(each.size_bytes for line in lines for each in line.replicas),
-            now={"in": latest(seen.bytes_in), "out": latest(seen.bytes_out)} if seen else {"in": None, "out": None},
-            traffic=_traffic(seen) if seen else None,
-            tiered=tiered,
+            tiered=view.if_any(self._looks.tiered, view.cluster, topic),
+            **_in_sum(lines),
+            **_traffic(seen),
         )
 
-    @pages.get("/activity")
-    def who(request: Request, name: Name, topic: str) -> Response:
-        cluster, notes = looks.cluster(request, name), list[str]()
-        return render(
-            request,
+    def activity(self, request: Request, name: Name, topic: str) -> Response:
+        view = self._views.of_cluster(request, name)
+        return view.shown(
             "activity.html",
-            section="federation",
-            title=f"Who reads and writes {topic}",
-            crumbs=crumbs_of(cluster, (topic, url("clusters", name, "topics", topic)), ("Activity", "")),
-            notes=notes,
+            f"Who reads and writes {topic}",
+            (topic, url("clusters", name, "topics", topic)),
+            ("Activity", ""),
             of_topic=True,
-            cluster=cluster,
-            reply=softly(notes, lambda: looks.activity(request, name, topic=topic)),
+            reply=view.part(self._looks.activity, name, topic=topic),
         )
 
-    @pages.get("/durability")
-    def durability(request: Request, name: Name, topic: str) -> Response:
-        cluster, notes = looks.cluster(request, name), list[str]()
-        report = softly(notes, lambda: looks.durability(request, name, topic))
-        return render(
-            request,
+    def durability(self, request: Request, name: Name, topic: str) -> Response:
+        view = self._views.of_cluster(request, name)
+        report = view.part(self._looks.durability, name, topic)
+        return view.shown(
             "topic_durability.html",
-            section="federation",
-            title=f"How safe {topic} is",
-            crumbs=crumbs_of(cluster, (topic, url("clusters", name, "topics", topic)), ("Durability", "")),
-            notes=notes,
-            cluster=cluster,
+            f"How safe {topic} is",
+            (topic, url("clusters", name, "topics", topic)),
+            ("Durability", ""),
             rated=next((each for each in report.topics if each.topic == topic), None) if report else None,
             ratings=RATINGS,
         )
 
-    return pages
+
+def _in_sum(lines: Sequence[PartitionLine]) -> dict[str, object]:
+    return {
+        "partitions": len(lines),
+        "missing": sum(1 for line in lines if line.missing),
+        "leaderless": sum(1 for line in lines if line.leader is None),
+        "size": sum(each.size_bytes for line in lines for each in line.replicas),
+    }
 
 
 def partition_lines(replicas: Iterable[ReplicaSeen]) -> list[PartitionLine]:
@@ -173,11 +171,11 @@ def _groups(columns: Iterable[Column]) -> list[tuple[str, int]]:
     return found
 
 
-def _traffic(seen: TopicSeen) -> dict[str, object] | None:
-    if not any(value is not None for value in (*seen.bytes_in, *seen.bytes_out)):
-        return None
+def _traffic(seen: TopicSeen | None) -> dict[str, object]:
+    """Now, and over the last hour; None: nothing is known."""
+    if seen is None or not any(value is not None for value in (*seen.bytes_in, *seen.bytes_out)):
+        return {"now": {"in": None, "out": None}, "traffic": None}
     return {
-        "times": seen.steps_ms,
-        "show": "rate",
-        "series": [{"name": "Bytes in", "values": seen.bytes_in}, {"name": "Bytes out", "values": seen.bytes_out}],
+        "now": {"in": latest(seen.bytes_in), "out": latest(seen.bytes_out)},
+        "traffic": traffic(seen.steps_ms, seen.bytes_in, seen.bytes_out),
     }

@@ -24,6 +24,10 @@ _MOST_KEYS = 512
 _RETRY_MS = 1000
 
 
+class StillBeingRead(Overloaded):
+    """The first look takes longer than anybody should wait: the next question finds its answer."""
+
+
 @dataclass(slots=True)
 class _Kept(Generic[Value]):
     value: Value | None = None
@@ -54,8 +58,8 @@ class Kept(Generic[Key, Value]):
         self._kept: dict[Key, _Kept[Value]] = {}
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="web-look")
 
-    def of(self, key: Key) -> Value:
-        """Raises what the look raised, or Overloaded when it takes longer than anybody should wait."""
+    def of(self, key: Key, patience_s: float | None = None) -> Value:
+        """Raises what the look raised, or StillBeingRead. `patience_s` is that of this question (the usual one)."""
         with self._lock:
             kept = self._kept.get(key)
             if kept is None:
@@ -67,9 +71,9 @@ class Kept(Generic[Key, Value]):
             look = kept.look
         if look is not None and age_s >= self._stale_s:
             try:
-                look.result(self._patience_s)
+                look.result(self._patience_s if patience_s is None else patience_s)
             except NotYet:
-                raise Overloaded("this is still being read: look again in a moment", _RETRY_MS) from None
+                raise StillBeingRead("this is still being read: look again in a moment", _RETRY_MS) from None
         if kept.error is not None:
             raise kept.error
         assert kept.value is not None  # noqa: S101  a look that ended has one of both

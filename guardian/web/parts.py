@@ -56,7 +56,8 @@ class WebParts:
     change something, which checks it. `observed` reads the metrics lake. `signs_in`: people sign in and out.
 
     `not_ready` returns why the member can't serve, or None; `targets` the answer for Prometheus' service discovery, or
-    raises a GuardianError; `metrics` are the pages by path."""
+    raises a GuardianError; `metrics` are the pages by path; `cautions` are sentences on how the member was
+    configured."""
 
     member: str
     client_for: Callable[[Person], GuardianClient]
@@ -69,6 +70,7 @@ class WebParts:
     targets: Callable[[], bytes] = lambda: b"[]"
     metrics: Mapping[str, CollectorRegistry] = field(default_factory=dict)
     signs_in: bool = False
+    cautions: tuple[str, ...] = ()
 
     def client(self, request: Request) -> GuardianClient:
         """For whoever asks."""

@@ -204,6 +204,12 @@ def test_without_scripts_there_are_the_same_tables_and_links_for_the_rest(consol
         page.get_by_role("link", name="What is under-replicated, and how safe the data is").click()
         page.wait_for_url("**/durability")
         assert page.get_by_role("heading", name="How safe the data is").is_visible()
+        # A simulated cluster tells no settings, without which nothing can be rated: why is said, no number is made up.
+        why = page.locator(".note.warn").all_inner_texts()
+        assert len(why) == 1
+        assert "cluster sim-1" in why[0]
+        assert "does not support the 'DescribeConfigsRequest'" in why[0]
+        assert page.locator("#content").get_by_text("Under-replicated").count() == 0
         page.get_by_role("link", name="Brokers", exact=True).click()
         assert page.locator("tbody tr").count() == 20
         page.get_by_role("link", name="Switch between light and dark").click()

@@ -5,23 +5,18 @@
 guardian.chart("lines", (place, data) => {
   const show = guardian.shows[data.show] || guardian.shows.number;
   const colours = ["accent", "warn", "ok", "bad", "dim"].map(guardian.ink);
-  const axis = { stroke: guardian.ink("dim"), grid: { stroke: guardian.ink("line"), width: 1 }, ticks: { stroke: guardian.ink("line") } };
-  // UTC, as all times of the console.
-  const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 16);
   const height = place.clientHeight - 34;
   const options = {
     width: place.clientWidth, height,
     series: [
-      { label: "UTC", value: (_, at) => (at === null || at === undefined ? "-" : clock(at)) },
+      guardian.time,
       ...data.series.map((one, index) => ({
         label: one.name, stroke: colours[index % colours.length], width: 1.5, spanGaps: false, points: { show: false },
         dash: index % 2 ? [6, 3] : undefined, value: (_, value) => (value === null || value === undefined ? "-" : show(value)),
       })),
     ],
     scales: { y: { range: (_, low, high) => [0, Math.max(data.highest || 0, high * 1.05, 1e-9)] } },
-    axes: [{ ...axis, values: (_, values) => values.map(clock) }, { ...axis, size: 72, values: (_, values) => values.map(show) }],
-    legend: { live: true },
-    cursor: { points: { size: 6 } },
+    ...guardian.overTime(show, 72),
   };
   const rows = (from) => [from.times.map((at) => at / 1000), ...from.series.map((one) => one.values)];
   const plot = new uPlot(options, rows(data), place);
@@ -72,10 +67,9 @@ guardian.chart("heat", (place, data, figure) => {
       });
     });
     pen.fillStyle = guardian.ink("dim");
-    const clock = (at) => new Date(at).toISOString().slice(11, 16);
     if (data.times.length) {
-      pen.fillText(`${clock(data.times[0])} UTC`, left, height - 8);
-      const last = clock(data.times[data.times.length - 1]);
+      pen.fillText(`${units.clock(data.times[0] / 1000)} UTC`, left, height - 8);
+      const last = units.clock(data.times[data.times.length - 1] / 1000);
       pen.fillText(last, width - pen.measureText(last).width, height - 8);
     }
   }
@@ -87,7 +81,7 @@ guardian.chart("heat", (place, data, figure) => {
   canvas.addEventListener("mousemove", (event) => {
     const found = at(event);
     label.textContent = found
-      ? `${found[0].name}, ${new Date(data.times[found[1]]).toISOString().slice(11, 16)} UTC: ${found[0].values[found[1]] === null ? "not known" : show(found[0].values[found[1]])}`
+      ? `${found[0].name}, ${units.clock(data.times[found[1]] / 1000)} UTC: ${found[0].values[found[1]] === null ? "not known" : show(found[0].values[found[1]])}`
       : scale;
   });
   canvas.addEventListener("click", (event) => {

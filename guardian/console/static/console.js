@@ -9,20 +9,6 @@ const guardian = (() => {
   const drawn = new Map();
   const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-  function bytes(value) {
-    const units = ["B", "kB", "MB", "GB", "TB", "PB"];
-    let unit = 0;
-    while (Math.abs(value) >= 999.5 && unit < units.length - 1) { value /= 1000; unit += 1; }
-    return `${unit && Math.abs(value) < 100 ? value.toFixed(1) : value.toFixed(0)} ${units[unit]}`;
-  }
-  const shows = {
-    rate: (value) => `${bytes(value)}/s`,
-    bytes,
-    share: (value) => `${(value * 100).toFixed(0)} %`,
-    number: (value) => String(Math.round(value * 100) / 100),
-    ms: (value) => `${Math.round(value)} ms`,
-  };
-
   function draw(figure) {
     const kind = kinds.get(figure.dataset.chart);
     if (!kind || drawn.has(figure)) return;
@@ -58,9 +44,23 @@ const guardian = (() => {
   function again() {
     for (const figure of [...drawn.keys()]) { erase(figure); draw(figure); }
   }
+  // What all drawings over time have in common: axes in the page's colours, times of UTC.
+  function overTime(show, size) {
+    const axis = { stroke: ink("dim"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line") } };
+    const times = (_, splits, at, space, step) => splits.map((one) => units.clock(one, step));
+    return {
+      axes: [{ ...axis, values: times }, { ...axis, size, values: (_, values) => values.map(show) }],
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
+      legend: { live: true },
+      cursor: { points: { size: 6 } },
+    };
+  }
+  const time = { label: "UTC", value: (_, at) => (at === null || at === undefined ? "-" : units.clock(at, 1)) };
   return {
     ink,
-    shows,
+    overTime,
+    time,
+    shows: units,
     // Registers how a kind is drawn, and draws those that wait for it.
     chart(kind, make) { kinds.set(kind, make); look(document); },
     // New data for a drawing, as a live page gets it.

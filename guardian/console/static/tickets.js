@@ -8,31 +8,34 @@ const tickets = (() => {
   const dashes = [undefined, [6, 3], [2, 3], [8, 3, 2, 3], [4, 4], [1, 2]];
 
   function frame(place, show, more) {
-    const axis = { stroke: guardian.ink("dim"), grid: { stroke: guardian.ink("line"), width: 1 }, ticks: { stroke: guardian.ink("line") } };
     return {
       width: Math.max(place.clientWidth, 200),
       height: place.clientHeight - 30,
-      axes: [axis, { ...axis, size: 68, values: (_, values) => values.map(show) }],
-      legend: { live: true },
-      cursor: { points: { size: 6 } },
+      ...guardian.overTime(show, 68),
       ...more,
     };
   }
 
-  // Bytes left, then when they may be gone: soon, likely, late.
+  // Bytes left, then when they may be gone: soon, likely, late. From now on each of the three has a value at every time.
   guardian.chart("burn-down", (place, data) => {
     const show = guardian.shows.bytes;
     const [accent, , , , , dim] = colours();
     const value = (_, each) => (each === null || each === undefined ? "-" : show(each));
     const line = (label, stroke, dash, width = 1) => ({ label, stroke, dash, width, spanGaps: true, points: { show: false }, value });
     const options = frame(place, show, {
-      series: [{ label: "Time" }, line("left", accent, undefined, 2), line("soon", dim, [2, 3]), line("likely", accent, [6, 3], 1.5), line("late", dim, [2, 3])],
-      bands: [{ series: [4, 2], fill: guardian.ink("info-soft") }],
+      series: [guardian.time, line("left", accent, undefined, 2), line("soon", dim, [2, 3]), line("likely", accent, [6, 3], 1.5), line("late", dim, [2, 3])],
+      bands: [{ series: [4, 2], fill: guardian.ink("band") }],
       scales: { y: { range: (_, low, high) => [0, Math.max(high * 1.05, 1)] } },
     });
     const rows = (from) => [from.at, from.left, from.soon, from.likely, from.late];
-    const plot = new uPlot(options, rows(data), place);
-    return { resize: (width) => plot.setSize({ width, height: options.height }), update: (next) => plot.setData(rows(next)), end: () => plot.destroy() };
+    let plot = null;
+    function update(next) {
+      if (plot) { plot.setData(rows(next)); return; }
+      place.textContent = next.at.length ? "" : "Nothing has begun to move yet.";
+      if (next.at.length) plot = new uPlot(options, rows(next), place);
+    }
+    update(data);
+    return { resize: (width) => plot && plot.setSize({ width, height: options.height }), update, end: () => plot && plot.destroy() };
   });
 
   // Some lines on one axis of time; those of one page have their cursor in common.
@@ -48,7 +51,7 @@ const tickets = (() => {
       place.textContent = "";
       const inks = colours();
       const options = frame(place, show, {
-        series: [{ label: "Time" }, ...from.labels.map((label, index) => ({
+        series: [guardian.time, ...from.labels.map((label, index) => ({
           label, stroke: inks[index % inks.length], dash: dashes[index % dashes.length], width: 1.5, spanGaps: !stepped.paths, points: { show: false }, ...stepped,
           value: (_, each) => (each === null || each === undefined ? "-" : show(each)),
         }))],

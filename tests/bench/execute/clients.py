@@ -36,10 +36,11 @@ from tests.bench.report import BenchFailed, Figures
 _TURNS = 6
 _QUIET_S = 12.0
 _SETTLE_S = 3.0
+_START_S = 60.0
 _RATE = 30_000_000
 _CLIENTS, _MOVED = "orders", "history"
 _PARTITIONS, _RECORDS, _RECORD_BYTES = 60, 1000, 10_000
-_SPEC = ClusterSpec("felt", brokers=3)
+_SPEC = ClusterSpec("felt", brokers=3, plugin=True)
 _BATCH, _BATCH_EVERY_S, _CLIENT_RECORD_BYTES = 10, 0.02, 1000
 _FEWEST = 1000  # of which a 99th percentile is worth telling
 _CHANCE = 0.05
@@ -72,8 +73,9 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
         with staged(_SPEC, Path(folder), "") as stage:
             fill(stage.kafka, _CLIENTS, {n: _around(n) for n in range(6)}, 1, 10)
             fill(stage.kafka, _MOVED, dict.fromkeys(range(_PARTITIONS), (3,)), _RECORDS, _RECORD_BYTES)
-            configs = leftovers.dynamic_configs(stage.admin)
             with Clients(stage.kafka.to_cluster()) as clients:
+                clients.wait_until_read()
+                configs = leftovers.dynamic_configs(stage.admin)  # a first consumer makes a topic for its offsets
                 turns = [_turn(order, stage, clients, tell) for order in orders(_TURNS)]
             fault = "; ".join(leftovers.of_cluster(stage.admin, configs))
     return {
@@ -178,6 +180,14 @@ class Clients:
         for job in self._jobs:
             job.result()
 
+    def wait_until_read(self) -> None:
+        """Raises BenchFailed when nothing is read for a minute."""
+        deadline = time.monotonic() + _START_S
+        while not self._read:
+            if time.monotonic() > deadline:
+                raise BenchFailed(f"no record was read in {_START_S:.0f} s")
+            time.sleep(_BATCH_EVERY_S)
+
     def window(self, kind: str, began: float, ended: float) -> Window:
         """Of the records written in these seconds, once the last of them have had time to arrive."""
         time.sleep(_SETTLE_S)
@@ -202,12 +212,18 @@ class Clients:
             took = message.latency() or 0.0
             self._written.append(Took(time.monotonic() - took, took))
 
+        def hear() -> None:
+            while not self._over.is_set() or len(producer):
+                producer.poll(0.1)
+
+        # On a thread of its own: the time of an acknowledgement is when it is heard of, not when the next batch is due.
+        hearing = threading.Thread(target=hear, name="acknowledgements")
+        hearing.start()
         while not self._over.wait(_BATCH_EVERY_S):
             for _ in range(_BATCH):
                 stamp = time.monotonic_ns().to_bytes(_CLIENT_RECORD_BYTES, "big")
                 producer.produce(_CLIENTS, stamp, on_delivery=delivered)
-            producer.poll(0)
-        producer.flush(60.0)
+        hearing.join()
 
     def _consume(self) -> None:
         consumer = data.consumer(self.cluster, "felt", auto_offset_reset="latest", enable_auto_commit=False)

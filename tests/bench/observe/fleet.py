@@ -151,10 +151,14 @@ def _laptop() -> str:
     )
 
 
-def start_fleet(stack: ExitStack, home: Path, brokers: int, replicas: int, endpoints: Sequence[str]) -> LocalProcess:
+def start_fleet(
+    stack: ExitStack, home: Path, brokers: int, replicas: int, endpoints: Sequence[str], clusters: int = 0
+) -> LocalProcess:
+    """`clusters`: in so many; 0: as many as the fleet makes of itself."""
     port = ports.pick_pair()
     command = [sys.executable, "-m", "guardian.cli.main", "local", "fleet", "--brokers", str(brokers)]
     command += ["--partitions", str(replicas), "--base-port", str(port), "--endpoints", ",".join(endpoints)]
+    command += ["--clusters", str(clusters)] if clusters else []
     fleet = processes.spawn(command, home / "fleet.log", env={**os.environ, "PYTHONUNBUFFERED": "1"})
     stack.callback(lambda: processes.stop_all([fleet]))
     return fleet

@@ -16,11 +16,12 @@ from guardian.console.plans_view import (
     broker_flows,
     broker_rows,
     completed,
-    flow_charts,
+    drawn,
     gathered,
     goal_rows,
     most_concerned,
-    move_rows,
+    move_row,
+    move_text,
     rack_flows,
     resources_of,
     uneven_resource,
@@ -93,8 +94,8 @@ def test_no_byte_is_lost_when_small_flows_are_gathered(drawn: list[tuple[int, in
 
 
 def test_the_page_s_flows_are_between_racks_idcs_and_brokers() -> None:
-    found = flow_charts(plan(move(0, (1,), (2,)), racks=(RackTransfer("a", "", GB), RackTransfer("a", "b", 0))))
-    assert found == {"racks": [["a", "-", GB]], "idcs": [], "brokers": [["1", "2", GB]]}
+    found = drawn(plan(move(0, (1,), (2,)), racks=(RackTransfer("a", "", GB), RackTransfer("a", "b", 0))), {})
+    assert found.flows == {"racks": [["a", "-", GB]], "idcs": [], "brokers": [["1", "2", GB]]}
 
 
 def test_of_very_many_log_dirs_those_that_change_most_are_drawn() -> None:
@@ -103,9 +104,9 @@ def test_of_very_many_log_dirs_those_that_change_most_are_drawn() -> None:
         for broker in range(1, 101)
         for disk in range(14)
     )
-    drawn = bars(plan(loads=loads))["log_dirs"]["disk"]
-    assert len(drawn) == MOST_BARS
-    assert sum(row[1] != row[2] for row in drawn) == 14
+    rows = bars(plan(loads=loads))["log_dirs"]["disk"]
+    assert len(rows) == MOST_BARS
+    assert sum(row[1] != row[2] for row in rows) == 14
 
 
 def test_a_broker_s_row_says_what_is_copied_and_what_it_has() -> None:
@@ -118,7 +119,7 @@ def test_a_broker_s_row_says_what_is_copied_and_what_it_has() -> None:
     )
     shown = plan(move(0, (1,), (2,)), loads=loads)
     assert uneven_resource(shown) == "cpu"
-    rows = most_concerned(broker_rows(shown, "cpu"), 2)
+    rows = most_concerned(broker_rows(shown, broker_flows(shown.moves), "cpu"), 2)
     assert [(row.broker, row.bytes_in, row.bytes_out, row.before, row.after, row.leaves) for row in rows] == [
         (1, 0, GB, "100 %", "50 %", True),
         (2, GB, 0, "10 %", "60 %", False),
@@ -131,7 +132,7 @@ def test_moves_and_goals_are_in_words() -> None:
         move(1, (1, 2), (2, 1)),
         goals=(GoalResult("disk-spread", False, 0.5, 0.0312, 0.09), GoalResult("rack-aware", True, 3, 0)),
     )
-    first, second = move_rows(shown)
+    first, second = (move_row(number, each, {}) for number, each in drawn(shown, {}).moves)
     assert (first.number, first.stage, first.partition, first.size, first.reason) == (
         1,
         2,
@@ -150,3 +151,10 @@ def test_moves_and_goals_are_in_words() -> None:
         "38 %",
         "3",
     ]
+
+
+def test_a_move_is_searched_by_what_its_row_says() -> None:
+    one = drawn(plan(move(0, (1,), (2,), reason="even disks", goal="disk-spread")), {})
+    text = move_text(one.names, one.moves[0])
+    row = move_row(*one.moves[0], one.names)
+    assert all(words in text for words in (row.partition, row.origin, row.target, row.goal, row.reason))

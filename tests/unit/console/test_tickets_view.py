@@ -22,6 +22,7 @@ from guardian.console.tickets_view import (
     task_text,
     tasks_of,
     ticket_rows,
+    ticket_text,
     why,
 )
 from guardian.core.burning_down import BurnDown, EndBand, burn_down
@@ -115,7 +116,7 @@ def test_the_list_is_narrowed_down_by_cluster_and_state() -> None:
     running, approved, _ = ticket_rows(listed)
     assert (running.share, running.left_bytes, running.eta_ms) == (0.5, 5 * MB, 5000)
     assert approved.share is None, "it has not begun"
-    assert "because" in running.text
+    assert "because" in ticket_text(running)
     assert set(STATES) >= {state.name for state in S}
 
 
@@ -148,16 +149,51 @@ def test_the_time_left_is_a_time_and_its_band(band: EndBand | None, far: Progres
 
 
 def test_a_chart_goes_on_from_now_to_the_ends_of_the_band() -> None:
-    burning = BurnDown(((1000, 100), (2000, 50)), 100, EndBand(3000, 4000, 6000))
-    chart = burn_chart(burning, 2000)
-    assert chart["at"] == [1.0, 2.0, 3.0, 4.0, 6.0]
-    assert chart["left"] == [100, 50, None, None, None]
-    assert chart["soon"] == [None, 50, 0.0, None, None]
-    assert chart["likely"] == [None, 50, 25.0, 0.0, None]
-    assert chart["late"] == [None, 50, 37.5, 25.0, 0.0]
-    never = burn_chart(BurnDown(((1000, 100), (2000, 50)), 100, EndBand(3000, 4000, None)), 2000)
-    assert set(never["late"]) == {None}
+    burning = BurnDown(((1000, 100), (2000, 60)), 100, EndBand(3000, 5000, 6000))
+    assert burn_chart(burning, 2000) == {
+        "at": [1.0, 2.0, 3.0, 5.0, 6.0],
+        "left": [100, 60, None, None, None],
+        "soon": [None, 60, 0.0, 0.0, 0.0],
+        "likely": [None, 60, 40.0, 0.0, 0.0],
+        "late": [None, 60, 45.0, 15.0, 0.0],
+    }
     assert burn_chart(BurnDown((), 100), 5)["at"] == []
+
+
+def test_a_late_end_that_is_far_or_unknown_leaves_the_chart_at_its_right() -> None:
+    points = ((1000, 100), (2000, 60))
+    far = burn_chart(BurnDown(points, 100, EndBand(3000, 5000, 62_000)), 2000)
+    assert far["at"] == [1.0, 2.0, 3.0, 5.0, 8.0]
+    assert far["late"] == [None, 60, 59.0, 57.0, 54.0]
+    never = burn_chart(BurnDown(points, 100, EndBand(3000, 5000, None)), 2000)
+    assert never["at"] == far["at"]
+    assert never["late"] == [None, 60, 60.0, 60.0, 60.0]
+
+
+@pytest.mark.parametrize("now_s", [2, 5, 8, 30, 300])
+def test_the_band_of_a_ticket_that_runs_has_two_edges_everywhere(now_s: int) -> None:
+    now_ms = now_s * 1000
+    run = ticket(S.RUNNING, history=(TicketTransition(S.RUNNING, 1000, "ann", ""),))
+    done = [
+        ExecutionTask(n, move(n), T.DONE, started_at_ms=1000 + 100 * n, ended_at_ms=1500 + 50 * n**2) for n in range(4)
+    ]
+    waiting = [ExecutionTask(n, move(n)) for n in range(4, 9)]
+    chart = burn_chart(burn_down(run, ran(*done, *waiting), now_ms), now_ms)
+    columns = list(chart.values())
+    assert len({len(column) for column in columns}) == 1
+    moments = [at for at in chart["at"] if at is not None]
+    assert moments == sorted(set(moments))
+    present = moments.index(now_s)
+    for before in ("soon", "likely", "late"):
+        assert chart[before][:present] == [None] * present
+    for soon, likely, late in zip(*(chart[name][present:] for name in ("soon", "likely", "late")), strict=True):
+        assert soon is not None
+        assert likely is not None
+        assert late is not None
+        assert 0 <= soon <= likely <= late
+    assert chart["left"][present] == chart["soon"][present] == chart["late"][present]
+    assert set(chart["left"][present + 1 :]) == {None}
+    assert chart["likely"][-1] == 0
 
 
 @pytest.mark.parametrize(
