@@ -54,23 +54,31 @@ class CertificateFolder:
 
     def init(self, name: str, days: float, now_ms: int) -> None:
         """Makes the authority. Raises Conflict when there is one."""
-        if self.authority.exists() or self.key(AUTHORITY).exists():
-            raise Conflict(f"{self.path} has an authority already: use another --folder, or delete it first")
+        self.require_none()
         made = make_authority(name, days, now_ms)
         self._write(self.key(AUTHORITY), made.key, _PRIVATE)
         self._write(self.authority, made.certificate, _PUBLIC)
         self._write(self.revoked, revoke(made, (), now_ms), _PUBLIC)
 
-    def issue(self, wanted: Wanted, now_ms: int) -> CertificateFacts:
-        """Raises Conflict when there is one of that name."""
-        if not _NAME.fullmatch(wanted.name) or wanted.name in (AUTHORITY, self.revoked.stem):
+    def require_none(self) -> None:
+        """Raises Conflict when there is an authority."""
+        if self.authority.exists() or self.key(AUTHORITY).exists():
+            raise Conflict(f"{self.path} has an authority already: use another --folder, or delete it first")
+
+    def require_new(self, name: str) -> None:
+        """Raises InvalidInput, or Conflict when there is one of that name, or NotFound when there is no authority."""
+        if not _NAME.fullmatch(name) or name in (AUTHORITY, self.revoked.stem):
             raise InvalidInput(
-                f"name is {wanted.name!r}: use up to 63 letters, digits, '.', '_', '@' and '-', and none of "
+                f"name is {name!r}: use up to 63 letters, digits, '.', '_', '@' and '-', and none of "
                 f"'{AUTHORITY}' and '{self.revoked.stem}'"
             )
-        if self.certificate(wanted.name).exists():
-            path = self.certificate(wanted.name)
-            raise Conflict(f"{path} is there already: use `guardian certs renew {wanted.name}`")
+        if self.certificate(name).exists():
+            raise Conflict(f"{self.certificate(name)} is there already: use `guardian certs renew {name}`")
+        self._authority()
+
+    def issue(self, wanted: Wanted, now_ms: int) -> CertificateFacts:
+        """Raises as `require_new`."""
+        self.require_new(wanted.name)
         return self._put(wanted, now_ms)
 
     def renew(self, name: str, days: float, now_ms: int) -> CertificateFacts:

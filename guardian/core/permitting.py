@@ -113,6 +113,7 @@ RPCS: dict[str, Rule] = {
     f"{_G}Raft/SaveSnapshot": _ADMIN_OF_ALL,
     f"{_G}Raft/RaiseLevel": _ADMIN_OF_ALL,
     f"{_G}Insight/GetDurability": _ABOUT,
+    f"{_G}Insight/DescribeTopics": _ABOUT,
     f"{_G}Insight/GetDiskHealth": _ABOUT,
     f"{_G}Insight/GetDiskReaders": _ABOUT,
     f"{_G}Insight/GetLinkUse": Rule(Where.CLUSTERS, _VIEWER, field="clusters", is_cut=True),

@@ -16,6 +16,10 @@ role     = "approver"
 who      = ["certificate:broker-*"]    # only where a certificate (or token, or oidc) proves the name
 role     = "broker"
 clusters = ["live"]
+
+[signed_out]                           # the console's sessions of whom this means, begun before then, are over
+ann = 2026-11-23T08:00:00Z
+"group:payments" = 2026-11-23T09:30:00Z
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 
 from guardian.errors import InvalidInput
@@ -39,6 +44,12 @@ class Roles:
 
     grants: tuple[tuple[tuple[str, ...], Grant], ...] = ()
     denied: tuple[str, ...] = ()
+    signed_out: tuple[tuple[str, int], ...] = ()
+
+    def signed_out_at_ms(self, identity: Identity) -> int:
+        """Of his sessions those that began later are good; 0: all."""
+        given = (at_ms for who, at_ms in self.signed_out if _means(who, identity.name, identity.proof, identity.groups))
+        return max(given, default=0)
 
     def identity(self, name: str, proof: Proof, groups: tuple[str, ...] = ()) -> Identity:
         """Somebody with what is granted to him."""
@@ -54,7 +65,7 @@ def parse_roles(text: str) -> Roles:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"it is not valid TOML: {error}") from None
-    _refuse_unknown("", table, {"grants", "denied"})
+    _refuse_unknown("", table, {"grants", "denied", "signed_out"})
     sections = table.get("grants", [])
     if not isinstance(sections, list) or not sections:
         raise InvalidInput("grants is empty: write each as a section, [[grants]], and at least one, of an admin")
@@ -62,7 +73,18 @@ def parse_roles(text: str) -> Roles:
         raise InvalidInput(f"grants has {len(sections)} entries: use up to {_MAX_GRANTS}, with patterns and groups")
     grants = tuple(_grant(f"grants[{position}]", section) for position, section in enumerate(sections))
     denied = table.get("denied", [])
-    return Roles(grants, _whom("denied", denied) if denied != [] else ())
+    return Roles(grants, _whom("denied", denied) if denied != [] else (), _signed_out(table.get("signed_out", {})))
+
+
+def _signed_out(section: object) -> tuple[tuple[str, int], ...]:
+    if not isinstance(section, dict):
+        raise InvalidInput(f"signed_out is {section!r}: write it as a section, [signed_out], of names and times")
+    if not section:
+        return ()
+    for who, at in section.items():
+        if not isinstance(at, datetime) or at.tzinfo is None:
+            raise InvalidInput(f"signed_out.{who} is {at!s}: use a time with its zone, such as 2026-11-23T08:00:00Z")
+    return tuple((who, int(section[who].timestamp() * 1000)) for who in _whom("signed_out", [*section]))
 
 
 def _grant(title: str, section: object) -> tuple[tuple[str, ...], Grant]:

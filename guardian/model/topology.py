@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from guardian.errors import InvalidInput
 
+# Where a member serves gRPC unless its configuration says otherwise.
+DEFAULT_ENDPOINT = "127.0.0.1:9750"
+
 _CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _MAX_BROKER_ID = 2**31 - 1

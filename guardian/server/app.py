@@ -26,9 +26,10 @@ from guardian import tracing
 from guardian.activity.opening import open_store
 from guardian.activity.store import ActivityStore
 from guardian.client import GuardianClient
-from guardian.config import ANY_HOSTS, ServerConfig, planner_settings
+from guardian.config import ANY_HOSTS, ServerConfig, cautions_of, planner_settings
 from guardian.console.rendering import static_url
 from guardian.core.lake_keeping import LakeTimes
+from guardian.core.ticketing import DEFAULT_THROTTLE
 from guardian.errors import Conflict, GuardianError, InvalidInput
 from guardian.executor.around import LiveSurroundings
 from guardian.executor.driver import Driver
@@ -83,7 +84,6 @@ from guardian.server.sinks import EventSinks
 from guardian.server.store import ReplicatedStore, now_ms
 from guardian.server.straying import StrayGuard
 from guardian.server.tenancy import TopicTenants
-from guardian.server.tickets import DEFAULT_THROTTLE
 from guardian.server.tls import HttpTls, grpc_tls, http_tls, own_client_tls
 from guardian.server.tracing import TracingInterceptor
 from guardian.server.web import create_app
@@ -223,9 +223,14 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         sinks=config.sinks,
         protection=watch,
         protection_mode=config.protection.mode,
+        cautions=cautions_of(config),
     )
     calls = CallCounters()
     security = make_security(config, store, state_machine, now_ms, stack, style=static_url("console.css"))
+    if https is not None:
+        https.record_with(partial(security.note_certificate, "TLS at the HTTP port"))
+    for sentence in cautions_of(config):
+        _log.warning("this member is open to more than it need be", why=sentence)
     server = start_grpc(
         config.grpc,
         partial(register, parts),
@@ -233,7 +238,11 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         counters=calls,
         interceptors=[
             *([TracingInterceptor()] if tracing.is_on() else []),
-            *([CertificateInterceptor(secured.files, now_ms)] if secured is not None else []),
+            *(
+                [CertificateInterceptor(secured.files, now_ms, security.note_certificate)]
+                if secured is not None
+                else []
+            ),
             *security.interceptors(store),
         ],
     )
@@ -251,6 +260,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         sinks,
         certificates.own,
         {files.use: files.counters for files in pem_files},
+        security.refusals.totals if security.refusals is not None else dict,
     )
     _serve_http(config, store, measured, security, https, live_planner, stack)
 
@@ -280,6 +290,7 @@ def _serve_http(
         csrf_token=security.form_token,
         form_guard=security.forms.required,
         signs_in=security.gate is not None,
+        cautions=cautions_of(config),
     )
     rest = _rest(config, store, live_planner, web.client_for, stack)
     routers: list[APIRouter] = [*security.routers(), *rest.routers]

@@ -1,8 +1,9 @@
 """What is added to the replicated audit is appended to a file of this member too, for whatever collects such files
 (guardian.core.audit_chain): an admin of Guardian can't take back what has left the host.
 
-A member that was down, or is behind, appends what it missed when it is there again, by the index that its last line
-has; after a snapshot was installed likewise.
+A member that was down, or is behind, appends what it missed when it is there again, by the index that its last lines
+have, and how many have it; after a snapshot was installed likewise. What a crash left of a line is cut off and written
+anew.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -38,9 +40,13 @@ class AuditFile:
         self._state_machine = state_machine
         self._changed = threading.Event()
         self._is_stopping = False
-        self._previous, self._index = _last_line(path)
+        end = _end_of(path)
+        self._previous, self._index, self._of_index = end.hash, end.index, end.lines
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640)
+            if end.torn_at is not None:
+                os.ftruncate(self._file, end.torn_at)
+                _log.warning("the audit file ended in the middle of a line, which is written anew", file=str(path))
         except OSError as error:
             raise InvalidInput(f"security.audit_file {path} can't be appended to: {error.strerror}") from None
         self._thread = threading.Thread(target=self._run, name="audit-file", daemon=True)
@@ -79,6 +85,7 @@ class AuditFile:
             fields = ("at_ms", "index", "actor", "action", "subject", "detail", "error")
             line = line_of({name: getattr(record, name) for name in fields}, self._previous)
             _write(self._file, f"{line}\n".encode())
+            self._of_index = self._of_index + 1 if record.index == self._index else 1
             self._previous, self._index = hash_of(line), record.index
 
     def _newer(self) -> list[federation_pb2.AuditRecord]:
@@ -88,34 +95,64 @@ class AuditFile:
         after = b""
         while True:
             page, after = views.audit_page(0, 0, "", after, _PAGE)
-            newer = [record for record in page if record.index > self._index]
+            newer = [record for record in page if record.index >= self._index]
             found += newer
             if not after or not newer:
-                return sorted(found, key=lambda record: (record.index, record.at_ms), reverse=True)
+                break
+        found.sort(key=lambda record: (record.index, record.at_ms), reverse=True)
+        # One command may make several records: of the last index so many are in the file.
+        known = min(self._of_index, sum(record.index == self._index for record in found))
+        return found[: len(found) - known]
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Of the file: hash and index of its last line, how many lines have that index, and where half a line begins."""
+
+    hash: str
+    index: int
+    lines: int
+    torn_at: int | None = None
+
+
+_EMPTY = _End(START, 0, 0)
+_BEGIN = b'{"at_ms":'
 
 
 def _write(file: int, line: bytes) -> None:
+    """All of it, or nothing: the next line must not follow half of one."""
+    size = os.fstat(file).st_size
     if os.write(file, line) != len(line):
+        os.ftruncate(file, size)
         raise OSError("the disk is full")
 
 
-def _last_line(path: Path) -> tuple[str, int]:
-    """The hash of the last line and its index."""
+def _end_of(path: Path) -> _End:
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL_BYTES))
             tail = file.read()
     except FileNotFoundError:
-        return START, 0
+        return _EMPTY
     except OSError as error:
         raise InvalidInput(f"security.audit_file {path} can't be read: {error.strerror}") from None
-    if not tail:
-        return START, 0
-    if not tail.endswith(b"\n"):
-        raise InvalidInput(f"security.audit_file {path} ends in the middle of a line: move it away, a new one is begun")
-    line = tail.rstrip(b"\n").rsplit(b"\n", 1)[-1].decode(errors="replace")
+    whole, _, torn = tail.rpartition(b"\n")
+    if torn and not (torn.startswith(_BEGIN) or _BEGIN.startswith(torn)):
+        raise InvalidInput(f"security.audit_file {path} ends with half a line that is none of Guardian's: move it away")
+    torn_at = size - len(torn) if torn else None
+    if not whole:
+        return _End(_EMPTY.hash, _EMPTY.index, _EMPTY.lines, torn_at)
+    lines = whole.decode(errors="replace").split("\n")
     try:
-        return hash_of(line), int(json.loads(line)["index"])
+        index = _index_of(lines[-1])
+        count = next((n for n, line in enumerate(reversed(lines[1:])) if _index_of(line) != index), len(lines) - 1)
+        # The first of them may be half a line, if the file is longer than what was read of it.
+        count += int(count == len(lines) - 1 and size <= _TAIL_BYTES and _index_of(lines[0]) == index)
     except (ValueError, KeyError, TypeError):
         raise InvalidInput(f"security.audit_file {path} ends with a line that is none of Guardian's") from None
+    return _End(hash_of(lines[-1]), index, count, torn_at)
+
+
+def _index_of(line: str) -> int:
+    return int(json.loads(line)["index"])

@@ -24,6 +24,7 @@ from guardian.model.identity import Identity
 from guardian.server.oidc import Provider
 from guardian.server.permissions import Gate
 from guardian.server.proving import SESSION_COOKIE
+from guardian.server.refusals import Why
 from guardian.server.signing_in import user_of
 
 _SIGNING_IN = "guardian_signing_in"
@@ -101,7 +102,7 @@ class SigningIn:
             session = self._gate.prover.session_of_person(person, self._now_ms() + self._session_ms)
             identity = self._gate.enter(lambda: self._gate.prover.of_session(session), "GET /auth/callback", address)
         except GuardianError as refused:
-            self._gate.note("", "GET /auth/callback", str(refused), address)
+            self._gate.note(Why.NOT_SIGNED_IN, "", "GET /auth/callback", str(refused), address)
             return self.login_page("/", str(refused), 401)
         answer = self._signed_in(identity, session, str(value["next"]))
         answer.delete_cookie(_SIGNING_IN, path="/auth")

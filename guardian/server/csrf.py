@@ -2,8 +2,8 @@
 
 Two walls. The guard (web_guard) refuses what a browser itself says to come from another site. And each form of our own
 carries a sealed text that belongs to the person's session, which no other site can read: `token_of` makes it, and
-`required` is the dependency of routes that change something. Programs that send a token of their own in a header are
-none of a browser's doing, and need neither.
+`required` is the dependency of routes that change something. Programs that send a token of their own in a header
+(Authorization: Bearer) are none of a browser's doing, and need neither.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FormTokens:
 
     async def required(self, request: Request) -> None:
         """Raises NotAllowed for a change by a browser whose form is none of ours, or of another session."""
-        if request.method in _SAFE or "authorization" in request.headers:
+        if request.method in _SAFE or request.headers.get("authorization", "").lower().startswith("bearer "):
             return
         sent = request.headers.get(HEADER, "")
         if not sent and request.headers.get("content-type", "").partition(";")[0].strip().lower() in _FORMS:

@@ -43,6 +43,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         lake_url: str,
         ask_broker: Callable[[Cluster, Broker], pb.BrokerMetrics] | None = None,
         planner: Mapping[str, object] | None = None,
+        cautions: tuple[str, ...] = (),
     ) -> None:
         self._store = store
         self._connect = connect
@@ -50,6 +51,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         self._lake_url = lake_url
         self._ask_broker = ask_broker
         self._planner = planner_to_proto(planner or {})
+        self._cautions = cautions
 
     def RegisterCluster(
         self, request: pb.RegisterClusterRequest, context: grpc.ServicerContext
@@ -175,6 +177,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             lake_url=self._lake_url,
             collects=sorted(self._collects()),
             planner=self._planner,
+            cautions=self._cautions,
         )
 
 

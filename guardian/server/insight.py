@@ -17,6 +17,7 @@ from guardian.errors import InvalidInput, NotFound
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.topology import Cluster
 from guardian.server import lake_facts
+from guardian.server.described_topics import described_topics
 from guardian.server.durability_facts import durability_facts
 from guardian.server.findings import FindingsWatch
 from guardian.server.healing import Healer
@@ -40,6 +41,7 @@ MAX_CROSSERS = 1000
 MAX_FINDINGS = 10_000
 _CROSSERS = 10
 _HOUR_MS = 3_600_000
+_LATEST_MS = 7_258_118_400_000  # dates far from now are none, and hours of the lake are named by dates
 _READERS_MS = 600_000  # what a page cache holds is a matter of minutes
 
 
@@ -77,6 +79,16 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         return durability_to_proto(
             cluster.name, audit(topics, brokers), min(request.max_topics or MAX_TOPICS, MAX_TOPICS)
         )
+
+    def DescribeTopics(
+        self, request: pb.DescribeTopicsRequest, context: grpc.ServicerContext
+    ) -> pb.DescribeTopicsReply:
+        cluster = self._cluster(request.cluster, context)
+        with closing(self._connect(cluster)) as admin:
+            reply = described_topics(admin, request.topics)
+        if request.topics and not reply.topics:
+            raise NotFound(f"topics is {', '.join(request.topics)}: cluster {cluster.name} has none of that name")
+        return reply
 
     def GetDiskHealth(self, request: pb.GetDiskHealthRequest, context: grpc.ServicerContext) -> pb.DiskHealthReport:
         cluster = self._cluster(request.cluster, context)
@@ -142,6 +154,8 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
     def _window(self, from_ms: int, to_ms: int, usual_ms: int) -> Window:
         """The last of the usual time, unless the request says otherwise."""
         end_ms = to_ms or self._now_ms() + 1
+        if end_ms > _LATEST_MS:
+            raise InvalidInput(f"to_ms is {to_ms}: use milliseconds since 1970, before the year 2200")
         return Window(from_ms or max(0, end_ms - usual_ms), end_ms)
 
 

@@ -25,6 +25,7 @@ from guardian.reporter.counting import BUCKETS_S, CollectionCounters
 from guardian.reporter.lake_writer import LakeStatus
 from guardian.server.counting import CallCounters, LoopCounters
 from guardian.server.findings import FindingsWatch
+from guardian.server.refusals import Why
 from guardian.server.sinks import EventSinks, SinkCounters
 from guardian.server.store import ReplicatedStore
 from guardian.server.tls import TlsCounters
@@ -41,7 +42,8 @@ _LEVELS = frozenset({"proposals_waiting", "reads_waiting"})  # of them: how many
 class Measured:
     """Who of a member's parts is asked. `loops` are the leader's, by name; `activity` is None where none is kept;
     `findings` tells only while the member leads, and is None where no detectors run; `sinks` are those
-    that it sends events to while it leads; `tls` is counted by section of the configuration."""
+    that it sends events to while it leads; `tls` is counted by section of the configuration;
+    `refusals` is empty where security is off."""
 
     store: ReplicatedStore
     collects: Callable[[], list[str]]
@@ -55,6 +57,7 @@ class Measured:
     sinks: EventSinks | None = None
     certificates: Callable[[], list[CertificateLife]] = list
     tls: Mapping[str, TlsCounters] = field(default_factory=dict)
+    refusals: Callable[[], Mapping[Why, int]] = dict
 
 
 class MemberMetrics:
@@ -91,6 +94,7 @@ class MemberMetrics:
         yield from loop_metrics(measured.loops)
         yield from certificate_metrics(measured.certificates())
         yield from tls_metrics(measured.tls)
+        yield from refusal_metrics(measured.refusals())
         if measured.findings is not None:
             with suppress(Unavailable):  # another member leads, and tells
                 yield from findings_metrics(measured.findings.known()[0])
@@ -229,14 +233,26 @@ def certificate_metrics(lives: Iterable[CertificateLife]) -> Iterable[Metric]:
 def tls_metrics(ports: Mapping[str, TlsCounters]) -> Iterable[Metric]:
     """TLS at this member's own ports. Pure but for reading the counters."""
     begun = CounterMetricFamily("guardian_tls_handshakes", "Handshakes that began, however they ended.", labels=["use"])
+    served = CounterMetricFamily(
+        "guardian_tls_served_connections", "Connections over which something was taken.", labels=["use"]
+    )
     refused = CounterMetricFamily("guardian_tls_refused", "Connections or calls refused.", labels=["use", "reason"])
     failed = CounterMetricFamily("guardian_tls_failed_reloads", "New files that could not be used.", labels=["use"])
     for use, counters in sorted(ports.items()):
         begun.add_metric([use], counters.handshakes)
+        served.add_metric([use], counters.served)
         failed.add_metric([use], counters.failed_reloads)
         for reason, count in sorted(counters.refused().items()):
             refused.add_metric([use, reason], count)
-    yield from (begun, refused, failed)
+    yield from (begun, served, refused, failed)
+
+
+def refusal_metrics(totals: Mapping[Why, int]) -> Iterable[Metric]:
+    """Calls and requests that were not carried out for who sent them. Pure."""
+    refused = CounterMetricFamily("guardian_refusals", "Refused for who asks, by kind.", labels=["why"])
+    for why, count in totals.items():
+        refused.add_metric([why.value], count)
+    yield refused
 
 
 def loop_metrics(loops: Mapping[str, LoopCounters]) -> Iterable[Metric]:

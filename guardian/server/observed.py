@@ -164,13 +164,11 @@ class LakeObserved:
         if not batches:
             return pa.table({name: [] for name in columns})
         rows = pa.Table.from_batches(batches)
-        latest: dict[int, int] = defaultdict(int)
-        brokers, moments = rows["broker"].to_numpy(), rows["at_ms"].to_numpy()
-        for broker in np.unique(brokers).tolist():
-            latest[broker] = int(moments[brokers == broker].max())
-        known = np.array(sorted(latest), np.int64)
-        last = np.array([latest[broker] for broker in known.tolist()], np.int64)
-        rows = rows.filter(pa.array(moments == last[np.searchsorted(known, brokers)]))
+        known, places = np.unique(rows["broker"].to_numpy(), return_inverse=True)
+        moments = rows["at_ms"].to_numpy()
+        last = np.zeros(len(known), moments.dtype)
+        np.maximum.at(last, places, moments)
+        rows = rows.filter(pa.array(moments == last[places]))
         # After compaction, and where two members brought the same collection, a row is there twice for a while.
         keys = ["broker", "topic", "partition"]
         kept = rows.group_by(keys, use_threads=False).aggregate(

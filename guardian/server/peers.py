@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
@@ -38,11 +39,17 @@ def certificate_of(auth_context: AuthContext) -> CertificateFacts | None:
 
 class CertificateInterceptor(grpc.aio.ServerInterceptor):
     """Refuses calls of peers whose certificate counts no longer, with NotSignedIn, which another interceptor before
-    this one answers; logs and counts them."""
+    this one answers; logs and counts them, and tells `record` the method, the sentence and the address."""
 
-    def __init__(self, files: PemFiles, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        files: PemFiles,
+        now_ms: Callable[[], int],
+        record: Callable[[str, str, str], None] = lambda *_: None,
+    ) -> None:
         self._files = files
         self._now_ms = now_ms
+        self._record = record
 
     async def intercept_service(
         self,
@@ -55,12 +62,14 @@ class CertificateInterceptor(grpc.aio.ServerInterceptor):
         for kind, make in HANDLER_KINDS.items():
             method = getattr(handler, kind)
             if method is not None:
-                checked = checking(method, self.check)
+                checked = checking(method, partial(self.check, handler_call_details.method))
                 return make(checked, handler.request_deserializer, handler.response_serializer)
         return handler
 
-    def check(self, context: Any) -> None:
+    def check(self, method: str, context: Any) -> None:
         """Raises NotSignedIn."""
+        peer = context.peer() or ""
+        self._files.counters.serve(peer)
         facts = certificate_of(context.auth_context())
         reason, sentence = self._refusal(facts)
         if not reason:
@@ -69,10 +78,11 @@ class CertificateInterceptor(grpc.aio.ServerInterceptor):
         _log.warning(
             "call refused",
             reason=reason,
-            peer=context.peer(),
+            peer=peer,
             certificate=facts.names if facts else (),
             serial=f"{facts.serial:x}" if facts else "",
         )
+        self._record(method, sentence, peer)
         raise NotSignedIn(sentence)
 
     def _refusal(self, facts: CertificateFacts | None) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from guardian.model.ticket import Ticket
 from guardian.server.errors import HANDLER_KINDS
 from guardian.server.peers import certificate_of
 from guardian.server.proving import Prover
-from guardian.server.refusals import Refusals
+from guardian.server.refusals import Refusals, Why
 from guardian.server.who_asks import asking
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2, raw_pb2, tickets_pb2, tiering_pb2
@@ -63,30 +63,31 @@ class Gate:
         host = address.rpartition(":")[0] or address
         with self._lock:
             if not self._failures.has_room(host, self._clock()):
+                self._refusals.count(Why.HELD_UP)
                 raise Overloaded(f"too many failed attempts from {host}: wait a while", int(1000 / _FAILURES_PER_S))
         try:
             identity = prove()
         except NotSignedIn as error:
             with self._lock:
                 self._failures.take(host, self._clock())
-            self._refusals.note("", what, str(error), address)
+            self._refusals.note(Why.NOT_SIGNED_IN, "", what, str(error), address)
             raise
         if not identity.is_broker_only:  # brokers send what their clients cause, and wait for answers by themselves
             try:
                 with self._lock:
                     self._limits.take(identity.name, self._clock())
             except Overloaded as error:
-                self._refusals.note(identity.name, what, "asks too often", address)
+                self._refusals.note(Why.TOO_OFTEN, identity.name, what, "asks too often", address)
                 raise error from None
         return identity
 
-    def note(self, who: str, what: str, why: str, address: str) -> None:
+    def note(self, kind: Why, who: str, what: str, why: str, address: str) -> None:
         """Tells of something refused for another reason."""
-        self._refusals.note(who, what, why, address)
+        self._refusals.note(kind, who, what, why, address)
 
     def refuse(self, identity: Identity, what: str, error: NotAllowed, address: str) -> None:
         """Tells that he was not allowed to."""
-        self._refusals.note(identity.name, what, str(error), address)
+        self._refusals.note(Why.NOT_ALLOWED, identity.name, what, str(error), address)
 
 
 class PermissionInterceptor(grpc.aio.ServerInterceptor):

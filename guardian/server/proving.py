@@ -2,7 +2,7 @@
 
     x-guardian-actor      a member speaks for a person: sealed by the members' own key
     Authorization         Bearer gdn_...: a token of the tokens file; Bearer eyJ...: an ID token of the OIDC provider;
-                          Basic name:token: for programs that know nothing else
+                          Basic name:token or Basic :token: at HTTP, where programs ask that know nothing else
     a client certificate  that TLS has verified: its first DNS name, or its common name
 
 The first that is there must be good: nobody falls back to being somebody else.
@@ -31,6 +31,7 @@ _ACTING = "word of a member"
 _SESSION = "session"
 _MEMBER = "member"
 _MAX_HEADER_CHARS = 16_384
+_MAX_NAME_CHARS = 100
 
 
 class IdTokens(Protocol):
@@ -79,16 +80,27 @@ class Prover:
             "nobody knows who asks: show a token (guardian login, GUARDIAN_TOKEN_FILE) or a client certificate"
         )
 
-    def of_authorization(self, header: str) -> Identity:
+    def of_authorization(self, header: str, *, takes_basic: bool = False) -> Identity:
         """Who sends this header. Raises NotSignedIn."""
         kind, _, rest = header.partition(" ")
-        presented = rest.strip()
+        user, presented = "", rest.strip()
         if len(header) > _MAX_HEADER_CHARS:
             raise NotSignedIn("the header Authorization is too long to be a token of ours")
-        if kind.lower() == "basic":
-            presented = _password(presented)
+        if kind.lower() == "basic" and takes_basic:
+            user, presented = _user_and_password(presented)
+        elif kind.lower() == "basic":
+            raise NotSignedIn("Authorization: Basic is for programs, at REST and Cruise Control routes: send Bearer")
         elif kind.lower() != "bearer":
             raise NotSignedIn("the header Authorization is neither Bearer nor Basic: send Bearer and a token")
+        identity = self._of_token(presented)
+        if user not in ("", identity.name):
+            raise NotSignedIn(
+                f"the user of Basic is {user[:_MAX_NAME_CHARS]!r}, and the token is of {identity.name}: "
+                "give that name, or none"
+            )
+        return identity
+
+    def _of_token(self, presented: str) -> Identity:
         if presented.startswith(PREFIX):
             return self._identity(self.token(presented).name, Proof.TOKEN)
         if self._id_tokens is None:
@@ -114,17 +126,29 @@ class Prover:
     def session_of_token(self, token: Token, until_ms: int) -> str:
         """A cookie for whoever came with the token; good no longer than the token."""
         until_ms = min(until_ms, token.expires_at_ms) if token.expires_at_ms else until_ms
-        value = {"name": token.name, "proof": Proof.TOKEN.value, "token": token.id, "hash": token.hash}
+        value = {
+            "name": token.name,
+            "proof": Proof.TOKEN.value,
+            "token": token.id,
+            "hash": token.hash,
+            "at": self._now_ms(),
+        }
         return seal(self._key, _SESSION, value, until_ms)
 
     def session_of_person(self, person: Person, until_ms: int) -> str:
         """A cookie for whom the provider has told us of."""
-        value = {"name": person.name, "proof": Proof.OIDC.value, "groups": list(person.groups)}
+        value = {"name": person.name, "proof": Proof.OIDC.value, "groups": list(person.groups), "at": self._now_ms()}
         return seal(self._key, _SESSION, value, until_ms)
 
     def of_session(self, cookie: str) -> Identity:
-        """Who holds it. Raises NotSignedIn when it is over, or the token that it came from is."""
+        """Who holds it. Raises NotSignedIn when it is over, the token that it came from is, or he was signed out."""
         value = unseal(self._key, _SESSION, cookie, self._now_ms())
+        identity = self._of_session(value)
+        if _whole(value.get("at")) <= self._roles.current().signed_out_at_ms(identity):
+            raise NotSignedIn(f"the sessions of {identity.name} were ended by an admin: sign in again")
+        return identity
+
+    def _of_session(self, value: Mapping[str, object]) -> Identity:
         if value["proof"] == Proof.TOKEN.value:
             known = self._tokens.current() if self._tokens is not None else ()
             token = next((each for each in known if (each.id, each.hash) == (value["token"], value["hash"])), None)
@@ -160,14 +184,19 @@ def _known_name(name: str) -> str:
         raise NotSignedIn(str(error)) from None
 
 
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
 def _groups(value: Mapping[str, object]) -> tuple[str, ...]:
     groups = value.get("groups", [])
     return tuple(str(group) for group in groups) if isinstance(groups, list) else ()
 
 
-def _password(encoded: str) -> str:
+def _user_and_password(encoded: str) -> tuple[str, str]:
     try:
-        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+        user, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+        return user, password
     except (binascii.Error, ValueError):
         raise NotSignedIn("the header Authorization: Basic is damaged: send the token as the password") from None
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import structlog
 
@@ -33,6 +35,17 @@ _OTHERS = ("", "several", "more was refused than is told one by one")
 _MAX_CHARS = 400
 
 
+class Why(StrEnum):
+    """The kinds of refusals, for the metrics: sentences would be too many there."""
+
+    NOT_SIGNED_IN = "not_signed_in"
+    NOT_ALLOWED = "not_allowed"
+    TOO_OFTEN = "too_often"
+    HELD_UP = "held_up"
+    OTHER_SITE = "other_site"
+    CERTIFICATE = "certificate"
+
+
 @dataclass(slots=True)
 class _Gathered:
     at_ms: int
@@ -49,14 +62,19 @@ class Refusals:
         self._every_s = every_s
         self._lock = threading.Lock()
         self._gathered: dict[tuple[str, str, str], _Gathered] = {}
-        self._total = 0
+        self._totals = Counter(dict.fromkeys(Why, 0))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="refusals", daemon=True)
 
-    @property
-    def total(self) -> int:
-        """Since the member started, for its metrics."""
-        return self._total
+    def totals(self) -> dict[Why, int]:
+        """Since the member started, for its metrics: those that were only counted too."""
+        with self._lock:
+            return dict(self._totals)
+
+    def count(self, kind: Why) -> None:
+        """Counts a refusal, and records it nowhere: there may be any number of them."""
+        with self._lock:
+            self._totals[kind] += 1
 
     def start(self) -> None:
         self._thread.start()
@@ -66,13 +84,13 @@ class Refusals:
         if self._thread.is_alive():
             self._thread.join()
 
-    def note(self, who: str, what: str, why: str, address: str) -> None:
+    def note(self, kind: Why, who: str, what: str, why: str, address: str) -> None:
         """`who` is empty where nothing was proven. What is noted holds no secret."""
         why = redact(why)[:_MAX_CHARS]
         _log.warning("refused", who=who or "nobody", what=what, why=why, address=address)
         key = (who, what[:_MAX_CHARS], why)
         with self._lock:
-            self._total += 1
+            self._totals[kind] += 1
             if key not in self._gathered and len(self._gathered) >= _MOST_KEPT:
                 key = _OTHERS
             known = self._gathered.setdefault(key, _Gathered(self._now_ms(), 0, ""))

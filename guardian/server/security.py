@@ -28,7 +28,7 @@ from guardian.server.csrf import FormTokens
 from guardian.server.oidc import Provider
 from guardian.server.permissions import Gate, PermissionInterceptor
 from guardian.server.proving import Prover
-from guardian.server.refusals import Refusals
+from guardian.server.refusals import Refusals, Why
 from guardian.server.store import ReplicatedStore
 from guardian.server.watched_file import WatchedFile, read_secret
 from guardian.server.web_guard import GuardSettings, WebGuard
@@ -56,6 +56,11 @@ class Security:
         """Puts the guard in front of the application's routes, behind what adds headers to all answers."""
         app.user_middleware.append(Middleware(WebGuard, settings=self.guard))
         return app
+
+    def note_certificate(self, what: str, why: str, address: str = "") -> None:
+        """A certificate was refused; recorded where security is on."""
+        if self.refusals is not None:
+            self.refusals.note(Why.CERTIFICATE, "", what, why, address)
 
     def clients(self, address: str, tls: ClientTls | None) -> ActingClients | None:
         """For pages; None where security is off."""

@@ -90,7 +90,7 @@ class Parts:
     `ask_broker` reads a broker's reporter, and is None where none can be asked. `planner` is what plans are asked for
     unless a command says otherwise, `live_planner` makes them at once. Brokers with
     `shared_labels` also hold topics without a label. `protection` is what looks at unhealthy disks, where something
-    does."""
+    does; `cautions` are sentences on how the member was configured."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
@@ -118,6 +118,7 @@ class Parts:
     sinks: tuple[Sink, ...] = ()
     protection: DiskWatch | None = None
     protection_mode: Mode = "off"
+    cautions: tuple[str, ...] = ()
 
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:
@@ -140,7 +141,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(
-        store, parts.connect, parts.collects, parts.lake_url, parts.ask_broker, parts.planner
+        store, parts.connect, parts.collects, parts.lake_url, parts.ask_broker, parts.planner, parts.cautions
     )
     federation_pb2_grpc.add_FederationServicer_to_server(federation, server)
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)

@@ -30,6 +30,12 @@ def user_of(request: Request) -> Identity:
     return LOCAL
 
 
+def known_name(scope: MutableMapping[str, Any]) -> str:
+    """Of who the guard found out to be asking; empty: nobody knows."""
+    identity = scope.get(_IDENTITY)
+    return identity.name if isinstance(identity, Identity) else ""
+
+
 def note_identity(scope: MutableMapping[str, Any], identity: Identity | None) -> None:
     """The guard found out who asks; None: nobody knows, and this path is open to all."""
     scope[_SECURED] = True

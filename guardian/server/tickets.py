@@ -13,9 +13,7 @@ import grpc.aio
 from guardian.core import foreign, previewing, rolling_back, ticketing
 from guardian.core.executing import Step, begin, brokers_of, step, tiered_topics
 from guardian.core.operations.step import why_unapproved
-from guardian.core.overriding import THROTTLE_OVERRIDE
 from guardian.core.progressing import progress
-from guardian.core.repairing import ACL_REPAIR
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.executor.driver import ACTOR as EXECUTOR
@@ -42,16 +40,11 @@ from metastore.views import Views
 from protos.guardian.v1 import tickets_pb2 as pb
 from protos.guardian.v1 import tickets_pb2_grpc
 
-DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
-MIN_THROTTLE = 100_000
-MAX_THROTTLE = 1_000_000_000_000  # more than a broker can send; Kafka takes no more than an int64
-_MAX_REASON_CHARS = 500
 _MAX_EVIDENCE_CHARS = 10_000
 _ATTEMPTS = 5  # against an executor that saves its execution at the same time
 _NEVER_EXPIRES = -1
 _MAX_EXPIRES_MS = 3650 * 86_400_000
 _WATCH_PAUSE_S = 0.05  # between two looks of one watcher, however much is written
-_MORE_THAN_MOVES = (ACL_REPAIR, THROTTLE_OVERRIDE)
 
 # (ticket, actor, reason, now in ms) -> the transition, or raises Conflict or InvalidInput
 _Decision = Callable[[Ticket, str, str, int], TicketTransition]
@@ -93,7 +86,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def CreateTicket(self, request: pb.CreateTicketRequest, context: grpc.ServicerContext) -> pb.CreateTicketReply:
         throttle = _asked_throttle(request)
         _require_actor("author", request.author)
-        _require_reason(request.reason)
+        ticketing.require_reason(request.reason)
         _require_evidence(request.evidence)
         if not request.idempotency_key:
             raise InvalidInput("idempotency_key is empty: give a value that is unique to this request")
@@ -113,7 +106,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             author=request.author,
             plan_hash="" if request.dry_run else self._store.put_plan(plan),
             throttle=throttle,
-            max_throttle=_max_throttle(request.max_throttle, throttle),
+            max_throttle=ticketing.max_throttle_asked(request.max_throttle, throttle),
             created_at_ms=now,
             updated_at_ms=now,
             history=(TicketTransition(state, now, request.author, request.reason or "created"),),
@@ -141,7 +134,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             author=request.author,
             plan_hash="",
             throttle=throttle,
-            max_throttle=_max_throttle(request.max_throttle, throttle),
+            max_throttle=ticketing.max_throttle_asked(request.max_throttle, throttle),
             created_at_ms=now,
             updated_at_ms=now,
             history=(TicketTransition(state, now, request.author, request.reason or "created"),),
@@ -161,7 +154,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def AmendTicket(self, request: pb.AmendTicketRequest, context: grpc.ServicerContext) -> pb.Ticket:
         _require_actor("actor", request.actor)
-        _require_reason(request.reason)
+        ticketing.require_reason(request.reason)
         for _ in range(_ATTEMPTS):
             ticket, execution = self._find(request.ticket_id)
             try:
@@ -210,11 +203,11 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def SetThrottle(self, request: pb.SetThrottleRequest, context: grpc.ServicerContext) -> pb.Ticket:
         _require_actor("actor", request.actor)
-        _require_reason(request.reason)
+        ticketing.require_reason(request.reason)
         if not request.throttle:
-            raise InvalidInput(f"throttle is 0 bytes/s: use {MIN_THROTTLE} to {MAX_THROTTLE}")
-        throttle = _throttle(request.throttle)
-        most = _max_throttle(request.max_throttle, throttle)
+            raise InvalidInput(f"throttle is 0 bytes/s: use {ticketing.MIN_THROTTLE} to {ticketing.MAX_THROTTLE}")
+        throttle = ticketing.throttle_asked(request.throttle)
+        most = ticketing.max_throttle_asked(request.max_throttle, throttle)
         ticket, _ = self._find(request.ticket_id)
         if (ticket.throttle, ticket.max_throttle) == (throttle, most):
             return ticket_to_proto(ticket)  # asked again
@@ -244,7 +237,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             ticket, execution = self._find(request.ticket_id)
             return preview_to_proto(self._preview(ticket, execution))
         plan = self._resolved(plan_from_proto(request.plan))
-        throttle = _throttle(request.throttle)
+        throttle = ticketing.throttle_asked(request.throttle)
         ticket = Ticket("", plan.cluster, plan.kind, TicketState.APPROVED, "", "", throttle, 0, 0)
         return preview_to_proto(self._preview(ticket, None, plan))
 
@@ -292,7 +285,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _act(self, request: pb.TicketActionRequest, decide: _Decision, outcomes: frozenset[TicketState]) -> pb.Ticket:
         _require_actor("actor", request.actor)
-        _require_reason(request.reason)
+        ticketing.require_reason(request.reason)
         ticket, _ = self._find(request.ticket_id)
         try:
             transition = decide(ticket, request.actor, request.reason, self._now_ms())
@@ -319,7 +312,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     ) -> pb.Ticket:
         """What to do about other tools' work: stored with the execution, which the executor may be changing now."""
         _require_actor("actor", request.actor)
-        _require_reason(request.reason)
+        ticketing.require_reason(request.reason)
         for _ in range(_ATTEMPTS):
             ticket, execution = self._find(request.ticket_id)
             if require is not None:
@@ -405,7 +398,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _preview(self, ticket: Ticket, execution: Execution | None, plan: Plan | None = None) -> Preview:
         """Of what is to come; of a ticket that is over, of its way back."""
-        if ticket.ask is not None or ticket.kind in _MORE_THAN_MOVES:
+        if not previewing.is_moves_only(ticket):
             what = f"ticket {ticket.id} ({ticket.kind})" if ticket.id else f"a plan of kind {ticket.kind}"
             raise Conflict(
                 f"{what} is more than moves: `guardian ticket show`, or its command's --dry-run, tells what it does"
@@ -451,31 +444,14 @@ def _step(
     return step(state, execution, observation, limits, throttle, now_ms)
 
 
-def _max_throttle(asked: int, throttle: int) -> int:
-    if asked and not throttle <= asked <= MAX_THROTTLE:
-        raise InvalidInput(
-            f"max_throttle is {asked} bytes/s: use {throttle} (throttle) to {MAX_THROTTLE}, or 0 for throttle itself"
-        )
-    return asked
-
-
 def _asked_throttle(request: pb.CreateTicketRequest) -> int:
     """0: none at all."""
     if not request.unthrottled:
-        return _throttle(request.throttle)
+        return ticketing.throttle_asked(request.throttle)
     if request.throttle or request.max_throttle:
         field = "throttle" if request.throttle else "max_throttle"
         raise InvalidInput(f"{field} is {getattr(request, field)} bytes/s and unthrottled is true: give one of them")
     return 0
-
-
-def _throttle(asked: int) -> int:
-    throttle = asked or DEFAULT_THROTTLE
-    if not MIN_THROTTLE <= throttle <= MAX_THROTTLE:
-        raise InvalidInput(
-            f"throttle is {throttle} bytes/s: use {MIN_THROTTLE} to {MAX_THROTTLE}, or 0 for the default"
-        )
-    return throttle
 
 
 def _lookup(views: Views, ticket_id: str) -> tuple[Ticket, Execution | None]:
@@ -502,8 +478,3 @@ def _require_actor(field: str, actor: str) -> None:
 def _require_evidence(evidence: str) -> None:
     if len(evidence) > _MAX_EVIDENCE_CHARS:
         raise InvalidInput(f"evidence has {len(evidence)} characters: use up to {_MAX_EVIDENCE_CHARS}")
-
-
-def _require_reason(reason: str) -> None:
-    if len(reason) > _MAX_REASON_CHARS:
-        raise InvalidInput(f"reason has {len(reason)} characters: use up to {_MAX_REASON_CHARS}")

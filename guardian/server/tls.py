@@ -8,7 +8,8 @@ New files count from the next connection on; those that stand go on with what th
 or do not fit together as between the writing of two of them, change nothing, are complained of once and are counted.
 
 **Whom it lets in.** gRPC's own TLS, in C, refuses who shows no certificate, one of another authority or an expired one,
-before a byte of a call is read; it says so on this process's standard error, and here the handshakes are counted. What
+before a byte of a call is read; it says so on this process's standard error and tells no interceptor, no listener and
+not its channelz. What can be had are two numbers: handshakes that began, and connections from which a call came. What
 TLS does not look at is judged with each call (guardian.server.peers): a certificate that was taken back, or has expired
 since the connection began. At the HTTP port all of this is TLS's own work, refusals are counted and logged.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ _log = structlog.get_logger(__name__)
 
 _LOOK_S = 1.0  # between two looks at the files
 _LINE_S = 1.0  # between two lines of the log about who was refused
+_MOST_PEERS = 10_000
 _NEVER = RevokedFacts(frozenset(), 0, None)
 
 
@@ -57,11 +59,26 @@ class TlsCounters:
         self._lock = threading.Lock()
         self._refused: Counter[str] = Counter()
         self._handshakes = 0
+        self._served = 0
+        self._peers: OrderedDict[str, None] = OrderedDict()
         self._failed_reloads = 0
 
     def handshake(self) -> None:
         with self._lock:
             self._handshakes += 1
+
+    def serve(self, peer: str = "") -> None:
+        """Something was taken over the connection from `peer`; each is counted once, but for those that were silent
+        while ten thousand others were not. Empty: a connection that was not told before."""
+        with self._lock:
+            if peer in self._peers:
+                self._peers.move_to_end(peer)
+                return
+            self._served += 1
+            if peer:
+                self._peers[peer] = None
+            if len(self._peers) > _MOST_PEERS:
+                self._peers.popitem(last=False)
 
     def refuse(self, reason: str) -> None:
         with self._lock:
@@ -75,6 +92,11 @@ class TlsCounters:
     def handshakes(self) -> int:
         """Begun, whatever became of them."""
         return self._handshakes
+
+    @property
+    def served(self) -> int:
+        """Connections over which something was taken."""
+        return self._served
 
     @property
     def failed_reloads(self) -> int:
@@ -204,9 +226,14 @@ class HttpTls:
         self._loaded = files.current()
         self._latest = self._made(self._loaded)
         self._lines_at = 0.0
+        self._record: Callable[[str], None] = lambda _: None
         self.context = self._made(self._loaded)
         self.context.sni_callback = self._choose  # asked at each handshake, whether or not the client names a server
         self.context.sslobject_class = _recording(files.counters, self._tell)
+
+    def record_with(self, record: Callable[[str], None]) -> None:
+        """Who is to be told, beside the log and as rarely, why a connection was refused."""
+        self._record = record
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
         current = self.files.current()
@@ -239,6 +266,7 @@ class HttpTls:
         if now >= self._lines_at:
             self._lines_at = now + _LINE_S
             _log.warning("TLS refused a connection", use=self.files.use, reason=reason)
+            self._record(reason)
 
 
 def grpc_tls(config: ServerConfig) -> GrpcTls | None:
@@ -277,6 +305,7 @@ def _recording(counters: TlsCounters, tell: Callable[[str], None]) -> type[ssl.S
                 tell(reason)
                 raise
             counters.handshake()
+            counters.serve()
 
     return Recording
 

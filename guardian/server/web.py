@@ -29,19 +29,10 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guardian.console import pages
-from guardian.errors import (
-    ClusterUnavailable,
-    Conflict,
-    GuardianError,
-    InvalidInput,
-    NotAllowed,
-    NotFound,
-    NotSignedIn,
-    OutOfRange,
-    Overloaded,
-    Unavailable,
-)
+from guardian.errors import GuardianError, Overloaded
+from guardian.server.web_tracing import TracedRequests
 from guardian.web.parts import WebParts
+from guardian.wire.status import told_of
 from metastore.store import StoreError
 
 _log = structlog.get_logger(__name__)
@@ -62,23 +53,13 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-_STATUS: tuple[tuple[type[GuardianError], int], ...] = (
-    (InvalidInput, 400),
-    (NotFound, 404),
-    (Conflict, 409),
-    (ClusterUnavailable, 502),
-    (OutOfRange, 410),
-    (Overloaded, 503),
-    (NotSignedIn, 401),
-    (NotAllowed, 403),
-    (Unavailable, 503),
-)
 
 
 def create_app(web: WebParts, routers: Iterable[APIRouter] = ()) -> FastAPI:
     """Serves `routers` as well, before the console."""
     app = FastAPI(title="Guardian", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.add_middleware(_Guarded)
+    app.add_middleware(TracedRequests)  # outside: it sees refusals too
     _probes(app, web)
     for router in routers:
         app.include_router(router)
@@ -106,7 +87,7 @@ def status_of(error: Exception) -> int:
         return 400
     if isinstance(error, StoreError):
         return 503
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    return told_of(error).http
 
 
 def sentence_of(error: Exception) -> str:
@@ -145,7 +126,8 @@ def _probes(app: FastAPI, web: WebParts) -> None:
     @app.get("/readyz", include_in_schema=False)
     def readyz() -> Response:
         reason = web.not_ready()
-        return PlainTextResponse(f"{reason or 'ready'}\n", 503 if reason else 200)
+        lines = [reason or "ready", *(f"caution: {sentence}" for sentence in web.cautions)]
+        return PlainTextResponse("".join(f"{line}\n" for line in lines), 503 if reason else 200)
 
     @app.get("/sd/prometheus", include_in_schema=False)
     def targets() -> Response:

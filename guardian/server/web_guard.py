@@ -1,7 +1,8 @@
 """In front of every HTTP route: where the request comes from, who sends it, and whether he may.
 
     foreign site? ─▶ 403      nobody knows who? ─▶ 401, or for a person's browser the page to sign in
-    no rule about the path ─▶ 404     not his role ─▶ 403       too often ─▶ 429       all refusals are recorded
+    no rule about the path ─▶ 404     not his role ─▶ 403       too often ─▶ 429       all refusals are recorded,
+                                                                                       a route's own 403 too
 
 Without [security] only the first question is asked, and on loopback the second: for whom the browser takes us. A page
 of a strange site that makes its own name point to 127.0.0.1 is told nothing.
@@ -16,15 +17,16 @@ from urllib.parse import quote, urlsplit
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guardian.core.permitting import Place, Where, require
-from guardian.core.routing import RouteRule, find_rule
+from guardian.core.routing import RouteRule, find_rule, is_for_programs
 from guardian.errors import NotAllowed, NotSignedIn, Overloaded
 from guardian.model.identity import Identity
 from guardian.server.permissions import Gate
 from guardian.server.proving import SESSION_COOKIE
-from guardian.server.signing_in import note_identity
+from guardian.server.refusals import Why
+from guardian.server.signing_in import known_name, note_identity
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _OWN_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -57,7 +59,23 @@ class WebGuard:
         refusal = self._of_foreign_site(scope, headers)
         if refusal is None and self._settings.gate is not None:
             refusal = await run_in_threadpool(self._of_person, self._settings.gate, scope, headers)
-        await (refusal or self._app)(scope, receive, send)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+        else:
+            await self._app(scope, receive, self._watched(scope, send))
+
+    def _watched(self, scope: Scope, send: Send) -> Send:
+        """What a route itself does not let somebody do is recorded as what is refused here is."""
+        gate = self._settings.gate
+        if gate is None:
+            return send
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 403:
+                gate.note(Why.NOT_ALLOWED, known_name(scope), _what(scope), "refused by the route", _address(scope))
+            await send(message)
+
+        return watched
 
     def _of_foreign_site(self, scope: Scope, headers: Headers) -> Response | None:
         host = headers.get("host", "")
@@ -71,9 +89,8 @@ class WebGuard:
             "same-origin",
             "none",
         )
-        # A session's cookie goes with whatever a browser sends: then the browser must say that it is our own page.
-        if is_foreign or (origin is None and site is None and _cookie(headers) and "authorization" not in headers):
-            self._note("", scope, "the request comes from another site")
+        if is_foreign or (origin is None and site is None and _may_be_unasked(headers)):
+            self._note(scope, "the request comes from another site")
             return _told(403, "the request does not come from a page of this console: open it, and use its forms")
         return None
 
@@ -93,12 +110,12 @@ class WebGuard:
             found = (RouteRule(Where.ANYWHERE, ()), {})  # after who it is: strangers are not told what there is
         rule, parameters = found
         if rule.where is Where.OPEN or (rule.is_metrics and self._settings.open_metrics):
-            note_identity(scope, self._known(gate, headers) if rule.knows_people else None)
+            note_identity(scope, self._known(gate, headers, path) if rule.knows_people else None)
             return None
-        what = f"{method} {path}"[:200]
+        what = _what(scope)
         address = _address(scope)
         try:
-            identity = gate.enter(lambda: _prove(gate, headers), what, address)
+            identity = gate.enter(lambda: _prove(gate, headers, path), what, address)
         except NotSignedIn as error:
             if method == "GET" and "text/html" in headers.get("accept", "") and "authorization" not in headers:
                 query = scope.get("query_string", b"").decode("latin-1")
@@ -120,23 +137,33 @@ class WebGuard:
     def _places(self, rule: RouteRule, parameters: dict[str, str]) -> tuple[Place, ...]:
         return (Place(parameters[rule.cluster]),) if rule.where is Where.CLUSTER else ()
 
-    def _known(self, gate: Gate, headers: Headers) -> Identity | None:
+    def _known(self, gate: Gate, headers: Headers, path: str) -> Identity | None:
         """Who it is, where nobody need say so."""
         try:
-            return _prove(gate, headers)
+            return _prove(gate, headers, path)
         except NotSignedIn:
             return None
 
-    def _note(self, who: str, scope: Scope, why: str) -> None:
+    def _note(self, scope: Scope, why: str) -> None:
         if self._settings.gate is not None:
-            self._settings.gate.note(who, f"{scope['method']} {scope['path']}"[:200], why, _address(scope))
+            self._settings.gate.note(Why.OTHER_SITE, "", _what(scope), why, _address(scope))
 
 
-def _prove(gate: Gate, headers: Headers) -> Identity:
+def _may_be_unasked(headers: Headers) -> bool:
+    """Whether a browser may have sent it by itself: then it must say that a page of ours made it. Cookies go with
+    whatever a browser sends; so would a name and password, if a person had given it any."""
+    authorization = headers.get("authorization")
+    if authorization is None:
+        return bool(_cookie(headers))
+    is_basic = authorization.partition(" ")[0].lower() == "basic"
+    return is_basic and headers.get("user-agent", "").startswith("Mozilla/")
+
+
+def _prove(gate: Gate, headers: Headers, path: str) -> Identity:
     """Raises NotSignedIn."""
     authorization = headers.get("authorization")
     if authorization is not None:
-        return gate.prover.of_authorization(authorization)
+        return gate.prover.of_authorization(authorization, takes_basic=is_for_programs(path))
     cookie = _cookie(headers)
     if not cookie:
         raise NotSignedIn("nobody is signed in: open /auth/login, or send a token (Authorization: Bearer)")
@@ -149,6 +176,10 @@ def _cookie(headers: Headers) -> str:
     except CookieError:
         return ""
     return morsel.value if morsel is not None else ""
+
+
+def _what(scope: Scope) -> str:
+    return f"{scope['method']} {scope['path']}"[:200]
 
 
 def _address(scope: Scope) -> str:

@@ -93,6 +93,7 @@ class Member:
         links_file: Path | None = None,
         planner: Mapping[str, object] | None = None,
         guarded: Callable[[ReplicatedStore], Sequence[grpc.aio.ServerInterceptor]] = lambda _: (),
+        cautions: tuple[str, ...] = (),
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -140,6 +141,7 @@ class Member:
             self.findings,
             planner=planner or {},
             healer=self.healer,
+            cautions=cautions,
         )
         limits = GrpcLimits(threads=8, grace_s=0.0)
         self._server = start_grpc(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from contextlib import ExitStack
@@ -11,12 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import structlog
 import trustme
 
 from deploy.local import ports
 from guardian.client import GuardianClient
 from guardian.config import ServerConfig, TlsConfig
 from guardian.errors import InvalidInput, Overloaded
+from guardian.security_config import SecurityConfig
 from guardian.server.app import start
 from guardian.server.store import ReplicatedStore
 
@@ -97,6 +100,56 @@ def test_a_member_with_certificates_serves_and_one_without_them_says_which_is_mi
         start(replace(config, tls=tls), stack)
         client.list_clusters()  # returns when there is a leader
         assert client.raft_status().leader_endpoint == config.grpc
+
+
+def test_certificates_without_roles_are_cautioned_of_until_there_are_roles(
+    config: ServerConfig, tmp_path: Path
+) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert(ports.HOST)
+    tls = TlsConfig(tmp_path / "ca.pem", tmp_path / "g1.pem", tmp_path / "g1.key")
+    authority.cert_pem.write_to_path(str(tls.ca))
+    issued.cert_chain_pems[0].write_to_path(str(tls.certificate))
+    issued.private_key_pem.write_to_path(str(tls.key))
+    with ExitStack() as stack, structlog.testing.capture_logs() as told:
+        start(replace(config, grpc_tls=tls), stack)
+        page = ready_page(config)
+    (said,) = (line["why"] for line in told if line["event"] == "this member is open to more than it need be")
+    assert page == f"ready\ncaution: {said}\n"
+    assert said.startswith(f"every certificate of {tls.ca} may do everything")
+
+    roles, key = tmp_path / "roles.toml", tmp_path / "members.key"
+    roles.write_text('[[grants]]\nwho = ["ann"]\nrole = "admin"\n')
+    key.write_bytes(b"k" * 32)
+    key.chmod(0o600)
+    security = SecurityConfig(roles, key, open_metrics=True)
+    with ExitStack() as stack:
+        start(replace(config, grpc_tls=tls, security=security), stack)
+        assert ready_page(config) == "ready\n"
+        assert fetch(config, "/api/v1/clusters")[0] == 401
+        measured = fetch(config, "/metrics")[1]
+    assert 'guardian_refusals_total{why="not_signed_in"} 1.0' in measured
+    assert 'guardian_refusals_total{why="held_up"} 0.0' in measured
+
+
+def ready_page(config: ServerConfig) -> str:
+    deadline = time.monotonic() + 60
+    while True:
+        status, text = fetch(config, "/readyz")
+        if status == 200:
+            return text
+        assert time.monotonic() < deadline, text
+        time.sleep(0.1)
+
+
+def fetch(config: ServerConfig, path: str) -> tuple[int, str]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"http://{config.http}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
 
 
 def test_a_member_that_is_overloaded_is_not_ready_and_says_so(

@@ -13,13 +13,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from typer.testing import CliRunner
 
 from guardian.activity.store import ActivityStore
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.errors import ClusterUnavailable, NotFound, Unavailable
 from guardian.model.finding import FindingKind
 from guardian.server.metrics import findings_metrics
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import insight_pb2 as pb
+from tests.command_line import app
 from tests.unit.server.lake import CLUSTER, FROM_MS, MINUTE_MS, TO_MS, write_lake
 from tests.unit.server.member import Member
 from tests.unit.server.test_insight_lake import Activity

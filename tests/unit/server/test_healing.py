@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner
 
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.core import healing
 from guardian.errors import NotFound, Unavailable
 from guardian.model.healing import HealingPolicy
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 

@@ -41,7 +41,7 @@ DEADLINE_S = 30
 class Site:
     """A server on a free port, over a member whose readiness is set by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_open: bool = False) -> None:
         self.member = Member()
         self.reason: str | None = None
         registry = CollectorRegistry()
@@ -72,6 +72,7 @@ class Site:
             not_ready=lambda: self.reason,
             targets=BrokerTargets(self.member.store).json,
             metrics=pages,
+            cautions=("it is open to all",) if is_open else (),
         )
         self.server = HttpServer(f"127.0.0.1:{self.port}", create_app(parts))
         self.server.start()
@@ -105,6 +106,14 @@ def test_a_member_says_whether_it_lives_and_can_serve(site: Site) -> None:
     site.reason = "there is no leader"
     assert site.get("/readyz") == (503, "there is no leader\n")
     assert site.get("/elsewhere")[0] == 404
+
+
+def test_a_member_that_is_open_to_all_says_so_and_serves() -> None:
+    site = Site(is_open=True)
+    try:
+        assert site.get("/readyz") == (200, "ready\ncaution: it is open to all\n")
+    finally:
+        site.stop()
 
 
 def test_metrics_are_those_of_the_member(site: Site) -> None:

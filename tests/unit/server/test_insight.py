@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import pytest
 from typer.testing import CliRunner
 
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.errors import NotFound
 from guardian.kafka.admin import TOPIC
+from guardian.model.topology import TopicPartition
+from guardian.server import described_topics
 from protos.guardian.v1 import insight_pb2 as pb
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 
@@ -53,6 +55,30 @@ def test_patterns_choose_topics_and_a_limit_keeps_the_worst(client: GuardianClie
         client.durability("live", ["nope-*"])
     with pytest.raises(NotFound, match="cluster is 'dead', which is not registered"):
         client.durability("dead")
+
+
+def test_topics_are_described_as_they_are_and_as_moves_will_leave_them(member: Member, client: GuardianClient) -> None:
+    member.kafka.create_topic("__consumer_offsets", {0: (1, 2)})
+    member.kafka.bytes_per_call = 1
+    member.kafka.alter_reassignments({TopicPartition("orders-eu", 1): (1, 2, 3), TopicPartition("t", 0): (3, 2)})
+    report = client.described_topics("live")
+    assert [
+        (each.topic, [tuple(it.brokers) for it in each.partitions], dict(each.configs)) for each in report.topics
+    ] == [
+        ("orders-eu", [(1, 2, 3), (1, 2, 3)], {"min.insync.replicas": "2"}),
+        ("t", [(3, 2)], {}),
+    ]
+    assert [each.topic for each in client.described_topics("live", ["__*", "t"]).topics] == ["__consumer_offsets", "t"]
+    with pytest.raises(NotFound, match="topics is nope: cluster live has none of that name"):
+        client.described_topics("live", ["nope"])
+
+
+def test_one_answer_holds_so_many_topics_and_says_how_many_there_are(
+    client: GuardianClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(described_topics, "MAX_PARTITIONS", 2)
+    report = client.described_topics("live")
+    assert ([each.topic for each in report.topics], report.topics_in_all) == (["orders-eu"], 2)
 
 
 def test_a_broker_that_died_is_in_every_answer(member: Member, client: GuardianClient) -> None:

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from guardian.activity.database import Question
 from guardian.activity.store import ActivityStore
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.core.links import Minutes
 from guardian.errors import InvalidInput, NotFound
@@ -28,6 +27,7 @@ from protos.guardian.v1 import insight_pb2 as pb
 from spark_analytics.lake.samples import LakeReader
 from spark_analytics.lake.schema import PARTITION_SAMPLES
 from spark_analytics.lake.window import Window
+from tests.command_line import app
 from tests.unit.server.lake import CLUSTER, FROM_MS, MB, MINUTE_MS, MINUTES, SLOW_FROM, TO_MS, table, write_lake
 from tests.unit.server.member import Member
 

@@ -19,8 +19,12 @@ from guardian.server.metrics import (
     loop_metrics,
     move_metrics,
     raft_metrics,
+    refusal_metrics,
     tiering_metrics,
+    tls_metrics,
 )
+from guardian.server.refusals import Why
+from guardian.server.tls import TlsCounters
 from guardian.server.totals import Moves, Totals
 from guardian.tiering.counting import TieringCounters
 from protos.guardian.v1 import tiering_pb2 as pb
@@ -203,3 +207,34 @@ def test_the_leaders_loops_are_measured_by_name() -> None:
         'guardian_leader_failed_ticks_total{loop="executor"} 1.0',
         'guardian_leader_failed_ticks_total{loop="lake"} 0.0',
     }
+
+
+def test_refusals_are_measured_by_kind() -> None:
+    assert samples(lambda: refusal_metrics({Why.NOT_SIGNED_IN: 3, Why.HELD_UP: 0})) == {
+        'guardian_refusals_total{why="not_signed_in"} 3.0',
+        'guardian_refusals_total{why="held_up"} 0.0',
+    }
+    assert samples(lambda: refusal_metrics({})) == set()
+
+
+def test_connections_that_came_to_nothing_can_be_told_from_others() -> None:
+    counters = TlsCounters()
+    for peer in ("ipv4:10.0.0.1:1", "ipv4:10.0.0.1:2", "ipv4:10.0.0.1:1"):
+        counters.handshake()
+        counters.serve(peer)
+    counters.refuse("revoked")
+    assert samples(lambda: tls_metrics({"grpc_tls": counters})) == {
+        'guardian_tls_handshakes_total{use="grpc_tls"} 3.0',
+        'guardian_tls_served_connections_total{use="grpc_tls"} 2.0',
+        'guardian_tls_refused_total{reason="revoked",use="grpc_tls"} 1.0',
+        'guardian_tls_failed_reloads_total{use="grpc_tls"} 0.0',
+    }
+
+
+def test_connections_that_are_remembered_are_bounded() -> None:
+    counters = TlsCounters()
+    for number in range(10_002):
+        counters.serve(f"ipv4:10.0.0.1:{number}")
+        counters.serve("ipv4:10.0.0.1:0")
+    assert counters.served == 10_002
+    assert len(counters._peers) == 10_000

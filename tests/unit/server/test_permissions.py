@@ -19,6 +19,7 @@ from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
 from guardian.model.identity import Grant, Identity, Proof, Role
 from guardian.model.topology import Cluster
 from guardian.server.proving import ACTING
+from guardian.server.refusals import Why
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
 from tests.unit.server.guarded import Guarded, Rpc, call, every_rpc, headers
@@ -256,7 +257,7 @@ def test_certificates_prove_names(guarded: Guarded) -> None:
 
 def test_a_flood_of_refusals_becomes_few_records(guarded: Guarded) -> None:
     for number in range(5000):
-        guarded.refusals.note(f"n{number}", "/x", "no", "a")
+        guarded.refusals.note(Why.NOT_ALLOWED, f"n{number}", "/x", "no", "a")
     guarded.refusals.flush()
     records, _ = guarded.member.store.read_local().audit_page(0, 0, "", b"", 1000)
     refused = [record for record in records if record.action == "refused"]
@@ -266,7 +267,7 @@ def test_a_flood_of_refusals_becomes_few_records(guarded: Guarded) -> None:
 
 def test_refusals_wait_for_a_leader(guarded: Guarded) -> None:
     guarded.member.replica.has_leader = False
-    guarded.refusals.note("ann", "/x", "no", "a")
+    guarded.refusals.note(Why.NOT_ALLOWED, "ann", "/x", "no", "a")
     guarded.refusals.flush()
     guarded.member.replica.has_leader = True
     assert guarded.refused() == [("ann", "/x", "no")]
@@ -274,5 +275,5 @@ def test_refusals_wait_for_a_leader(guarded: Guarded) -> None:
 
 def test_a_token_never_gets_into_the_audit(guarded: Guarded) -> None:
     token = guarded.token["ann"]
-    guarded.refusals.note("", "/x", f"bad header Bearer {token}", "a")
+    guarded.refusals.note(Why.NOT_ALLOWED, "", "/x", f"bad header Bearer {token}", "a")
     assert token not in json.dumps(guarded.refused())

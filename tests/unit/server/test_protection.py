@@ -10,7 +10,6 @@ import grpc
 import pytest
 from typer.testing import CliRunner
 
-from guardian.cli.main import app
 from guardian.core.disk_doings import BrokerLook, LogFacts
 from guardian.core.disk_limits import DiskCounters, DiskLimits
 from guardian.core.protecting import ProtectionSettings
@@ -22,6 +21,7 @@ from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.protection import DiskWatch, ProtectionServicer, ReplicatedProtectionStore
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import protection_pb2 as pb
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 T0 = TopicPartition("t", 0)

@@ -117,11 +117,12 @@ class GrpcSide:
     def __init__(self, world: World, clock_ms: Callable[[], int] = now_ms) -> None:
         self.files = PemFiles("grpc_tls", world.config, clock=Clock())
         self.seen: list[str] = []
+        self.recorded: list[tuple[str, str, str]] = []
         self.server = start_grpc(
             "127.0.0.1:0",
             self._register,
             credentials=GrpcTls(self.files).credentials(),
-            interceptors=[CertificateInterceptor(self.files, clock_ms)],
+            interceptors=[CertificateInterceptor(self.files, clock_ms, lambda *told: self.recorded.append(told))],
         )
         self.endpoint = f"127.0.0.1:{self.server.port}"
 
@@ -140,22 +141,17 @@ class GrpcSide:
             self.seen.append(facts.common_name if facts else "")
             return request
 
-        def pages(request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-            yield from (request, request)
-
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
             "Ask": grpc.unary_unary_rpc_method_handler(ask),
             "Wait": grpc.unary_unary_rpc_method_handler(wait),
             "Stream": grpc.unary_stream_rpc_method_handler(stream),
-            "Pages": grpc.unary_stream_rpc_method_handler(pages),
         }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("a.B", methods),))
 
     def call_all(self, channel: grpc.Channel) -> None:
         for method in ("Ask", "Wait"):
             assert unary(channel, method)(b"x", timeout=DEADLINE_S) == b"x"
-        for method in ("Stream", "Pages"):
-            assert set(stream(channel, method)(b"x", timeout=DEADLINE_S)) == {b"x"}
+        assert set(stream(channel, "Stream")(b"x", timeout=DEADLINE_S)) == {b"x"}
 
 
 @contextmanager
@@ -180,10 +176,9 @@ def refusals(side: GrpcSide, channel: grpc.Channel) -> set[grpc.StatusCode]:
         with pytest.raises(grpc.RpcError) as refused:
             unary(channel, method)(b"x", timeout=DEADLINE_S)
         codes.add(refused.value.code())
-    for method in ("Stream", "Pages"):
-        with pytest.raises(grpc.RpcError) as refused:
-            list(stream(channel, method)(b"x", timeout=DEADLINE_S))
-        codes.add(refused.value.code())
+    with pytest.raises(grpc.RpcError) as refused:
+        list(stream(channel, "Stream")(b"x", timeout=DEADLINE_S))
+    codes.add(refused.value.code())
     assert side.seen == [], "nothing was begun"
     return codes
 
@@ -211,6 +206,7 @@ def test_who_has_none_or_a_wrong_one_gets_no_byte_through(
     with serving(world) as side, channel_of(side, shown) as channel:
         assert refusals(side, channel) <= {grpc.StatusCode.UNAVAILABLE}
         assert side.files.counters.handshakes >= 1, "counted"
+        assert side.files.counters.served == 0, "and seen to have come to nothing"
         assert "Handshake failed" in capfd.readouterr().err, "and told, by gRPC, on the member's standard error"
 
 
@@ -221,17 +217,24 @@ def test_what_is_taken_back_or_runs_out_is_refused_on_connections_that_stand(wor
         side.seen.clear()
         offset_ms = 400 * DAY_MS
         assert refusals(side, channel) == {grpc.StatusCode.UNAUTHENTICATED}
-        assert side.files.counters.refused() == {"expired": 4}
+        assert side.files.counters.refused() == {"expired": 3}
         offset_ms = 0
         world.folder.revoke("ann", now_ms())
         world.install(world.folder)
         assert refusals(side, channel) == {grpc.StatusCode.UNAUTHENTICATED}
-        assert side.files.counters.refused() == {"expired": 4, "revoked": 4}
+        assert side.files.counters.refused() == {"expired": 3, "revoked": 3}
         with pytest.raises(grpc.RpcError, match="the certificate of ann was taken back"):
             unary(channel, "Ask")(b"x", timeout=DEADLINE_S)
+        assert {(method, why.split(":")[0]) for method, why, _ in side.recorded} >= {
+            ("/a.B/Stream", "the certificate of ann has expired"),
+            ("/a.B/Wait", "the certificate of ann was taken back by its authority"),
+        }
+        assert all("127.0.0.1:" in address for _, _, address in side.recorded)
+        assert side.files.counters.served == 1
         world.folder.renew("ann", 30, now_ms())
         with channel_of(side, world.client("ann")) as again:
             side.call_all(again)
+            assert side.files.counters.served == 2
 
 
 def test_a_list_that_is_out_of_date_lets_nobody_in(world: World) -> None:
@@ -241,7 +244,7 @@ def test_a_list_that_is_out_of_date_lets_nobody_in(world: World) -> None:
         authority = Issued(world.folder.authority.read_bytes(), world.folder.key("ca").read_bytes())
         (world.used / "crl.pem").write_bytes(revoke(authority, [], now_ms(), until_ms=now_ms() - 1000))
         assert refusals(side, channel) == {grpc.StatusCode.UNAUTHENTICATED}
-        assert side.files.counters.refused() == {"crl_out_of_date": 4}
+        assert side.files.counters.refused() == {"crl_out_of_date": 3}
         world.install(world.folder)
         side.call_all(channel)
 
@@ -415,18 +418,23 @@ def test_http_takes_up_new_files_at_the_next_handshake(world: World) -> None:
 
 
 def test_http_refuses_and_counts_who_has_none_a_wrong_or_a_revoked_one(world: World) -> None:
+    recorded: list[str] = []
     with web(world, asks=True) as (port, tls):
+        tls.record_with(recorded.append)
         assert get(port, trusting(world.folder, world.client("ann"))) == 200
         expired = world.expired("bob")
         for number, shown in enumerate((None, world.client("ann", world.other), expired), 1):
             with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
                 get(port, trusting(world.folder, shown))
             wait_for(partial(is_refused, tls, number), "refusal", [])
+        assert (tls.files.counters.handshakes, tls.files.counters.served) == (4, 1)
         world.folder.revoke("ann", now_ms())
         world.install(world.folder)
         with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
             get(port, trusting(world.folder, world.client("ann")))
         wait_for(lambda: tls.files.counters.refused().get("certificate_revoked") == 1, "refusal", [])
+        assert recorded
+        assert recorded[0] == "peer_did_not_return_a_certificate"
         assert set(tls.files.counters.refused()) == {
             "peer_did_not_return_a_certificate",
             "unable_to_get_local_issuer_certificate",

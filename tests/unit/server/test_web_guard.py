@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from guardian.core.permitting import Where
 from guardian.core.routing import ROUTES, find_rule, template_pattern
 from guardian.server.proving import SESSION_COOKIE
 from guardian.server.web_guard import GuardSettings, WebGuard
+from tests.unit.server.guarded import ROLES
 from tests.unit.server.guarded_web import OWN, GuardedWeb, every_route, guarded_web
 
 HTML = {"Accept": "text/html"}
@@ -159,6 +160,42 @@ def test_a_session_ends_by_its_time(tmp_path: Path) -> None:
         assert web.browser.get("/auth/me").status_code == 401
 
 
+@pytest.mark.parametrize(
+    ("change", "status", "told"),
+    [
+        (lambda text: text.replace('"vic"', '"wim"'), 403, ""),
+        (lambda text: f'denied = ["vic"]\n{text}', 403, ""),
+        (lambda text: f"{text}\n[signed_out]\nvic = 1970-01-01T00:16:40Z\n", 401, "were ended by an admin"),
+        (lambda text: f'{text}\n[signed_out]\n"token:v*" = 1970-01-01T00:16:40Z\n', 401, "were ended by an admin"),
+        (lambda text: f"{text}\n[signed_out]\nvic = 1970-01-01T00:16:39Z\n", 200, "vic"),
+        (lambda text: f'{text}\n[signed_out]\n"oidc:vic" = 1970-01-02T00:00:00Z\n', 200, "vic"),
+        (lambda text: text.replace("viewer", "nobody"), 401, ""),
+    ],
+)
+def test_a_session_goes_by_the_roles_file_as_it_is(
+    tmp_path: Path, change: Callable[[str], str], status: int, told: str
+) -> None:
+    with guarded_web(tmp_path) as web:
+        web.sign_in("vic")
+        assert web.browser.get("/auth/me").status_code == 200
+        web.guarded.roles.write_text(change(ROLES))
+        answer = web.browser.get("/api/v1/clusters" if status == 403 else "/auth/me")
+        assert answer.status_code == status, answer.text
+        assert told in answer.text
+        if status != 200:
+            assert web.guarded.refused()[0][1].startswith("GET /")
+
+
+def test_who_was_signed_out_signs_in_again(tmp_path: Path) -> None:
+    with guarded_web(tmp_path) as web:
+        web.sign_in("vic")
+        web.guarded.roles.write_text(f"{ROLES}\n[signed_out]\nvic = 1970-01-01T00:16:40Z\n")
+        assert web.browser.get("/auth/me").status_code == 401
+        web.guarded.now_ms += 1
+        web.sign_in("vic")
+        assert web.browser.get("/auth/me").status_code == 200
+
+
 def test_signing_out_needs_our_own_form_and_ends_the_session(web: GuardedWeb, browser: TestClient) -> None:
     web.sign_in("vic")
     assert browser.post("/auth/logout", headers=OWN).status_code == 403
@@ -223,9 +260,64 @@ def test_what_was_typed_is_not_shown_again(web: GuardedWeb, browser: TestClient)
     assert "<script>" not in answer.text
 
 
-def test_a_token_as_a_password_does_too(web: GuardedWeb, browser: TestClient) -> None:
-    shown = base64.b64encode(f"anybody:{web.guarded.token['vic']}".encode()).decode()
-    assert browser.get("/auth/me", headers={"Authorization": f"Basic {shown}"}).json()["name"] == "vic"
+def basic(user: str, password: str) -> dict[str, str]:
+    return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}
+
+
+@pytest.mark.parametrize("user", ["vic", ""])
+def test_a_token_as_a_password_does_where_programs_ask(web: GuardedWeb, browser: TestClient, user: str) -> None:
+    shown = basic(user, web.guarded.token["vic"])
+    assert "live" in browser.get("/api/v1/clusters", headers=shown).text
+    for path in ("/metrics", "/kafkacruisecontrol/user_tasks", "/clusters/live/kafkacruisecontrol/review_board"):
+        assert browser.get(path, headers=shown).status_code == 200, path
+
+
+def test_a_token_as_a_password_of_somebody_else_is_refused_and_recorded(web: GuardedWeb, browser: TestClient) -> None:
+    web.guarded.clock += 3600
+    web.guarded.refused()  # what other tests left is told together with it otherwise
+    answer = browser.get("/api/v1/clusters", headers=basic("root", web.guarded.token["vic"]))
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert answer.text == "the user of Basic is 'root', and the token is of vic: give that name, or none\n"
+    why = {why for who, what, why in web.guarded.refused() if (who, what) == ("nobody", "GET /api/v1/clusters")}
+    assert any("the user of Basic is 'root'" in each for each in why)
+
+
+def test_no_page_takes_a_password(web: GuardedWeb, browser: TestClient) -> None:
+    web.guarded.clock += 3600
+    shown = basic("root", web.guarded.token["root"])
+    for method, path in (
+        ("GET", "/console/tickets"),
+        ("GET", "/auth/me"),
+        ("POST", "/console/tickets/t-00000001/approve"),
+    ):
+        answer = browser.request(method, path, headers=shown)
+        assert (answer.status_code, "for programs" in answer.text) == (401, True), path
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64)"},
+    ],
+)
+def test_another_sites_form_changes_nothing_with_a_password(
+    web: GuardedWeb, browser: TestClient, headers: dict[str, str]
+) -> None:
+    shown = basic("root", web.guarded.token["root"]) | headers
+    for (method, template), rule in ROUTES.items():
+        if method == "POST" and rule.where is not Where.OPEN:
+            answer = browser.post(asked(template), headers=shown)
+            assert (answer.status_code, "page of this console" in answer.text) == (403, True), template
+    recorded = [what for who, what, why in web.guarded.refused() if "another site" in why]
+    assert recorded
+
+
+def test_a_password_is_no_form_of_our_own(web: GuardedWeb, browser: TestClient) -> None:
+    shown = basic("vic", web.guarded.token["vic"])
+    answer = browser.post("/auth/logout", headers={**shown, **OWN})
+    assert (answer.status_code, "its page again" in answer.text) == (403, True)
 
 
 def test_who_asks_too_often_waits(tmp_path: Path) -> None:
