@@ -17,7 +17,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile
 PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup plugin wheel docs protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console clean
+.PHONY: help setup plugin wheel docs protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console screenshots clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -80,9 +80,9 @@ contracts: setup
 
 unit: setup
 	@mkdir -p build/pytest
-	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m "not integration and not soak" --basetemp=build/pytest/unit
+	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m "not integration and not slow and not soak" --basetemp=build/pytest/unit
 
-check: setup  ## lint, types, import contracts, unit tests: under two minutes
+check: setup  ## lint, types, import contracts, the quick unit tests: under two minutes
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
 
 # Named before the tests begin, not after half an hour of them.
@@ -94,9 +94,10 @@ fault-tools:
 	@command -v chromium >/dev/null || { echo "installing chromium, in which the console is tested"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
 	@go version 2>/dev/null | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' || { echo "Go 1.21 or newer is missing (it fetches 1.26 by itself): apt-get install golang-go where that is new enough, else Go's own archive" >&2; exit 2; }
 
+# The slow ones come along: a run of their own would import everything once more.
 integration: fault-tools plugin
 	@mkdir -p build/pytest
-	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "integration and not soak" --basetemp=build/pytest/integration
+	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "(integration or slow) and not soak" --basetemp=build/pytest/integration
 
 # `make check` and `make soak` draw anew each time: they are where old defects are found.
 test: export HYPOTHESIS_PROFILE := same-inputs
@@ -127,6 +128,9 @@ bench-execute: plugin  ## tickets on real brokers by the clock, the throttle and
 bench-console: setup  ## the console over 1000 simulated brokers, on the server and in Chromium (apt-get install chromium), in about ten minutes; exits 1 when a bar is missed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { echo "chromium is missing: apt-get install chromium" >&2; exit 2; }
 	$(BIN)/python -m tests.bench.console
+
+screenshots: plugin  ## the console's pages for the docs: a simulated fleet, a ticket that runs, the demo (apt-get install chromium), in about ten minutes
+	$(BIN)/python -m tests.screenshots
 
 clean:  ## what the targets above made, but for .venv
 	rm -rf build dist deploy/broker-plugin/target deploy/local/target tests/kafka_suites/target .mypy_cache .ruff_cache .pytest_cache .hypothesis

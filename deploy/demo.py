@@ -25,7 +25,7 @@ from deploy.local.processes import LocalProcess
 from deploy.local.workload import read_counts, verify
 from guardian.cli.directory import read_directory
 from guardian.cli.plan.tables import show_loads, show_plan
-from guardian.cli.ticket import copied
+from guardian.cli.ticket_telling import copied
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError, InvalidInput, Unavailable
 from guardian.kafka.control import KafkaControl

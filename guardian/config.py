@@ -144,12 +144,11 @@ from guardian.errors import InvalidInput
 from guardian.model.healing import HealingPolicies
 from guardian.model.hook import Hook
 from guardian.model.sink import Sink, sinks_of
-from guardian.model.topology import require_endpoint
+from guardian.model.topology import DEFAULT_ENDPOINT, require_endpoint
 from guardian.security_config import SecurityConfig
 from spark_analytics.planners.settings import PlannerSettings
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
-DEFAULT_ENDPOINT = "127.0.0.1:9750"
 ANY_HOSTS = ("0.0.0.0", "[::]")  # noqa: S104  to be recognised
 _DAY_S = 86400
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # it becomes part of file names in the lake
@@ -496,6 +495,16 @@ def require_member_name(field_name: str, name: str) -> None:
 
 def is_loopback(endpoint: str) -> bool:
     return endpoint.rsplit(":", 1)[0] in LOOPBACK_HOSTS
+
+
+def cautions_of(config: ServerConfig) -> tuple[str, ...]:
+    """What a member may be started with, though hardly anybody means it: a sentence each, with the fix."""
+    if config.grpc_tls is None or config.security is not None:
+        return ()
+    return (
+        f"every certificate of {config.grpc_tls.ca} may do everything, brokers' too: [grpc_tls] is given and "
+        "[security] is not, add [security] with a roles file (docs/security.md)",
+    )
 
 
 def embedded(data: Path) -> ServerConfig:

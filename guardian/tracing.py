@@ -14,9 +14,9 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from guardian import __version__
 from guardian.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ class Span:
             if link.trace_id != self._span.get_span_context().trace_id:
                 self._span.add_link(link)
 
+    def called(self, name: str) -> None:
+        """What it is turned out only now."""
+        if self._span is not None:
+            self._span.update_name(name)
+
     def failed(self, why: str) -> None:
         """It came to nothing, which no exception says."""
         if self._span is not None:
@@ -98,7 +103,7 @@ def start(service: str, endpoint: str, **resource: str) -> Callable[[], None]:
             ticket_id = getattr(_wanted, "ticket_id", "")
             return int(trace_id_of(ticket_id), 16) if ticket_id else super().generate_trace_id()
 
-    said = {"service.name": service, "service.version": version("kafka-guardian"), **resource}
+    said = {"service.name": service, "service.version": __version__, **resource}
     provider = TracerProvider(resource=Resource.create(said), id_generator=Ids(), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=_PATIENCE_S)))
     _provider = provider

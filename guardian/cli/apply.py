@@ -27,7 +27,7 @@ from guardian.cli.plan.files import write_file
 from guardian.client import GuardianClient
 from guardian.core import declaring
 from guardian.core.declaring import Changes
-from guardian.errors import InvalidInput
+from guardian.errors import InvalidInput, Unavailable
 from guardian.interop import federation_schema, federation_writing, federation_yaml
 from guardian.model.declaration import Declaration
 from guardian.model.links import LinkSettings
@@ -165,23 +165,29 @@ def _changes(client: GuardianClient, declaration: Declaration, *, prune: bool) -
 
 
 def _compare_links(client: GuardianClient, declaration: Declaration, file: Path) -> bool:
-    """Lines and networks lie in a file on the members, which nobody changes from here."""
+    """Lines and networks lie in a file on each member, which nobody changes from here: each is asked for its own."""
     if declaration.links is None:
         return True
-    try:
-        found = lines_from_proto(client.lines())
-    except InvalidInput as error:
-        typer.echo(f"Note: the members' file of links is wrong: {error}", err=True)
-        return False
-    if found == declaration.links:
-        return True
-    what = ", ".join(_what_differs(found, declaration.links))
-    typer.echo(
-        f"Note: links differ from what members read ({what}): put what `guardian apply links -f {file}` writes where "
-        "their setting `links` points, on each of them; it is read again at each question",
-        err=True,
-    )
-    return False
+    differ: dict[str, list[str]] = {}
+    for endpoint in client.known_endpoints():
+        try:
+            found = lines_from_proto(client.lines_at(endpoint))
+        except Unavailable:
+            typer.echo(f"Note: links of {endpoint} are not compared: it does not answer", err=True)
+        except InvalidInput as error:
+            differ.setdefault(f"its file is wrong: {error}", []).append(endpoint)
+        else:
+            if found != declaration.links:
+                differ.setdefault(", ".join(_what_differs(found, declaration.links)), []).append(endpoint)
+    for what, endpoints in differ.items():
+        typer.echo(f"Note: links differ from what {', '.join(endpoints)} reads ({what})", err=True)
+    if differ:
+        typer.echo(
+            f"Note: links are the one part that apply does not change: guardian apply links -f {file} --out links.toml "
+            "writes the file; put it where the setting `links` of those members points. No restart is needed",
+            err=True,
+        )
+    return not differ
 
 
 def _what_differs(found: LinkSettings, wanted: LinkSettings) -> list[str]:

@@ -16,6 +16,7 @@ import typer
 
 from guardian.cli.federation import audit
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.model.prices import PriceList, load_prices
@@ -72,7 +73,7 @@ def topic(
         )
         for row in reply.rows
     ]
-    print_table(columns, rows, right=(*_COUNTS, "BROKERS"))
+    print_table(columns, rows, right=(*_COUNTS, "BROKERS"), more=more_of(reply.rows, "bytes_shared"))
     _explain(reply.rows, reply.truncated, reply.coverage)
 
 
@@ -99,7 +100,7 @@ def broker(
         return
     columns = ("PRINCIPAL", "RESOURCE", "OPERATION", *_COUNTS, *_WHEN)
     rows = [(_or_dash(row.principal), _resource(row), row.operation, *_counts(row), *_when(row)) for row in reply.rows]
-    print_table(columns, rows, right=_COUNTS)
+    print_table(columns, rows, right=_COUNTS, more=more_of(reply.rows, "client_id", "address", "bytes_shared"))
     _explain(reply.rows, reply.truncated, reply.coverage)
 
 
@@ -137,7 +138,7 @@ def principal(
         )
         for row in reply.rows
     ]
-    print_table(columns, rows, right=(*_COUNTS, "BROKERS", "ADDRESSES"))
+    print_table(columns, rows, right=(*_COUNTS, "BROKERS", "ADDRESSES"), more=more_of(reply.rows, "bytes_shared"))
     _explain(reply.rows, reply.truncated, reply.coverage)
 
 
@@ -204,7 +205,8 @@ def tenant_costs(
         print_json(found)
         return
     columns = ["TENANT", "TOPICS", "PRODUCED", "FETCHED", "WRITES", "READS", "COST"]
-    print_table(columns, [_cost_row(price_list, usage) for usage in reply.tenants], right=columns[1:])
+    more = more_of(reply.tenants, "bytes_shared", "topics_without_bytes", "requests_without_bytes")
+    print_table(columns, [_cost_row(price_list, usage) for usage in reply.tenants], right=columns[1:], more=more)
     _explain_costs(reply.tenants)
     _explain_coverage(reply.coverage)
 
@@ -230,7 +232,7 @@ def acls(
     if output is Output.JSON:
         print_json(as_dict(reply))
         return
-    shown = [acl for acl in reply.acls if everything or acl.verdict != pb.ACL_USED]
+    shown = sorted((acl for acl in reply.acls if everything or acl.verdict != pb.ACL_USED), key=_acl_order)
     rows = [
         (
             _VERDICTS.get(acl.verdict, "?"),
@@ -241,9 +243,10 @@ def acls(
             human_time(acl.last_ms),
             acl.why or "-",
         )
-        for acl in sorted(shown, key=_acl_order)
+        for acl in shown
     ]
-    print_table(("VERDICT", "PRINCIPAL", "OPERATION", "RESOURCE", "FROM", "LAST USED", "WHY"), rows)
+    more = more_of(shown, "names_used", "names_covered", "principals_used", "operations", "names")
+    print_table(("VERDICT", "PRINCIPAL", "OPERATION", "RESOURCE", "FROM", "LAST USED", "WHY"), rows, more=more)
     fitting = len(reply.acls) - len(shown)
     if fitting:
         _note(f"{fitting} of {len(reply.acls)} rules fit what was used; --all shows them.")

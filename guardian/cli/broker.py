@@ -9,12 +9,22 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
+from guardian.cli.options import (
+    DryRunOption,
+    EndpointsOption,
+    Output,
+    OutputOption,
+    ReasonOption,
+    actor,
+    connect,
+    parse_rate,
+)
 from guardian.cli.render import as_dict, print_json, print_table
-from guardian.cli.ticket import say
+from guardian.cli.ticket_telling import say
 from guardian.core import overriding
 from guardian.errors import InvalidInput
 from guardian.model.units import parse_duration_ms
+from guardian.wire.plans import plan_to_proto
 from guardian.wire.tickets import ticket_to_proto
 
 app = typer.Typer(help="What a broker says of itself now, and what copies may take of it.", no_args_is_help=True)
@@ -35,6 +45,7 @@ def throttle(
         str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
     ] = "",
     reason: ReasonOption = "",
+    dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -47,11 +58,17 @@ def throttle(
     until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("--for", lasting)
     plan = overriding.plan_of(cluster, overriding.StandingRate(broker, parse_rate(rate), until_ms))
     with connect(endpoints) as client:
-        ticket, _ = client.create_ticket(plan, author=actor(), submit=True, reason=reason, idempotency_key=key)
-    if output is Output.JSON:
-        print_json(as_dict(ticket_to_proto(ticket)))
-        return
-    say(ticket)
+        ticket, resolved = client.create_ticket(
+            plan, author=actor(), submit=True, reason=reason, idempotency_key=key, dry_run=dry_run
+        )
+    if not dry_run:
+        say(ticket, output)
+    elif output is Output.JSON:
+        print_json({"ticket": as_dict(ticket_to_proto(ticket)), "plan": as_dict(plan_to_proto(resolved))})
+    else:
+        print(f"A ticket of kind {ticket.kind} can run on cluster {cluster}; nothing was stored.")
+        for note in resolved.notes:
+            print(f"- {note}")
 
 
 @app.command()

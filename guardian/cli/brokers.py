@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import (
+    DryRunOption,
     EndpointsOption,
     Output,
     OutputOption,
@@ -16,14 +17,13 @@ from guardian.cli.options import (
     parse_rate,
 )
 from guardian.cli.plan.tables import show_plan
+from guardian.cli.registered import registered
 from guardian.cli.render import as_dict, print_json
-from guardian.cli.ticket import say
-from guardian.client import GuardianClient
-from guardian.errors import InvalidInput, NotFound
+from guardian.cli.ticket_telling import say
+from guardian.errors import InvalidInput
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
-from guardian.model.topology import Cluster
 from guardian.model.units import parse_duration_ms
 from guardian.wire.plans import plan_to_proto
 from guardian.wire.tickets import ticket_to_proto
@@ -41,10 +41,6 @@ HookOption = Annotated[
     ),
 ]
 ThrottleOption = Annotated[str, typer.Option(help="Bytes/s per broker for copies, such as 50MB.")]
-DryRunOption = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Show what the ticket would do, or why it would be refused; store nothing."),
-]
 KeyOption = Annotated[
     str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
 ]
@@ -165,7 +161,7 @@ def restart(
     Example: guardian brokers restart live --hook by-systemd --dry-run
     """
     with connect(endpoints) as client:
-        nodes = tuple(brokers or [broker.id for broker in _cluster(client, cluster).brokers])
+        nodes = tuple(brokers or [broker.id for broker in registered(client.list_clusters(), cluster).brokers])
     ask = Ask(
         AskKind.RESTART,
         nodes,
@@ -207,13 +203,6 @@ def _show_rehearsal(ticket: Ticket, plan: Plan) -> None:
         return
     for note in plan.notes:
         print(f"- {note}")
-
-
-def _cluster(client: GuardianClient, name: str) -> Cluster:
-    for cluster in client.list_clusters():
-        if cluster.name == name:
-            return cluster
-    raise NotFound(f"cluster {name!r} is not registered: see `guardian cluster list`")
 
 
 def _duration(text: str) -> int:

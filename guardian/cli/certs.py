@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from guardian.cli.options import Output, OutputOption, YesOption, confirm
+from guardian.cli.options import DryRunOption, Output, OutputOption, YesOption, confirm
+from guardian.cli.output_more import more_of
 from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
 
@@ -37,12 +38,17 @@ def init(
     folder: FolderOption = _FOLDER,
     name: Annotated[str, typer.Option("--name", help="What it is called.")] = "Guardian development authority",
     days: DaysOption = 3650.0,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Make an authority: ca.pem, ca.key and an empty crl.pem.
 
     Example: guardian certs init --folder certs
     """
     made = _folder(folder)
+    if dry_run:
+        made.require_none()
+        print(f"would make {made.authority}, its key and {made.revoked}. Nothing was written.")
+        return
     made.init(name, days, _now_ms())
     print(f"made {made.authority}, its key and {made.revoked}; who reads the key can be anybody: keep it apart")
 
@@ -56,13 +62,19 @@ def issue(
     person: Annotated[bool, typer.Option("--person", help="For who calls only: nobody can serve with it.")] = False,
     days: DaysOption = 365.0,
     folder: FolderOption = _FOLDER,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Make a key and a certificate, NAME.key and NAME.pem.
 
     Example: guardian certs issue g1 --host g1.example.net --host 10.0.0.1
     """
     issued = _folder(folder)
-    facts = issued.issue(_load("authority").Wanted(name, tuple(host or ()), days, person), _now_ms())
+    wanted = _load("authority").Wanted(name, tuple(host or ()), days, person)
+    if dry_run:
+        issued.require_new(name)
+        print(f"would make {issued.certificate(name)} and {issued.key(name)}. Nothing was written.")
+        return
+    facts = issued.issue(wanted, _now_ms())
     print(f"made {issued.certificate(name)} and {issued.key(name)}: {_days_left(facts)} days")
 
 
@@ -75,6 +87,7 @@ def renew(
     ] = None,
     days: DaysOption = 365.0,
     folder: FolderOption = _FOLDER,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Make them anew, for the same names with new keys. Members take the new files up without a restart.
 
@@ -88,6 +101,9 @@ def renew(
         if within is not None and facts.not_after_ms - _now_ms() > within * _DAY_MS:
             print(f"{name}: left as it is, {_days_left(facts)} days")
             continue
+        if dry_run:
+            print(f"{name}: would be renewed, {_days_left(facts)} days are left")
+            continue
         print(f"{name}: renewed, {_days_left(known.renew(name, days, _now_ms()))} days")
 
 
@@ -95,6 +111,7 @@ def renew(
 def revoke(
     names: Annotated[list[str], typer.Argument(help="Names of certificates in the folder.")],
     folder: FolderOption = _FOLDER,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
     """Take certificates back: crl.pem names them, and members that have it refuse them within seconds.
@@ -104,6 +121,9 @@ def revoke(
     known = _folder(folder)
     for name in names:
         known.facts(name)  # all are known, or nothing is done
+    if dry_run:
+        print(f"would revoke the certificates of {', '.join(names)}. Nothing was written.")
+        return
     confirm(f"Revoke the certificates of {', '.join(names)}?", yes)
     for name in names:
         facts = known.revoke(name, _now_ms())
@@ -145,6 +165,9 @@ def show(
             for path, facts in found
         ],
         right=("DAYS LEFT",),
+        more=more_of(
+            [facts for _, facts in found], "not_before_ms", "not_after_ms", "common_name", "is_authority", "fingerprint"
+        ),
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, YesOption, confirm, connect
+from guardian.cli.output_more import more_of
+from guardian.cli.registered import registered
 from guardian.cli.render import as_dict, print_json, print_table, say
 from guardian.client import GuardianClient
-from guardian.errors import InvalidInput, NotFound
+from guardian.errors import InvalidInput
 from guardian.interop import broker_sets_json
 from guardian.interop.json_file import read_json
 from guardian.model.topology import Broker, BrokerState, Cluster, ClusterSecurity, SecurityProtocol
@@ -18,6 +21,8 @@ from guardian.wire.federation import cluster_to_proto
 
 _MAX_ID = 2**31 - 1
 _MAX_ID_DIGITS = 10  # int() refuses thousands of them
+
+_WIDE = ("CLUSTER ID", "PROTOCOL", "SAMPLING PAUSED")
 
 app = typer.Typer(help="Register, list and remove Kafka clusters.", no_args_is_help=True)
 
@@ -56,6 +61,7 @@ def add(
         list[str] | None,
         typer.Option("--state", help="BROKER=active|draining|maintenance; others keep theirs. May be repeated."),
     ] = None,
+    dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -78,6 +84,9 @@ def add(
     brokers = tuple(Broker(broker, reporter=endpoint) for broker, endpoint in reporters.items())
     with connect(endpoints) as client:
         cluster = Cluster(name, bootstrap, security=security, brokers=brokers)
+        if dry_run:
+            _rehearse_registration(client, cluster, labels, states, output)
+            return
         registered = client.register_cluster(cluster, idcs, labels=labels, states=states)
     sentence = f"cluster {registered.name} is registered: {len(registered.brokers)} brokers, id {registered.cluster_id}"
     say(sentence, as_dict(cluster_to_proto(registered)), output)
@@ -100,6 +109,7 @@ def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) 
     if output is Output.JSON:
         print_json([as_dict(cluster_to_proto(cluster)) for cluster in clusters])
         return
+    brokers = [(cluster, broker) for cluster in clusters for broker in cluster.brokers]
     rows = [
         (
             cluster.name,
@@ -111,15 +121,17 @@ def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) 
             broker.reporter_endpoint or "-",
             cluster.bootstrap,
             cluster.cluster_id or "-",
+            str(cluster.security.protocol),
+            cluster.sampling_paused or "-",
         )
-        for cluster in clusters
-        for broker in cluster.brokers
+        for cluster, broker in brokers
     ]
     print_table(
-        ("CLUSTER", "BROKER", "STATE", "LABEL", "RACK", "IDC", "REPORTER", "BOOTSTRAP", "CLUSTER ID"),
+        ("CLUSTER", "BROKER", "STATE", "LABEL", "RACK", "IDC", "REPORTER", "BOOTSTRAP", *_WIDE),
         rows,
         right=("BROKER",),
-        wide=("CLUSTER ID",),
+        wide=_WIDE,
+        more=more_of([broker for _, broker in brokers], "registered_reporter", "metrics_url"),
     )
 
 
@@ -144,12 +156,32 @@ def remove(
     say(f"cluster {name} is forgotten", {"removed": name}, output)
 
 
+def _rehearse_registration(
+    client: GuardianClient,
+    cluster: Cluster,
+    labels: Mapping[int, str],
+    states: Mapping[int, BrokerState],
+    output: Output,
+) -> None:
+    """Against what is registered. Kafka itself is asked by a member, and only when the cluster is registered."""
+    known = next((each for each in client.list_clusters() if each.name == cluster.name), None)
+    named = sorted({broker.id for broker in cluster.brokers} | labels.keys() | states.keys())
+    there = {broker.id for broker in known.brokers} if known is not None else set()
+    news = sorted(set(named) - there) if known is not None else []
+    what = f"replace its entry, of {len(there)} brokers at {known.bootstrap}" if known else "be registered"
+    also = f"; broker {', '.join(map(str, news))} must be there by then" if news else ""
+    sentence = (
+        f"cluster {cluster.name} at {cluster.bootstrap} would {what}, if its brokers answer Guardian as they should"
+        f"{also}; nothing was stored"
+    )
+    told = {"dry_run": True, "cluster": cluster.name, "replaces": known is not None, "not_known_yet": news}
+    say(sentence, told, output)
+
+
 def _rehearse_removal(client: GuardianClient, name: str, output: Output) -> None:
-    known = {cluster.name: cluster for cluster in client.list_clusters()}
-    if name not in known:
-        raise NotFound(f"cluster {name!r} is not registered: see `guardian cluster list`")
+    known = registered(client.list_clusters(), name)
     hindering = [ticket.id for ticket in client.tickets(name) if not ticket.state.is_over]
-    brokers = [broker.id for broker in known[name].brokers]
+    brokers = [broker.id for broker in known.brokers]
     verdict = f"not while these tickets are open: {', '.join(hindering)}" if hindering else "it can be forgotten"
     sentence = f"cluster {name} of {len(brokers)} brokers: {verdict}; nothing was changed"
     say(sentence, {"cluster": name, "brokers": brokers, "open_tickets": hindering}, output)

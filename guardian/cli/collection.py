@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.model.collection import CollectionAssignment
 from guardian.wire.collection import assignment_to_proto
@@ -31,10 +32,19 @@ def collection(
     if output is Output.JSON:
         print_json(as_dict(assignment_to_proto(found)))
     elif brokers:
-        print_table(("CLUSTER", "BROKER", "MEMBER", "MOVES TO"), _broker_rows(found), right=("BROKER",))
+        moves = [found.moves.get(key) for key in sorted(found.owners)]
+        print_table(
+            ("CLUSTER", "BROKER", "MEMBER", "MOVES TO"),
+            _broker_rows(found),
+            right=("BROKER",),
+            more=more_of(moves, "since"),
+        )
     else:
         print_table(
-            ("MEMBER", "STATE", "BROKERS", "COMING", "GOING"), _rows(found), right=("BROKERS", "COMING", "GOING")
+            ("MEMBER", "STATE", "BROKERS", "COMING", "GOING"),
+            _rows(found),
+            right=("BROKERS", "COMING", "GOING"),
+            more=more_of([seat for _, seat in sorted(found.seats.items())], "incarnation", "acked", "gone_since_ms"),
         )
 
 

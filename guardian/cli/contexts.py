@@ -36,9 +36,8 @@ from urllib.parse import urlsplit
 import yaml
 
 from deploy.local.home import STATE, default_home
-from guardian.config import DEFAULT_ENDPOINT
 from guardian.errors import GuardianError, InvalidInput, NotFound
-from guardian.model.topology import require_endpoint
+from guardian.model.topology import DEFAULT_ENDPOINT, require_endpoint
 from guardian.model.units import parse_duration_ms
 
 LOCAL = "local"

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from guardian.cli.federation import ClusterOption, exclusions
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.model.cordon import Cordon
 
@@ -36,7 +37,12 @@ def list_cordons(
         )
         for cordon in found
     ]
-    print_table(("CLUSTER", "BROKER", "SINCE", "CORDONED", "REPLACED", "STATE"), rows, right=("BROKER",))
+    print_table(
+        ("CLUSTER", "BROKER", "SINCE", "CORDONED", "REPLACED", "STATE"),
+        rows,
+        ("BROKER",),
+        more=more_of(found, "revision"),
+    )
 
 
 def _as_json(cordon: Cordon) -> dict[str, object]:

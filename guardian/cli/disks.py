@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from guardian.cli.audit import FromOption, ToOption, parse_span
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.protection import queue, release, show_protection
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.client import GuardianClient
@@ -143,6 +144,7 @@ def _show_disks(report: pb.DiskHealthReport) -> None:
         ("BROKER", "DISK", "VERDICT", *_DISK_NUMBERS, "SINCE", "WHY"),
         [_disk_row(disk) for disk in report.disks],
         right=("BROKER", *_DISK_NUMBERS),
+        more=more_of(report.disks, "log_dirs", "siblings_await_ms", "peers_busy", "peers_bytes_per_s", "peers"),
     )
     hidden = sum(counts.values()) - len(report.disks)
     if hidden:
@@ -196,6 +198,7 @@ def _show_readers(report: pb.DiskReadersReport) -> None:
         ("GROUP", "PARTITION", "BROKER", "DISK", "PAGE CACHE", *_READER_NUMBERS),
         [_reader_row(reader, report) for reader in report.readers],
         right=("BROKER", "PAGE CACHE", *_READER_NUMBERS),
+        more=more_of(report.readers, "log_end_offset"),
     )
     hidden = report.readers_in_all - len(report.readers)
     if hidden:

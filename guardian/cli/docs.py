@@ -16,6 +16,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 from guardian.cli.everywhere import ALIASES, WATCHABLE, connection
 from guardian.cli.exits import MEANINGS
 from guardian.cli.options import PANEL
+from guardian.cli.tree import tree
 from guardian.errors import InvalidInput
 
 app = typer.Typer(help="Pages of the documentation that are made from the code.", no_args_is_help=True)
@@ -55,17 +56,18 @@ long for its answer, retries included.
 | `-o` | what |
 |---|---|
 | `table` | aligned columns; the default |
-| `wide` | more columns, where a command has more |
+| `wide` | more columns, of what the table leaves out |
 | `json` | for programs: times in ms, sizes in bytes, the field names of the API |
 | `yaml` | the same as YAML |
 
 Results go to standard output, all else to standard error. Numbers are never coloured; the help is, unless `NO_COLOR`
 is set or its output is no terminal.
 
-`--dry-run` says what would be done and does nothing. Commands that can't be taken back ask first, unless `--yes` is
-given; where nobody can answer they stop. `--watch` shows a result again and again, every two seconds or as `--every`
-says; into a pipe or a file only when it has changed; with commands that change a ticket it follows that ticket until
-it is over.
+`--dry-run` says what would be done and does nothing: all commands that change Guardian or a cluster have it. It asks a
+member, or decides by what it says as a member would, and refuses what would be refused; that you may not do it to a
+ticket it says with exit code 1. Commands that can't be taken back ask first, unless `--yes` is given; where nobody can
+answer they stop. `--watch` shows a result again and again, every two seconds or as `--every` says; into a pipe or a
+file only when it has changed; with commands that change a ticket it follows that ticket until it is over.
 """
 
 _COMPLETION = """\
@@ -107,10 +109,8 @@ def page() -> str:
     """Markdown of the whole tree of commands."""
     from typer.main import get_command
 
-    from guardian.cli.main import app as root
-
     sections = [_HEAD, _exit_codes(), _COMPLETION, _everywhere(), _aliases(), "## Commands\n"]
-    for name, command in _commands(get_command(root)):
+    for name, command in _commands(get_command(tree())):
         sections.append(_section(name, command))
     return "\n".join(sections).rstrip() + "\n"
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import InvalidInput
 from protos.guardian.v1 import insight_pb2 as pb
@@ -77,6 +78,7 @@ def _show(report: pb.DurabilityReport, losses: int) -> None:
             ),
             [_topic_row(topic) for topic in report.topics],
             right=("PARTITIONS", "RF", "MIN ISR", "OUT OF SYNC", "PREFERRED", "SURVIVES"),
+            more=more_of(report.topics, "offline", "under_min_isr", "preferred_leaders"),
         )
     hidden = report.topics_in_all - len(report.topics)
     if hidden:
@@ -91,6 +93,7 @@ def _show(report: pb.DurabilityReport, losses: int) -> None:
                 for loss in shown
             ],
             right=("MOVE LEADERS", "GO OFFLINE", "REFUSE WRITES", "MAY LOSE DATA"),
+            more=more_of(shown, "brokers"),
         )
     if report.remarks:
         print()

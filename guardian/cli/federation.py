@@ -15,13 +15,13 @@ from typing import Annotated, Any
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, actor, connect, parse_rate
+from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect, parse_rate
+from guardian.cli.output_more import more_of
+from guardian.cli.registered import registered
 from guardian.cli.render import as_dict, human_time, print_json, print_table
-from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
 from guardian.interop import confluent_placement
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
-from guardian.model.topology import Cluster
 from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.wire.entries import entry_from_proto, entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
@@ -33,7 +33,6 @@ idc_policies = typer.Typer(help="How many replicas live in which data centre.", 
 exclusions = typer.Typer(help="Brokers that get no new replicas.", no_args_is_help=True)
 audit = typer.Typer(help="Who changed what in Guardian, and who did what on the clusters.", no_args_is_help=True)
 
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check the change, store nothing.")]
 ExpectOption = Annotated[
     int | None,
     typer.Option("--expect", min=0, help="Change it only if it is at this revision (see list); 0: not there yet."),
@@ -298,7 +297,9 @@ def import_idc_policy(
     if topics_ and not cluster:
         raise InvalidInput(f"--topic is {topics_[0]!r} and --cluster is missing: say whose topic it is")
     with connect(endpoints) as client:
-        imported = confluent_placement.read(file, name, _registered(client, cluster) if cluster else None)
+        imported = confluent_placement.read(
+            file, name, registered(client.list_clusters(), cluster) if cluster else None
+        )
         changes = [pb.FederationChange(put=entry_to_proto(imported.policy), expected_revision=expect)]
         for topic in dict.fromkeys(topics_ or ()):
             (known,) = [*client.federation(pb.TOPICS, cluster=cluster, name=topic)] or [pb.FederationEntry()]
@@ -306,13 +307,6 @@ def import_idc_policy(
     for remark in imported.remarks:
         typer.echo(f"Note: {remark}", err=True)
     _change(endpoints, changes, [name_of(entry_from_proto(change.put)) for change in changes], dry_run, output)
-
-
-def _registered(client: GuardianClient, name: str) -> Cluster:
-    for known in client.list_clusters():
-        if known.name == name:
-            return known
-    raise InvalidInput(f"--cluster is {name!r}, which is not registered: see `guardian cluster list`")
 
 
 def _with_policy(known: pb.FederationEntry, cluster: str, topic: str, policy: str) -> pb.FederationChange:
@@ -422,7 +416,9 @@ def changes(
         (human_time(record.at_ms), record.actor, record.action, record.subject, record.error or record.detail)
         for record in records
     ]
-    print_table(("WHEN", "WHO", "ACTION", "SUBJECT", "DETAIL OR REFUSAL"), rows)
+    print_table(
+        ("WHEN", "WHO", "ACTION", "SUBJECT", "DETAIL OR REFUSAL"), rows, more=more_of(records, "index", "detail")
+    )
 
 
 def _list(

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -41,6 +42,7 @@ def _show(report: pb.FindingsReport) -> None:
         print_table(
             ("CLUSTER", "KIND", "WHAT", "SINCE", "WHY", "MORE"),
             [_row(finding) for finding in report.findings],
+            more=more_of(report.findings, "last_seen_ms"),
         )
     hidden = report.findings_in_all - len(report.findings)
     if hidden:

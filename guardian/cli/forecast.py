@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.cli.render import print_json, print_table
 from guardian.cli.spark import analysing
@@ -97,10 +98,12 @@ def _show(cluster: str, shown: Sequence[Forecast], found: Sequence[Forecast], wi
 
 
 def _show_rows(forecasts: Iterable[Forecast]) -> None:
+    shown = list(forecasts)
     print_table(
         ("BROKER", "LOG DIR", "RESOURCE", "NOW", "LIMIT", "A DAY", "DAYS LEFT", "SOONEST", "LATEST", "OUTLOOK"),
-        [_row(each) for each in forecasts],
+        [_row(each) for each in shown],
         right=("NOW", "LIMIT", "A DAY", "DAYS LEFT", "SOONEST", "LATEST"),
+        more=more_of(shown, "per_day_low", "per_day_high", "points", "span_days"),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.model.units import human_bytes, human_duration
 from protos.guardian.v1 import insight_pb2 as pb
@@ -65,6 +66,7 @@ def policy(
         ("CLUSTER", "MODE", "BROKER", "LOG DIR", "SLOW DISK", "BALANCE", "AT ONCE", "TICKETS/H", "THROTTLE", "REST"),
         [_policy_row(each) for each in report.clusters],
         right=("TICKETS/H",),
+        more=more_of(report.clusters, "brokers", "troubled_brokers", "tickets_last_hour", "looked_at_ms"),
     )
 
 
@@ -83,12 +85,16 @@ def _policy_row(cluster: pb.HealingCluster) -> tuple[str, ...]:
 
 
 def _show(report: pb.HealingReport) -> None:
-    rows = [_row(cluster, trouble) for cluster in report.clusters for trouble in cluster.troubles]
+    found = [(cluster, trouble) for cluster in report.clusters for trouble in cluster.troubles]
+    rows = [_row(cluster, trouble) for cluster, trouble in found]
     for cluster in report.clusters:
         if cluster.storm:
             print(f"STORM in {cluster.cluster}: {cluster.storm}")
     if rows:
-        print_table(("CLUSTER", "TROUBLE", "SINCE", "PHASE", "TICKET", "WHAT IS DONE", "WHY"), rows)
+        more = more_of(
+            [cluster for cluster, _ in found], "policy.mode", "brokers", "troubled_brokers", "tickets_last_hour"
+        )
+        print_table(("CLUSTER", "TROUBLE", "SINCE", "PHASE", "TICKET", "WHAT IS DONE", "WHY"), rows, more=more)
     for cluster in report.clusters:
         if not cluster.looked_at_ms:
             print(f"{cluster.cluster}: nobody has looked yet, ask again in a minute")

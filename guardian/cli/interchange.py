@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from guardian.cli import declared, federation
 from guardian.cli.changes import say_how_many, show
 from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
 from guardian.cli.plan.files import write_file
+from guardian.cli.registered import registered
 from guardian.client import GuardianClient
 from guardian.core import declaring
 from guardian.errors import InvalidInput, NotFound
@@ -33,7 +35,6 @@ from guardian.model.declaration import (
     EntryKey,
 )
 from guardian.model.federation import IdcPolicy, Machine, Topic
-from guardian.model.topology import Cluster
 from guardian.model.units import parse_duration_ms
 from guardian.wire.lines import lines_from_proto
 
@@ -70,7 +71,7 @@ def import_capacity(
     with connect(endpoints) as client:
         known = declared.known(client)
         machines = [each.entry for each in known.entries.values() if isinstance(each.entry, Machine)]
-        found = capacity_json.machines_of(capacities, _registered(known.clusters, cluster), machines, host_pattern)
+        found = capacity_json.machines_of(capacities, registered(known.clusters, cluster), machines, host_pattern)
         entries = tuple(
             DeclaredEntry(EntryKey(MACHINES, "", each.host), _fields_of(each), str(file), f"machine {each.host}")
             for each in found.machines
@@ -94,13 +95,13 @@ def import_broker_sets(
     sets = broker_sets_json.sets_of(read_json(file, "broker sets file"))
     with connect(endpoints) as client:
         known = declared.known(client)
-        registered = _registered(known.clusters, cluster)
+        found = registered(known.clusters, cluster)
         brokers = {
             broker: DeclaredBroker(str(file), f"brokerSetId {name}", label=name) for broker, name in sets.items()
         }
         wanted = DeclaredCluster(cluster, str(file), "brokerSets", brokers=brokers)
         changes = declaring.changes(Declaration(clusters=(wanted,)), known, actor())
-        left = [broker.id for broker in registered.brokers if broker.id not in sets]
+        left = [broker.id for broker in found.brokers if broker.id not in sets]
         remarks = [
             "plans keep topics of other labels, and of none, off these brokers: give topics their label "
             "(guardian topic put), or name labels in shared_labels of [planner]"
@@ -110,29 +111,11 @@ def import_broker_sets(
         _carry_out(client, changes, remarks, dry_run=dry_run, output=output)
 
 
-@imports.command("placement")
-def import_placement(
-    name: Annotated[str, typer.Argument(help="The name of the IDC policy that it becomes.")],
-    file: Annotated[Path, typer.Argument(help="Confluent's placement constraints, the JSON of a topic.")],
-    cluster: Annotated[
-        str, typer.Option("--cluster", help="Its racks count as the data centres where they stand, in this cluster.")
-    ] = "",
-    topics: Annotated[
-        list[str] | None, typer.Option("--topic", help="A topic of --cluster that gets the policy; may be repeated.")
-    ] = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Make Confluent's placement constraints an IDC policy, and give it to topics; nothing moves yet.
-
-    Next: guardian plan migrate-idc --policy NAME. (The same as guardian idc-policy import.)
-
-    Example: guardian import placement two-cities placement.json --cluster live --topic orders --dry-run
-    """
-    federation.import_idc_policy(
-        name, file, cluster=cluster, topics_=topics, dry_run=dry_run, endpoints=endpoints, output=output
-    )
+# The same as guardian idc-policy import, where people look for it who bring files.
+_PLACEMENT_HELP = inspect.getdoc(federation.import_idc_policy) or ""
+imports.command("placement", help=_PLACEMENT_HELP.replace("guardian idc-policy import", "guardian import placement"))(
+    federation.import_idc_policy
+)
 
 
 @imports.command("topic")
@@ -159,7 +142,7 @@ def import_topic(
     topics = topicctl_yaml.read(declared.text_of(file), "standard input" if str(file) == "-" else str(file))
     with connect(endpoints) as client:
         known = declared.known(client)
-        wanted = [(topic, _registered(known.clusters, cluster or topic.cluster).name) for topic in topics]
+        wanted = [(topic, registered(known.clusters, cluster or topic.cluster).name) for topic in topics]
         there = {(name, topic.name): _partitions(client, name, topic.name) for topic, name in wanted}
         entries = []
         for topic, name in wanted:
@@ -223,12 +206,12 @@ def export_capacity(cluster: ClusterOption, out: OutOption = None, endpoints: En
     """
     with connect(endpoints) as client:
         known = declared.known(client)
-    registered = _registered(known.clusters, cluster)
+    found = registered(known.clusters, cluster)
     machines = [each.entry for each in known.entries.values() if isinstance(each.entry, Machine)]
     of_cluster = [machine for machine in machines if machine.cluster == cluster]
     text = capacity_json.write(of_cluster)
     sized = {machine.broker_id for machine in of_cluster if capacity_json.is_sized(machine)}
-    left = [str(broker.id) for broker in registered.brokers if broker.id not in sized]
+    left = [str(broker.id) for broker in found.brokers if broker.id not in sized]
     if left:
         typer.echo(f"Note: broker {', '.join(left)} is left out: disk, nic or cores of it are not known", err=True)
     _write(out, text)
@@ -241,8 +224,8 @@ def export_broker_sets(cluster: ClusterOption, out: OutOption = None, endpoints:
     Example: guardian export broker-sets --cluster live --out brokerSets.json
     """
     with connect(endpoints) as client:
-        registered = _registered(client.list_clusters(), cluster)
-    _write(out, broker_sets_json.write({broker.id: broker.label for broker in registered.brokers}))
+        found = registered(client.list_clusters(), cluster)
+    _write(out, broker_sets_json.write({broker.id: broker.label for broker in found.brokers}))
 
 
 @exports.command("placement")
@@ -263,6 +246,55 @@ def export_placement(
     if stored.entry.preferred_leader_idc:
         typer.echo(f"Note: that leaders are preferred in {stored.entry.preferred_leader_idc} is left out", err=True)
     _write(out, confluent_placement.write(stored.entry))
+
+
+@exports.command("topic")
+def export_topic(
+    cluster: ClusterOption,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", help="A topic, or a pattern as a shell has them; may be repeated.", show_default="all"),
+    ] = None,
+    static: Annotated[
+        bool, typer.Option("--static", help="With the brokers of each partition, which topicctl then keeps to.")
+    ] = False,
+    environment: Annotated[str, typer.Option("--environment", help="meta.environment, which topicctl wants.")] = "",
+    region: Annotated[str, typer.Option("--region", help="meta.region, which topicctl wants.")] = "",
+    out: OutOption = None,
+    endpoints: EndpointsOption = "",
+) -> None:
+    """Write topics as they are in Kafka as topicctl's YAML, a document each; to import it changes nothing.
+
+    Without --static topicctl may place new partitions as it likes, and leaves alone where Guardian put the others.
+
+    Example: guardian export topic --cluster live --topic 'orders*' --environment prod --region eu --out topics.yaml
+    """
+    with connect(endpoints) as client:
+        known = declared.known(client)
+        name = registered(known.clusters, cluster).name
+        described = client.described_topics(name, topics or [])
+    found = []
+    for each in described.topics:
+        entry = known.entries.get(EntryKey(TOPICS, name, each.topic))
+        owner = entry.entry.owner if entry is not None and isinstance(entry.entry, Topic) else ""
+        brokers = [tuple(partition.brokers) for partition in each.partitions]
+        try:
+            topic = topicctl_yaml.topic_of(name, each.topic, brokers, each.configs.items(), owner, is_static=static)
+            found.append(topic)
+        except InvalidInput as error:
+            typer.echo(f"Note: left out: {error}", err=True)
+    if described.topics_in_all > len(described.topics):
+        raise InvalidInput(
+            f"cluster {name} has {described.topics_in_all} such topics, more than the {len(described.topics)} of one "
+            "file: name fewer with --topic"
+        )
+    if not found:
+        raise NotFound(f"cluster {name} has no topic that a file of topicctl can say: name one with --topic")
+    if not (environment and region):
+        typer.echo(
+            "Note: topicctl wants meta.environment and meta.region: --environment and --region add them", err=True
+        )
+    _write(out, topicctl_yaml.write(found, environment, region))
 
 
 @exports.command("reassignment")
@@ -362,14 +394,6 @@ def _partitions(client: GuardianClient, cluster: str, topic: str) -> int:
     except NotFound:
         return 0
     return next((each.partitions for each in report.topics if each.topic == topic), 0)
-
-
-def _registered(clusters: Sequence[Cluster], name: str) -> Cluster:
-    for known in clusters:
-        if known.name == name:
-            return known
-    named = ", ".join(sorted(each.name for each in clusters)) or "none yet"
-    raise NotFound(f"cluster is {name!r}, which is not registered: use --cluster with one of {named}")
 
 
 def _fields_of(machine: Machine) -> dict[str, object]:

@@ -12,6 +12,7 @@ import typer
 from guardian.cli.audit import FromOption, SinceOption, ToOption, parse_span
 from guardian.cli.disks import no_samples
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.model.units import human_bytes
 from protos.guardian.v1 import insight_pb2 as pb
@@ -67,6 +68,7 @@ def _show(report: pb.LinkUseReport, from_ms: int) -> None:
             ("FROM", "TO", *_LINE_NUMBERS, "BUSIEST MINUTE"),
             [_line_row(link, report.currency) for link in report.links],
             right=_LINE_NUMBERS,
+            more=more_of(report.links, "estimated_bytes", "capacity_bits_per_s"),
         )
         for link in report.links:
             _show_crossers(link)
@@ -113,4 +115,5 @@ def _show_crossers(link: pb.LinkUse) -> None:
             for crosser in shown
         ],
         right=("BYTES",),
+        more=more_of(shown, "estimated"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_table
 from guardian.core.operations.turn import named
 from guardian.model.operation import Ask, BrokerWork, Operation
@@ -30,6 +31,7 @@ def show_operation(operation: Operation) -> None:
             )
             for work in operation.brokers
         ],
+        more=more_of(operation.brokers, "state_before", "down_since_ms", "was_down"),
     )
     for work in operation.brokers:
         if work.hook is not None and work.hook.output:

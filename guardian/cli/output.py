@@ -2,7 +2,7 @@
 
     what is typed    what the command is told    how it is written
     table            TABLE                       aligned columns
-    wide             TABLE                       the same, with the columns that print_table was told are wide
+    wide             TABLE                       the same, with what print_table was told is for wide (output_more.py)
     json             JSON                        render.print_json
     yaml             JSON                        the same value as YAML
 

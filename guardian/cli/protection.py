@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, actor, connect
+from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.core.protecting import released
+from guardian.errors import InvalidInput, NotFound
+from guardian.model.protection import DiskKey
 from guardian.model.units import human_bytes, parse_duration_ms
+from guardian.wire.protection import lever_to_proto, protection_from_proto
 from protos.guardian.v1 import protection_pb2 as pb
 
 ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
@@ -68,6 +73,7 @@ def release(
     broker: Annotated[int | None, typer.Option("--broker", min=0, help="Only of this broker's disks.")] = None,
     disk: Annotated[str, typer.Option("--disk", help="Only of this disk of the broker, such as sdb.")] = "",
     hold: Annotated[str, typer.Option("--for", help="Hold nothing back for so long.")] = "1h",
+    dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -78,14 +84,33 @@ def release(
     Example: guardian disks release live --broker 2 --disk sdb --for 2h
     """
     hold_ms = parse_duration_ms("--for", hold)
+    if disk and broker is None:
+        raise InvalidInput(f"--disk is {disk!r}, and --broker is missing: say which broker's disk")
     with connect(endpoints) as client:
-        released = client.release_protection(cluster, actor(), broker, disk, hold_ms)
+        if dry_run:
+            gone = _would_release(client.protection(cluster), broker, disk)
+        else:
+            gone = client.release_protection(cluster, actor(), broker, disk, hold_ms)
     if output is Output.JSON:
-        print_json([as_dict(lever) for lever in released])
+        print_json([as_dict(lever) for lever in gone])
         return
-    for lever in released:
-        print(f"released: {_lever_name(lever)}, {human_bytes(lever.value)}/s, for {_disk_name(lever.disk)}")
-    print(f"nothing is held back there for {hold}: `guardian disks queue {cluster}` shows what stands")
+    what = "would be released" if dry_run else "released"
+    for lever in gone:
+        print(f"{what}: {_lever_name(lever)}, {human_bytes(lever.value)}/s, for {_disk_name(lever.disk)}")
+    if dry_run:
+        print(f"nothing would be held back there for {hold}; nothing was changed")
+    else:
+        print(f"nothing is held back there for {hold}: `guardian disks queue {cluster}` shows what stands")
+
+
+def _would_release(report: pb.ProtectionReport, broker: int | None, disk: str) -> Sequence[pb.ProtectionLever]:
+    """By the same decision as the leader's, on what it holds and sees now. Raises NotFound where that is nothing."""
+    held = protection_from_proto(report.held)
+    unhealthy = sorted(DiskKey(each.disk.broker, each.disk.disk) for each in report.disks)
+    after, gone = released(held, broker, disk, 0, "", unhealthy)
+    if after.holds == held.holds and not gone:
+        raise NotFound(f"nothing is held in cluster {report.cluster!r} there: guardian disks queue {report.cluster}")
+    return [lever_to_proto(lever) for lever in gone]
 
 
 def show_protection(report: pb.ProtectionReport, *, everything: bool = False) -> None:
@@ -96,6 +121,7 @@ def show_protection(report: pb.ProtectionReport, *, everything: bool = False) ->
             ("BROKER", "DISK", "LIMITS", "BUSY", "AWAIT", "READ/S", "WRITTEN/S", "WHY"),
             [_disk_row(disk) for disk in report.disks],
             right=("BROKER", "BUSY", "AWAIT", "READ/S", "WRITTEN/S"),
+            more=more_of(report.disks, "log_dirs"),
         )
     shown = [*report.queue, *(report.normal if everything else ())]
     if shown:
@@ -104,6 +130,7 @@ def show_protection(report: pb.ProtectionReport, *, everything: bool = False) ->
             ("BROKER", "DISK", "PARTITION", "BEHAVIOUR", "BYTES/S ~", "FROM DISK", "WHO", "WHY"),
             [_doing_row(doing) for doing in shown],
             right=("BROKER", "BYTES/S ~"),
+            more=more_of(shown, "expected_bytes_per_s", "abnormal"),
         )
     if report.held.levers:
         print()
@@ -111,6 +138,7 @@ def show_protection(report: pb.ProtectionReport, *, everything: bool = False) ->
             ("HELD BACK", "AT", "WAS", "FOR", "SINCE", "WHY", "HITS"),
             [_lever_row(lever) for lever in report.held.levers],
             right=("AT", "WAS"),
+            more=more_of(report.held.levers, "changed_at_ms", "least", "entries"),
         )
     for hold in report.held.holds:
         print(f"note: nothing is held for {_disk_name(hold.disk)} until {human_time(hold.until_ms)}: {hold.by} said so")

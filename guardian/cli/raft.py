@@ -10,12 +10,15 @@ from typing import Annotated
 import typer
 
 from guardian.cli import snapshot
-from guardian.cli.options import EndpointsOption, Output, OutputOption, YesOption, confirm, connect
+from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, YesOption, confirm, connect
+from guardian.cli.output_more import more_of
+from guardian.cli.raft_rehearsing import rehearse_change, rehearse_handover
 from guardian.cli.render import as_dict, print_json, print_table, require_an_answer, say
 from guardian.client import GuardianClient
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from guardian.model.units import human_bytes
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
+from raft.protocol import AddLearner, Promote, Remove
 
 _POLL_S = 0.5
 
@@ -48,6 +51,7 @@ def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE)
         ("ENDPOINT", "NAME", "STATE", "LEADER", *numbers, "WRITES"),
         [_status_row(endpoint, found) for endpoint, found in seen.items()],
         right=numbers,
+        more=more_of(seen.values(), "group_id", "level", "known_level", "disk_reserve_bytes"),
     )
     answers = [found for found in seen.values() if found is not None]
     require_an_answer(answers, list(seen))
@@ -72,6 +76,7 @@ def members(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
 @app.command("transfer-leader")
 def transfer_leader(
     to: Annotated[str, typer.Argument(metavar="[NAME]", help="Who shall lead; empty: whoever has the most.")] = "",
+    dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -80,19 +85,29 @@ def transfer_leader(
     Example: guardian raft transfer-leader g2
     """
     with connect(endpoints) as client:
+        if dry_run:
+            rehearse_handover(client, to, output)
+            return
         leader = client.transfer_leader(to)
     say(f"{leader} leads", {"leader": leader}, output)
 
 
 @app.command("add")
 def add(
-    name: NameArgument, raft: RaftOption, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+    name: NameArgument,
+    raft: RaftOption,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Add a member as a learner: it gets the data and does not count yet. Start it with `join = true`.
 
     Example: guardian raft add g4 --raft 10.0.0.4:9752
     """
     with connect(endpoints) as client:
+        if dry_run:
+            rehearse_change(client, [AddLearner(name, raft)], output)
+            return
         client.add_member(name, raft)
     say(
         f"{name} is a learner of the group\n"
@@ -104,13 +119,21 @@ def add(
 
 @app.command("promote")
 def promote(
-    name: NameArgument, wait: WaitOption = 60.0, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+    name: NameArgument,
+    wait: WaitOption = 60.0,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Make a voter of a learner, once it has caught up.
 
     Example: guardian raft promote g4
     """
     with connect(endpoints) as client:
+        if dry_run:
+            _require_member(client, name)
+            rehearse_change(client, [Promote(name)], output)
+            return
         _promote(client, name, wait, output=output)
     if output is Output.JSON:
         print_json({"promoted": name})
@@ -118,7 +141,11 @@ def promote(
 
 @app.command("remove")
 def remove(
-    name: NameArgument, yes: YesOption = False, endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+    name: NameArgument,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Take a member out of the group, dead or alive. A leader hands its leadership over first.
 
@@ -126,6 +153,9 @@ def remove(
     """
     with connect(endpoints) as client:
         known = _require_member(client, name)
+        if dry_run:
+            rehearse_change(client, [Remove(name)], output)
+            return
         voters = sum(member.is_voter for member in known)
         confirm(f"Remove {name} from a group of {voters} voters?", yes)
         client.remove_member(name)
@@ -139,6 +169,7 @@ def replace(
     new: Annotated[str, typer.Argument(metavar="NEW", help="The new member's name.")],
     raft: RaftOption,
     wait: WaitOption = 600.0,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -150,6 +181,9 @@ def replace(
     if old == new:
         raise InvalidInput(f"NEW is {new!r}, as is OLD: the new member needs a name of its own, such as {new}-b")
     with connect(endpoints) as client:
+        if dry_run:
+            rehearse_change(client, [AddLearner(new, raft), Promote(new), Remove(old)], output)
+            return
         if old not in {member.name for member in client.raft_members()}:
             _tell(f"{old} is no member any more", output)
         else:
@@ -163,7 +197,7 @@ def replace(
 
 @app.command("finish-upgrade")
 def finish_upgrade(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each member knows; change nothing.")] = False,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -219,6 +253,7 @@ def print_members(found: Sequence[RaftMember], leader: str, last_index: int) -> 
             for member in found
         ],
         right=("BEHIND",),
+        more=more_of(found, "match_index", "is_voter"),
     )
 
 

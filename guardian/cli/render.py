@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 import yaml
 from google.protobuf.json_format import MessageToDict
@@ -13,21 +12,29 @@ from google.protobuf.message import Message
 from rich.cells import cell_len, set_cell_size
 
 from guardian.cli.output import Output, is_wide, is_yaml
+from guardian.cli.output_more import More, human_time
 from guardian.errors import Unavailable
 
-
-def human_time(at_ms: int) -> str:
-    """Local time to the second; '-' for none."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at_ms else "-"
+__all__ = [
+    "as_dict", "human_time", "print_json", "print_json_line", "print_table", "require_an_answer", "say",
+]  # fmt: skip
 
 
 def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), wide: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    right: Sequence[str] = (),
+    wide: Sequence[str] = (),
+    more: More | None = None,
 ) -> None:
-    """Prints plain aligned columns; those named in `right` are numbers, those in `wide` are for -o wide only.
+    """Prints plain aligned columns; those named in `right` are numbers. Those in `wide`, and what `more` says of the
+    rows' records, are for -o wide only.
 
     Never wraps: a pipe gets whole lines.
     """
+    if more is not None and is_wide():
+        columns, right = (*columns, *more.columns), (*right, *more.right)
+        rows = [(*row, *others) for row, others in zip(rows, more.cells(), strict=True)]
     shown = [i for i, name in enumerate(columns) if name not in wide or is_wide()]
     cells = [tuple(row[i] for i in shown) for row in (columns, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]

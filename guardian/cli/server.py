@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from guardian import config
+from guardian.cli.leaving_out import leave_out
 from guardian.errors import InvalidInput
 
 
@@ -24,6 +25,7 @@ def server(
     Example: guardian server --config /etc/guardian/g1.toml
     """
     settings = config.load(config_file) if config_file else config.embedded(data)
+    leave_out("pandas")
     try:
         from guardian.server.app import serve
     except ModuleNotFoundError as error:

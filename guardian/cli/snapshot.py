@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from guardian import config
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, connect
 from guardian.cli.render import print_json
 from guardian.errors import GuardianError, InvalidInput
 from guardian.model.topology import require_endpoint
 from guardian.model.units import human_bytes
+
+if TYPE_CHECKING:
+    from raft.snapshotting.snapshots import Manifest
 
 _PROGRESS_BYTES = 64 << 20
 
@@ -55,13 +58,7 @@ def verify(archive: ArchiveArgument, output: OutputOption = Output.TABLE) -> Non
 
     Example: guardian raft snapshot verify /backup/guardian.tar
     """
-    from raft.errors import RaftError
-    from raft.snapshotting.archive import verify_archive
-
-    try:
-        manifest = verify_archive(archive)
-    except (RaftError, OSError) as error:
-        raise _refused(archive, error) from None
+    manifest = _verified(archive)
     members = [member.name for member in manifest.configuration.members]
     if output is Output.JSON:
         print_json(
@@ -90,6 +87,7 @@ def restore(
     name: Annotated[str, typer.Option("--name", help="Instead of --config: the member's name.")] = "",
     data: Annotated[Path | None, typer.Option("--data", help="Instead of --config: its data folder.")] = None,
     raft: Annotated[str, typer.Option("--raft", help="Instead of --config: host:port of its Raft port.")] = "",
+    dry_run: DryRunOption = False,
 ) -> None:
     """Make the data folder of a new group's first member from a snapshot. The folder must be new or empty.
 
@@ -105,6 +103,9 @@ def restore(
     if not name or data is None or not raft:
         raise InvalidInput("who shall be restored is not said: give --config, or --name, --data and --raft")
     require_endpoint("--raft", raft)
+    if dry_run:
+        _rehearse(archive, data, name)
+        return
     try:
         index = _restore(archive, data, name, raft)
     except ModuleNotFoundError as error:
@@ -113,6 +114,28 @@ def restore(
         ) from None
     print(f"{data} has the state as of index {index}: {name} is the only member of a new group")
     print("Next: start it with `guardian server`, then `guardian raft add` the others with empty data folders")
+
+
+def _rehearse(archive: Path, data: Path, name: str) -> None:
+    """Every byte of the archive is checked, and whether the folder may be used."""
+    manifest = _verified(archive)
+    if data.exists() and (not data.is_dir() or any(data.iterdir())):
+        raise InvalidInput(f"{data} is not an empty folder: move what is there away, or choose another one")
+    size = human_bytes(manifest.total_bytes)
+    print(
+        f"{archive} is whole: {data} would get the state as of index {manifest.index} ({size}), and {name} would be "
+        "the only member of a new group. Nothing was written."
+    )
+
+
+def _verified(archive: Path) -> Manifest:
+    from raft.errors import RaftError
+    from raft.snapshotting.archive import verify_archive
+
+    try:
+        return verify_archive(archive)
+    except (RaftError, OSError) as error:
+        raise _refused(archive, error) from None
 
 
 def _restore(archive: Path, data: Path, name: str, raft: str) -> int:

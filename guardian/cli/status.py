@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
 from guardian.cli.render import as_dict, print_json, print_table, require_an_answer
 from guardian.errors import GuardianError
@@ -29,6 +31,9 @@ def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE)
         right=("TERM", "APPLIED"),
         wide=("VERSION", "LAKE"),
     )
+    for member in (member for _, member in seen if member):
+        for sentence in member.cautions:
+            print(f"Caution, {member.name}: {sentence}", file=sys.stderr)
     require_an_answer([member for _, member in seen if member], [endpoint for endpoint, _ in seen])
 
 

@@ -10,6 +10,7 @@ import io
 import json
 import platform
 import ssl
+import subprocess
 import sys
 import tarfile
 import urllib.error
@@ -34,7 +35,7 @@ from guardian.client import GuardianClient
 from guardian.config import is_loopback
 from guardian.core.notifying import as_json
 from guardian.core.redacting import redact, redact_tree
-from guardian.errors import GuardianError, InvalidInput
+from guardian.errors import GuardianError, InvalidInput, Unavailable
 from guardian.model.ticket import TicketState
 from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.wire.approvals import approvals_to_proto
@@ -46,6 +47,10 @@ _TICKETS = 200
 _AUDIT = 5000
 _EVENTS = 20_000
 _MOST_LOG = 64 << 20
+_JOURNALCTL = "journalctl"
+_JOURNAL_S = 30.0
+_MOST_LINES = 500_000
+_UNIT_FOLDERS = (Path("/etc/systemd/system"), Path("/usr/local/lib/systemd/system"), Path("/usr/lib/systemd/system"))
 _OVER = (TicketState.SUCCEEDED, TicketState.REJECTED, TicketState.EXPIRED, TicketState.ROLLED_BACK)
 
 
@@ -72,7 +77,7 @@ def support_bundle(
         Path | None,
         typer.Option("--out", help="The archive.", show_default="guardian-support-TIME.tar.gz in this folder"),
     ] = None,
-    since: Annotated[str, typer.Option("--since", help="How far back events and the audit go.")] = "24h",
+    since: Annotated[str, typer.Option("--since", help="How far back events, the audit and journals go.")] = "24h",
     config: Annotated[
         list[Path] | None,
         typer.Option(
@@ -84,6 +89,14 @@ def support_bundle(
         typer.Option("--log", help="A member's log on this machine. May be repeated; local ones are found."),
     ] = None,
     log_mb: Annotated[int, typer.Option("--log-mb", min=1, max=64, help="Of each log the last megabytes.")] = 5,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--unit",
+            help="A systemd unit on this machine, for its journal. May be repeated.",
+            show_default="guardian*.service, where installed",
+        ),
+    ] = None,
     http: Annotated[
         list[str] | None,
         typer.Option(
@@ -118,6 +131,7 @@ def support_bundle(
                 *_of_pages(members, endpoints),
                 *_of_files("config", "its configuration", [*(config or ()), *configs], 1 << 20),
                 *_of_files("logs", f"its log, the last {log_mb} MB", [*(log or ()), *logs], log_mb << 20),
+                *_of_journal(unit or _installed_units(), from_ms, log_mb << 20),
             )
         ]
     _write(path, name, began, made)
@@ -174,6 +188,13 @@ def _of_files(folder: str, what: str, files: Sequence[Path], most: int) -> Itera
     for file in files:
         name = file.name if names.count(file.name) == 1 else "_".join(file.absolute().parts[1:])
         yield Source(f"{folder}/{name}", f"{what}, {file}", lambda file=file: _tail(file, most))  # type: ignore[misc]
+
+
+def _of_journal(units: Sequence[str], from_ms: int, most: int) -> Iterator[Source]:
+    """What a member wrote to stderr as a systemd unit, which no file has."""
+    for unit in units:
+        place = f"logs/journal-{unit}.log"
+        yield Source(place, f"the journal of {unit} since then", lambda unit=unit: _journal(unit, from_ms, most))  # type: ignore[misc]
 
 
 def _made(source: Source) -> Made:
@@ -280,9 +301,35 @@ def _tail(file: Path, most: int) -> str:
         size = opened.seek(0, io.SEEK_END)
         opened.seek(max(0, size - min(most, _MOST_LOG)))
         content = opened.read()
-    if size > most:
-        content = content.partition(b"\n")[2]
-    return content.decode(errors="replace")
+    return _last(content, most, is_cut=size > most).decode(errors="replace")
+
+
+def _last(content: bytes, most: int, *, is_cut: bool = False) -> bytes:
+    if is_cut or len(content) > most:
+        return content[-most:].partition(b"\n")[2]
+    return content
+
+
+def _installed_units() -> list[str]:
+    return sorted({file.name for folder in _UNIT_FOLDERS for file in folder.glob("guardian*.service")})
+
+
+def _journal(unit: str, from_ms: int, most: int) -> str:
+    """The last of it, from a line's beginning."""
+    what = (f"--unit={unit}", f"--since=@{from_ms // 1000}", f"--lines={_MOST_LINES}")
+    asked = [_JOURNALCTL, *what, "--no-pager", "--quiet", "--output=short-iso"]
+    try:
+        told = subprocess.run(asked, capture_output=True, timeout=_JOURNAL_S, check=False)
+    except FileNotFoundError:
+        raise InvalidInput(f"{_JOURNALCTL} is not installed, which reads the journal of {unit}: give --log") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(
+            f"{_JOURNALCTL} took longer than {_JOURNAL_S:g} s over {unit}: give a shorter --since"
+        ) from None
+    if told.returncode:
+        said = told.stderr.decode(errors="replace").strip() or f"exit code {told.returncode}"
+        raise InvalidInput(f"{_JOURNALCTL} has nothing of {unit}: {said}")
+    return _last(told.stdout, most).decode(errors="replace")
 
 
 def _http_of(endpoints: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +12,16 @@ import typer
 from guardian.cli.exits import NO
 from guardian.cli.operations import describe_ask, show_operation
 from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
+from guardian.cli.output_more import more_of
 from guardian.cli.plan.tables import describe_move, show_plan
-from guardian.cli.render import as_dict, human_time, print_json, print_json_line, print_table
+from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.cli.ticket_acting import Act, Decide, WatchOption, acting, acting_at_length
+from guardian.cli.ticket_telling import GOOD_ENDS, follow, now_ms, progress, said, say, throttle_of, with_progress
 from guardian.client import GuardianClient
-from guardian.core import progressing
+from guardian.core import foreign, previewing, progressing, ticketing
 from guardian.core.approving import expires_at_ms
+from guardian.core.operations.step import amending
+from guardian.core.operations.turn import named
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
@@ -25,7 +30,7 @@ from guardian.model.execution import Execution
 from guardian.model.log_dirs import short_log_dirs, shortened
 from guardian.model.preview import Preview
 from guardian.model.progress import Progress
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.units import human_bytes, human_duration, parse_duration_ms
 from guardian.wire.approvals import approvals_to_proto
 from guardian.wire.plans import plan_to_proto
@@ -36,24 +41,11 @@ app = typer.Typer(help="Submit, approve, watch, pause, cancel and roll back tick
 
 TicketArgument = Annotated[str, typer.Argument(help="The ticket's id.")]
 
-_NEXT = {
-    TicketState.DRAFT: "Next: guardian ticket submit {id}",
-    TicketState.PENDING: "Next: guardian ticket approve {id}",
-    TicketState.APPROVED: "Next: guardian ticket watch {id}",
-    TicketState.PAUSED: "Next: guardian ticket resume {id}",
-    TicketState.ROLLING_BACK: "Next: guardian ticket watch {id}",
-}
-
-
 _COLUMNS = (
     "TICKET", "CLUSTER", "KIND", "STATE", "MOVES", "COPY", "LEFT", "ETA", "THROTTLE", "AUTHOR", "CREATED", "UPDATED",
     "PLAN", "WHY",
 )  # fmt: skip
 _NO_THROTTLE = "none"
-_GOOD_ENDS = (TicketState.SUCCEEDED, TicketState.ROLLED_BACK)
-
-RehearseOption = Annotated[bool, typer.Option("--dry-run", help="Show each request that Kafka would get; do nothing.")]
-WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Then follow it until it is over.")]
 
 
 @app.command("submit")
@@ -71,7 +63,7 @@ def submit(
         bool, typer.Option("--change-replication-factor", help="The file gives more replicas, or fewer, on purpose.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the file against the cluster, store nothing.")
+        bool, typer.Option("--dry-run", help="Check the ticket, or the file against the cluster; store nothing.")
     ] = False,
     key: Annotated[
         str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
@@ -91,8 +83,11 @@ def submit(
     if bool(ticket_id) == bool(plan):
         raise InvalidInput("give either a draft ticket's id or --plan FILE")
     with connect(endpoints) as client:
+        if not plan and dry_run:
+            Act(reason, dry_run, watch, endpoints, output).rehearse(client.ticket(ticket_id), ticketing.submit)
+            return
         if not plan:
-            _said(client, client.submit(ticket_id, actor(), reason), watch, output)
+            said(client, client.submit(ticket_id, actor(), reason), watch, output)
             return
         if not cluster:
             raise InvalidInput("--plan needs --cluster: the file does not name its cluster")
@@ -112,7 +107,7 @@ def submit(
             unthrottled=throttle == _NO_THROTTLE,
         )
         if not dry_run:
-            _said(client, ticket, watch, output)
+            said(client, ticket, watch, output)
         elif output is Output.JSON:
             print_json({"ticket": as_dict(ticket_to_proto(ticket)), "plan": as_dict(plan_to_proto(resolved))})
         else:
@@ -133,7 +128,7 @@ def list_(
     with connect(endpoints) as client:
         tickets = client.tickets_with_progress(cluster)
     if output is Output.JSON:
-        print_json([_as_dict(ticket, progress) for ticket, progress in tickets])
+        print_json([with_progress(ticket, progress) for ticket, progress in tickets])
         return
     print_table(
         _COLUMNS,
@@ -181,7 +176,7 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
         )
         return
     print(f"Ticket {ticket.id}: {ticket.kind} of cluster {ticket.cluster}, {ticket.state.name}")
-    print(f"{_throttle(ticket)}. Author {ticket.author}.{_expiry(ticket)}")
+    print(f"{throttle_of(ticket)}. Author {ticket.author}.{_expiry(ticket)}")
     for line in ticket.evidence.splitlines():
         print(f"Because of {line}")
     if ticket.ask is not None:
@@ -214,109 +209,83 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
             for task in execution.tasks
         ],
         right=("COPY",),
+        more=more_of(execution.tasks, "copied_bytes", "started_at_ms", "ended_at_ms", "move.goal", "is_adopted"),
     )
 
 
 @app.command("approve")
+@acting_at_length
 def approve(
+    act: Act,
     ticket_id: TicketArgument,
     revision: Annotated[
         int | None, typer.Option("--revision", help="Only what the ticket asks for at this revision, as shown.", min=0)
     ] = None,
-    reason: ReasonOption = "",
-    dry_run: RehearseOption = False,
-    watch: WatchOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Approve a pending ticket: the executor takes it up.
+    """Approve a pending ticket: the executor takes it up. --dry-run shows each request that Kafka would get.
 
     Example: guardian ticket approve t-1a2b3c4d --reason "traffic is low"
     """
-    with connect(endpoints) as client:
-        if dry_run:
-            _show_preview(client.preview(ticket_id), output)
-            return
-        ticket, _ = client.ticket(ticket_id)
-        if ticket.ask is not None:
-            typer.echo(describe_ask(ticket.ask), err=output is Output.JSON)
-            revision = ticket.ask.revision if revision is None else revision
-        elif revision is not None:
+    with connect(act.endpoints) as client:
+        ticket, execution = client.ticket(ticket_id)
+        if ticket.ask is None and revision is not None:
             raise InvalidInput(f"--revision is {revision}, but ticket {ticket_id} carries a plan: leave it out")
-        approved = client.approve(ticket_id, actor(), reason, expected_ask_revision=revision)
-        _said(client, approved, watch, output)
+        if ticket.ask is not None:
+            typer.echo(describe_ask(ticket.ask), err=act.output is Output.JSON)
+            revision = ticket.ask.revision if revision is None else revision
+        if act.dry_run:
+            _rehearse(client, act, (ticket, execution), partial(ticketing.approve, policy=client.approvals()))
+            return
+        act.tell(client, client.approve(ticket_id, actor(), act.reason, expected_ask_revision=revision))
 
 
 @app.command("reject")
-def reject(
-    ticket_id: TicketArgument,
-    reason: ReasonOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@acting
+def reject(act: Act, ticket_id: TicketArgument) -> None:
     """Reject a pending ticket.
 
     Example: guardian ticket reject t-1a2b3c4d --reason "after the release"
     """
-    with connect(endpoints) as client:
-        say(client.reject(ticket_id, actor(), reason), output)
+    act.carry_out(ticket_id, GuardianClient.reject, ticketing.reject)
 
 
 @app.command("cancel")
-def cancel(
-    ticket_id: TicketArgument,
-    reason: ReasonOption = "",
-    watch: WatchOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@acting_at_length
+def cancel(act: Act, ticket_id: TicketArgument) -> None:
     """Cancel a ticket: what is on its way goes back, what is done stays, throttles are removed.
 
     Example: guardian ticket cancel t-1a2b3c4d --reason "consumers lag"
     """
-    with connect(endpoints) as client:
-        _said(client, client.cancel(ticket_id, actor(), reason), watch, output)
+    act.carry_out(ticket_id, GuardianClient.cancel, ticketing.cancel)
 
 
 @app.command("pause")
-def pause(
-    ticket_id: TicketArgument,
-    reason: ReasonOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@acting
+def pause(act: Act, ticket_id: TicketArgument) -> None:
     """Pause a running ticket: what copies goes on to its end, nothing new starts, throttles go when nothing moves.
 
     Example: guardian ticket pause t-1a2b3c4d --reason "the evening peak"
     """
-    with connect(endpoints) as client:
-        say(client.pause(ticket_id, actor(), reason), output)
+    act.carry_out(ticket_id, GuardianClient.pause, ticketing.pause)
 
 
 @app.command("resume")
-def resume(
-    ticket_id: TicketArgument,
-    reason: ReasonOption = "",
-    watch: WatchOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@acting_at_length
+def resume(act: Act, ticket_id: TicketArgument) -> None:
     """Go on with a paused ticket.
 
     Example: guardian ticket resume t-1a2b3c4d
     """
-    with connect(endpoints) as client:
-        _said(client, client.resume(ticket_id, actor(), reason), watch, output)
+    act.carry_out(ticket_id, GuardianClient.resume, ticketing.resume)
 
 
 @app.command("amend")
+@acting
 def amend(
+    act: Act,
     ticket_id: TicketArgument,
     add: Annotated[list[int] | None, typer.Option("--add", help="A broker that the ticket shall take too.")] = None,
     drop: Annotated[list[int] | None, typer.Option("--drop", help="A broker that it shall leave alone.")] = None,
-    reason: ReasonOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Give a ticket of brokers (guardian brokers) more of them, or fewer, also while it runs.
 
@@ -326,8 +295,9 @@ def amend(
     """
     if not add and not drop:
         raise InvalidInput("give --add BROKER or --drop BROKER, or both")
-    with connect(endpoints) as client:
-        ticket, _ = client.ticket(ticket_id)
+    with connect(act.endpoints) as client:
+        found = client.ticket(ticket_id)
+        ticket = found[0]
         if ticket.ask is None:
             raise InvalidInput(f"ticket {ticket_id} carries a plan and asks for no brokers: make another ticket")
         asked = set(ticket.ask.brokers)
@@ -335,86 +305,106 @@ def amend(
             if wrong:
                 there = ", ".join(map(str, ticket.ask.brokers))
                 raise InvalidInput(f"{name} is {min(wrong)}, but ticket {ticket_id} asks for {there}: leave it out")
-        brokers = tuple(asked - set(drop or ()) | set(add or ()))
-        say(client.amend(ticket, replace(ticket.ask, brokers=brokers), actor(), reason), output)
+        ask = replace(ticket.ask, brokers=tuple(sorted(asked - set(drop or ()) | set(add or ()))))
+        if act.dry_run:
+            decide = partial(amending, execution=found[1], ask=ask, policy=client.approvals())
+            act.rehearse(found, decide, f"it would ask for {named(ask.brokers)}")
+            return
+        act.tell(client, client.amend(ticket, ask, actor(), act.reason))
 
 
 @app.command("throttle")
+@acting
 def set_throttle(
+    act: Act,
     ticket_id: TicketArgument,
     rate: Annotated[str, typer.Argument(help="Bytes/s per broker for copies, such as 20MB.")],
     max_rate: Annotated[
         str, typer.Option("--max", help="Up to which it rises where brokers have room. [as the rate]")
     ] = "",
-    reason: ReasonOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Change a ticket's throttle, also while it runs: it holds from the executor's next look on.
 
     Example: guardian ticket throttle t-1a2b3c4d 20MB --reason "the evening peak"
     """
-    most = parse_rate(max_rate) if max_rate else 0
-    with connect(endpoints) as client:
-        changed = client.set_throttle(ticket_id, parse_rate(rate), actor(), reason, most)
-    if output is Output.JSON:
-        say(changed, output)
+    asked, most = parse_rate(rate), parse_rate(max_rate) if max_rate else 0
+    with connect(act.endpoints) as client:
+        if act.dry_run:
+            found = client.ticket(ticket_id)
+            ticketing.max_throttle_asked(most, ticketing.throttle_asked(asked))
+            would = f"{throttle_of(found[0])} -> {human_bytes(asked)}/s"
+            act.rehearse(found, partial(ticketing.set_throttle, throttle=asked, max_throttle=most), would)
+            return
+        changed = client.set_throttle(ticket_id, asked, actor(), act.reason, most)
+    if act.output is Output.JSON:
+        say(changed, act.output)
     else:
-        print(f"Ticket {changed.id} is {changed.state.name}: {_throttle(changed).lower()}.")
+        print(f"Ticket {changed.id} is {changed.state.name}: {throttle_of(changed).lower()}.")
 
 
 @app.command("adopt")
-def adopt(
-    ticket_id: TicketArgument,
-    reason: ReasonOption = "",
-    watch: WatchOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@acting_at_length
+def adopt(act: Act, ticket_id: TicketArgument) -> None:
     """Make what another tool moves on the cluster the paused ticket's own: throttled, watched, cancelled with it.
 
     Example: guardian ticket adopt t-1a2b3c4d --reason "the night shift's file"
     """
-    with connect(endpoints) as client:
-        _said(client, client.adopt(ticket_id, actor(), reason), watch, output)
+    with connect(act.endpoints) as client:
+        if act.dry_run:
+            ticket, execution = client.ticket(ticket_id)
+            foreign.adopted(ticket, execution, now_ms())
+            _rehearse_others(act, ticket, execution, TicketState.RUNNING)
+            return
+        act.tell(client, client.adopt(ticket_id, actor(), act.reason))
 
 
 @app.command("wait")
-def wait(
-    ticket_id: TicketArgument,
-    reason: ReasonOption = "",
-    watch: WatchOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@acting_at_length
+def wait(act: Act, ticket_id: TicketArgument) -> None:
     """Leave what another tool moves on the cluster to it: the paused ticket goes on by itself when that is over.
 
     Example: guardian ticket wait t-1a2b3c4d
     """
-    with connect(endpoints) as client:
-        _said(client, client.wait(ticket_id, actor(), reason), watch, output)
+    with connect(act.endpoints) as client:
+        if act.dry_run:
+            ticket, execution = client.ticket(ticket_id)
+            foreign.awaited(ticket, execution)
+            _rehearse_others(act, ticket, execution, TicketState.PAUSED)
+            return
+        act.tell(client, client.wait(ticket_id, actor(), act.reason))
 
 
 @app.command("rollback")
-def rollback(
-    ticket_id: TicketArgument,
-    reason: ReasonOption = "",
-    dry_run: RehearseOption = False,
-    watch: WatchOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@acting_at_length
+def rollback(act: Act, ticket_id: TicketArgument) -> None:
     """Take back a ticket that is over: every replica goes to where it was, in the order of before.
 
     --dry-run shows first what that would send. To stop halfway: guardian ticket cancel.
 
     Example: guardian ticket rollback t-1a2b3c4d --reason "consumers read across the line now"
     """
-    with connect(endpoints) as client:
-        if dry_run:
-            _show_preview(client.preview(ticket_id), output)
+    with connect(act.endpoints) as client:
+        if act.dry_run:
+            decide = partial(ticketing.roll_back, policy=client.approvals())
+            _rehearse(client, act, client.ticket(ticket_id), decide)
             return
-        _said(client, client.roll_back(ticket_id, actor(), reason), watch, output)
+        act.tell(client, client.roll_back(ticket_id, actor(), act.reason))
+
+
+def _rehearse(client: GuardianClient, act: Act, found: tuple[Ticket, Execution | None], decide: Decide) -> None:
+    """The requests too, where the ticket is no more than moves: as a member finds them on the cluster as it is."""
+    if not previewing.is_moves_only(found[0]):
+        act.rehearse(found, decide)
+        return
+    shown = client.preview(found[0].id)
+    if act.output is not Output.JSON:
+        _show_preview(shown, act.output)
+    act.rehearse(found, decide, preview=as_dict(preview_to_proto(shown)))
+
+
+def _rehearse_others(act: Act, ticket: Ticket, execution: Execution | None, state: TicketState) -> None:
+    work = foreign.describe(execution.foreign) if execution is not None else ""
+    act.rehearse((ticket, execution), lambda _, who, why, at_ms: TicketTransition(state, at_ms, who, why), work)
 
 
 @app.command("preview")
@@ -499,6 +489,7 @@ def approvals(
             )
             for rule in policy.rules
         ],
+        more=more_of(policy.rules, "automatic", "author_may_approve", "max_bytes", "max_moves", "timezone"),
     )
 
 
@@ -509,45 +500,8 @@ def watch(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Ou
     Example: guardian ticket watch t-1a2b3c4d
     """
     with connect(endpoints) as client:
-        if _follow(client, ticket_id, output) not in _GOOD_ENDS:
+        if follow(client, ticket_id, output) not in GOOD_ENDS:
             raise typer.Exit(NO)
-
-
-def _follow(client: GuardianClient, ticket_id: str, output: Output) -> TicketState:
-    """Prints what changes until the ticket is over; how it ended."""
-    said = ""
-    names: dict[str, str] = {}
-    for ticket, execution in client.watch(ticket_id):
-        if execution and not names:
-            moves = [task.move for task in execution.tasks]
-            names = short_log_dirs(place for move in moves for place in (*move.original, *move.target))
-        line = shortened(progress(ticket, execution), names)
-        if line == said:
-            continue
-        said, far = line, progressing.progress(ticket, execution, now_ms())
-        if output is Output.JSON:
-            print_json_line(_as_dict(ticket, far) | {"said": line})
-        else:
-            print(f"{human_time(now_ms())}  {line}{_left(far)}", flush=True)
-    return ticket.state
-
-
-def progress(ticket: Ticket, execution: Execution | None, at_ms: int = 0) -> str:
-    """One line: the state, how much is copied, what the last tick did, and, where the time is given, what is left."""
-    if execution is None:
-        return f"{ticket.state.name}: {ticket.history[-1].reason if ticket.history else ''}"
-    left = _left(progressing.progress(ticket, execution, at_ms)) if at_ms else ""
-    return f"{ticket.state.name}, {copied(ticket, execution)}: {execution.note}{left}"
-
-
-def copied(ticket: Ticket, execution: Execution) -> str:
-    """Bytes that have arrived, of all."""
-    far = progressing.progress(ticket, execution, 0)
-    return f"{human_bytes(far.copied_bytes)} of {human_bytes(far.total_bytes)} copied"
-
-
-def _throttle(ticket: Ticket) -> str:
-    return f"Throttle {human_bytes(ticket.throttle)}/s per broker" if ticket.throttle else "No throttle"
 
 
 def _expiry(ticket: Ticket) -> str:
@@ -555,24 +509,8 @@ def _expiry(ticket: Ticket) -> str:
     return f" Expires {human_time(at_ms)}." if at_ms else ""
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _left(far: Progress) -> str:
-    if far.eta_ms is None or not far.left_bytes:
-        return ""
-    rate = f" at {human_bytes(far.bytes_per_s)}/s" if far.bytes_per_s else " at least"
-    return f"; {human_bytes(far.left_bytes)} left, {human_duration(far.eta_ms)}{rate}"
-
-
 def _eta(far: Progress | None) -> str:
     return human_duration(far.eta_ms) if far and far.left_bytes and far.eta_ms is not None else ""
-
-
-def _as_dict(ticket: Ticket, far: Progress | None) -> dict[str, object]:
-    shown = as_dict(ticket_to_proto(ticket))
-    return shown | {"progress": as_dict(progress_to_proto(ticket.id, far))} if far else shown
 
 
 def _expires_in_ms(text: str) -> int:
@@ -592,25 +530,6 @@ def _limits(rule: ApprovalRule) -> str:
         f"{rule.max_moves} moves" if rule.max_moves else "",
     )
     return ", ".join(filter(None, limits)) or "any size"
-
-
-def say(ticket: Ticket, output: Output = Output.TABLE) -> None:
-    """The ticket's state, and the command that comes next."""
-    if output is Output.JSON:
-        print_json(as_dict(ticket_to_proto(ticket)))
-    else:
-        print(f"Ticket {ticket.id} is {ticket.state.name}. {_NEXT.get(ticket.state, '').format(id=ticket.id)}".rstrip())
-
-
-def _said(client: GuardianClient, ticket: Ticket, watch: bool, output: Output) -> None:
-    """And, if it is to be watched, how it goes on: exit code 1 unless it ends well."""
-    if not watch:
-        say(ticket, output)
-        return
-    if output is Output.TABLE:
-        say(ticket)
-    if _follow(client, ticket.id, output) not in (*_GOOD_ENDS, TicketState.CANCELLED):
-        raise typer.Exit(NO)
 
 
 def _read(path: Path) -> str:

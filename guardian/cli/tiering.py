@@ -13,6 +13,7 @@ import typer
 
 from guardian.cli import tiering_orphans, tiering_verify
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.cli.tiering_catalogue import TieredTopic, live_segments, partition_segments, read_catalogue
 from guardian.cli.tiering_options import (
@@ -91,6 +92,7 @@ def topics(
         ("CLUSTER", "TOPIC", *numbers),
         [*rows, ("total", counted(len(rows), "topic"), *_count_cells(total, quick))],
         right=numbers,
+        more=more_of([*found, None], "topic_id", "cluster_id"),
     )
     if total.orphans:
         print()
@@ -340,6 +342,7 @@ def _print_segments(rows: Sequence[tuple[PartitionSummary, LiveSegment]], now_ms
             for summary, segment in rows
         ],
         right=("PARTITION", "FROM", "TO", "SIZE", "BROKER", "AGE"),
+        more=more_of([segment for _, segment in rows], "at_ms", "max_timestamp_ms", "txn_index_empty"),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.cli.tiering_catalogue import TieredTopic, live_segments, read_catalogue
 from guardian.cli.tiering_gone import GoneTopic, by_topic, find_gone, print_gone
@@ -222,6 +223,7 @@ def _print_orphans(found: Sequence[_TopicReport], now_ms: int, older_than: str, 
             for topic, orphan in shown
         ],
         right=("FROM", "TO", "SIZE", "BROKER"),
+        more=more_of([orphan for _, orphan in shown], "segment.id", "segment.state", "segment.max_timestamp_ms"),
     )
     warn_of_the_rest(len(shown), len(rows), "orphan", "More: --limit")
     print()
@@ -261,7 +263,8 @@ def _print_topics(found: Sequence[_TopicReport], now_ms: int) -> None:
         str(sum(report.swept_segments for report in found)),
         human_bytes(sum(report.swept_bytes for report in found)),
     )
-    print_table(("CLUSTER", "TOPIC", *numbers), [*rows, total], right=numbers)
+    more = more_of([*(report.topic for report in found), None], "topic_id", "cluster_id")
+    print_table(("CLUSTER", "TOPIC", *numbers), [*rows, total], right=numbers, more=more)
     print()
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_table
 from guardian.cli.tiering_catalogue import Catalogue, live_segments, read_catalogue
 from guardian.cli.tiering_options import warn_of_the_rest
@@ -105,6 +106,7 @@ def print_strays(strays: Sequence[Strays], seen: Seen, limit: int) -> None:
             for one in shown
         ],
         right=("FILES", "SIZE"),
+        more=more_of(shown, "topic_id", "partition"),
     )
     warn_of_the_rest(len(shown), len(strays), "place", "More: --limit, or -o json")
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.cli.tiering_options import (
     REMOTE,
@@ -145,6 +146,7 @@ def _print_faults(faults: Sequence[Fault], seen: Seen, limit: int) -> None:
             for fault in shown
         ],
         right=("FROM", "TO", "SIZE", "BROKER"),
+        more=more_of(shown, "segment.state", "segment.max_timestamp_ms", "found_bytes"),
     )
     warn_of_the_rest(len(shown), len(faults), "segment", "More: --limit, or -o json")
     print("Consumers of these offsets get errors. Find out who removed the files before anything else is deleted.")

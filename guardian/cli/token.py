@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import Output, OutputOption
+from guardian.cli.options import DryRunOption, Output, OutputOption, YesOption, confirm
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.core.tokens import ID_BYTES, SECRET_BYTES, Token, make_token, parse_tokens, write_tokens
 from guardian.errors import InvalidInput, NotFound
@@ -34,6 +34,7 @@ def create(
     file: FileOption,
     expires: Annotated[str, typer.Option(help="After how long it is good no more, such as 90d, or never.")] = "90d",
     out: Annotated[Path | None, typer.Option("--out", help="Write the token to this new file, mode 600.")] = None,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Make a token and show it once: the file keeps its hash only.
 
@@ -43,6 +44,10 @@ def create(
     known = _read(file)
     secret = secrets.token_bytes(SECRET_BYTES)
     text, token = make_token(name, secrets.token_bytes(ID_BYTES), secret, _now_ms(), lifetime_ms)
+    if dry_run:
+        ends = human_time(token.expires_at_ms) if token.expires_at_ms else _NEVER
+        print(f"{file} would get a token of {name}, beside {len(known)}; it would expire: {ends}. Nothing was written.")
+        return
     if out is not None:
         _write_new(out, text)  # before the file: a token that nobody has is no use
     _write(file, (*known, token))
@@ -80,15 +85,23 @@ def list_tokens(file: FileOption, output: OutputOption = Output.TABLE) -> None:
 def revoke(
     which: Annotated[str, typer.Argument(help="The token's ID, or the name of whose tokens all go.")],
     file: FileOption,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
 ) -> None:
     """Take a token back: members refuse it at once, and what it has open ends in seconds.
 
-    Example: guardian token revoke 3f9a01c2 --file /etc/guardian/tokens.toml
+    Example: guardian token revoke 3f9a01c2 --file /etc/guardian/tokens.toml --yes
     """
     known = _read(file)
     kept = tuple(token for token in known if which not in (token.id, token.name))
     if len(kept) == len(known):
         raise NotFound(f"no token in {file} has the ID or name {which!r}: see guardian token list")
+    gone = [token for token in known if token not in kept]
+    named = ", ".join(f"{token.id} of {token.name}" for token in gone)
+    if dry_run:
+        print(f"would revoke {named}. Nothing was written.")
+        return
+    confirm(f"Revoke {named}?", yes)
     _write(file, kept)
     print(f"{len(known) - len(kept)} tokens are revoked")
 

@@ -4,33 +4,10 @@ from __future__ import annotations
 
 import grpc
 
-from guardian.errors import (
-    ClusterUnavailable,
-    Conflict,
-    GuardianError,
-    InvalidInput,
-    NotAllowed,
-    NotFound,
-    NotSignedIn,
-    OutcomeUnknown,
-    OutOfRange,
-    Overloaded,
-    SessionExpired,
-    Unavailable,
-)
+from guardian.errors import GuardianError, InvalidInput, OutcomeUnknown, Overloaded, Unavailable
 from guardian.wire import metadata
+from guardian.wire.status import kind_of
 
-_BY_STATUS: dict[grpc.StatusCode, type[GuardianError]] = {
-    grpc.StatusCode.INVALID_ARGUMENT: InvalidInput,
-    grpc.StatusCode.NOT_FOUND: NotFound,
-    grpc.StatusCode.ABORTED: Conflict,
-    grpc.StatusCode.FAILED_PRECONDITION: ClusterUnavailable,
-    grpc.StatusCode.OUT_OF_RANGE: OutOfRange,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
-    grpc.StatusCode.DATA_LOSS: SessionExpired,
-    grpc.StatusCode.UNAUTHENTICATED: NotSignedIn,
-    grpc.StatusCode.PERMISSION_DENIED: NotAllowed,
-}
 _BY_NUMBER = {int(code.value[0]): code for code in grpc.StatusCode}
 # What the library says when it could not even open a connection, so that nothing was sent.
 _NEVER_SENT = "failed to connect to all addresses"
@@ -44,7 +21,7 @@ def from_rpc(error: grpc.RpcError) -> GuardianError:
     """Unavailable only when the call certainly had no effect; OutcomeUnknown when a change may have been made."""
     status, details = error.code(), error.details() or error.code().name
     trailers = error.trailing_metadata()
-    kind = _BY_STATUS.get(status)
+    kind = kind_of(status)
     if kind is Overloaded:
         if _TOO_LARGE in details:
             return InvalidInput(f"the message is too large ({details}): send less at a time")
@@ -75,7 +52,7 @@ def _with_hint(details: str) -> str:
 
 def from_code(code: int, details: str, retry_after_ms: int) -> GuardianError:
     """The same for a refusal inside a stream, where a number stands for the status."""
-    kind = _BY_STATUS.get(_BY_NUMBER.get(code, grpc.StatusCode.UNKNOWN))
+    kind = kind_of(_BY_NUMBER.get(code, grpc.StatusCode.UNKNOWN))
     if kind is Overloaded:
         return Overloaded(details, retry_after_ms)
     return kind(details) if kind is not None else OutcomeUnknown(details)

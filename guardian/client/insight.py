@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import grpc
+
 from guardian.client.calls import SLOW, Calls
+from guardian.client.errors import from_rpc
 from protos.guardian.v1 import insight_pb2
 
 
@@ -20,6 +23,14 @@ class InsightCalls:
         """
         request = insight_pb2.GetDurabilityRequest(cluster=cluster, topics=topics, max_topics=max_topics)
         return self._calls.read(lambda stubs: stubs.insight.GetDurability, request)
+
+    def described_topics(self, cluster: str, topics: Sequence[str] = ()) -> insight_pb2.DescribeTopicsReply:
+        """Topics as Kafka has them: brokers and own settings; `topics` are patterns, none: all but Kafka's own.
+
+        Raises NotFound or ClusterUnavailable.
+        """
+        request = insight_pb2.DescribeTopicsRequest(cluster=cluster, topics=topics)
+        return self._calls.read(lambda stubs: stubs.insight.DescribeTopics, request)
 
     def disk_health(
         self, cluster: str, from_ms: int = 0, to_ms: int = 0, max_disks: int = 0
@@ -53,6 +64,14 @@ class InsightCalls:
         NotFound, or InvalidInput when it is too much to read, or the members' links file is wrong."""
         request = insight_pb2.GetLinesRequest(cluster=cluster, from_ms=from_ms, to_ms=to_ms)
         return self._calls.read(lambda stubs: stubs.insight.GetLines, request, SLOW)
+
+    def lines_at(self, endpoint: str, timeout_s: float = 3.0) -> insight_pb2.LinesReport:
+        """The lines as one member's own file has them. Raises InvalidInput when that is wrong, Unavailable when the
+        member does not answer."""
+        try:
+            return self._calls.at(endpoint).insight.GetLines(insight_pb2.GetLinesRequest(), timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
 
     def findings(self, cluster: str = "", limit: int = 0) -> insight_pb2.FindingsReport:
         """What the leader's detectors find, and when they looked; no cluster: all. Raises NotFound."""

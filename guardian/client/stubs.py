@@ -28,7 +28,7 @@ _CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 5000),  # that long one attempt may take: TLS over a slow line needs seconds
     ("grpc.max_reconnect_backoff_ms", 1000),
     # Members are on loopback or near: a proxy for the web, as http_proxy names, knows nothing of them.
     ("grpc.enable_http_proxy", 0),

@@ -26,10 +26,12 @@ from guardian.core.effects import (
     SettleDebts,
 )
 from guardian.core.executing import Step
+from guardian.core.overriding import THROTTLE_OVERRIDE
+from guardian.core.repairing import ACL_REPAIR
 from guardian.model.cluster_state import ClusterObservation, LogDir, LogDirReplica, PartitionState, Reassignment
 from guardian.model.execution import Execution
 from guardian.model.preview import Preview, PreviewRequest, PreviewRound
-from guardian.model.ticket import TicketState
+from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
 _TICK_MS = 1000
@@ -38,6 +40,11 @@ _MOST_LOOKS = 20_000  # at tasks, over all rounds: a preview of a large plan end
 _IDLE_ROUNDS = 3
 
 Mover = Callable[[TicketState, Execution, ClusterObservation, int], Step]  # executing.step, all else bound
+
+
+def is_moves_only(ticket: Ticket) -> bool:
+    """Whether what the ticket would send can be shown: of others, their own commands tell what they do."""
+    return ticket.ask is None and ticket.kind not in (ACL_REPAIR, THROTTLE_OVERRIDE)
 
 
 def preview(state: TicketState, execution: Execution, observation: ClusterObservation, move: Mover) -> Preview:

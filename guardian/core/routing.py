@@ -131,6 +131,15 @@ ROUTES: dict[tuple[str, str], RouteRule] = {
 }
 
 
+# What programs ask: no page of the console, and nothing that a person types into a form.
+_FOR_PROGRAMS = ("/api/v1/", "/clusters/", "/kafkacruisecontrol/", "/metrics", "/sd/")
+
+
+def is_for_programs(path: str) -> bool:
+    """Whether the path is one of REST, of Cruise Control's API or of Prometheus."""
+    return path.startswith(_FOR_PROGRAMS)
+
+
 def find_rule(method: str, path: str) -> tuple[RouteRule, dict[str, str]] | None:
     """The rule and what the path's names stand for; None: nobody may."""
     asked = "GET" if method == "HEAD" else method

@@ -23,6 +23,11 @@ from guardian.errors import Conflict, InvalidInput
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 
+DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
+MIN_THROTTLE = 100_000
+MAX_THROTTLE = 1_000_000_000_000  # more than a broker can send; Kafka takes no more than an int64
+_MAX_REASON_CHARS = 500
+
 _NEVER_RAN = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED)
 _UNDER_WAY = (TicketState.RUNNING, TicketState.PAUSED, TicketState.ROLLING_BACK)
 _ENDED = (TicketState.SUCCEEDED, TicketState.FAILED, TicketState.CANCELLED)
@@ -90,6 +95,42 @@ def cancel(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransi
     if ticket.state in _NEVER_RAN:
         return _transition(TicketState.REJECTED, actor, reason or "cancelled before it ran", now_ms)
     return _transition(TicketState.CANCELLING, actor, reason or "cancelled", now_ms)
+
+
+def set_throttle(
+    ticket: Ticket, actor: str, reason: str, now_ms: int, throttle: int, max_throttle: int
+) -> TicketTransition:
+    """The ticket stays in its state, with other rates."""
+    throttle = throttle_asked(throttle)
+    max_throttle_asked(max_throttle, throttle)
+    if ticket.state.is_over:
+        raise Conflict(f"ticket {ticket.id} is {ticket.state.name}: only one that is not over has a throttle to change")
+    return _transition(ticket.state, actor, reason or f"throttle {ticket.throttle} -> {throttle} bytes/s", now_ms)
+
+
+def throttle_asked(asked: int) -> int:
+    """0 stands for the default. Raises InvalidInput."""
+    throttle = asked or DEFAULT_THROTTLE
+    if not MIN_THROTTLE <= throttle <= MAX_THROTTLE:
+        raise InvalidInput(
+            f"throttle is {throttle} bytes/s: use {MIN_THROTTLE} to {MAX_THROTTLE}, or 0 for the default"
+        )
+    return throttle
+
+
+def max_throttle_asked(asked: int, throttle: int) -> int:
+    """Up to which rates may rise; 0: no more than `throttle`. Raises InvalidInput."""
+    if asked and not throttle <= asked <= MAX_THROTTLE:
+        raise InvalidInput(
+            f"max_throttle is {asked} bytes/s: use {throttle} (throttle) to {MAX_THROTTLE}, or 0 for throttle itself"
+        )
+    return asked
+
+
+def require_reason(reason: str) -> None:
+    """Raises InvalidInput."""
+    if len(reason) > _MAX_REASON_CHARS:
+        raise InvalidInput(f"reason has {len(reason)} characters: use up to {_MAX_REASON_CHARS}")
 
 
 def _require(ticket: Ticket, states: tuple[TicketState, ...], rule: str) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -163,7 +163,8 @@ class Driver:
     the lead when its local log holds what is written in `tiered_warm_up_s`; at once when that is 0. `replan` makes
     plans anew that do not fit the cluster any more, or whose input is older than `max_plan_age_s` (0: never too old).
     `operations` are for tickets that ask for brokers to be removed, restarted, ...: without, those wait. `labels`
-    are where brokers and topics that a ticket isolates get theirs. `elapsed_s` is the clock of a tick's length.
+    are where brokers and topics that a ticket isolates get theirs. `elapsed_s` is the clock of a tick's length, `pool`
+    where clusters are ticked: a thread each, unless a simulation has it otherwise.
     """
 
     def __init__(
@@ -180,6 +181,7 @@ class Driver:
         operations: Operations | None = None,
         labels: Labels | None = None,
         elapsed_s: Callable[[], float] = time.monotonic,
+        pool: Executor | None = None,
     ) -> None:
         self._store = store
         self._admin_for = admin_for
@@ -189,7 +191,7 @@ class Driver:
         self._replan = replan
         self._around = around
         self._max_plan_age_ms = int(max_plan_age_s * 1000)
-        self._pool = ThreadPoolExecutor(_MAX_CLUSTERS, thread_name_prefix="executor")
+        self._pool = pool or ThreadPoolExecutor(_MAX_CLUSTERS, thread_name_prefix="executor")
         self._ticking: dict[str, Future[list[str]]] = {}
         self._elapsed_s = elapsed_s
         self._turns: dict[str, int] = {}  # the tick in which a cluster had its turn

@@ -11,12 +11,18 @@
 A topic becomes a ticket that creates it. With the strategy `static` it gets the replicas that the file names; with any
 other one Guardian's planner chooses them, by disk use and traffic, in different racks and by label and IDC policy. What
 of the file is not kept is told in remarks.
+
+What is written is read back as the same topics. topicctl wants an environment and a region in each, which Guardian does
+not know: who exports says them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import yaml
 
 from guardian.errors import InvalidInput
 from guardian.interop.yaml_tree import Node, parse_all
@@ -32,11 +38,15 @@ _SPEC = ("partitions", "replicationFactor", "retentionMinutes", "settings", "pla
 _PLACEMENT = ("strategy", "picker", "staticAssignments", "staticRackAssignments")
 _STRATEGIES = ("any", "balanced-leaders", "in-rack", "cross-rack", "static", "static-in-rack")
 _RETENTION = "retention.ms"
+_LISTS = frozenset({"cleanup.policy"})  # topicctl writes a list where Kafka has commas
+# They belong to a move that is under way, and are gone when it is over.
+_PASSING = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
 _MAX_PARTITIONS = 10_000
 _MAX_REPLICAS = 100
 _MAX_ID = 2**31 - 1
 _MAX_TOPICS = 1000
 _MAX_MINUTES = 2**40
+_MAX_DIGITS = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,33 @@ def read(text: str, file: str) -> tuple[TopicctlTopic, ...]:
     return tuple(found.values())
 
 
+def write(topics: Iterable[TopicctlTopic], environment: str = "", region: str = "") -> str:
+    """The file of these topics, a document each: what `read` makes of it is these topics, but for place and remarks."""
+    documents = [_document(topic, environment, region) for topic in topics]
+    return yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120, explicit_start=True)
+
+
+def topic_of(
+    cluster: str,
+    name: str,
+    brokers: Sequence[Sequence[int]],
+    configs: Iterable[tuple[str, str]],
+    owner: str = "",
+    *,
+    is_static: bool = False,
+) -> TopicctlTopic:
+    """A topic as Kafka has it; `is_static`: with its brokers. Raises InvalidInput for what no such file can say."""
+    factors = sorted({len(each) for each in brokers})
+    if len(factors) != 1:
+        listed = " and ".join(map(str, factors)) or "no"
+        raise InvalidInput(
+            f"topic {name} has partitions of {listed} replicas: topicctl knows one replicationFactor for all of them"
+        )
+    kept = tuple(sorted((key, value) for key, value in configs if key not in _PASSING))
+    placed = tuple(tuple(each) for each in brokers) if is_static else ()
+    return TopicctlTopic("", name, cluster, len(brokers), factors[0], kept, placed, owner)
+
+
 def plan_of(topic: TopicctlTopic, cluster: str, there: int = 0) -> Plan:
     """The plan that creates the partitions which the file places, from number `there` on, where there are so many."""
     moves = tuple(
@@ -87,6 +124,49 @@ def plan_of(topic: TopicctlTopic, cluster: str, there: int = 0) -> Plan:
     settings = () if there else tuple((CONFIG_SETTING + name, value) for name, value in topic.configs)
     source = f"a topicctl file, topic {topic.name}"
     return Plan(cluster, EXPAND if there else KIND, moves, settings=settings, input=source)
+
+
+def _document(topic: TopicctlTopic, environment: str, region: str) -> dict[str, Any]:
+    meta: dict[str, Any] = {"name": topic.name}
+    given = {"cluster": topic.cluster, "environment": environment, "region": region}
+    meta |= {field: value for field, value in given.items() if value}
+    if topic.owner:
+        meta["labels"] = {"owner": topic.owner}
+    spec: dict[str, Any] = {"partitions": topic.partitions, "replicationFactor": topic.replication_factor}
+    settings = dict(topic.configs)
+    if (minutes := _minutes(settings.get(_RETENTION, ""))) is not None:
+        spec["retentionMinutes"] = minutes
+        del settings[_RETENTION]
+    if settings:
+        spec["settings"] = {name: _written(name, value) for name, value in settings.items()}
+    placement: dict[str, Any] = {"strategy": "static" if topic.assignments else "any"}
+    if topic.assignments:
+        placement["staticAssignments"] = [list(brokers) for brokers in topic.assignments]
+    spec["placement"] = placement
+    return {"meta": meta, "spec": spec}
+
+
+def _minutes(retention: str) -> int | None:
+    """Where it is whole ones: what is shorter, or for ever, is said as the setting that Kafka has."""
+    minutes, rest = divmod(_whole(retention) or 0, 60_000)
+    return minutes if minutes and not rest and minutes <= _MAX_MINUTES else None
+
+
+def _written(name: str, value: str) -> str | int | bool | list[str]:
+    if name in _LISTS and "," in value:
+        return value.split(",")
+    if value in ("true", "false"):
+        return value == "true"
+    number = _whole(value)
+    return value if number is None else number
+
+
+def _whole(text: str) -> int | None:
+    """None where the number would be written in another way, as 007 would."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > _MAX_DIGITS or str(int(text)) != text:
+        return None
+    return int(text)
 
 
 def _topic(document: Node) -> TopicctlTopic:

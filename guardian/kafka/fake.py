@@ -260,9 +260,14 @@ class FakeKafka:
                 brokers=self._nodes(),
                 partitions=self._states(None),
                 reassignments=self._reassignments(),
-                log_dirs=tuple(self._log_dir(broker, path) for broker in alive for path in self._log_dirs(broker)),
+                log_dirs=self._described_log_dirs(alive),
                 configs={resource: dict(values) for resource, values in self._configs.items()},
             )
+
+    def peek_at_partitions(self) -> tuple[dict[TopicPartition, PartitionState], dict[TopicPartition, Reassignment]]:
+        """The part of `peek` that costs little: for what must hold after each single call."""
+        with self._lock:
+            return self._states(None), self._reassignments()
 
     # KafkaAdmin.
 
@@ -297,7 +302,7 @@ class FakeKafka:
     def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
         with self._read():
             alive = [broker for broker in brokers if broker in self._brokers and self._brokers[broker].alive]
-            return tuple(self._log_dir(broker, path) for broker in alive for path in self._log_dirs(broker))
+            return self._described_log_dirs(alive)
 
     def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
         with self._read():
@@ -564,21 +569,30 @@ class FakeKafka:
         working = [path for path in self._brokers[broker].log_dirs if path not in self._brokers[broker].failed]
         return min(working or self._brokers[broker].log_dirs, key=used.count)
 
-    def _log_dir(self, broker: int, path: str) -> LogDir:
-        if path in self._brokers[broker].failed:
-            return LogDir(broker, path, error="KAFKA_STORAGE_ERROR: disk error")
-        hosted = {name: p for name, p in self._partitions.items() if broker in p.hosted}
-        replicas = {
-            name: LogDirReplica(int(p.size - r.only_remote - r.lag), int(r.lag), is_future=False)
-            for name, p in hosted.items()
-            if (r := p.hosted[broker]).path == path
-        }
-        futures = {
-            name: LogDirReplica(int(future.copied), int(p.size - future.copied), is_future=True)
-            for name, p in hosted.items()
-            if (future := p.hosted[broker].future) is not None and future.path == path
-        }
-        return LogDir(broker, path, replicas=replicas, future_replicas=futures)
+    def _described_log_dirs(self, brokers: Iterable[int]) -> tuple[LogDir, ...]:
+        """Of all log dirs in one look at the partitions: simulations ask for them at every tick."""
+        replicas: dict[tuple[int, str], dict[TopicPartition, LogDirReplica]] = {}
+        futures: dict[tuple[int, str], dict[TopicPartition, LogDirReplica]] = {}
+        for name, partition in self._partitions.items():
+            size = partition.size
+            for broker, replica in partition.hosted.items():
+                held = LogDirReplica(int(size - replica.only_remote - replica.lag), int(replica.lag), is_future=False)
+                replicas.setdefault((broker, replica.path), {})[name] = held
+                if (future := replica.future) is not None:
+                    copy = LogDirReplica(int(future.copied), int(size - future.copied), is_future=True)
+                    futures.setdefault((broker, future.path), {})[name] = copy
+        return tuple(
+            LogDir(broker, path, error="KAFKA_STORAGE_ERROR: disk error")
+            if path in self._brokers[broker].failed
+            else LogDir(
+                broker,
+                path,
+                replicas=replicas.get((broker, path), {}),
+                future_replicas=futures.get((broker, path), {}),
+            )
+            for broker in brokers
+            for path in self._log_dirs(broker)
+        )
 
     def _can_lead(self, partition: _Partition, broker: int) -> bool:
         return broker in partition.isr and self._brokers[broker].alive and not self._is_lost(partition, broker)

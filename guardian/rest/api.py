@@ -27,13 +27,14 @@ from guardian.model.ticket import TicketState
 from guardian.model.topology import Cluster
 from guardian.rest.bodies import ActionBody, PlanBody, ThrottleBody, TicketBody
 from guardian.rest.parts import RestParts, require_role
-from guardian.rest.problems import PROBLEM, STATUS, ProblemRoute, problem
+from guardian.rest.problems import PROBLEM, ProblemRoute, problem
 from guardian.rest.schemas import as_dict, components, reference
 from guardian.wire.entries import entry_from_proto
 from guardian.wire.events import event_to_proto
 from guardian.wire.federation import cluster_to_proto
 from guardian.wire.plans import plan_to_proto
 from guardian.wire.previews import preview_to_proto, progress_to_proto
+from guardian.wire.status import TOLD
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto
 from protos.guardian.v1 import events_pb2, federation_pb2, insight_pb2, raft_pb2, tickets_pb2
 
@@ -66,7 +67,7 @@ _OWN_SCHEMAS: dict[str, Any] = {
         "description": "RFC 9457: `detail` is one sentence, which names the field, the value and the fix.",
         "required": ["type", "title", "status", "detail"],
         "properties": {
-            "type": {"type": "string", "enum": [f"urn:guardian:{name}" for _, _, name in STATUS]},
+            "type": {"type": "string", "enum": [f"urn:guardian:{told.name}" for told in TOLD.values()]},
             "title": {"type": "string"},
             "status": {"type": "integer"},
             "detail": {"type": "string"},

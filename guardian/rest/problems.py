@@ -10,44 +10,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
-from guardian.errors import (
-    ClusterUnavailable,
-    Conflict,
-    GuardianError,
-    InvalidInput,
-    NotAllowed,
-    NotFound,
-    NotSignedIn,
-    OutcomeUnknown,
-    OutOfRange,
-    Overloaded,
-    Unavailable,
-)
+from guardian.errors import GuardianError, NotSignedIn, Overloaded
+from guardian.wire.status import told_of
 
 PROBLEM = "application/problem+json"
-
-# The first that fits: classes that others are made of come last.
-STATUS: tuple[tuple[type[GuardianError], int, str], ...] = (
-    (InvalidInput, 400, "invalid-input"),
-    (NotSignedIn, 401, "not-signed-in"),
-    (NotAllowed, 403, "not-allowed"),
-    (NotFound, 404, "not-found"),
-    (Conflict, 409, "conflict"),
-    (OutOfRange, 410, "out-of-range"),
-    (Overloaded, 429, "overloaded"),
-    (ClusterUnavailable, 502, "cluster-unavailable"),
-    (OutcomeUnknown, 504, "outcome-unknown"),
-    (Unavailable, 503, "unavailable"),
-)
 
 
 def status_of(error: Exception) -> int:
     """500 for what is none of Guardian's errors."""
-    return next((status for kind, status, _ in STATUS if isinstance(error, kind)), 500)
-
-
-def kind_of(error: Exception) -> str:
-    return next((name for kind, _, name in STATUS if isinstance(error, kind)), "internal")
+    return told_of(error).http
 
 
 def headers_of(error: Exception) -> dict[str, str]:
@@ -66,7 +37,7 @@ def problem(status: int, kind: str, detail: str, headers: dict[str, str] | None 
 
 
 def problem_of(error: GuardianError) -> Response:
-    return problem(status_of(error), kind_of(error), str(error), headers_of(error))
+    return problem(status_of(error), told_of(error).name, str(error), headers_of(error))
 
 
 class ProblemRoute(APIRoute):

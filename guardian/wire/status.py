@@ -1,13 +1,14 @@
-"""Errors of guardian.errors as gRPC status codes.
+"""What each error of guardian.errors is called where it leaves a process: by gRPC, by HTTP, and by REST's problems.
 
-InvalidInput        INVALID_ARGUMENT      OutOfRange           OUT_OF_RANGE
-NotFound            NOT_FOUND             Overloaded           RESOURCE_EXHAUSTED
-Conflict            ABORTED               SessionExpired       DATA_LOSS (nothing else is answered with it)
-ClusterUnavailable  FAILED_PRECONDITION   NotSignedIn          UNAUTHENTICATED
-NotAllowed          PERMISSION_DENIED     all others           UNAVAILABLE
+The one table of it: members answer by it, the client makes errors of answers again, the REST API and the console tell
+programs and browsers.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import grpc
 
@@ -19,31 +20,65 @@ from guardian.errors import (
     NotAllowed,
     NotFound,
     NotSignedIn,
+    OutcomeUnknown,
     OutOfRange,
     Overloaded,
     SessionExpired,
+    Unavailable,
 )
 
-_STATUS: dict[type[GuardianError], grpc.StatusCode] = {
-    InvalidInput: grpc.StatusCode.INVALID_ARGUMENT,
-    NotFound: grpc.StatusCode.NOT_FOUND,
-    Conflict: grpc.StatusCode.ABORTED,
-    ClusterUnavailable: grpc.StatusCode.FAILED_PRECONDITION,
-    OutOfRange: grpc.StatusCode.OUT_OF_RANGE,
-    Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    SessionExpired: grpc.StatusCode.DATA_LOSS,
-    NotSignedIn: grpc.StatusCode.UNAUTHENTICATED,
-    NotAllowed: grpc.StatusCode.PERMISSION_DENIED,
+_Code = grpc.StatusCode
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`name` is for programs: urn:guardian:NAME."""
+
+    code: grpc.StatusCode
+    http: int
+    name: str
+
+
+# Classes that others are made of come last. DATA_LOSS answers nothing else.
+TOLD: Mapping[type[GuardianError], Told] = MappingProxyType(
+    {
+        InvalidInput: Told(_Code.INVALID_ARGUMENT, 400, "invalid-input"),
+        NotSignedIn: Told(_Code.UNAUTHENTICATED, 401, "not-signed-in"),
+        NotAllowed: Told(_Code.PERMISSION_DENIED, 403, "not-allowed"),
+        NotFound: Told(_Code.NOT_FOUND, 404, "not-found"),
+        Conflict: Told(_Code.ABORTED, 409, "conflict"),
+        SessionExpired: Told(_Code.DATA_LOSS, 409, "session-expired"),
+        OutOfRange: Told(_Code.OUT_OF_RANGE, 410, "out-of-range"),
+        Overloaded: Told(_Code.RESOURCE_EXHAUSTED, 429, "overloaded"),
+        ClusterUnavailable: Told(_Code.FAILED_PRECONDITION, 502, "cluster-unavailable"),
+        OutcomeUnknown: Told(_Code.UNAVAILABLE, 504, "outcome-unknown"),
+        Unavailable: Told(_Code.UNAVAILABLE, 503, "unavailable"),
+    }
+)
+# UNAVAILABLE leaves open which of several it is; what else comes with it tells.
+_BY_CODE: dict[grpc.StatusCode, type[GuardianError]] = {
+    told.code: kind for kind, told in TOLD.items() if told.code is not _Code.UNAVAILABLE
 }
+_OTHERS = Told(_Code.UNAVAILABLE, 500, "internal")
 
 # A status travels in a header, and gRPC drops the whole answer when its headers are over 8 KiB; percent-encoding makes
 # up to three bytes of one.
 _MAX_DETAIL_BYTES = 2000
 
 
+def told_of(error: Exception) -> Told:
+    """What is no GuardianError is UNAVAILABLE by gRPC, since another member may answer, and 500 by HTTP."""
+    return next((told for kind, told in TOLD.items() if isinstance(error, kind)), _OTHERS)
+
+
 def status_of(error: Exception) -> grpc.StatusCode:
-    """What the client may conclude; UNAVAILABLE for what is no GuardianError."""
-    return next((code for kind, code in _STATUS.items() if isinstance(error, kind)), grpc.StatusCode.UNAVAILABLE)
+    """What the client may conclude."""
+    return told_of(error).code
+
+
+def kind_of(code: grpc.StatusCode) -> type[GuardianError] | None:
+    """The error that a code stands for; None where it alone does not tell."""
+    return _BY_CODE.get(code)
 
 
 def sentence_of(error: Exception) -> str:

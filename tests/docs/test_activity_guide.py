@@ -16,8 +16,8 @@ from guardian import config
 from guardian.activity import schema
 from guardian.activity.database import Database, Question, prepare
 from guardian.activity.embedded import EmbeddedDatabase
-from guardian.cli.main import app
 from guardian.model.prices import load_prices
+from tests.command_line import app
 
 GUIDE = Path(__file__).parents[2] / "guardian" / "activity" / "README.md"
 TEXT = GUIDE.read_text()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from typing import Any
 
 import pytest
 import typer.main
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from guardian.cli.main import app
+from tests.command_line import app
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, TyperCommand]]:
@@ -42,13 +45,39 @@ def test_every_group_is_covered() -> None:
     assert {name.split()[0] for name, _ in ALL} >= {"server", "status", "cluster", "plan", "ticket", "local"}
 
 
+def base_install() -> set[str]:
+    """The packages that pip brings with kafka-guardian and no extra, by what their own metadata ask for."""
+    found: set[str] = set()
+    to_see = {"kafka-guardian"}
+    while to_see:
+        name = to_see.pop()
+        found.add(name)
+        asked = map(Requirement, metadata.requires(name) or ())
+        needed = {
+            canonicalize_name(each.name) for each in asked if not each.marker or each.marker.evaluate({"extra": ""})
+        }
+        to_see |= needed - found
+    return found
+
+
+def not_in_the_base_install() -> list[str]:
+    """Names that can be imported here and not there."""
+    base = base_install()
+    return sorted(
+        module
+        for module, packages in metadata.packages_distributions().items()
+        if not base & set(map(canonicalize_name, packages))
+    )
+
+
 def test_the_base_install_is_enough_for_the_cli() -> None:
-    """pyproject's extras: pyspark, rocksdict, kafka-python and their like must not be imported by a thin client."""
-    heavy = ["pyspark", "numpy", "pandas", "pyarrow", "rocksdict", "pysyncobj", "kafka", "confluent_kafka", "psutil"]
-    heavy += ["chdb", "clickhouse_connect"]
+    """Whatever only an extra brings, or another package of ours, such as click, must not be imported by a thin client:
+    `--help` imports the modules of all commands."""
+    lacking = not_in_the_base_install()
+    assert {"pyspark", "numpy", "pandas", "pyarrow", "rocksdict", "kafka", "click", "structlog"} <= set(lacking)
     program = (
         "import sys\n"
-        f"for name in {heavy!r}: sys.modules[name] = None\n"
+        f"for name in {lacking!r}: sys.modules[name] = None\n"
         "import guardian.cli.main as main\n"
         "sys.argv = ['guardian', '--help']\n"
         "main.main()\n"
@@ -56,3 +85,27 @@ def test_the_base_install_is_enough_for_the_cli() -> None:
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert "federation" in result.stdout
+
+
+def test_a_command_imports_no_other_ones() -> None:
+    program = (
+        "import sys\n"
+        "from guardian.cli.tree import tree_for\n"
+        "tree_for(['ticket', 'list'])\n"
+        "print(*(name for name in sys.modules if name.startswith('guardian.cli.')))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "guardian.cli.ticket" in result.stdout.split()
+    assert not {"guardian.cli.tiering", "guardian.cli.server", "guardian.cli.local"} & set(result.stdout.split())
+
+
+def test_a_member_does_without_pandas() -> None:
+    program = (
+        "import sys\n"
+        "from guardian.cli.leaving_out import leave_out\n"
+        "leave_out('pandas')\n"
+        "import guardian.server.app\n"
+        "assert 'pandas' not in sys.modules\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

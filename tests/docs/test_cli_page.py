@@ -7,7 +7,7 @@ from pathlib import Path
 import typer.main
 
 from guardian.cli import docs
-from guardian.cli.main import app
+from tests.command_line import app
 
 PAGE = Path("docs/cli.md")
 

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from deploy.site import links
 from deploy.site.pages import ELSEWHERE, ROOT, all_pages
-from guardian.cli.main import app
+from tests.command_line import app
 from tests.unit.deploy.monitoring import rules
 
 DOCS = ROOT / "docs"

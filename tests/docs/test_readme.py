@@ -7,10 +7,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer.main
 from typer.core import TyperGroup
 
-from guardian.cli.main import app
+from tests.command_line import COMMAND
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -20,7 +19,7 @@ PATHS = sorted(set(re.findall(r"`((?:guardian|raft|metastore|spark_analytics|dep
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_readme_can_be_typed(line: str) -> None:
-    command = typer.main.get_command(app)
+    command = COMMAND
     words = shlex.split(line)[1:]
     while isinstance(command, TyperGroup):
         command = command.commands[words.pop(0)]

@@ -30,6 +30,7 @@ def nav_pages(entry: object) -> list[str]:
     raise TypeError(entry)
 
 
+@pytest.mark.slow
 def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     """Warnings are errors: a page that is in no menu, a link that leads nowhere."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]

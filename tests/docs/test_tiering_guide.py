@@ -10,7 +10,7 @@ import pytest
 import typer.main
 from typer.core import TyperGroup
 
-from guardian.cli.main import app
+from tests.command_line import app
 
 GUIDE = Path(__file__).parents[2] / "guardian" / "tiering" / "README.md"
 TEXT = GUIDE.read_text()

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from guardian.activity.embedded import EmbeddedDatabase
 from guardian.activity.store import ActivityStore, Position
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.acl import AclBinding
@@ -22,6 +21,7 @@ from guardian.model.federation import Entry, Tenant, Topic
 from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1 import federation_pb2
 from protos.guardian.v1.reporter_pb2 import ActivitySlice, MetricBatch
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 pytestmark = pytest.mark.integration

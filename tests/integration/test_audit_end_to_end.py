@@ -27,9 +27,9 @@ from typer.testing import CliRunner
 
 from deploy.local import members, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.kafka import data
+from tests.command_line import app
 
 pytestmark = pytest.mark.integration
 

@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 from deploy.local import federation, members
 from deploy.local.federation import Federation
 from deploy.local.kafka_cluster import KafkaCluster
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.model.collection import BrokerKey
 from guardian.model.topology import Broker
 from protos.guardian.v1 import reporter_pb2 as pb
 from protos.guardian.v1 import reporter_pb2_grpc
+from tests.command_line import app
 
 pytestmark = pytest.mark.integration
 

@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 from deploy.local import ports, processes
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from deploy.local.processes import LocalProcess
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster
 from spark_analytics.lake.schema import BROKER_SAMPLES, DISK_SAMPLES, PARTITION_SAMPLES
+from tests.command_line import app
 
 pytestmark = pytest.mark.integration
 

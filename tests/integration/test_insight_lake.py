@@ -16,7 +16,6 @@ import pytest
 from typer.testing import CliRunner
 
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
-from guardian.cli.main import app
 from guardian.kafka import data
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
@@ -24,6 +23,7 @@ from guardian.model.topology import Broker, Cluster
 from guardian.reporter.collector import Collector, CollectorSettings
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.wire.federation import cluster_to_proto
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 pytestmark = pytest.mark.integration

@@ -54,7 +54,13 @@ def test_kafkas_tests_of_a_segments_life_and_of_the_topic_based_manager_pass(
     assert len(kept) >= 20, "all of these tests but four store segments of a topic of their own in Guardian"
 
 
-@pytest.mark.parametrize("cluster", [0, 1], ids=["brokers apart", "brokers and controllers combined"])
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        pytest.param(0, id="brokers apart"),
+        pytest.param(1, id="brokers and controllers combined", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize("method", ["testFetchSegments", "testRemotePartitionDeletion"])
 def test_kafkas_tests_of_any_metadata_manager_pass(
     members: dict[str, str], tmp_path: Path, method: str, cluster: int

@@ -30,12 +30,12 @@ from typer.testing import CliRunner
 
 from deploy.local import members, ports, processes
 from deploy.local.members import plan_members, start_member, wait_ready
-from guardian.cli.main import app
 from guardian.errors import GuardianError
 from spark_analytics.jobs import clusters, session
 from spark_analytics.lake import reader
 from spark_analytics.lake.schema import BROKER_SAMPLES, PARTITION_SAMPLES
 from spark_analytics.lake.window import Window
+from tests.command_line import app
 
 pytestmark = pytest.mark.integration
 

@@ -22,7 +22,6 @@ from typer.testing import CliRunner
 from deploy.local import leftovers, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.core.throttling import FOLLOWER_RATE, LEADER_RATE
 from guardian.errors import GuardianError
@@ -35,6 +34,7 @@ from guardian.model.topology import Cluster, TopicPartition
 from guardian.wire.entries import entry_from_proto
 from protos.guardian.v1 import federation_pb2
 from spark_analytics.jobs import session
+from tests.command_line import app
 
 pytestmark = pytest.mark.integration
 

@@ -5,31 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.core.adapting import Line, ThrottleSettings
-from guardian.core.ticketing import cancel
-from guardian.core.validating import resolve
 from guardian.executor.around import LiveSurroundings
-from guardian.executor.driver import Driver
-from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka import data
-from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl
 from guardian.model.execution import AdaptedRate
-from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.reading import PRODUCE, BrokerCounters
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from guardian.reporter.asking import CountersAsker
+from tests.integration.bench import DEADLINE_S, Bench, now_ms
 
 pytestmark = pytest.mark.integration
 
-DEADLINE_S = 120.0
-TICK_S = 0.3
 BROKERS = (1, 2, 3, 4)
 SIZE_BYTES = 16_000_000
 # Kafka averages over ten seconds, so the first 10 x rate bytes pass at once: the rest must last for some ticks.
@@ -55,104 +47,47 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         yield cluster
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-class Bench:
-    """A store in memory, and a driver with eyes of its own that is ticked by the test."""
+class Watched(Bench):
+    """Its driver has eyes of its own."""
 
     def __init__(self, kafka: KafkaCluster, control: KafkaControl, topic: str) -> None:
+        super().__init__(kafka.to_cluster(), control, topic, THROTTLE)
         self.kafka = kafka
-        self.cluster = kafka.to_cluster()
-        self.control = control
-        self.topic = topic
-        self.store = MemoryExecutionStore()
         self.asker = CountersAsker(None)
         self.lines: Mapping[Line, float] = {}
-        self.said: list[str] = []
-        self.driver = self.new_driver(EASY)
+        self.look_by(EASY)
 
-    def new_driver(self, settings: ThrottleSettings) -> Driver:
-        around = LiveSurroundings(lambda _: self.kafka.to_cluster(), self.asker, settings, lambda: self.lines, now_ms)
-        self.driver = Driver(self.store, lambda _: self.control, now_ms=now_ms, around=around)
-        return self.driver
-
-    def create_topic(self, *replicas: tuple[int, ...]) -> None:
-        data.create_topics(self.cluster, {self.topic: dict(enumerate(replicas))}, {})
-        producer = data.producer(self.cluster, acks="all", linger_ms=50)
-        for number in range(len(replicas)):
-            for _ in range(SIZE_BYTES // 10_000):
-                producer.produce(self.topic, bytes(10_000), partition=number)
-                producer.poll(0)
-        assert producer.flush(DEADLINE_S) == 0
-
-    def ticket(self, *moves: PartitionMove, max_throttle: int = 0) -> None:
-        plan = resolve(
-            Plan("throttle", "balance", moves),
-            self.control.describe_cluster(),
-            self.control.describe_partitions([self.topic]),
-            self.control.describe_log_dirs(BROKERS),
-            self.control.list_reassignments(),
+    def look_by(self, settings: ThrottleSettings) -> None:
+        """Another driver, which keeps to these limits."""
+        self.driver.close()
+        self.new_driver(
+            around=LiveSurroundings(lambda _: self.kafka.to_cluster(), self.asker, settings, lambda: self.lines, now_ms)
         )
-        ticket = Ticket("t-1", "throttle", "balance", TicketState.APPROVED, "ann", "h", THROTTLE, 0, 0)
-        self.store.put(replace(ticket, max_throttle=max_throttle), plan)
-
-    def move(self, number: int, *brokers: int) -> PartitionMove:
-        return PartitionMove(TopicPartition(self.topic, number), (), tuple(map(ReplicaPlacement, brokers)))
-
-    def tick_until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, self.said
-            said = self.driver.tick()
-            if said != self.said:
-                self.said = said
-                print(*said, sep="\n")  # noqa: T201  (the story of a failure)
-            time.sleep(TICK_S)
-
-    def until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, "it did not come true in time"
-            time.sleep(TICK_S)
-
-    def state(self) -> TicketState:
-        return self.store.ticket("t-1").state
 
     def is_copying(self) -> bool:
         return TopicPartition(self.topic, 0) in self.control.list_reassignments()
-
-    def cancel(self) -> None:
-        ticket, execution = self.store.ticket("t-1"), self.store.execution("t-1")
-        assert execution is not None
-        self.store.advance("t-1", ticket.state, cancel(ticket, "ann", "", 0), None, execution.revision)
 
     def rate_of(self, broker: int) -> AdaptedRate:
         execution = self.store.execution("t-1")
         rates = execution.rates if execution else ()
         return next((each for each in rates if each.broker == broker), AdaptedRate(0))
 
-    def throttled(self, *brokers: int) -> dict[str, dict[str, str]]:
-        found = self.control.describe_configs([(TOPIC, self.topic), *((BROKER, str(broker)) for broker in brokers)])
-        return {name: {k: v for k, v in values.items() if "throttled" in k} for (_, name), values in found.items()}
-
     def set_by_kafka(self, broker: int, side: str) -> str:
-        return self.throttled(broker)[str(broker)].get(f"{side}.replication.throttled.rate", "")
+        return self.throttles(broker)[str(broker)].get(f"{side}.replication.throttled.rate", "")
 
 
 @pytest.fixture
-def bench(kafka: KafkaCluster, new_topic: Callable[[], str]) -> Iterator[Bench]:
+def bench(kafka: KafkaCluster, new_topic: Callable[[], str]) -> Iterator[Watched]:
     with closing(KafkaControl(kafka.to_cluster())) as control:
-        bench = Bench(kafka, control, new_topic())
+        bench = Watched(kafka, control, new_topic())
         yield bench
         bench.driver.close()
         bench.asker.close()
         data.delete_topics(bench.cluster, [bench.topic])
 
 
-def test_a_real_broker_tells_what_a_decision_needs(bench: Bench) -> None:
-    bench.create_topic((1, 2))
+def test_a_real_broker_tells_what_a_decision_needs(bench: Watched) -> None:
+    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
     brokers = bench.cluster.brokers
     found: dict[int, BrokerCounters] = {}
 
@@ -171,68 +106,69 @@ def test_a_real_broker_tells_what_a_decision_needs(bench: Bench) -> None:
     assert time.monotonic() - started < DEADLINE_S
 
 
-def test_rates_rise_to_the_ceiling_where_brokers_have_room_and_nothing_is_left(bench: Bench) -> None:
-    bench.create_topic((1, 2), (1, 2))
-    bench.ticket(bench.move(0, 3, 2), bench.move(1, 3, 2), max_throttle=4 * THROTTLE)
+def test_rates_rise_to_the_ceiling_where_brokers_have_room_and_nothing_is_left(bench: Watched) -> None:
+    bench.create_topic((1, 2), (1, 2), size_bytes=SIZE_BYTES)
+    bench.ticket("balance", bench.move(0, 3, 2), bench.move(1, 3, 2), max_throttle=4 * THROTTLE)
     bench.tick_until(lambda: bench.rate_of(3).rate > THROTTLE)
     assert "there is room" in bench.rate_of(3).why
     risen = {str(rate) for rate in range(THROTTLE, 4 * THROTTLE + 1)}
     bench.tick_until(lambda: bench.set_by_kafka(3, "follower") in risen or bench.state().is_over)
     bench.tick_until(lambda: bench.state().is_over)
     assert bench.state() is TicketState.SUCCEEDED, bench.said
-    assert not any(bench.throttled(*BROKERS).values())
+    assert not any(bench.throttles(*BROKERS).values())
 
 
-def test_a_disk_over_its_limit_takes_the_rate_down_to_the_floor_and_says_so(bench: Bench) -> None:
+def test_a_disk_over_its_limit_takes_the_rate_down_to_the_floor_and_says_so(bench: Watched) -> None:
     """The limit is so low that the copies themselves, and whatever else this machine does, go over it."""
-    bench.create_topic((1, 2))
-    bench.new_driver(
+    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
+    bench.look_by(
         ThrottleSettings(
             floor=FLOOR, disk_utilisation=0.000_01, await_ms=100_000, p99_ms=100_000, settle_s=0.5, window_s=0.5
         )
     )
-    bench.ticket(bench.move(0, 3, 2))
+    bench.ticket("balance", bench.move(0, 3, 2))
     bench.tick_until(lambda: bench.rate_of(3).rate == FLOOR)
     assert "busy, limit 0%" in bench.rate_of(3).why
     bench.tick_until(lambda: bench.set_by_kafka(3, "follower") == str(FLOOR))
     assert bench.set_by_kafka(1, "leader")
     bench.cancel()
     bench.tick_until(lambda: bench.state().is_over)
-    assert not any(bench.throttled(*BROKERS).values())
+    assert not any(bench.throttles(*BROKERS).values())
 
 
-def test_without_metrics_copies_go_at_the_floor(bench: Bench, kafka: KafkaCluster) -> None:
-    bench.create_topic((1, 2))
+def test_without_metrics_copies_go_at_the_floor(bench: Watched, kafka: KafkaCluster) -> None:
+    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
     silent = LiveSurroundings(
         lambda _: kafka.to_cluster(), Silent(), ThrottleSettings(floor=FLOOR, stale_s=1.0), dict, now_ms
     )
-    bench.driver = Driver(bench.store, lambda _: bench.control, now_ms=now_ms, around=silent)
-    bench.ticket(bench.move(0, 3, 2))
+    bench.driver.close()
+    bench.new_driver(around=silent)
+    bench.ticket("balance", bench.move(0, 3, 2))
     bench.tick_until(lambda: bench.rate_of(3).rate == FLOOR)
     assert "no metrics of it for 1 s" in bench.rate_of(3).why
     bench.tick_until(lambda: bench.set_by_kafka(3, "follower") == str(FLOOR))
     bench.cancel()
     bench.tick_until(lambda: bench.state().is_over)
-    assert not any(bench.throttled(*BROKERS).values())
+    assert not any(bench.throttles(*BROKERS).values())
 
 
-def test_what_is_left_of_a_line_caps_what_brokers_behind_it_take_in(bench: Bench) -> None:
+def test_what_is_left_of_a_line_caps_what_brokers_behind_it_take_in(bench: Watched) -> None:
     """Brokers 1, 2 and 4 stand in shanghai, 3 in suzhou."""
-    bench.create_topic((1, 2))
+    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
     bench.lines = {("shanghai", "suzhou"): 300_000.0}
-    bench.ticket(bench.move(0, 3, 2))
+    bench.ticket("balance", bench.move(0, 3, 2))
     bench.tick_until(lambda: bench.set_by_kafka(3, "follower") == "300000")
     bench.lines = {("shanghai", "suzhou"): 0.0}
     bench.tick_until(lambda: bench.set_by_kafka(3, "follower") == str(FLOOR))
     assert "clients and replication take more of it" in " ".join(bench.said)
     bench.cancel()
     bench.tick_until(lambda: bench.state().is_over)
-    assert not any(bench.throttled(*BROKERS).values())
+    assert not any(bench.throttles(*BROKERS).values())
 
 
-def test_a_throttled_broker_is_killed_and_its_ticket_cancelled_its_configuration_is_clean(bench: Bench) -> None:
-    bench.create_topic((1, 2))
-    bench.ticket(bench.move(0, 4, 2))
+def test_a_throttled_broker_is_killed_and_its_ticket_cancelled_its_configuration_is_clean(bench: Watched) -> None:
+    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
+    bench.ticket("balance", bench.move(0, 4, 2))
     bench.tick_until(bench.is_copying)
     assert bench.set_by_kafka(4, "follower")
     bench.kafka.kill_broker(4)
@@ -240,10 +176,10 @@ def test_a_throttled_broker_is_killed_and_its_ticket_cancelled_its_configuration
     bench.cancel()
     bench.tick_until(lambda: bench.state().is_over)
     assert bench.state() is TicketState.CANCELLED, bench.said
-    assert not any(bench.throttled(1, 2, 3).values())
+    assert not any(bench.throttles(1, 2, 3).values())
     bench.kafka.start_broker(4)
     bench.until(lambda: 4 in bench.control.describe_cluster().brokers)
-    assert bench.throttled(4) == {bench.topic: {}, "4": {}}
+    assert bench.throttles(4) == {bench.topic: {}, "4": {}}
 
 
 class Silent:

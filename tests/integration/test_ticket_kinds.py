@@ -19,107 +19,29 @@ from guardian.core import foreign
 from guardian.core.repairing import as_rule
 from guardian.core.slots import ExecutionLimits
 from guardian.core.throttling import FOLLOWER_RATE
-from guardian.core.ticketing import cancel
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput
-from guardian.executor.driver import Driver
-from guardian.executor.memory import MemoryExecutionStore
-from guardian.executor.rehearsing import resolved_now
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC, ConfigResource
 from guardian.kafka.control import KafkaControl
 from guardian.model.acl import AclBinding
-from guardian.model.cluster_state import LogDir
 from guardian.model.execution import Execution, TaskState
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
-from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.topology import TopicPartition
+from guardian.model.plan import Plan, ReplicaPlacement
+from guardian.model.ticket import TicketState, TicketTransition
+from guardian.model.topology import Cluster, TopicPartition
+from tests.integration.bench import DEADLINE_S, SIZE_BYTES, Bench
 
 pytestmark = pytest.mark.integration
 
-DEADLINE_S = 120.0
-TICK_S = 0.2
-SIZE_BYTES = 12_000_000
-# Kafka averages over ten seconds, so the first 10 x rate bytes pass at once: the rest must last for some ticks.
-THROTTLE = 500_000
 BROKERS = (1, 2, 3)
 
 
-class Bench:
-    """A real cluster, a store in memory, and a driver that is ticked by the test."""
+class Beside(Bench):
+    """Another tool works on the same cluster."""
 
-    def __init__(self, kafka: KafkaCluster, control: KafkaControl, topic: str) -> None:
-        self.cluster = kafka.to_cluster(sasl=False)
-        self.control = control
-        self.topic = topic
-        self.store = MemoryExecutionStore()
-        self.driver = self.new_driver()
-        self.said: list[str] = []
+    def __init__(self, cluster: Cluster, control: KafkaControl, topic: str) -> None:
+        super().__init__(cluster, control, topic)
         self.others: list[str] = []
-
-    def new_driver(self, limits: ExecutionLimits | None = None) -> Driver:
-        return Driver(
-            self.store,
-            lambda _: self.control,
-            limits or ExecutionLimits(),
-            now_ms=lambda: time.time_ns() // 1_000_000,
-        )
-
-    def create_topic(self, *replicas: tuple[int, ...], size_bytes: int = 0) -> None:
-        data.create_topics(self.cluster, {self.topic: dict(enumerate(replicas))}, {})
-        producer = data.producer(self.cluster, acks="all", linger_ms=50)
-        for number in range(len(replicas)):
-            for _ in range(size_bytes // 10_000):
-                producer.produce(self.topic, bytes(10_000), partition=number)
-                producer.poll(0)
-        assert producer.flush(DEADLINE_S) == 0
-
-    def partition(self, number: int) -> TopicPartition:
-        return TopicPartition(self.topic, number)
-
-    def move(self, number: int, *target: int | ReplicaPlacement, is_new: bool = False) -> PartitionMove:
-        places = tuple(each if isinstance(each, ReplicaPlacement) else ReplicaPlacement(each) for each in target)
-        return PartitionMove(self.partition(number), (), places, is_new=is_new)
-
-    def log_dirs(self) -> tuple[LogDir, ...]:
-        return self.control.describe_log_dirs(BROKERS)
-
-    def last_log_dir(self, broker: int) -> str:
-        return [each.path for each in self.log_dirs() if each.broker == broker][-1]
-
-    def log_dir_of(self, number: int, broker: int) -> str:
-        partition = self.partition(number)
-        return next(d.path for d in self.log_dirs() if d.broker == broker and partition in d.replicas)
-
-    def ticket(self, kind: str, *moves: PartitionMove, settings: tuple[tuple[str, str], ...] = ()) -> None:
-        """An approved ticket, checked as the server does."""
-        plan = resolved_now(self.control, Plan("shared", kind, moves, settings=settings))
-        self.store.put(Ticket("t-1", "shared", kind, TicketState.APPROVED, "ann", "h", THROTTLE, 0, 0), plan)
-
-    def tick_until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, self.said
-            said = self.driver.tick()
-            if said != self.said:
-                self.said = said
-                print(*said, sep="\n")  # noqa: T201  (the story of a failure)
-            time.sleep(TICK_S)
-
-    def run(self) -> TicketState:
-        self.tick_until(lambda: self.state().is_over)
-        return self.state()
-
-    def state(self) -> TicketState:
-        return self.store.ticket("t-1").state
-
-    def reason(self) -> str:
-        return self.store.ticket("t-1").history[-1].reason
-
-    def execution(self) -> Execution:
-        execution = self.store.execution("t-1")
-        assert execution is not None
-        return execution
 
     def told(self, execution: Execution, state: TicketState) -> None:
         """What a person says about other tools' work."""
@@ -143,23 +65,6 @@ class Bench:
         assert self.control.alter_reassignments({theirs: (3, 2)}) == {}
         return theirs
 
-    def cancel(self) -> None:
-        ticket = self.store.ticket("t-1")
-        self.store.advance("t-1", ticket.state, cancel(ticket, "ann", "", 0), None, self.execution().revision)
-
-    def replicas(self) -> dict[int, tuple[int, ...]]:
-        found = self.control.describe_partitions([self.topic])
-        return {partition.partition: state.replicas for partition, state in found.items()}
-
-    def is_at(self, number: int, placements: tuple[ReplicaPlacement, ...]) -> bool:
-        state = self.control.describe_partitions([self.topic])[self.partition(number)]
-        brokers = tuple(placement.broker for placement in placements)
-        return (
-            (state.leader, state.replicas) == (brokers[0], brokers)
-            and set(state.isr) == set(brokers)
-            and all(p.log_dir in (ANY_LOG_DIR, self.log_dir_of(number, p.broker)) for p in placements)
-        )
-
     def is_done(self) -> None:
         assert self.state() is TicketState.SUCCEEDED, (self.reason(), self.said)
         for task in self.execution().tasks:
@@ -167,25 +72,18 @@ class Bench:
             assert self.is_at(task.move.partition.partition, task.move.target), task
         self.leaves_nothing()
 
-    def leaves_nothing(self) -> None:
-        resources = [(TOPIC, self.topic), *((BROKER, str(broker)) for broker in BROKERS)]
-        configs = self.control.describe_configs(resources).values()
-        assert not [key for values in configs for key in values if "throttled" in key or "alter.log.dirs" in key]
-        assert not self.control.list_reassignments()
-        assert not any(log_dir.future_replicas for log_dir in self.log_dirs())
-
 
 @pytest.fixture
-def bench(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> Iterator[Bench]:
+def bench(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> Iterator[Beside]:
     with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False))) as control:
-        bench = Bench(kafka_cluster, control, new_topic())
+        bench = Beside(kafka_cluster.to_cluster(sasl=False), control, new_topic())
         yield bench
         bench.driver.close()
         control.alter_configs({(BROKER, "3"): {FOLLOWER_RATE: None}})
         data.delete_topics(bench.cluster, [bench.topic, *bench.others])
 
 
-def test_a_topic_is_created_where_its_plan_says_with_its_log_dirs_and_configuration(bench: Bench) -> None:
+def test_a_topic_is_created_where_its_plan_says_with_its_log_dirs_and_configuration(bench: Beside) -> None:
     bench.ticket(
         "create-topic",
         bench.move(0, ReplicaPlacement(3, bench.last_log_dir(3)), 1, is_new=True),
@@ -196,7 +94,7 @@ def test_a_topic_is_created_where_its_plan_says_with_its_log_dirs_and_configurat
     bench.tick_until(lambda: bench.state() is TicketState.RUNNING)
     assert bench.replicas() == {}
     bench.driver.close()  # the member dies between the intent and its effect; another one goes on
-    bench.driver = bench.new_driver()
+    bench.new_driver()
     bench.run()
     bench.is_done()
     assert bench.replicas() == {0: (3, 1), 1: (2, 3), 2: (1, 2)}
@@ -204,7 +102,7 @@ def test_a_topic_is_created_where_its_plan_says_with_its_log_dirs_and_configurat
     assert configs == {"retention.ms": "3600000", "min.insync.replicas": "2"}
 
 
-def test_what_the_controller_would_not_create_is_refused_before_there_is_a_ticket(bench: Bench) -> None:
+def test_what_the_controller_would_not_create_is_refused_before_there_is_a_ticket(bench: Beside) -> None:
     with pytest.raises(InvalidInput, match=r"refuses creating topic .*no\.such\.key"):
         bench.ticket("create-topic", bench.move(0, 1, is_new=True), settings=(("config.no.such.key", "1"),))
     bench.create_topic((1, 2))
@@ -213,7 +111,7 @@ def test_what_the_controller_would_not_create_is_refused_before_there_is_a_ticke
     assert bench.replicas() == {0: (1, 2)}
 
 
-def test_a_topic_gets_more_partitions_where_its_plan_says(bench: Bench) -> None:
+def test_a_topic_gets_more_partitions_where_its_plan_says(bench: Beside) -> None:
     bench.create_topic((1, 2), (2, 3))
     bench.ticket(
         "expand-topic",
@@ -225,7 +123,7 @@ def test_a_topic_gets_more_partitions_where_its_plan_says(bench: Bench) -> None:
     assert bench.replicas() == {0: (1, 2), 1: (2, 3), 2: (3, 1), 3: (2, 1)}
 
 
-def test_the_replication_factor_goes_up_and_down_as_its_plan_says(bench: Bench) -> None:
+def test_the_replication_factor_goes_up_and_down_as_its_plan_says(bench: Beside) -> None:
     bench.create_topic((1, 2), (2, 3), (3, 1), size_bytes=SIZE_BYTES)
     with pytest.raises(InvalidInput, match="would change the replication factor from 2 to 3"):
         bench.ticket("run-plan", bench.move(0, 1, 2, 3))
@@ -241,7 +139,7 @@ def test_the_replication_factor_goes_up_and_down_as_its_plan_says(bench: Bench) 
     assert bench.replicas() == {0: (1, 2, 3), 1: (3,), 2: (2, 1, 3)}
 
 
-def test_a_cancelled_change_of_the_replication_factor_takes_the_new_replica_back(bench: Bench) -> None:
+def test_a_cancelled_change_of_the_replication_factor_takes_the_new_replica_back(bench: Beside) -> None:
     bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
     bench.ticket(CHANGES_REPLICATION_FACTOR, bench.move(0, 3, 2, 1))
     bench.tick_until(lambda: bench.partition(0) in bench.control.list_reassignments())
@@ -254,7 +152,7 @@ def test_a_cancelled_change_of_the_replication_factor_takes_the_new_replica_back
 
 
 def test_another_tools_reassignment_pauses_the_ticket_until_it_is_adopted(
-    bench: Bench, new_topic: Callable[[], str]
+    bench: Beside, new_topic: Callable[[], str]
 ) -> None:
     theirs = bench.under_way_by_another_tool(new_topic())
     bench.create_topic((1, 2))
@@ -270,7 +168,7 @@ def test_another_tools_reassignment_pauses_the_ticket_until_it_is_adopted(
     assert bench.replicas() == {0: (3, 2)}
 
 
-def test_a_ticket_that_waits_for_another_tool_goes_on_by_itself(bench: Bench, new_topic: Callable[[], str]) -> None:
+def test_a_ticket_that_waits_for_another_tool_goes_on_by_itself(bench: Beside, new_topic: Callable[[], str]) -> None:
     theirs = bench.under_way_by_another_tool(new_topic())
     bench.create_topic((1, 2))
     bench.ticket("run-plan", bench.move(0, 3, 2))
@@ -286,9 +184,11 @@ def test_a_ticket_that_waits_for_another_tool_goes_on_by_itself(bench: Bench, ne
     assert bench.replicas() == {0: (3, 2)}
 
 
-def test_a_move_to_a_broker_that_dies_is_taken_back_in_its_old_order(bench: Bench, kafka_cluster: KafkaCluster) -> None:
+def test_a_move_to_a_broker_that_dies_is_taken_back_in_its_old_order(
+    bench: Beside, kafka_cluster: KafkaCluster
+) -> None:
     bench.driver.close()
-    bench.driver = bench.new_driver(ExecutionLimits(broker_patience_s=2.0))
+    bench.new_driver(ExecutionLimits(broker_patience_s=2.0))
     bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
     bench.ticket("run-plan", bench.move(0, 3, 2))
     bench.tick_until(lambda: bench.partition(0) in bench.control.list_reassignments())
@@ -302,7 +202,7 @@ def test_a_move_to_a_broker_that_dies_is_taken_back_in_its_old_order(bench: Benc
     bench.leaves_nothing()
 
 
-def test_the_replication_factor_never_goes_below_min_insync(bench: Bench) -> None:
+def test_the_replication_factor_never_goes_below_min_insync(bench: Beside) -> None:
     data.create_topics(bench.cluster, {bench.topic: {0: (1, 2, 3)}}, {"min.insync.replicas": "2"})
     with pytest.raises(InvalidInput, match=r"from 3 to 1, fewer than min.insync.replicas 2"):
         bench.ticket(CHANGES_REPLICATION_FACTOR, bench.move(0, 1))
@@ -341,7 +241,7 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_the_command_line_makes_topics_resizes_them_and_adopts_what_others_move(
-    guardian: Cli, members: Federation, bench: Bench, new_topic: Callable[[], str], tmp_path: Path
+    guardian: Cli, members: Federation, bench: Beside, new_topic: Callable[[], str], tmp_path: Path
 ) -> None:
     with GuardianClient(members.endpoints) as client:
         plan = Plan("shared", "create-topic", (bench.move(0, 1, 2, is_new=True), bench.move(1, 2, 3, is_new=True)))

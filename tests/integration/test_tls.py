@@ -130,6 +130,7 @@ def test_members_and_the_cli_speak_tls_to_each_other(local: Federation) -> None:
         with pytest.raises((http.client.HTTPException, ConnectionError)):
             plain(member.http)
         assert page(local, member, "/healthz") == "alive\n"
+        assert "caution: every certificate of" in page(local, member, "/readyz"), "nobody has a role here"
 
 
 def answering(local: Federation) -> set[str]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def retargeted(move: PartitionMove, place: ReplicaPlacement) -> PartitionMove:
     return replace(move, target=(*move.target[:-1], place))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(clusters(), st.data())
 def test_any_spoilt_move_is_found(model: ClusterModel, data: st.DataObject) -> None:
@@ -252,6 +254,7 @@ def plans(seed: int) -> Iterator[tuple[ClusterModel, Task, Plan]]:
 EVERY = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @EVERY
 @given(st.integers(0, 1000))
 def test_what_any_planner_makes_passes_and_nothing_instead_of_it_does_not(seed: int) -> None:
@@ -262,6 +265,7 @@ def test_what_any_planner_makes_passes_and_nothing_instead_of_it_does_not(seed: 
             assert check(model, Plan("live", task.kind, ()), SETTINGS, task), task
 
 
+@pytest.mark.slow
 @EVERY
 @given(st.integers(0, 1000))
 def test_a_move_that_is_missing_shows_in_the_loads_and_in_what_is_left_undone(seed: int) -> None:

@@ -57,6 +57,8 @@ from spark_analytics.planners.tasks import (
 )
 from tests.properties.planning import GB, SPLIT, Facts, FirstFit, apart, clusters, facts, roomy, suits
 
+pytestmark = pytest.mark.slow
+
 _SETTINGS = PlannerSettings()
 _ROOMY = PlannerSettings(cpu_limit=1.0, network_limit=1.0, disk_limit=1.0, disk_reserve=0.0)
 _SOAK = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), database=None)

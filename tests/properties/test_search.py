@@ -23,6 +23,8 @@ from spark_analytics.search.goal import Budget, Targets
 from spark_analytics.search.rules import Rules
 from spark_analytics.search.search import find, leaders
 
+pytestmark = pytest.mark.slow
+
 RACKS, IDCS, DISK, REPLICAS = 3, 2, 3, 4
 
 

@@ -176,6 +176,7 @@ def stages(case: Case) -> Iterator[list[int]]:
         yield [case.model.partition_index(move.partition) for move in case.plan.moves if move.stage == stage]
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(cases())
 def test_no_limit_is_passed_at_any_moment_and_what_is_left_out_fits_nowhere(case: Case) -> None:
@@ -202,6 +203,7 @@ def test_no_limit_is_passed_at_any_moment_and_what_is_left_out_fits_nowhere(case
             assert case.model.partition(partition) in case.plan.excused.partitions
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(cases())
 def test_stages_are_few_and_none_is_empty_but_the_first(case: Case) -> None:
@@ -262,6 +264,7 @@ def fair(case: Case, going: list[Copy]) -> float:
     return seconds
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases())
 def test_the_seconds_are_the_least_that_copies_take_and_a_fair_share_takes_no_more_than_three_times_that(

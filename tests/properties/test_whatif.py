@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -121,6 +122,7 @@ def removed(model: ClusterModel, brokers: tuple[int, ...]) -> int:
     return len(set(brokers) - {place.broker for places in where.values() for place in places})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, derandomize=True)  # it plans: the same clusters each time
 @given(shrinkable())
 def test_as_many_brokers_can_be_removed_as_are_told_and_no_other_one_besides(model: ClusterModel) -> None:

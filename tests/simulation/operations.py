@@ -30,7 +30,7 @@ from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import BrokerState, TopicPartition
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Remove, Task
-from tests.simulation.world import CLUSTER, MB, Crash, Wire, Wired
+from tests.simulation.world import CLUSTER, MB, Crash, InThisThread, Wire, Wired
 
 LIMITS = OperationLimits(settle_ms=1500, calm_ms=1500, back_within_ms=60_000, retry_ms=1500, unseen_ms=4000)
 CONTROLLER = 100
@@ -225,6 +225,7 @@ class OperationsWorld:
             now_ms=lambda: self.kafka.now_ms,
             tiered_warm_up_s=0.0,
             operations=operations,
+            pool=InThisThread(),
         )
         return self.driver
 

@@ -102,6 +102,7 @@ def calls_of(story: Callable[[World], None]) -> int:
     return world.wire.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
 )
@@ -115,6 +116,7 @@ def test_a_crash_at_any_call_leads_to_the_same_end(after: bool, late: int) -> No
         is_at_target(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ticks", [2, 4, 7])
 @pytest.mark.parametrize(
     ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
@@ -131,6 +133,7 @@ def test_a_crash_at_any_call_of_a_cancelled_ticket_leads_back(ticks: int, after:
             is_taken_back(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancel_at", [None, 3, 9, 14])
 @pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 1)], ids=["before", "after", "late"])
 def test_whatever_crashes_no_cold_replica_ever_leads_a_tiered_partition(

@@ -76,6 +76,7 @@ def adopted_and_cancelled(world: World) -> None:
     world.leaves_nothing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", [adopted, awaited, adopted_and_cancelled])
 @DEATHS
 def test_whatever_dies_it_comes_to_the_same_end(story: Callable[[World], None], after: bool, late: int) -> None:

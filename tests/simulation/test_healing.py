@@ -369,6 +369,7 @@ def test_a_new_leader_makes_no_second_ticket_at_any_moment(world: Callable[..., 
     live.leaves_nothing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_leader_that_dies_at_any_proposal_leaves_one_ticket_that_heals(
     world: Callable[..., HealedWorld], *, after: bool

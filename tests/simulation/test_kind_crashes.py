@@ -70,6 +70,7 @@ def is_resized(world: World) -> None:
     world.leaves_nothing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "check", "most"),
     [(making_world, is_made, 30), (growing_world, is_at_target, 30), (resizing_world, is_resized, 60)],
@@ -103,6 +104,7 @@ def cancelled_after(world: World, ticks: int) -> None:
     world.run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ticks", [1, 2, 3, 5, 8])
 @DEATHS
 def test_a_cancelled_change_of_the_replication_factor_leads_back(ticks: int, after: bool, late: int) -> None:

@@ -80,6 +80,7 @@ def is_removed(world: OperationsWorld) -> None:
     world.leaves_no_throttle()
 
 
+@pytest.mark.slow
 @MODES
 def test_a_removal_comes_to_its_end_wherever_it_is_interrupted(after: bool, late: int) -> None:
     sweep(removal_world, run_while_topics_come, is_removed, after, late, every=8)
@@ -116,6 +117,7 @@ def test_a_cancelled_removal_leaves_no_mark(ticks: int, after: bool, late: int) 
     sweep(removal_world, story, check, after, late, every=41)
 
 
+@pytest.mark.slow
 @MODES
 def test_a_removal_is_amended_to_more_and_fewer_brokers_while_it_runs(after: bool, late: int) -> None:
     def make() -> OperationsWorld:
@@ -345,11 +347,13 @@ def is_restarted(*nodes: int) -> Check:
     return check
 
 
+@pytest.mark.slow
 @MODES
 def test_a_rolling_restart_comes_to_its_end_wherever_it_is_interrupted(after: bool, late: int) -> None:
     sweep(restart_world, run_to_the_end, is_restarted(1, 2, 3, 4, 5, 6), after, late, every=12)
 
 
+@pytest.mark.slow
 @MODES
 def test_controllers_are_restarted_last_and_the_active_one_at_the_very_end(after: bool, late: int) -> None:
     def check(world: OperationsWorld) -> None:
@@ -543,6 +547,7 @@ def away_and_back(world: OperationsWorld) -> None:
     world.ask(Ask(AskKind.ONLINE, (4, 5), hook="systemd"), "t-2").run()
 
 
+@pytest.mark.slow
 @MODES
 def test_brokers_go_offline_and_come_back_with_everything_as_it_was(after: bool, late: int) -> None:
     sweep(absence_world, away_and_back, is_back, after, late, every=8)

@@ -231,6 +231,7 @@ def calls_of_the_story() -> int:
     return world.wire.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
 )

@@ -11,7 +11,7 @@ from guardian.executor.driver import Driver
 from guardian.model.execution import AdaptedRate
 from guardian.model.reading import BrokerReading
 from guardian.model.ticket import TicketState
-from tests.simulation.world import MB, Crash, Wired, World, move
+from tests.simulation.world import MB, Crash, InThisThread, Wired, World, move
 
 FOREIGN_RATE = ("BROKER", "1"), "leader.replication.throttled.rate", "777000000"
 SETTINGS = ThrottleSettings(floor=200_000, rise_s=0.1, settle_s=0.1)
@@ -45,6 +45,7 @@ class AdaptiveWorld(World):
             self.limits,
             now_ms=lambda: self.kafka.now_ms,
             around=Restless(self),
+            pool=InThisThread(),
         )
         return self.driver
 
@@ -79,6 +80,7 @@ def test_rates_that_change_at_every_tick_are_restored_to_what_they_replaced() ->
     world.leaves_nothing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 3)], ids=["before", "after", "late"])
 def test_a_crash_at_any_call_leaves_no_rate_behind(after: bool, late: int) -> None:
     rehearsal = restless_world()
@@ -91,6 +93,7 @@ def test_a_crash_at_any_call_leaves_no_rate_behind(after: bool, late: int) -> No
         world.leaves_nothing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("are_reachable", [True, False], ids=["controllers", "no controller"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_throttled_broker_dies_its_ticket_is_cancelled_and_its_configuration_is_clean(

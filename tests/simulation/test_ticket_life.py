@@ -158,6 +158,7 @@ def test_a_paused_ticket_starts_nothing_and_ends_as_any_other(ticks: int, after:
         is_at_target(world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [mixed_world, narrow_world])
 @CRASHES
 def test_a_ticket_is_rolled_back_whatever_dies(make: Callable[[], World], after: bool, late: int) -> None:
@@ -165,6 +166,7 @@ def test_a_ticket_is_rolled_back_whatever_dies(make: Callable[[], World], after:
         is_as_before(world)
 
 
+@pytest.mark.slow
 @CRASHES
 def test_no_cold_replica_leads_a_tiered_partition_on_the_way_back(after: bool, late: int) -> None:
     """The invariant is checked after each call."""

@@ -6,6 +6,8 @@ The standing invariants are checked after every single call that the driver make
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from typing import Any
 
 from guardian.core import foreign
 from guardian.core.slots import ExecutionLimits
@@ -42,6 +44,18 @@ class Crash(BaseException):
 
 class Broken(BaseException):
     """An invariant does not hold, which the driver must not take for an error of its own."""
+
+
+class InThisThread(Executor):
+    """Carries out at once what it is given: a simulation has one cluster, and would wait for a thread at each tick."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except BaseException as error:  # noqa: BLE001  as a pool of threads does; a Crash is one
+            future.set_exception(error)
+        return future
 
 
 class Wire:
@@ -132,6 +146,7 @@ class World:
             now_ms=lambda: self.kafka.now_ms,
             tiered_warm_up_s=self.tiered_warm_up_s,
             replan=self.replan,
+            pool=InThisThread(),
         )
         return self.driver
 
@@ -177,17 +192,18 @@ class World:
         self._configs = now.configs
 
     def check_invariants(self) -> None:
-        now = self.kafka.peek()
-        for tp, state in now.partitions.items():
-            removing = now.reassignments[tp].removing if tp in now.reassignments else ()
+        partitions, reassignments = self.kafka.peek_at_partitions()
+        for tp, state in partitions.items():
+            removing = reassignments[tp].removing if tp in reassignments else ()
             heading = set(state.replicas) - set(removing)
             if tp not in self._in_sync:
                 continue  # it was created since
             assert len(state.isr) >= self._in_sync[tp], f"{tp} has fewer in-sync replicas than before: {state}"
             assert len(heading) in self._replication_factor[tp], f"{tp} changed its replication factor: {state}"
+        log_dirs = self.kafka.peek().log_dirs if self.least_led else ()
         for tp, least in self.least_led.items():
-            leader = now.partitions[tp].leader
-            local = sum(d.replicas[tp].size_bytes for d in now.log_dirs if d.broker == leader and tp in d.replicas)
+            leader = partitions[tp].leader
+            local = sum(d.replicas[tp].size_bytes for d in log_dirs if d.broker == leader and tp in d.replicas)
             assert local >= least, f"{tp} is led by broker {leader}, which has {local} of {least} bytes"
 
     def tick(self, ticks: int = 1) -> World:

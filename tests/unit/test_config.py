@@ -141,6 +141,15 @@ def test_every_port_is_open_to_others_with_tls_of_its_own_only(tmp_path: Path) -
             load(tmp_path, without)
 
 
+def test_certificates_without_roles_are_cautioned_of(tmp_path: Path) -> None:
+    (sentence,) = config.cautions_of(load(tmp_path, GOOD + TLS_SECTIONS))
+    assert "every certificate of /etc/clients-ca.pem may do everything" in sentence
+    assert "add [security] with a roles file" in sentence
+    security = '[security]\nroles = "/etc/roles.toml"\nkey_file = "/etc/members.key"\n'
+    assert config.cautions_of(load(tmp_path, GOOD + TLS_SECTIONS + security)) == ()
+    assert config.cautions_of(load(tmp_path, GOOD)) == ()
+
+
 @pytest.mark.parametrize(
     ("section", "sentence"),
     [

@@ -5,20 +5,28 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
+from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from guardian import tracing
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import NotFound
 from guardian.executor.driver import Driver
+from guardian.model.identity import LOCAL
 from guardian.model.ticket import TicketState
+from guardian.rest.api import Api
+from guardian.rest.parts import RestParts
 from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.tracing import TracingInterceptor
+from guardian.server.web import create_app
+from guardian.web.parts import WebParts
+from tests.command_line import app
 from tests.unit.otlp_collector import OtlpCollector, Seen
+from tests.unit.rest.service import RATES, Planner
 from tests.unit.server.member import Member, plan
 
 
@@ -115,7 +123,7 @@ def test_without_traces_nothing_is_imported_and_nothing_is_sent() -> None:
         "with tracing.span('x', 't-1', a=1) as span:\n"
         "    span.set(b=2); span.about('t-2'); span.failed('no')\n"
         "assert tracing.headers() == () and tracing.ids() == {}\n"
-        "import guardian.cli.main\n"
+        "import guardian.cli.tree; guardian.cli.tree.tree()\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -138,3 +146,55 @@ def test_a_collector_that_is_gone_harms_nobody(member: Member) -> None:
             assert client.list_clusters()
     finally:
         stop()
+
+
+@pytest.fixture
+def site(member: Member) -> Iterator[Callable[[], TestClient]]:
+    """Opened by the test, when traces are on."""
+    with ExitStack() as stack:
+
+        def opened() -> TestClient:
+            client = stack.enter_context(GuardianClient([member.endpoint]))
+            rest = RestParts(
+                lambda _: client, lambda _: LOCAL, Planner(member), lambda _: member.kafka, lambda _: RATES, lambda: 0
+            )
+            web = WebParts("g1", lambda _: client, lambda: 0)
+            return TestClient(create_app(web, [Api(rest).router]), raise_server_exceptions=False)
+
+        yield opened
+
+
+@pytest.mark.parametrize("path", ["/api/v1/tickets/{}", "/console/tickets/{}"])
+def test_a_request_by_http_is_a_span_above_the_calls_that_it_makes(
+    flush: Callable[[], list[Seen]], member: Member, site: Callable[[], TestClient], path: str
+) -> None:
+    with GuardianClient([member.endpoint]) as client:
+        ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, throttle=1_000_000)
+    assert site().get(path.format(ticket.id)).status_code == 200
+    spans = flush()
+    asked = named(spans, f"GET {path.format('{ticket_id}')}")
+    assert (asked.trace, asked.parent) == (tracing.trace_id_of(ticket.id), "")
+    assert asked.facts[tracing.TICKET] == ticket.id
+    assert (asked.facts["http.method"], asked.facts["http.status"]) == ("GET", "200")
+    found = named(spans, "guardian.v1.Tickets/GetTicket")
+    assert (found.trace, found.parent) == (asked.trace, asked.span)
+
+
+def test_a_browser_or_program_that_traces_goes_on_in_its_own_trace(
+    flush: Callable[[], list[Seen]], site: Callable[[], TestClient]
+) -> None:
+    trace, above = "ab" * 16, "cd" * 8
+    answer = site().get("/api/v1/tickets/t-00000000", headers={"traceparent": f"00-{trace}-{above}-01"})
+    assert answer.status_code == 404
+    asked = named(flush(), "GET /api/v1/tickets/{ticket_id}")
+    assert (asked.trace, asked.parent) == (trace, above)
+    assert asked.links == (tracing.trace_id_of("t-00000000"),)
+    assert not asked.is_error
+
+
+def test_probes_files_and_streams_are_no_spans(flush: Callable[[], list[Seen]], site: Callable[[], TestClient]) -> None:
+    opened = site()
+    for path in ("/healthz", "/readyz", "/metrics", "/"):
+        opened.get(path, follow_redirects=False)
+    opened.get("/console/nothing", headers={"Accept": "text/event-stream"})
+    assert [each.name for each in flush() if "HTTP" in each.name or "GET" in each.name] == []

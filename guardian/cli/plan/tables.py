@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from guardian.cli.output_more import more_of
 from guardian.cli.render import print_table
 from guardian.model.log_dirs import short_log_dirs, shortened
 from guardian.model.plan import (
@@ -72,6 +73,7 @@ def _show_moves(moves: Sequence[PartitionMove], names: Mapping[str, str], most: 
             for move in moves[:most]
         ],
         right=("COPY",),
+        more=more_of(moves[:most], "size_bytes", "stage", "goal", "relief"),
     )
     if len(moves) > most:
         print(f"... and {len(moves) - most} more: -o json, --out and --picture have them all")
@@ -187,6 +189,7 @@ def _show_bars(place: str, resource: str, loads: Sequence[LoadSummary], names: M
             for load in shown
         ],
         right=(before, after),
+        more=more_of(shown, "capacity", "is_leaving"),
     )
     if len(loads) > len(shown):
         print(f"... and {len(loads) - len(shown)} that change less: -o json and --picture have them all")

@@ -21,7 +21,7 @@ from guardian.errors import Conflict, InvalidInput
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind, BrokerWork, Operation, OperationPhase, Standing
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
 
 _MAX_HOPS = 12  # phases in one step: more than any kind has
 _Phase = Callable[[Turn], Result]
@@ -160,6 +160,24 @@ def why_unapproved(policy: ApprovalPolicy, ticket: Ticket, nodes: Collection[int
         return "" if actor == ticket.author else f"{named(more)} would come to {whose}"
     why = approving.why_not(policy, ticket, actor, now_ms)
     return f"{named(more)} would come to an approved ticket: {why}" if why else ""
+
+
+def amending(
+    ticket: Ticket,
+    actor: str,
+    reason: str,
+    now_ms: int,
+    execution: Execution | None,
+    ask: Ask,
+    policy: ApprovalPolicy,
+) -> TicketTransition:
+    """What an amendment to these brokers and controllers makes of the ticket: it stays in its state. Raises Conflict,
+    and InvalidInput for who may not."""
+    amended(ticket, execution, ask.brokers, ask.controllers)
+    why = why_unapproved(policy, ticket, (*ask.brokers, *ask.controllers), actor, now_ms)
+    if why:
+        raise InvalidInput(why)
+    return TicketTransition(ticket.state, now_ms, actor, reason)
 
 
 def _ask(ticket: Ticket) -> Ask:

@@ -426,7 +426,7 @@ class GetMemberRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("name", "version", "leader", "term", "applied_index", "live_members", "lake_url", "collects", "planner")
+    __slots__ = ("name", "version", "leader", "term", "applied_index", "live_members", "lake_url", "collects", "planner", "cautions")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
@@ -436,6 +436,7 @@ class Member(_message.Message):
     LAKE_URL_FIELD_NUMBER: _ClassVar[int]
     COLLECTS_FIELD_NUMBER: _ClassVar[int]
     PLANNER_FIELD_NUMBER: _ClassVar[int]
+    CAUTIONS_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     leader: str
@@ -445,4 +446,5 @@ class Member(_message.Message):
     lake_url: str
     collects: _containers.RepeatedScalarFieldContainer[str]
     planner: _struct_pb2.Struct
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., applied_index: _Optional[int] = ..., live_members: _Optional[_Iterable[str]] = ..., lake_url: _Optional[str] = ..., collects: _Optional[_Iterable[str]] = ..., planner: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    cautions: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., applied_index: _Optional[int] = ..., live_members: _Optional[_Iterable[str]] = ..., lake_url: _Optional[str] = ..., collects: _Optional[_Iterable[str]] = ..., planner: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., cautions: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -168,6 +168,45 @@ class DurabilityReport(_message.Message):
     topics_in_all: int
     def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[_Union[TopicDurability, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossEffect, _Mapping]]] = ..., remarks: _Optional[_Iterable[str]] = ..., topics_by_rating: _Optional[_Mapping[int, int]] = ..., topics_in_all: _Optional[int] = ...) -> None: ...
 
+class DescribeTopicsRequest(_message.Message):
+    __slots__ = ("cluster", "topics")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    topics: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cluster: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DescribedPartition(_message.Message):
+    __slots__ = ("brokers",)
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, brokers: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class DescribedTopic(_message.Message):
+    __slots__ = ("topic", "partitions", "configs")
+    class ConfigsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    CONFIGS_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    partitions: _containers.RepeatedCompositeFieldContainer[DescribedPartition]
+    configs: _containers.ScalarMap[str, str]
+    def __init__(self, topic: _Optional[str] = ..., partitions: _Optional[_Iterable[_Union[DescribedPartition, _Mapping]]] = ..., configs: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class DescribeTopicsReply(_message.Message):
+    __slots__ = ("topics", "topics_in_all")
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_IN_ALL_FIELD_NUMBER: _ClassVar[int]
+    topics: _containers.RepeatedCompositeFieldContainer[DescribedTopic]
+    topics_in_all: int
+    def __init__(self, topics: _Optional[_Iterable[_Union[DescribedTopic, _Mapping]]] = ..., topics_in_all: _Optional[int] = ...) -> None: ...
+
 class GetDiskHealthRequest(_message.Message):
     __slots__ = ("cluster", "from_ms", "to_ms", "max_disks")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]

@@ -39,6 +39,11 @@ class InsightStub:
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.SerializeToString,
                 response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.FromString,
                 _registered_method=True)
+        self.DescribeTopics = channel.unary_unary(
+                '/guardian.v1.Insight/DescribeTopics',
+                request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsRequest.SerializeToString,
+                response_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsReply.FromString,
+                _registered_method=True)
         self.GetDiskHealth = channel.unary_unary(
                 '/guardian.v1.Insight/GetDiskHealth',
                 request_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskHealthRequest.SerializeToString,
@@ -77,6 +82,14 @@ class InsightServicer:
     def GetDurability(self, request, context):
         """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
         NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DescribeTopics(self, request, context):
+        """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
+        NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -138,6 +151,11 @@ def add_InsightServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.FromString,
                     response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.SerializeToString,
             ),
+            'DescribeTopics': grpc.unary_unary_rpc_method_handler(
+                    servicer.DescribeTopics,
+                    request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsRequest.FromString,
+                    response_serializer=protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsReply.SerializeToString,
+            ),
             'GetDiskHealth': grpc.unary_unary_rpc_method_handler(
                     servicer.GetDiskHealth,
                     request_deserializer=protos_dot_guardian_dot_v1_dot_insight__pb2.GetDiskHealthRequest.FromString,
@@ -196,6 +214,33 @@ class Insight:
             '/guardian.v1.Insight/GetDurability',
             protos_dot_guardian_dot_v1_dot_insight__pb2.GetDurabilityRequest.SerializeToString,
             protos_dot_guardian_dot_v1_dot_insight__pb2.DurabilityReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DescribeTopics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/guardian.v1.Insight/DescribeTopics',
+            protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsRequest.SerializeToString,
+            protos_dot_guardian_dot_v1_dot_insight__pb2.DescribeTopicsReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,10 @@ class InsightStub:
     """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
     NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
     """
+    DescribeTopics: _grpc.UnaryUnaryMultiCallable[_insight_pb2.DescribeTopicsRequest, _insight_pb2.DescribeTopicsReply]
+    """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
+    NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
+    """
     GetDiskHealth: _grpc.UnaryUnaryMultiCallable[_insight_pb2.GetDiskHealthRequest, _insight_pb2.DiskHealthReport]
     """The rest reads the lake. INVALID_ARGUMENT: the time asked for has more samples than a member reads for one call.
 
@@ -67,6 +71,10 @@ class InsightAsyncStub(InsightStub):
     GetDurability: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetDurabilityRequest, _insight_pb2.DurabilityReport]  # type: ignore[assignment]
     """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
     NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+    """
+    DescribeTopics: _aio.UnaryUnaryMultiCallable[_insight_pb2.DescribeTopicsRequest, _insight_pb2.DescribeTopicsReply]  # type: ignore[assignment]
+    """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
+    NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
     """
     GetDiskHealth: _aio.UnaryUnaryMultiCallable[_insight_pb2.GetDiskHealthRequest, _insight_pb2.DiskHealthReport]  # type: ignore[assignment]
     """The rest reads the lake. INVALID_ARGUMENT: the time asked for has more samples than a member reads for one call.
@@ -101,6 +109,16 @@ class InsightServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_insight_pb2.DurabilityReport, _abc.Awaitable[_insight_pb2.DurabilityReport]]:
         """Asks Kafka, then rates the durability of topics and says what the loss of a broker, a rack or an IDC would do.
         NOT_FOUND: no such cluster; FAILED_PRECONDITION: it can't be reached.
+        """
+
+    @_abc_1.abstractmethod
+    def DescribeTopics(
+        self,
+        request: _insight_pb2.DescribeTopicsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insight_pb2.DescribeTopicsReply, _abc.Awaitable[_insight_pb2.DescribeTopicsReply]]:
+        """Topics as Kafka has them: the brokers of each partition, and what is set on the topic itself.
+        NOT_FOUND: no such cluster, or no topic of these names; FAILED_PRECONDITION: it can't be reached.
         """
 
     @_abc_1.abstractmethod

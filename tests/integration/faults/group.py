@@ -26,7 +26,7 @@ _STOP_DEADLINE_S = 30.0
 _POLL_S = 0.1
 _CHANNEL_OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 3000),  # that long one attempt may take, on a machine that is busy
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.enable_http_proxy", 0),
     ("grpc.max_receive_message_length", 64 << 20),
@@ -120,7 +120,10 @@ class Group:
     def wait_serving(self, names: Iterable[str] | None = None, deadline_s: float = SERVING_DEADLINE_S) -> None:
         """Returns once each of them answers a linearizable read."""
         for name in self.names if names is None else names:
-            poll(f"{name} serves", lambda name=name: self._serves(name), deadline_s)  # type: ignore[misc]
+            try:
+                poll(f"{name} serves", lambda name=name: self._serves(name), deadline_s)  # type: ignore[misc]
+            except AssertionError as error:
+                raise AssertionError(f"{error}; it says:\n{self.log(name)}") from None
 
     def status(self, name: str, timeout_s: float = 2.0) -> raft_pb2.RaftStatus | None:
         """None when it does not answer."""

@@ -35,7 +35,10 @@ def clocks(make: Callable[..., Group], tmp_path: Path) -> tuple[Group, dict[str,
     return group, clocks
 
 
-@pytest.mark.parametrize("whose", ["the leader's", "a follower's", "all"])
+@pytest.mark.parametrize(
+    "whose",
+    ["the leader's", pytest.param("a follower's", marks=pytest.mark.soak), pytest.param("all", marks=pytest.mark.soak)],
+)
 def test_clock_jumps_neither_hold_up_writes_nor_unseat_the_leader(
     clocks: tuple[Group, dict[str, JumpingClock]], whose: str
 ) -> None:

@@ -57,7 +57,10 @@ def test_a_follower_with_a_full_disk_lives_on_and_catches_up(disks: tuple[Group,
     group.require_identical()
 
 
-@pytest.mark.parametrize("with_leader", [True, False], ids=["the leader among them", "the followers"])
+@pytest.mark.parametrize(
+    "with_leader",
+    [pytest.param(True, id="the leader among them"), pytest.param(False, id="the followers", marks=pytest.mark.soak)],
+)
 def test_a_majority_with_full_disks_refuses_clearly_and_recovers_by_itself(
     disks: tuple[Group, dict[str, SmallDisk]], with_leader: bool
 ) -> None:
@@ -93,7 +96,7 @@ def test_a_majority_with_full_disks_refuses_clearly_and_recovers_by_itself(
     group.require_identical()
 
 
-@pytest.mark.parametrize("role", ["leader", "follower"])
+@pytest.mark.parametrize("role", ["leader", pytest.param("follower", marks=pytest.mark.soak)])
 def test_a_member_whose_fsync_fails_ends_and_acknowledges_nothing_more(group: Group, tmp_path: Path, role: str) -> None:
     group.kill(group.names)
     shims = {name: FailingFsync(_made(tmp_path / f"shim-{name}"), group.data(name)) for name in group.names}

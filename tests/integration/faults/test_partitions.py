@@ -18,8 +18,11 @@ _FAILOVER_S = 20.0
 
 @pytest.mark.parametrize(
     ("sends", "receives"),
-    [(False, False), (True, False), (False, True)],
-    ids=["in both directions", "it is heard and hears nobody", "it hears and nobody hears it"],
+    [
+        pytest.param(False, False, id="in both directions", marks=pytest.mark.soak),
+        pytest.param(True, False, id="it is heard and hears nobody"),
+        pytest.param(False, True, id="it hears and nobody hears it", marks=pytest.mark.soak),
+    ],
 )
 def test_the_others_go_on_without_a_leader_that_is_cut_off(group: Group, sends: bool, receives: bool) -> None:
     leader = group.leader()
@@ -62,7 +65,10 @@ def test_a_follower_that_comes_back_does_not_unseat_the_leader(group: Group) -> 
     assert (status.state, status.term) == ("leader", term)
 
 
-@pytest.mark.parametrize("is_leader_heard", [True, False], ids=["it can't answer", "it hears nothing"])
+@pytest.mark.parametrize(
+    "is_leader_heard",
+    [pytest.param(True, id="it can't answer"), pytest.param(False, id="it hears nothing", marks=pytest.mark.soak)],
+)
 def test_a_cut_between_the_leader_and_one_follower_stops_nobody(group: Group, is_leader_heard: bool) -> None:
     leader, follower = group.leader(), group.followers()[0]
     with EventLoad([group.channel(name) for name in group.names], writers=4, batch=10) as load:

@@ -34,7 +34,7 @@ def powered(make: Callable[..., Group], tmp_path: Path) -> Iterator[tuple[Group,
         group.kill(group.names)
 
 
-@pytest.mark.parametrize("whose", ["all", "one's"])
+@pytest.mark.parametrize("whose", ["all", pytest.param("one's", marks=pytest.mark.soak)])
 def test_what_was_acknowledged_survives_power_cuts_under_load(
     powered: tuple[Group, dict[str, PowerCut]], whose: str
 ) -> None:

@@ -15,7 +15,6 @@ import pytest
 from typer.testing import CliRunner
 
 from guardian.cli import analyze as command
-from guardian.cli.main import app
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -23,6 +22,7 @@ from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster, TopicPartition
 from spark_analytics.jobs import plans, session
 from spark_analytics.planners.settings import PlannerSettings
+from tests.command_line import app
 
 SETTINGS = PlannerSettings(target_spread=0.3)
 MOVE = PartitionMove(

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from guardian.cli import declared
-from guardian.cli.main import app
 from guardian.errors import GuardianError
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 FILE = """\
@@ -101,7 +101,8 @@ def test_what_differs_is_shown_checked_and_changed_once(guardian: Run, member: M
     assert made.exit_code == 0, made.output
     assert made.stdout.splitlines()[0] == "cluster live is registered: 3 brokers"
     assert "topic live/orders is stored" in made.stdout
-    assert "links differ from what members read (currency, networks, lines)" in made.stderr
+    assert f"links differ from what {member.endpoint} reads (currency, networks, lines)" in made.stderr
+    assert "federation.yaml --out links.toml writes the file; put it where the setting `links`" in made.stderr
     known = member.store.read().cluster("live")
     assert known is not None
     assert [(each.idc, each.label, each.state.name, each.reporter) for each in known.brokers] == [
@@ -238,6 +239,21 @@ def test_links_become_the_file_that_members_read(guardian: Run, tmp_path: Path) 
     assert 'shanghai" = ["10.1.0.0/16"]' in written
     again = guardian("apply -f FILE")
     assert "links differ" not in again.stderr
+
+
+def test_links_of_each_member_are_compared(member: Member, file: Path, tmp_path: Path) -> None:
+    right, wrong = tmp_path / "links.toml", tmp_path / "wrong.toml"
+    wrong.write_text("near = 'x'")
+    other = Member(member.machine, links_file=wrong)
+    try:
+        endpoints = ["--endpoints", f"{member.endpoint},{other.endpoint},127.0.0.1:1"]
+        assert CliRunner().invoke(app, ["apply", "links", "-f", str(file), "--out", str(right)]).exit_code == 0
+        said = CliRunner().invoke(app, ["apply", "diff", "-f", str(file), *endpoints]).stderr
+        assert f"links differ from what {other.endpoint} reads (its file is wrong: " in said
+        assert "links of 127.0.0.1:1 are not compared: it does not answer" in said
+        assert f"what {member.endpoint}" not in said
+    finally:
+        other.stop()
 
 
 def test_the_schema_is_printed_and_takes_what_apply_takes(guardian: Run) -> None:

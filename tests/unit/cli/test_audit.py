@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from guardian.cli import audit
-from guardian.cli.main import app
 from guardian.errors import InvalidInput
 from protos.guardian.v1 import activity_pb2 as pb
+from tests.command_line import app
 
 NOW = datetime(2026, 11, 21, 12, 30).astimezone()
 NOW_MS = round(NOW.timestamp() * 1000)

@@ -7,10 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from guardian.cli import broker
-from guardian.cli.main import app
 from guardian.errors import InvalidInput
 from guardian.model.ticket import Ticket, TicketState
 from protos.guardian.v1 import federation_pb2
+from tests.command_line import app
 
 
 class Guardian:

@@ -13,10 +13,10 @@ from typer.testing import CliRunner, Result
 from guardian.certificates.folder import CertificateFolder
 from guardian.cli import contexts
 from guardian.cli.contexts import Context
-from guardian.cli.main import app
 from guardian.cli.tls_options import tls_of
 from guardian.client import ClientTls
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
+from tests.command_line import app
 
 DAY_MS = 86_400_000
 

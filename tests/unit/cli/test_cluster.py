@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from guardian.cli.cluster import add
-from guardian.cli.main import app
 from guardian.errors import InvalidInput
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 

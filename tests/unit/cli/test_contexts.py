@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from guardian.cli import completing, contexts
 from guardian.cli.contexts import Context, Contexts
-from guardian.cli.main import app
 from guardian.errors import GuardianError, InvalidInput, NotFound
+from tests.command_line import app
 
 PROD = Context("prod", ("g1:9750", "g2:9750"), ca="~/ca.pem", timeout="60s")
 DEV = Context("dev", ("d1:9750",))

@@ -19,7 +19,6 @@ from typer.testing import CliRunner, Result
 from guardian.cli import completing, contexts, exits, main, watching
 from guardian.cli.contexts import Context, Contexts
 from guardian.cli.everywhere import ALIASES, WATCHABLE
-from guardian.cli.main import app
 from guardian.cli.options import Connection, connect, use
 from guardian.cli.output import Output, choose
 from guardian.errors import (
@@ -34,6 +33,7 @@ from guardian.errors import (
     Overloaded,
     Unavailable,
 )
+from tests.command_line import app
 from tests.unit.server.member import Member, plan
 
 
@@ -102,7 +102,8 @@ def test_yaml_and_wide_come_with_every_command(member: Member) -> None:
     (as_json,) = json.loads(run("cluster", "list", "-o", "json", env=env).stdout)
     assert yaml.safe_load(run("cluster", "list", "-o", "yaml", env=env).stdout) == [as_json]
     heads = {each: run("cluster", "list", "-o", each, env=env).stdout.splitlines()[0] for each in ("table", "wide")}
-    assert heads["wide"].split() == [*heads["table"].split(), "CLUSTER", "ID"]
+    more = "CLUSTER ID PROTOCOL SAMPLING PAUSED REGISTERED REPORTER METRICS URL"
+    assert heads["wide"].split() == [*heads["table"].split(), *more.split()]
     assert run("cluster", "list", env=env).stdout.splitlines()[0] == heads["table"], "-o is of one command only"
     refused = run("cluster", "list", "-o", "xml", env=env)
     assert refused.exit_code == 2
@@ -182,7 +183,7 @@ def test_exit_codes_tell_scripts_what_to_do(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(main, "app", fail)
+    monkeypatch.setattr(main, "tree_for", lambda _: fail)
     with pytest.raises(SystemExit) as ended:
         main.main()
     assert ended.value.code == code

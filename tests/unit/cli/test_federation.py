@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from guardian.cli.main import app
 from guardian.errors import GuardianError
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 Run = Callable[..., str]
@@ -113,7 +113,7 @@ def test_a_placement_that_names_what_is_not_there_changes_nothing(guardian: Run,
     file.write_text(PLACEMENT.replace('"r1"', '"r9"'))
     for line, sentence in [
         (f"two {file} --cluster west", "rack is 'r9': use an IDC or a rack of cluster west, such as sh, sz, r1, r2"),
-        (f"two {file} --cluster gone", "--cluster is 'gone', which is not registered"),
+        (f"two {file} --cluster gone", "cluster is 'gone', which is not registered: use one of live, west"),
         (f"two {file} --topic orders", "--topic is 'orders' and --cluster is missing: say whose topic it is"),
         (f"two {tmp_path}/gone.json", "placement constraints .*gone.json can't be read"),
     ]:

@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from guardian.cli import interchange
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
+from guardian.kafka.admin import TOPIC as TOPIC_CONFIG
 from guardian.model.topology import Broker, Cluster
+from guardian.server import described_topics
 from guardian.wire.federation import cluster_to_proto
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 Run = Callable[..., Result]
@@ -97,9 +100,7 @@ def test_a_broker_that_the_cluster_does_not_have_is_refused(guardian: Run, tmp_p
     file.write_text(json.dumps(CAPACITY).replace('"2"', '"9"'))
     with pytest.raises(GuardianError, match="brokerId 9 is not in cluster live"):
         guardian(f"import capacity {file} --cluster live --host-pattern h-{{broker}}")
-    with pytest.raises(
-        GuardianError, match="cluster is 'other', which is not registered: use --cluster with one of live"
-    ):
+    with pytest.raises(GuardianError, match="cluster is 'other', which is not registered: use one of live"):
         guardian(f"import capacity {file} --cluster other")
 
 
@@ -170,6 +171,42 @@ def test_a_static_topic_becomes_a_ticket_that_creates_it(guardian: Run, member: 
     assert json.loads(written.stdout)["partitions"][1]["replicas"] == [2, 3]
     file.write_text(TOPIC.format(name="t", partitions=1, assignments="[[1, 2]]"))
     assert "topic live/t exists with 1 partitions: nothing to create" in guardian(f"import topic {file}").stdout
+
+
+def test_topics_come_back_as_a_file_of_topicctl(guardian: Run, member: Member, tmp_path: Path) -> None:
+    member.kafka.create_topic("orders", {0: (1, 2), 1: (2, 3)})
+    member.kafka.set_config((TOPIC_CONFIG, "orders"), "retention.ms", "3600000")
+    member.kafka.create_topic("__consumer_offsets", {0: (1, 2)})
+    member.kafka.create_topic("uneven", {0: (1, 2), 1: (1,)})
+    guardian("topic put live orders --owner ann")
+    file = tmp_path / "topics.yaml"
+    said = guardian(f"export topic --cluster live --static --environment prod --out {file}")
+    assert "left out: topic uneven has partitions of 1 and 2 replicas" in said.stderr
+    assert "topicctl wants meta.environment and meta.region" in said.stderr
+    orders, other = yaml.safe_load_all(file.read_text())
+    assert orders == {
+        "meta": {"name": "orders", "cluster": "live", "environment": "prod", "labels": {"owner": "ann"}},
+        "spec": {
+            "partitions": 2,
+            "replicationFactor": 2,
+            "retentionMinutes": 60,
+            "placement": {"strategy": "static", "staticAssignments": [[1, 2], [2, 3]]},
+        },
+    }
+    assert other["meta"]["name"] == "t"
+    again = guardian(f"import topic {file}").stdout
+    assert "topic live/orders exists with 2 partitions: nothing to create" in again
+    assert guardian("ticket list -o json").stdout == "[]\n"
+    only = guardian("export topic --cluster live --topic t --environment prod --region eu")
+    assert (only.stderr, yaml.safe_load(only.stdout)["spec"]["placement"]) == ("", {"strategy": "any"})
+    with pytest.raises(GuardianError, match=r"topics is nope\*: cluster live has none of that name"):
+        guardian("export topic --cluster live --topic nope*")
+
+
+def test_more_topics_than_a_file_has_are_refused(guardian: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(described_topics, "MAX_TOPICS", 0)
+    with pytest.raises(GuardianError, match="cluster live has 1 such topics, more than the 0 of one file: name fewer"):
+        guardian("export topic --cluster live")
 
 
 def test_other_placements_are_the_planners(guardian: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

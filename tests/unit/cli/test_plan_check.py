@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from guardian.cli.main import app
 from guardian.errors import GuardianError
 from guardian.model.plan import Plan
 from spark_analytics import checker
 from spark_analytics.checker import Rule, Violation
 from spark_analytics.jobs import check as job
 from spark_analytics.planners import planning
+from tests.command_line import app
 
 
 def run(*arguments: str) -> tuple[int, str, str]:

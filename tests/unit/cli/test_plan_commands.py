@@ -13,7 +13,6 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from typer.testing import CliRunner, Result
 
-from guardian.cli.main import app
 from guardian.cli.plan import carrying_out
 from guardian.errors import Conflict, GuardianError, InvalidInput, Unavailable
 from guardian.model.directory import Directory
@@ -43,6 +42,7 @@ from spark_analytics.planners.tasks import (
     ReplicationFactor,
     Task,
 )
+from tests.command_line import app
 
 MOVE = PartitionMove(
     TopicPartition("orders", 0), (ReplicaPlacement(1, "/d"),), (ReplicaPlacement(2, "/d"),), size_bytes=5_000_000

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from guardian.cli.main import app
 from guardian.cli.raft import _promote, _what_is_missing, print_members
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from metastore.levels import LEVEL
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
+from tests.command_line import app
 from tests.unit.server.member import Member
 
 Cli = Callable[..., Result]

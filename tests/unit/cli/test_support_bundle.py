@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,9 +13,9 @@ from threading import Thread
 import pytest
 from typer.testing import CliRunner, Result
 
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
+from tests.command_line import app
 from tests.unit.server.member import Member, plan
 
 SECRET = "hunter2-Zq9"  # noqa: S105  of nobody
@@ -140,6 +141,50 @@ def test_the_federation_of_this_folder_is_found(tmp_path: Path, member: Member) 
     run("--out", str(archive))
     files = content(archive)
     assert (files["config/guardian.toml"], files["logs/g1.log"]) == ('name = "g1"\n', "serving\n")
+
+
+def journalctl(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands for systemd's, which a container does not have."""
+    (folder / "bin").mkdir()
+    program = folder / "bin" / "journalctl"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+def test_a_member_that_logs_to_the_journal_is_asked_there(
+    member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journalctl(tmp_path, f'echo "$@"; echo "signed in with token={SECRET}"', monkeypatch)
+    archive = tmp_path / "b.tar.gz"
+    run("--endpoints", member.endpoint, "--out", str(archive), "--unit", "guardian.service", "--since", "1h")
+    asked, line = content(archive)["logs/journal-guardian.service.log"].splitlines()
+    assert asked.startswith("--unit=guardian.service --since=@")
+    assert line == "signed in with token=[redacted]"
+
+
+def test_of_a_long_journal_the_last_is_taken(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journalctl(tmp_path, "seq 1 200000", monkeypatch)
+    archive = tmp_path / "b.tar.gz"
+    run("--endpoints", member.endpoint, "--out", str(archive), "--unit", "g", "--log-mb", "1")
+    lines = content(archive)["logs/journal-g.log"].splitlines()
+    assert lines[-1] == "200000"
+    assert lines == [str(each) for each in range(int(lines[0]), 200001)]
+    assert 100_000 < len(lines) < 200_000
+
+
+@pytest.mark.parametrize("script", ["echo no such journal >&2; exit 1", None])
+def test_a_journal_that_can_not_be_had_is_told_of(
+    member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None
+) -> None:
+    if script is None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        journalctl(tmp_path, script, monkeypatch)
+    archive = tmp_path / "b.tar.gz"
+    result = run("--endpoints", member.endpoint, "--out", str(archive), "--unit", "g")
+    why = "journalctl has nothing of g: no such journal" if script else "journalctl is not installed"
+    assert f"not in it: logs/journal-g.log: {why}" in result.stderr
 
 
 def test_nothing_is_overwritten_and_no_half_is_left(member: Member, tmp_path: Path) -> None:

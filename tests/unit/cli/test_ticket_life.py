@@ -10,14 +10,14 @@ from typer.testing import CliRunner
 
 from guardian.cli import brokers
 from guardian.cli import ticket as tickets
-from guardian.cli.main import app
-from guardian.cli.ticket import progress
+from guardian.cli.ticket_telling import progress
 from guardian.errors import InvalidInput
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
+from tests.command_line import app
 
 
 def ticket(state: TicketState) -> Ticket:

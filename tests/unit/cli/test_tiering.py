@@ -14,13 +14,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from guardian.cli import tiering, tiering_gone, tiering_orphans, tiering_verify
-from guardian.cli.main import app
 from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, NotFound
 from guardian.model.cluster_state import BrokerNode, BrokerView, ClusterDescription, Leadership
 from guardian.model.tiering import uuid_text
 from guardian.model.topology import Cluster
 from protos.guardian.v1 import federation_pb2
 from protos.guardian.v1 import tiering_pb2 as pb
+from tests.command_line import app
 
 ORDERS, CLICKS, NAMELESS, FOREIGN = (letter * 16 for letter in (b"O", b"C", b"N", b"F"))
 MINUTE, HOUR = 60_000, 3_600_000

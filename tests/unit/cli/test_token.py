@@ -43,13 +43,13 @@ def test_what_is_revoked_is_gone(tmp_path: Path) -> None:
     file = tmp_path / "tokens.toml"
     first = run("create", "ci", "--file", str(file)).strip()
     second = run("create", "cd", "--file", str(file)).strip()
-    run("revoke", "ci", "--file", str(file))
+    run("revoke", "ci", "--file", str(file), "--yes")
     stored = parse_tokens(file.read_text())
     with pytest.raises(NotSignedIn):
         find_token(stored, first, 0)
     assert find_token(stored, second, 0).name == "cd"
     with pytest.raises(NotFound, match="has the ID or name 'ci'"):
-        run("revoke", "ci", "--file", str(file))
+        run("revoke", "ci", "--file", str(file), "--yes")
 
 
 @pytest.mark.parametrize("name", ["", " ", "healing", "guardian", "a\nb", "x" * 200])

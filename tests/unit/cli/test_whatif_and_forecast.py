@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 
 from guardian.cli import forecast as forecast_command
 from guardian.cli import whatif as whatif_command
-from guardian.cli.main import app
 from guardian.errors import GuardianError, InvalidInput, Unavailable
 from guardian.model.directory import Directory
 from guardian.model.forecast import Forecast, Outlook
@@ -26,6 +25,7 @@ from spark_analytics.jobs import whatif as whatif_job
 from spark_analytics.lake.window import Window
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.whatif.answering import Answer
+from tests.command_line import app
 
 CLUSTERS = (Cluster("live", "h:9092"), Cluster("bulk", "h:9092"))
 REFUSED = InvalidInput("rack is 'r9', which cluster bulk has not")

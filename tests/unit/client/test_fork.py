@@ -21,6 +21,7 @@ def member() -> Iterator[Member]:
     member.stop()
 
 
+@pytest.mark.slow
 def test_a_child_that_is_forked_while_grpc_runs_lives_to_execute_its_program(member: Member) -> None:
     """With gRPC's own handlers for a fork about one in twenty is aborted."""
     with GuardianClient([member.endpoint], timeout_s=30) as client:

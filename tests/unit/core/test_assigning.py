@@ -231,6 +231,6 @@ class CollectorsAndLeader(RuleBasedStateMachine):
         assert set(self.assignment.moves) <= set(owners)
 
 
-TestCollectorsAndLeader = CollectorsAndLeader.TestCase
+TestCollectorsAndLeader = pytest.mark.slow(CollectorsAndLeader.TestCase)
 # As many as it takes to find a hand-over without the owner's word, or before the delay is over.
 TestCollectorsAndLeader.settings = settings(max_examples=600, stateful_step_count=30)

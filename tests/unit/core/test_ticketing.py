@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from guardian.core import ticketing
 from guardian.core.ticketing import approve, cancel, pause, reject, resume, roll_back, submit
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.approval import everybody
@@ -81,3 +82,33 @@ def test_a_given_reason_is_kept() -> None:
 def test_nobody_is_no_actor() -> None:
     with pytest.raises(InvalidInput, match="actor is empty"):
         submit(ticket(S.DRAFT), "", "", 7)
+
+
+@pytest.mark.parametrize("state", TicketState)
+def test_a_throttle_is_changed_until_the_ticket_is_over(state: TicketState) -> None:
+    if state.is_over:
+        with pytest.raises(Conflict, match=f"ticket t-1 is {state.name}: only one that is not over"):
+            ticketing.set_throttle(ticket(state), "bob", "", 7, 20_000_000, 0)
+        return
+    changed = ticketing.set_throttle(ticket(state), "bob", "", 7, 20_000_000, 0)
+    assert (changed.state, changed.reason) == (state, "throttle 0 -> 20000000 bytes/s")
+
+
+@pytest.mark.parametrize(
+    ("throttle", "most", "message"),
+    [
+        (99_999, 0, "throttle is 99999 bytes/s: use 100000 to"),
+        (ticketing.MAX_THROTTLE + 1, 0, "throttle is 1000000000001 bytes/s"),
+        (200_000, 199_999, r"max_throttle is 199999 bytes/s: use 200000 \(throttle\) to"),
+    ],
+)
+def test_rates_have_limits(throttle: int, most: int, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        ticketing.set_throttle(ticket(S.RUNNING), "bob", "", 7, throttle, most)
+    assert ticketing.throttle_asked(0) == ticketing.DEFAULT_THROTTLE
+
+
+def test_a_reason_is_no_essay() -> None:
+    ticketing.require_reason("x" * 500)
+    with pytest.raises(InvalidInput, match="reason has 501 characters: use up to 500"):
+        ticketing.require_reason("x" * 501)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import typer.main
 import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -19,7 +18,6 @@ from typer.core import TyperGroup
 from deploy.grafana.boards import BOARDS
 from deploy.grafana.build import text_of
 from guardian.activity.store import StoreStatus
-from guardian.cli.main import app
 from guardian.client import GuardianClient
 from guardian.model.certificate import CertificateLife
 from guardian.model.execution import Execution, ExecutionTask, TaskState
@@ -36,6 +34,7 @@ from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1 import federation_pb2, tiering_pb2
 from raft.configuration import Role
 from raft.protocol import MemberStatus
+from tests.command_line import COMMAND
 from tests.unit.deploy.monitoring import (
     DASHBOARDS,
     PROMETHEUS,
@@ -236,7 +235,7 @@ def _commands() -> Iterator[str]:
 
 @pytest.mark.parametrize("line", sorted(set(_commands())))
 def test_a_command_that_is_advised_can_be_typed(line: str) -> None:
-    command = typer.main.get_command(app)
+    command = COMMAND
     words = shlex.split(re.sub(r"\{\{.*?\}\}", "x", line))[1:]
     while isinstance(command, TyperGroup):
         command = command.commands[words.pop(0)]

@@ -9,15 +9,13 @@ import shutil
 import subprocess
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
-import typer.main
 import yaml
 from typer.core import TyperGroup
 
-from guardian.cli.main import app
+from tests.command_line import COMMAND
 
 ROOT = Path(__file__).parents[3]
 SYSTEMD = ROOT / "deploy" / "systemd"
@@ -40,7 +38,7 @@ def unit(path: Path) -> dict[str, list[tuple[str, str]]]:
 
 
 def require_command(words: list[str]) -> None:
-    command: Any = typer.main.get_command(app)
+    command = COMMAND
     while isinstance(command, TyperGroup):
         command = command.commands[words.pop(0)]
     known = {option for parameter in command.params for option in parameter.opts}

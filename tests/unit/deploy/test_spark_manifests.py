@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
-from guardian.cli.main import app
 from spark_analytics.jobs import shipping
 from spark_analytics.jobs.shipping import archives
 from spark_analytics.search import kernels
+from tests.command_line import COMMAND
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "spark"
 KINDS = {
@@ -82,7 +81,7 @@ def test_the_guides_commands_are_guardians(line: str) -> None:
 
 def parsed(arguments: list[str]) -> None:
     """As the command line would, up to where it runs. Raises typer's errors for what is not known."""
-    command: Any = typer.main.get_command(app)
+    command = COMMAND
     context = command.make_context("guardian", list(arguments))
     while hasattr(command, "resolve_command"):
         name, command, arguments = command.resolve_command(context, arguments)

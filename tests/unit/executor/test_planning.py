@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -27,19 +28,35 @@ def cluster() -> FakeKafka:
     return fake
 
 
-def planner(fake: FakeKafka, directory: Directory | None = None, deadline_s: float = DEADLINE_S) -> LivePlanner:
-    told = directory or Directory()
-    return LivePlanner(lambda _: fake, lambda: told, "", PlannerSettings(), lambda: 1_000_000, deadline_s)
+class Stage:
+    """What the planner is told of, and the planner: one worker process for all tests, since it imports for seconds."""
+
+    def __init__(self, deadline_s: float = DEADLINE_S) -> None:
+        self.fake = cluster()
+        self.directory = Directory()
+        self.live = LivePlanner(
+            lambda _: self.fake, lambda: self.directory, "", PlannerSettings(), lambda: 1_000_000, deadline_s
+        )
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Stage]:
+    stage = Stage()
+    yield stage
+    stage.live.close()
 
 
 @pytest.fixture
-def fake() -> FakeKafka:
-    return cluster()
+def stage(shared: Stage) -> Stage:
+    shared.fake, shared.directory = cluster(), Directory()
+    shared.live.forget("t-1")
+    return shared
 
 
-def test_a_removal_empties_its_brokers_and_nothing_lands_on_excluded_ones(fake: FakeKafka) -> None:
-    kept_free = Directory(exclusions=(Exclusion("live", 4, "ann", "a new rack"),))
-    live = planner(fake, kept_free)
+@pytest.mark.slow
+def test_a_removal_empties_its_brokers_and_nothing_lands_on_excluded_ones(stage: Stage) -> None:
+    stage.directory = Directory(exclusions=(Exclusion("live", 4, "ann", "a new rack"),))
+    live, fake = stage.live, stage.fake
     made = live.plan("live", Remove((5,)))
     before = fake.describe_partitions()
     concerned = {tp for tp, state in before.items() if 5 in state.replicas}
@@ -49,11 +66,11 @@ def test_a_removal_empties_its_brokers_and_nothing_lands_on_excluded_ones(fake: 
     assert "10 partitions on 5 live brokers" in made.input
     with pytest.raises(InvalidInput, match="broker 9 is not in the model of cluster live"):
         live.plan("live", Remove((9,)))
-    live.close()
 
 
-def test_an_answer_is_awaited_without_waiting_and_kept_until_it_is_forgotten(fake: FakeKafka) -> None:
-    live = planner(fake)
+@pytest.mark.slow
+def test_an_answer_is_awaited_without_waiting_and_kept_until_it_is_forgotten(stage: Stage) -> None:
+    live, fake = stage.live, stage.fake
     fake.kill_broker(5)
     assert live.ask("t-1", "live", Heal()) is None
     deadline = time.monotonic() + DEADLINE_S
@@ -71,11 +88,11 @@ def test_an_answer_is_awaited_without_waiting_and_kept_until_it_is_forgotten(fak
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert isinstance(refused, ClusterUnavailable)
-    live.close()
 
 
-def test_what_nobody_expected_is_an_answer_too(fake: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    live = planner(fake)
+@pytest.mark.slow
+def test_what_nobody_expected_is_an_answer_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    live, fake = stage.live, stage.fake
 
     def broken() -> None:
         raise ZeroDivisionError
@@ -87,19 +104,18 @@ def test_what_nobody_expected_is_an_answer_too(fake: FakeKafka, monkeypatch: pyt
         time.sleep(0.02)
     assert str(answer) == "the plan for cluster live could not be made: ZeroDivisionError()"
     assert isinstance(answer, ClusterUnavailable)
-    live.close()
 
 
-def test_a_worker_that_takes_too_long_is_ended(fake: FakeKafka) -> None:
-    live = planner(fake, deadline_s=0.01)
+def test_a_worker_that_takes_too_long_is_ended() -> None:
+    live = Stage(deadline_s=0.01).live
     with pytest.raises(GuardianError, match=r"was not made within 0\.01 s: ask again"):
         live.plan("live", Heal())
     live.close()
     assert live.ask("t-1", "live", Heal()) is None
 
 
-def test_a_lake_that_knows_only_some_of_the_brokers_is_not_enough(fake: FakeKafka) -> None:
-    facts = LiveFacts("live", 0, fake.describe_cluster().brokers, {}, {}, ())
+def test_a_lake_that_knows_only_some_of_the_brokers_is_not_enough() -> None:
+    facts = LiveFacts("live", 0, cluster().describe_cluster().brokers, {}, {}, ())
     require_complete(facts, frozenset(BROKERS))
     require_complete(facts, frozenset())  # nothing is collected at all: planned by bytes, as the plan says
     with pytest.raises(InvalidInput, match=r"metrics of broker 2, 4 of cluster live are missing, .* of 3 of 5"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,56 @@ def test_topics_come_once_and_at_least_one_does() -> None:
         topicctl_yaml.read(f"{TOPIC}---\n{TOPIC}", "f")
     with pytest.raises(InvalidInput, match="f has no topic"):
         topicctl_yaml.read("", "f")
+
+
+_NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789._-", min_size=1, max_size=12).filter(
+    lambda name: name not in (".", "..")
+)
+_PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), max_size=12).filter(str.isprintable)
+_SETTINGS = st.dictionaries(
+    st.sampled_from(["cleanup.policy", "retention.ms", "retention.bytes", "min.insync.replicas", "x.y"]),
+    st.sampled_from(
+        ["delete", "compact,delete", "-1", "60000", "86400000", "0", "007", "1e3", "true", "True", "~", "a: b", "", ","]
+    )
+    | st.integers(-1, 2**63 - 1).map(str)
+    | _PRINTABLE,
+)
+
+
+@st.composite
+def _topics(draw: st.DrawFn) -> topicctl_yaml.TopicctlTopic:
+    factor = draw(st.integers(1, 3))
+    rows = st.lists(st.integers(0, 2**31 - 1), min_size=factor, max_size=factor, unique=True)
+    return topicctl_yaml.topic_of(
+        draw(st.sampled_from(["", "live", "no", "7"])),
+        draw(_NAMES),
+        draw(st.lists(rows, min_size=1, max_size=4)),
+        draw(_SETTINGS).items(),
+        draw(st.sampled_from(["", "ann", "007", "team: a", "été"])),
+        is_static=draw(st.booleans()),
+    )
+
+
+@given(st.lists(_topics(), min_size=1, max_size=4, unique_by=lambda topic: topic.name), st.sampled_from(["", "eu"]))
+def test_topics_are_written_as_they_are_read(topics: list[topicctl_yaml.TopicctlTopic], region: str) -> None:
+    read = topicctl_yaml.read(topicctl_yaml.write(topics, "prod", region), "f")
+    assert [replace(topic, where="", remarks=()) for topic in read] == topics
+
+
+def test_what_a_file_of_topicctl_can_not_say_is_refused_and_what_passes_is_left_out() -> None:
+    with pytest.raises(InvalidInput, match="topic t has partitions of 1 and 2 replicas: topicctl knows one"):
+        topicctl_yaml.topic_of("live", "t", [(1,), (1, 2)], ())
+    throttled = [("leader.replication.throttled.replicas", "0:1"), ("retention.ms", "90000")]
+    text = topicctl_yaml.write([topicctl_yaml.topic_of("live", "t", [(1, 2)], throttled, "ann")], "prod", "eu")
+    assert yaml.safe_load(text) == {
+        "meta": {"name": "t", "cluster": "live", "environment": "prod", "region": "eu", "labels": {"owner": "ann"}},
+        "spec": {
+            "partitions": 1,
+            "replicationFactor": 2,
+            "settings": {"retention.ms": 90000},
+            "placement": {"strategy": "any"},
+        },
+    }
 
 
 def test_a_number_that_no_quantity_has_is_refused(tmp_path: Path) -> None:

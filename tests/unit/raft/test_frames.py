@@ -187,14 +187,18 @@ def test_any_bytes_are_refused_or_a_message(body: bytes) -> None:
     assert message["type"] in frames._FIELDS
 
 
+_SHORT = st.text(max_size=9) | st.binary(max_size=9)
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | st.text() | st.binary(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.binary(), inner),
-    max_leaves=10,
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | _SHORT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_SHORT, inner, max_size=3),
+    max_leaves=5,
 )
 
 
-@given(message=st.sampled_from(GOOD), changes=st.dictionaries(st.text() | st.sampled_from(sorted(APPEND)), PLAIN))
+@given(
+    message=st.sampled_from(GOOD),
+    changes=st.dictionaries(st.text(max_size=9) | st.sampled_from(sorted(APPEND)), PLAIN, max_size=4),
+)
 def test_any_values_in_any_fields_are_refused_or_a_message(message: dict[str, Any], changes: dict[str, Any]) -> None:
     try:
         assert decoded(message | changes)["type"] in frames._FIELDS

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from guardian.errors import Overloaded, Unavailable
-from guardian.web.keeping import Kept
+from guardian.web.keeping import Kept, StillBeingRead
 
 DEADLINE_S = 60
 
@@ -79,6 +79,16 @@ def test_nobody_waits_for_longer_than_told(slow: Slow) -> None:
     with pytest.raises(Overloaded, match="still being read") as refused:
         cache.of("a")
     assert refused.value.retry_after_ms == 1000
+    assert slow.looks == 1
+    cache.close()
+
+
+def test_a_question_may_bring_less_patience_than_usual(slow: Slow) -> None:
+    cache = kept(slow, [0.0])
+    with pytest.raises(StillBeingRead):
+        cache.of("a", patience_s=0)
+    slow.may_end.set()
+    assert cache.of("a") == "a 1"
     assert slow.looks == 1
     cache.close()
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from guardian.core.operations.step import amended, begin, holds, leaving, operate, why_unapproved
+from guardian.core.operations.step import amended, amending, begin, holds, leaving, operate, why_unapproved
 from guardian.core.operations.world import OperationWorld
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.approval import everybody
@@ -51,6 +51,21 @@ def test_only_what_is_under_way_counts_as_leaving() -> None:
 
 def test_an_amendment_keeps_all_but_the_brokers() -> None:
     assert amended(RUNNING, begin(RUNNING, 0), [6, 4]) == replace(REMOVE, brokers=(4, 6))
+
+
+def test_an_amendment_that_is_rehearsed_leaves_the_ticket_in_its_state_or_is_refused() -> None:
+    execution = begin(RUNNING, 0)
+
+    def by(actor: str, *brokers: int) -> TicketState:
+        ask = replace(REMOVE, brokers=brokers)
+        return amending(RUNNING, actor, "", 7, execution, ask, everybody(author_may_approve=False)).state
+
+    assert by("bob", 4, 5, 6) is TicketState.RUNNING
+    assert by("ann", 4) is TicketState.RUNNING
+    with pytest.raises(InvalidInput, match="broker 6 would come to an approved ticket"):
+        by("ann", 4, 5, 6)
+    with pytest.raises(InvalidInput, match="nothing to amend"):
+        by("bob", 4, 5)
 
 
 @pytest.mark.parametrize(

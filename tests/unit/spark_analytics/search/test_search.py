@@ -78,6 +78,7 @@ def test_a_larger_budget_of_bytes_is_kept_and_makes_the_cluster_no_less_even() -
     assert cvs[-1] < 0.6 * cvs[0]
 
 
+@pytest.mark.slow
 def test_no_leader_moves_when_none_may() -> None:
     _, found = found_of(SMALL, budget=Budget(leader_moves=0))
     model = model_of(SMALL)
@@ -86,6 +87,7 @@ def test_no_leader_moves_when_none_may() -> None:
     assert (led == led_before).all()
 
 
+@pytest.mark.slow
 def test_a_brokers_share_of_the_bytes_is_kept() -> None:
     most = 50e9
     model, found = found_of(SMALL, budget=Budget(broker_bytes=most))
@@ -231,6 +233,7 @@ def test_brokers_above_a_limit_come_below_it_where_the_others_have_the_capacity(
     assert (np.bincount(now, model.slot_load[:, 3], model.brokers) <= limit * model.capacity[:, 3]).all()
 
 
+@pytest.mark.slow
 def test_new_brokers_take_from_those_that_give() -> None:
     model = model_of(replace(SMALL, fresh_brokers=0.1))
     rules = rules_of(model)
@@ -245,6 +248,7 @@ def test_new_brokers_take_from_those_that_give() -> None:
     ).all()
 
 
+@pytest.mark.slow
 def test_what_grows_and_what_io_allows_keep_copies_out() -> None:
     model = model_of(Shape(13, 12, 3_000, 4, 2, disks=4))
     model = replace(model, disk_io_capacity=np.full(len(model.disk_total_bytes), 1e7))
