@@ -28,6 +28,7 @@ from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import UNKNOWN, Bools, BrokerFacts, LogDirFacts, TopicFacts
 
 LONG_MS = 3 * 3_600_000
+_LATEST_MS = 7_258_118_400_000  # the year 2200: hours of the lake are named by dates, and dates end
 BROKER, LOG_DIR, DISK, REPLICA = "broker", "log_dir", "disk", "replica"
 
 _Row = Mapping[str, Any]
@@ -43,6 +44,8 @@ class Window:
     def __post_init__(self) -> None:
         if not 0 <= self.from_ms < self.to_ms:
             raise InvalidInput(f"window is from {self.from_ms} to {self.to_ms} ms: it must end after it begins")
+        if self.to_ms > _LATEST_MS:
+            raise InvalidInput(f"window ends at {self.to_ms}: use milliseconds since 1970, before the year 2200")
 
     @property
     def is_long(self) -> bool:

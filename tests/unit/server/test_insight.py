@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from guardian.client import GuardianClient
-from guardian.errors import NotFound
+from guardian.errors import InvalidInput, NotFound
 from guardian.kafka.admin import TOPIC
 from guardian.model.topology import TopicPartition
 from guardian.server import described_topics
@@ -79,6 +79,16 @@ def test_one_answer_holds_so_many_topics_and_says_how_many_there_are(
     monkeypatch.setattr(described_topics, "MAX_PARTITIONS", 2)
     report = client.described_topics("live")
     assert ([each.topic for each in report.topics], report.topics_in_all) == (["orders-eu"], 2)
+
+
+@pytest.mark.parametrize("to_ms", [7_258_118_400_001, 2**62])
+def test_a_time_far_from_now_is_refused_by_name(client: GuardianClient, to_ms: int) -> None:
+    for ask in (client.disk_health, client.disk_readers):
+        with pytest.raises(InvalidInput, match=f"window ends at {to_ms}: use milliseconds since 1970"):
+            ask("live", to_ms=to_ms)
+    for ask_for_lines in (client.link_use, client.lines):
+        with pytest.raises(InvalidInput, match=f"window ends at {to_ms}"):
+            ask_for_lines(to_ms=to_ms)
 
 
 def test_a_broker_that_died_is_in_every_answer(member: Member, client: GuardianClient) -> None:
