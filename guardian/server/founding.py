@@ -12,6 +12,7 @@ from pathlib import Path
 from guardian.errors import InvalidInput
 from guardian.server.store import ReplicatedStore
 from metastore.levels import LEVEL
+from raft.storage.files import write_durably
 
 NOTE = "founded-at-level"
 _BELONGS_TO_A_GROUP = ("store", "raft")
@@ -28,7 +29,7 @@ def founded_level(data: Path, *, join: bool) -> int:
             return int(note.read_text())
         if join or any((data / each).exists() for each in _BELONGS_TO_A_GROUP):
             return 0
-        note.write_text(f"{LEVEL}\n")
+        write_durably(note, f"{LEVEL}\n".encode())  # half of it, after a power cut, would keep the member from starting
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{note} can't be used ({error}): it is one number, and may be deleted") from None
     return LEVEL
