@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -42,6 +42,15 @@ _SAVE_S = 1.0
 _FLUSH_S = 25.0
 _MOVE_DEADLINE_S = 60.0
 _READ_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A reader of a partition was at offset `expected`, and the next record that it got is at `found`."""
+
+    partition: TopicPartition
+    expected: int
+    found: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +183,28 @@ def verify(cluster: Cluster, counts: Mapping[TopicPartition, int]) -> VerifyResu
         for partition, count in sorted(counts.items())
         if ends.get(partition) != count
     ]
-    read, broken = _read_back(cluster, starts, ends)
-    expired = sum(starts.values())
-    return VerifyResult(len(ends), read, expired, (*violations, *broken))
+    read, gaps, broken = _read_back(cluster, starts, ends)
+    taken, lost = judge_gaps(gaps, data.start_offsets(cluster, topics))
+    return VerifyResult(len(ends), read, sum(starts.values()) + taken, (*violations, *lost, *broken))
+
+
+def judge_gaps(gaps: Iterable[Gap], starts: Mapping[TopicPartition, int]) -> tuple[int, list[str]]:
+    """How many records retention took before they were read, and what is lost; `starts` are those after the reading."""
+    taken, lost = 0, []
+    for gap in gaps:
+        if gap.expected < gap.found <= starts[gap.partition]:
+            taken += gap.found - gap.expected
+        else:
+            lost.append(f"{gap.partition} went from offset {gap.expected - 1} to {gap.found}")
+    return taken, lost
 
 
 def _read_back(
     cluster: Cluster, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
-) -> tuple[int, list[str]]:
+) -> tuple[int, list[Gap], list[str]]:
     position = dict(starts)
     unread = {partition for partition in ends if position[partition] < ends[partition]}
+    gaps: list[Gap] = []
     violations: list[str] = []
     read = 0
     settings: dict[str, str | int | bool] = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
@@ -205,20 +226,18 @@ def _read_back(
                 if partition not in unread:
                     continue
                 read += 1
-                violations.extend(_violations(partition, offset, position[partition], message.value()))
+                if offset != position[partition]:
+                    gaps.append(Gap(partition, position[partition], offset))
+                violations.extend(_misplaced(partition, offset, message.value()))
                 position[partition] = offset + 1
                 if position[partition] >= ends[partition]:
                     unread.discard(partition)
-    return read, violations
+    return read, gaps, violations
 
 
-def _violations(partition: TopicPartition, offset: int, expected: int, value: bytes | None) -> list[str]:
-    found = []
-    if offset != expected:
-        found.append(f"{partition} went from offset {expected - 1} to {offset}")
-    if (sequence := sequence_of(value)) != offset:
-        found.append(f"{partition} holds sequence {sequence} at offset {offset}")
-    return found
+def _misplaced(partition: TopicPartition, offset: int, value: bytes | None) -> list[str]:
+    sequence = sequence_of(value)
+    return [] if sequence == offset else [f"{partition} holds sequence {sequence} at offset {offset}"]
 
 
 def sequence_of(value: bytes | None) -> int:
@@ -235,7 +254,6 @@ class Workload:
         self._pool = random.Random(plan.seed).randbytes(1 << 20)
         self._producer = data.producer(
             plan.cluster,
-            enable_idempotence=True,
             acks="all",
             linger_ms=100,
             # Never give a record up: its sequence number is used, and a gap would look like a loss.
@@ -336,7 +354,7 @@ class Workload:
                     if message.error() is None:
                         self._read += 1
                         partition, offset = _place(message)
-                        self._violations.extend(_violations(partition, offset, offset, message.value()))
+                        self._violations.extend(_misplaced(partition, offset, message.value()))
 
     def _save(self) -> None:
         counts: dict[str, dict[str, int]] = defaultdict(dict)

@@ -90,7 +90,16 @@ def producer(cluster: Cluster, **settings: Setting) -> Producer:
     Raises InvalidInput for a setting that librdkafka does not take.
     """
     with _settings_checked():
-        return Producer({**client_config(cluster), **_dotted(settings)}, logger=_LOGGER)
+        return Producer(producer_config(cluster, **settings), logger=_LOGGER)
+
+
+def producer_config(cluster: Cluster, **settings: Setting) -> dict[str, Setting]:
+    """librdkafka's configuration of a producer: idempotent unless `acks` is less than all, as Kafka's own is (KIP-679).
+
+    Without it a batch that a broker refuses, as one that does not lead yet, comes after the one behind it.
+    """
+    idempotent = settings.get("acks", "all") in ("all", "-1", -1)
+    return {**client_config(cluster), "enable.idempotence": idempotent, **_dotted(settings)}
 
 
 def consumer(cluster: Cluster, group: str, **settings: Setting) -> Consumer:

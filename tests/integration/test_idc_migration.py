@@ -84,7 +84,7 @@ class Writer:
     """Writes the numbers from 0 on into each partition, so that a record's number is its offset, until it is ended."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
-        self._producer = data.producer(cluster, acks="all", enable_idempotence=True, linger_ms=5)
+        self._producer = data.producer(cluster, acks="all", linger_ms=5)
         self._topic = topic
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -181,7 +181,7 @@ def test_verify_finds_what_was_planted(
 ) -> None:
     cluster, topic = local.clusters[0].kafka.to_cluster(), new_topic()
     data.create_topics(cluster, {topic: {0: (1, 2), 1: (2, 1)}}, {})
-    producer = data.producer(cluster, acks="all", enable_idempotence=True)
+    producer = data.producer(cluster, acks="all")
     for sequence in sequences:
         producer.produce(topic, value=sequence.to_bytes(SEQUENCE_BYTES, "big") + b"payload", partition=0)
     producer.flush(30)

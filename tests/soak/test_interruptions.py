@@ -110,7 +110,7 @@ class Writer:
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         # Its number would be lost with a record that is given up: it is tried for as long as the ticket has.
-        self._producer = data.producer(cluster, acks="all", enable_idempotence=True, linger_ms=5, message_timeout_ms=0)
+        self._producer = data.producer(cluster, acks="all", linger_ms=5, message_timeout_ms=0)
         self._topic = topic
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -2,9 +2,9 @@
 
 python -m tests.bench.console.stand [--partitions N] [--seconds S]
 
-It says where it serves as one line of JSON, then runs until it is ended. The clock is the wall's; each partition
-copies as fast as makes the ticket last about as long as asked. What a page costs is what this process needs more of
-while it is open: the executor and the simulated cluster need the same either way.
+Once the ticket copies it says where it serves, as one line of JSON, and goes on until it is ended. The clock is the
+wall's; each partition copies as fast as makes the ticket last about as long as asked. What a page costs is what this
+process needs more of while it is open: the executor and the simulated cluster need the same either way.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from deploy.local import ports
 from guardian.client import GuardianClient
 from guardian.executor.driver import Driver
+from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import TopicPartition
 from guardian.server.execution import ReplicatedExecutionStore
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str]) -> int:
         http = f"127.0.0.1:{ports.pick(1)[0]}"
         server = HttpServer(http, create_app(WebParts("g1", lambda _: client, lambda: member.now_ms)))
         server.start()
+        while not _copies(client, ticket_id):
+            driver.tick()
         say(json.dumps({"http": f"http://{http}", "grpc": member.endpoint, "ticket": ticket_id}))
         while not stopping.wait(_TICK_S):
             driver.tick()
@@ -74,6 +77,11 @@ def main(arguments: Sequence[str]) -> int:
     driver.close()
     member.stop()
     return 0
+
+
+def _copies(client: GuardianClient, ticket_id: str) -> bool:
+    execution = client.ticket(ticket_id)[1]
+    return execution is not None and any(task.state is TaskState.RUNNING for task in execution.tasks)
 
 
 def _begin(member: Member, client: GuardianClient, partitions: int, seconds: float) -> str:

@@ -17,9 +17,7 @@ _PATIENCE_S = 90.0
 
 def produce(cluster: Cluster, topic: str, numbers: range, partitions: int) -> None:
     """The same numbers to each partition, in order, once each: also across leaders that die."""
-    producer = data.producer(
-        cluster, enable_idempotence=True, acks="all", batch_size=8 * VALUE_BYTES, linger_ms=5, message_timeout_ms=90_000
-    )
+    producer = data.producer(cluster, acks="all", batch_size=8 * VALUE_BYTES, linger_ms=5, message_timeout_ms=90_000)
     failures: list[str] = []
 
     def note(error: KafkaError | None, _: object) -> None:

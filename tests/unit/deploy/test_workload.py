@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.traffic import plan_traffic
-from deploy.local.workload import Workload, WorkloadPlan, main, read_counts, sequence_of
+from deploy.local.workload import Gap, Workload, WorkloadPlan, judge_gaps, main, read_counts, sequence_of
 from guardian.errors import InvalidInput
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 
@@ -33,6 +33,25 @@ def test_counts_are_read_per_partition(tmp_path: Path) -> None:
     path = tmp_path / "counts.json"
     path.write_text('{"counts": {"orders": {"0": 7, "11": 0}}}')
     assert read_counts(path) == {TopicPartition("orders", 0): 7, TopicPartition("orders", 11): 0}
+
+
+def test_what_retention_takes_while_it_is_read_is_no_loss() -> None:
+    part, other = TopicPartition("orders", 0), TopicPartition("orders", 1)
+    starts = {part: 4074, other: 0}
+    assert judge_gaps([Gap(part, 2749, 4074)], starts) == (1325, [])
+    lost = [
+        Gap(part, 4080, 4082),  # still within what retention left
+        Gap(part, 4000, 3998),  # twice
+        Gap(other, 5, 6),
+    ]
+    assert judge_gaps(lost, starts) == (
+        0,
+        [
+            "orders-0 went from offset 4079 to 4082",
+            "orders-0 went from offset 3999 to 3998",
+            "orders-1 went from offset 4 to 6",
+        ],
+    )
 
 
 def test_missing_counts_are_no_traceback(tmp_path: Path) -> None:

@@ -57,6 +57,20 @@ def test_an_unknown_client_setting_is_refused_in_one_sentence() -> None:
         data.producer(CLUSTER, no_such_setting=1)
 
 
+@pytest.mark.parametrize(
+    ("settings", "idempotent"),
+    [
+        ({}, True),
+        ({"acks": "all"}, True),
+        ({"acks": "1"}, False),
+        ({"acks": "all", "enable_idempotence": False}, False),
+    ],
+)
+def test_a_producer_keeps_its_order_through_retries(settings: dict[str, data.Setting], idempotent: bool) -> None:
+    assert data.producer_config(CLUSTER, **settings)["enable.idempotence"] is idempotent
+    data.producer(CLUSTER, **settings)
+
+
 def test_deleting_no_topics_asks_nobody() -> None:
     data.delete_topics(Cluster("live", "127.0.0.1:1"), [])
 
