@@ -78,12 +78,12 @@ memory_mb = 700                    # that the embedded ClickHouse of a path may 
 [execute]
 tick_s = 1.0                       # between two looks at what runs
 tiered_warm_up_s = 600.0           # a tiered topic's new replica leads once it holds that much of writing; 0: at once
-per_broker_in = 10                 # moves at the same time: into a broker,
+per_broker_in = 2                  # moves at the same time: into a broker,
 per_broker_out = 10                # ... out of one,
 per_disk = 10                      # ... that read or write a log dir,
 per_line = 100                     # ... over a line between IDCs, in one direction,
 per_cluster = 1250                 # ... and partitions of a cluster
-slot_mb = 64                       # a move of fewer megabytes counts less than one; 0: each counts as one
+slot_mb = 1                        # a move of fewer megabytes counts less than one; 0: each counts as one
 plan_age_s = 86400.0               # an approved plan whose samples are older is made anew before it runs; 0: never
 
 [throttle]                         # how fast copies may be (guardian/executor/README.md); a ticket says where to begin
@@ -173,12 +173,12 @@ class ExecuteConfig:
 
     tick_s: float = 1.0
     tiered_warm_up_s: float = 600.0
-    per_broker_in: int = 10
+    per_broker_in: int = 2
     per_broker_out: int = 10
     per_cluster: int = 1250
     per_disk: int = 10
     per_line: int = 100
-    slot_mb: int = 64
+    slot_mb: int = 1
     plan_age_s: float = _DAY_S
 
     @property

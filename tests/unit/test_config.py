@@ -53,7 +53,7 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
     assert settings.peers == {"g2": "127.0.0.1:9762"}
     assert settings.collect == config.CollectConfig(interval_s=2.0)
     assert settings.execute == config.ExecuteConfig(tiered_warm_up_s=0.0, per_broker_in=3)
-    assert (settings.execute.limits.per_broker_in, settings.execute.limits.slot_bytes) == (3, 64_000_000)
+    assert (settings.execute.limits.per_broker_in, settings.execute.limits.slot_bytes) == (3, 1_000_000)
     assert settings.throttle == ThrottleSettings(floor=2_500_000, p99_factor=1.3)
     assert settings.tls == config.TlsConfig(Path("/etc/ca.pem"), Path("/etc/g1.pem"), Path("/etc/g1.key"))
     assert settings.disk == config.DiskConfig(reserve_mb=64)
