@@ -151,11 +151,7 @@ def _health(series: DiskSeries, slow: Flags, odd: Flags, own: Load, of_peers: Lo
         judged_intervals=len(odd),
         since_ms=0,
         peers=0,
-        why=(
-            f"{len(odd)} intervals with work are too few: {MIN_INTERVALS} are needed"
-            if verdict is DiskVerdict.UNKNOWN
-            else ""
-        ),
+        why=(f"too few intervals with work: {len(odd)} of {MIN_INTERVALS}" if verdict is DiskVerdict.UNKNOWN else ""),
     )
 
 

@@ -1,6 +1,13 @@
 "use strict";
 // The drawings of the read pages. Data comes ready from the server: nothing is computed here but pixels.
 
+// The places of values that have none beside them: a line has two ends, so these are drawn as points.
+const lonely = (plot, series) => {
+  const values = plot.data[series];
+  const known = (place) => values[place] !== null && values[place] !== undefined;
+  return [...values.keys()].filter((place) => known(place) && !known(place - 1) && !known(place + 1));
+};
+
 // Lines over time. data: { times: [ms], series: [{ name, values, show }], show, highest }
 guardian.chart("lines", (place, data) => {
   const show = guardian.shows[data.show] || guardian.shows.number;
@@ -11,12 +18,13 @@ guardian.chart("lines", (place, data) => {
     series: [
       guardian.time,
       ...data.series.map((one, index) => ({
-        label: one.name, stroke: colours[index % colours.length], width: 1.5, spanGaps: false, points: { show: false },
+        label: one.name, stroke: colours[index % colours.length], width: 1.5, spanGaps: false,
+        points: { show: true, filter: lonely, size: 4 },
         dash: index % 2 ? [6, 3] : undefined, value: (_, value) => (value === null || value === undefined ? "-" : show(value)),
       })),
     ],
     scales: { y: { range: (_, low, high) => [0, Math.max(data.highest || 0, high * 1.05, 1e-9)] } },
-    ...guardian.overTime(show, 72),
+    ...guardian.overTime(show),
   };
   const rows = (from) => [from.times.map((at) => at / 1000), ...from.series.map((one) => one.values)];
   const plot = new uPlot(options, rows(data), place);

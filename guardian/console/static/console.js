@@ -45,11 +45,11 @@ const guardian = (() => {
     for (const figure of [...drawn.keys()]) { erase(figure); draw(figure); }
   }
   // What all drawings over time have in common: axes in the page's colours, times of UTC.
-  function overTime(show, size) {
+  function overTime(show) {
     const axis = { stroke: ink("dim"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line") } };
     const times = (_, splits, at, space, step) => splits.map((one) => units.clock(one, step));
     return {
-      axes: [{ ...axis, values: times }, { ...axis, size, values: (_, values) => values.map(show) }],
+      axes: [{ ...axis, values: times }, { ...axis, size: 92, values: (_, values) => values.map(show) }],
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       legend: { live: true },
       cursor: { points: { size: 6 } },

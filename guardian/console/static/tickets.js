@@ -11,7 +11,7 @@ const tickets = (() => {
     return {
       width: Math.max(place.clientWidth, 200),
       height: place.clientHeight - 30,
-      ...guardian.overTime(show, 68),
+      ...guardian.overTime(show),
       ...more,
     };
   }
