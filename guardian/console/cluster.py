@@ -67,7 +67,7 @@ class ClusterPages:
             "cluster.html",
             name,
             findings=findings,
-            health=health_of(findings, is_looked_at=bool(report and report.looks)),
+            health=health_of(name, findings, report.looks if report else ()),
             open_tickets=[each for each in tickets if not each[0].state.is_over],
             **_at_a_glance(view.cluster, seen),
         )

@@ -25,7 +25,8 @@ class Health:
     rank: int = 0  # the worse the higher
 
 
-UNKNOWN = Health("none", "not known", 1)
+UNKNOWN = Health("none", "not known", 2)
+PARTLY_KNOWN = Health("none", "partly known", 1)  # nothing is found by those that could look
 HEALTHY = Health("ok", "healthy")
 
 
@@ -41,10 +42,13 @@ def name_of(kind: int) -> str:
         return f"kind {kind}"
 
 
-def health_of(findings: Sequence[pb.Finding], *, is_looked_at: bool = True) -> Health:
-    """Of the findings of one cluster."""
+def health_of(cluster: str, findings: Sequence[pb.Finding], looks: Iterable[pb.DetectorLook]) -> Health:
+    """Of the findings of one cluster, and of those of the looks that were for it."""
     if not findings:
-        return HEALTHY if is_looked_at else UNKNOWN
+        own = [look for look in looks if look.cluster == cluster]
+        if not any(look.looked_at_ms for look in own):
+            return UNKNOWN
+        return PARTLY_KNOWN if any(look.error for look in own) else HEALTHY
     worst = min(findings, key=lambda each: _gravity(each.kind))
     grave = sum(1 for each in findings if gravity_of(each.kind) == "bad")
     others = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
@@ -86,7 +90,9 @@ def cluster_lines(
 ) -> list[ClusterLine]:
     """None: nobody could say."""
     found: dict[str, list[pb.Finding]] = defaultdict(list)
-    looked = {look.cluster for look in findings.looks if look.looked_at_ms} if findings is not None else set()
+    looks: dict[str, list[pb.DetectorLook]] = defaultdict(list)
+    for look in findings.looks if findings is not None else ():
+        looks[look.cluster].append(look)
     for finding in findings.findings if findings is not None else ():
         found[finding.cluster].append(finding)
     modes = {each.cluster: each.policy.mode for each in healing.clusters} if healing is not None else {}
@@ -98,7 +104,7 @@ def cluster_lines(
     return [
         ClusterLine(
             cluster,
-            health_of(found[cluster.name], is_looked_at=cluster.name in looked),
+            health_of(cluster.name, found[cluster.name], looks[cluster.name]),
             len(found[cluster.name]),
             running[cluster.name],
             waiting[cluster.name],

@@ -21,6 +21,7 @@ from deploy.local.kafka_cluster import KafkaCluster
 from deploy.local.traffic import plan_traffic
 from deploy.local.workload import WorkloadPlan, prepare, read_counts, verify
 from guardian.client import GuardianClient
+from guardian.kafka import data
 from guardian.model.ticket import TicketState
 
 pytestmark = pytest.mark.integration
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.integration
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 DEADLINE_S = 240.0
-TOPICS = {"main-job-orders": 12, "main-job-clicks": 12}
+PARTITIONS = 12
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +45,16 @@ def members(tmp_path_factory: pytest.TempPathFactory, kafka_cluster: KafkaCluste
 
 
 @pytest.fixture(scope="module")
-def workload(kafka_cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Uneven traffic until the module ends; yields the file of its counts."""
+def workload(
+    request: pytest.FixtureRequest, kafka_cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """Uneven traffic until the module ends, on topics of its own; yields the file of its counts."""
     home = tmp_path_factory.mktemp("workload")
     cluster = kafka_cluster.to_cluster(sasl=False)
-    traffic = plan_traffic({broker.id: broker.rack for broker in kafka_cluster.brokers}, seed=7, topics=TOPICS)
+    # Another module's topics may be on the cluster, balanced already.
+    module = request.module.__name__.rpartition(".")[2]
+    topics = {f"{module}-clicks": PARTITIONS, f"{module}-orders": PARTITIONS}
+    traffic = plan_traffic({broker.id: broker.rack for broker in kafka_cluster.brokers}, seed=7, topics=topics)
     prepare(cluster, traffic, {broker.id: broker.log_dirs[0] for broker in kafka_cluster.brokers})
     plan = WorkloadPlan(cluster, traffic, home / "counts.json", seed=7)
     plan.write(home / "plan.json")
@@ -64,6 +70,7 @@ def workload(kafka_cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFacto
         assert result.records + result.expired == sum(counts.values()) > 0
     finally:
         processes.stop_all([process])
+        data.delete_topics(cluster, sorted(topics))
 
 
 def plan_when_there_are_samples(guardian: Cli, members: Federation, *options: str) -> subprocess.CompletedProcess[str]:

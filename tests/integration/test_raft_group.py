@@ -138,7 +138,8 @@ class Group:
         return [member for member in self.living() if member is not leader]
 
     def living(self) -> list[Member]:
-        return [member for member in self.members.values() if member.is_alive]
+        # A copy: writers ask while a new machine joins.
+        return [member for member in list(self.members.values()) if member.is_alive]
 
     def write(self, member: Member, number: int, padding: int = 0) -> None:
         """Writes a number through the member, again and again until it is acknowledged."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from guardian.console.health import (
     HEALTHY,
+    PARTLY_KNOWN,
     UNKNOWN,
     cluster_lines,
     gravity_of,
@@ -32,12 +33,20 @@ def finding(kind: FindingKind, cluster: str = "live") -> pb.Finding:
 
 def test_the_worst_finding_gives_a_cluster_its_word() -> None:
     skew, down = finding(FindingKind.SKEW), finding(FindingKind.BROKER_DOWN)
-    assert health_of([skew]).kind == "warn"
-    both = health_of([skew, down])
+    assert health_of("live", [skew], []).kind == "warn"
+    both = health_of("live", [skew, down], [])
     assert (both.kind, both.words) == ("bad", "broker down and 1 more")
-    assert both.rank > health_of([skew, skew]).rank > HEALTHY.rank
-    assert health_of([]) == HEALTHY
-    assert health_of([], is_looked_at=False) == UNKNOWN
+    assert both.rank > health_of("live", [skew, skew], []).rank > UNKNOWN.rank
+
+
+def test_only_what_all_detectors_could_look_at_is_called_healthy() -> None:
+    looked = pb.DetectorLook(detector="brokers", cluster="live", looked_at_ms=5)
+    refused = pb.DetectorLook(detector="balance", cluster="live", failed_at_ms=5, error="refused")
+    elsewhere = pb.DetectorLook(detector="balance", cluster="bulk", failed_at_ms=5, error="refused")
+    assert health_of("live", [], [looked, elsewhere]) == HEALTHY
+    assert health_of("live", [], [looked, refused]) == PARTLY_KNOWN
+    assert health_of("live", [], [refused]) == UNKNOWN
+    assert health_of("live", [], []) == UNKNOWN
 
 
 def test_every_kind_has_a_gravity_and_a_name_and_so_has_one_of_a_newer_member() -> None:
