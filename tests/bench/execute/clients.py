@@ -70,7 +70,7 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
     """Both figures and each window. Raises BenchFailed when a move fails, or when clients do."""
     with tempfile.TemporaryDirectory(prefix="guardian-bench-") as folder:
         tell("three brokers and three members start")
-        with staged(_SPEC, Path(folder), "") as stage:
+        with staged(_SPEC, Path(folder), "", members_give_way=True) as stage:
             fill(stage.kafka, _CLIENTS, {n: _around(n) for n in range(6)}, 1, 10)
             fill(stage.kafka, _MOVED, dict.fromkeys(range(_PARTITIONS), (3,)), _RECORDS, _RECORD_BYTES)
             with Clients(stage.kafka.to_cluster()) as clients:

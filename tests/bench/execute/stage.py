@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -21,6 +22,7 @@ from guardian.model.topology import TopicPartition
 from tests.bench.report import BenchFailed
 
 _MEMBERS = 3
+_LEAST = 19
 _DEADLINE_S = 600.0
 _LOOK_EVERY_S = 0.1
 
@@ -35,8 +37,11 @@ class Stage:
 
 
 @contextmanager
-def staged(spec: ClusterSpec, home: Path, more: str) -> Iterator[Stage]:
-    """The cluster and the members, all of which serve. `more`: sections of the members' configuration."""
+def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool = False) -> Iterator[Stage]:
+    """The cluster and the members, all of which serve. `more`: sections of the members' configuration.
+
+    `members_give_way`: brokers and clients come first on these CPUs, as if members had machines of their own.
+    """
     planned = plan_members(_MEMBERS, home)
     group: list[Member] = []
     with KafkaCluster.start(spec, home / "kafka") as kafka:
@@ -44,12 +49,24 @@ def staged(spec: ClusterSpec, home: Path, more: str) -> Iterator[Stage]:
         try:
             for each in planned:
                 group.append(start_member(each, planned, home / "lake", home / f"{each.name}.log", more=more))
+                if members_give_way:
+                    _give_way(group[-1])
             wait_ready(group)
             with GuardianClient([each.grpc for each in group]) as client, closing(KafkaControl(known)) as admin:
                 client.register_cluster(known)
                 yield Stage(kafka, client, admin)
         finally:
             processes.stop_all([each.process for each in group if each.process])
+
+
+def _give_way(member: Member) -> None:
+    """Right after its start: threads that it makes have the same priority."""
+    assert member.process
+    os.setpriority(os.PRIO_PROCESS, member.process.pid, _LEAST)
+    # Linux weighs whole sessions against each other where autogrouping is on (sched(7)).
+    group = Path(f"/proc/{member.process.pid}/autogroup")
+    if group.exists():
+        group.write_text(str(_LEAST))
 
 
 def fill(
