@@ -30,8 +30,6 @@ from guardian.wire.entries import entry_from_proto
 from protos.guardian.v1 import activity_pb2, federation_pb2, insight_pb2, protection_pb2, raft_pb2, tiering_pb2
 
 HOUR_MS = 3_600_000
-# What is dear to read takes a while in a large federation: a page is shown without it, and with it a second later.
-_SHORT_S = 0.2
 
 
 class _By:
@@ -56,9 +54,10 @@ class Looks:
     def __init__(self, web: WebParts) -> None:
         self._web = web
         self._closing: list[Callable[[], None]] = []
-        self._seen = self._keep(self._look_seen, 15, 120, _SHORT_S)
-        self._sizes = self._keep(web.observed.topics, 60, 300, _SHORT_S)
-        self._topic_seen = self._keep(self._look_topic, 15, 60, _SHORT_S)
+        short_s = web.dear_wait_s
+        self._seen = self._keep(self._look_seen, 15, 120, short_s)
+        self._sizes = self._keep(web.observed.topics, 60, 300, short_s)
+        self._topic_seen = self._keep(self._look_topic, 15, 60, short_s)
         self._clusters = self._keep(self._look_clusters, 2, 2)
         self._findings = self._keep(self._look_findings, 3, 3)
         self._healing = self._keep(self._look_healing, 3, 3)
@@ -67,13 +66,13 @@ class Looks:
         self._entries = self._keep(self._look_entries, 5, 5)
         self._protection = self._keep(self._look_protection, 3, 3)
         self._durability = self._keep(self._look_durability, 20, 300)
-        self._disks = self._keep(self._look_disks, 20, 300, _SHORT_S)
+        self._disks = self._keep(self._look_disks, 20, 300, short_s)
         self._cordons = self._keep(self._look_cordons, 5, 5)
         self._activity = self._keep(self._look_activity, 30, 300)
         self._usage = self._keep(self._look_usage, 30, 300)
-        self._tiered = self._keep(self._look_tiered, 20, 300, _SHORT_S)
-        self._copying = self._keep(self._look_copying, 2, 10, _SHORT_S)
-        self._directory = self._keep(self._look_directory, 5, 30, _SHORT_S)
+        self._tiered = self._keep(self._look_tiered, 20, 300, short_s)
+        self._copying = self._keep(self._look_copying, 2, 10, short_s)
+        self._directory = self._keep(self._look_directory, 5, 30, short_s)
         self._members = self._keep(self._look_members, 1, 1)
 
     def close(self) -> None:
@@ -173,7 +172,7 @@ class Looks:
 
     def topics_everywhere(self, request: Request) -> Mapping[str, tuple[TopicSize, ...] | None]:
         """By cluster; None: still being read. All of them together are waited for no longer than one is."""
-        until = time.monotonic() + _SHORT_S
+        until = time.monotonic() + self._web.dear_wait_s
         found: dict[str, tuple[TopicSize, ...] | None] = {}
         for cluster in self.clusters(request):
             try:

@@ -34,6 +34,8 @@ def resolve(
 ) -> Plan:
     """The plan with `original` and `size_bytes` from the cluster, without the moves that are already true.
 
+    `seconds` grow with the bytes to copy.
+
     `partitions` holds at least those of the plan's topics, `log_dirs` those of every live broker, `min_insync` the
     min.insync.replicas of the topics that change their replication factor.
     Raises InvalidInput for a plan that can't be carried out here, Conflict for one that is stale,
@@ -48,7 +50,10 @@ def resolve(
         raise InvalidInput(
             f"all {len(plan.moves)} moves of the plan are already true in cluster {plan.cluster}: nothing to do"
         )
-    return replace(plan, moves=moves)
+    resolved = replace(plan, moves=moves)
+    # Partitions have grown since the plan's samples: the time that copies take at least is told of the same bytes.
+    growth = resolved.bytes_to_copy / plan.bytes_to_copy if plan.bytes_to_copy else 1.0
+    return replace(resolved, seconds=plan.seconds * growth)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ def _any_form() -> None:
 class WebParts:
     """`client_for` gives the client that speaks for a person: it is shared, nobody closes it. `user_of` says who asks,
     or raises. `csrf_token` is what forms send back in the field `csrf`, and `form_guard` the dependency of routes that
-    change something, which checks it. `observed` reads the metrics lake. `signs_in`: people sign in and out.
+    change something, which checks it. `observed` reads the metrics lake; what is dear to read, as that is in a large
+    federation, a page awaits for `dear_wait_s`, then is shown without it. `signs_in`: people sign in and out.
 
     `not_ready` returns why the member can't serve, or None; `targets` the answer for Prometheus' service discovery, or
     raises a GuardianError; `metrics` are the pages by path; `cautions` are sentences on how the member was
@@ -66,6 +67,7 @@ class WebParts:
     csrf_token: Callable[[Request], str] = _no_token
     form_guard: Callable[..., object] = _any_form
     observed: Observed = field(default_factory=NothingObserved)
+    dear_wait_s: float = 0.2
     not_ready: Callable[[], str | None] = lambda: None
     targets: Callable[[], bytes] = lambda: b"[]"
     metrics: Mapping[str, CollectorRegistry] = field(default_factory=dict)

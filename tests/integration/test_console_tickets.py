@@ -94,7 +94,7 @@ def test_a_page_is_live_and_what_is_done_is_seen(chromium: Browser, stand: Stand
         page.get_by_label("Why", exact=True).fill("the evening peak")
         page.get_by_role("button", name="Pause").click()
         expect(page.locator("#state")).to_contain_text("PAUSED")
-        expect(page.locator("#head")).to_contain_text("the evening peak")
+        expect(page.locator("#history")).to_contain_text("the evening peak")
         expect(other.locator("#state")).to_contain_text("PAUSED")
         expect(other.get_by_role("button", name="Resume")).to_be_visible()
 

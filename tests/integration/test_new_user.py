@@ -87,7 +87,7 @@ def test_a_new_user_finds_the_way(
         # Watched: what comes next is seen without a click.
         expect(page.locator("#state")).to_contain_text("SUCCEEDED")
         expect(page.locator('[data-figure="percent"]')).to_have_text("100 %")
-        expect(page.locator("#head")).to_contain_text("newcomer")
+        expect(page.locator("#history")).to_contain_text("newcomer")
         expect(page.locator("#burn .canvas canvas").first).to_be_attached()
         expect(page.get_by_role("button", name="Roll back")).to_be_visible()
         assert said == []

@@ -49,7 +49,8 @@ const guardian = (() => {
     const axis = { stroke: ink("dim"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line") } };
     const times = (_, splits, at, space, step) => splits.map((one) => units.clock(one, step));
     return {
-      axes: [{ ...axis, values: times }, { ...axis, size: 92, values: (_, values) => values.map(show) }],
+      // Room for hours, minutes and seconds.
+      axes: [{ ...axis, space: 72, values: times }, { ...axis, size: 92, values: (_, values) => values.map(show) }],
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       legend: { live: true },
       cursor: { points: { size: 6 } },

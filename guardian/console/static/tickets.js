@@ -135,6 +135,7 @@ const tickets = (() => {
 
   function one(root) {
     const load = paced(series(root), SERIES_S);
+    const heads = () => ["#head", "#state", "#history"].forEach(renew);
     const parts = paced(() => renew("#parts"), LEAST_S);
     let { head, tasks, state } = root.dataset;
     const change = (message) => {
@@ -152,13 +153,12 @@ const tickets = (() => {
       if (message.head !== head) {
         // It has begun: there is more to show.
         if (!burn && message.burn.at.length) location.reload();
-        renew("#head");
-        renew("#state");
+        heads();
       }
       if (message.tasks !== tasks) { parts(); load(); }
       [head, tasks, state] = [message.head, message.tasks, found.state];
     };
-    if (root.dataset.live) stream(root.dataset.live, change, () => { renew("#head"); renew("#state"); parts(); load(); });
+    if (root.dataset.live) stream(root.dataset.live, change, () => { heads(); parts(); load(); });
   }
 
   function list(root) {

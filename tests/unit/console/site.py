@@ -34,7 +34,7 @@ ENTRIES: tuple[Entry, ...] = (
 class Site:
     """`browser` asks as a person does; `person` is who."""
 
-    def __init__(self, lake: Path) -> None:
+    def __init__(self, lake: Path, dear_wait_s: float) -> None:
         write_lake(lake)
         self.member = Member(lake=str(lake))
         self.member.now_ms = TO_MS
@@ -53,6 +53,7 @@ class Site:
             lambda: self.member.now_ms,
             user_of=lambda _: self.person,
             observed=LakeObserved(str(lake), lambda: self.member.now_ms, 60.0, 60.0),
+            dear_wait_s=dear_wait_s,
         )
         self.browser = TestClient(create_app(self.web), raise_server_exceptions=False)
 
@@ -63,8 +64,9 @@ class Site:
 
 
 @contextmanager
-def site(lake: Path) -> Iterator[Site]:
-    made = Site(lake)
+def site(lake: Path, dear_wait_s: float = 60.0) -> Iterator[Site]:
+    """Its pages come with all that they show, however long that takes."""
+    made = Site(lake, dear_wait_s)
     try:
         with made.browser:
             yield made

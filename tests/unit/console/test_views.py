@@ -45,7 +45,7 @@ class SlowLake:
 def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Site, SlowLake]]:
     lake = SlowLake()
     monkeypatch.setattr("tests.unit.console.site.LakeObserved", lambda *_: lake)
-    with site(tmp_path) as made:
+    with site(tmp_path, dear_wait_s=0.2) as made:
         try:
             yield made, lake
         finally:

@@ -81,6 +81,13 @@ def test_original_and_size_come_from_the_cluster() -> None:
     assert plan.moves == (replace(move(T0, 3, 2, original=("1:/b1/d0", "2:/b2/d0")), size_bytes=200),)
 
 
+def test_the_least_time_is_told_of_the_bytes_that_are_there_now() -> None:
+    sampled = replace(move(T0, 3, 2, original=("1:/b1/d0", "2:/b2/d0")), size_bytes=50)
+    plan = Plan("live", "balance", (sampled,), seconds=3.0, throttle=1)
+    found = resolve(plan, ClusterDescription("id", BROKERS), PARTITIONS, LOG_DIRS, {})
+    assert (found.bytes_to_copy, found.seconds) == (200, 12.0)
+
+
 def test_moves_that_are_already_true_are_dropped() -> None:
     plan = resolved(move(T0, 1, "2:/b2/d0"), move(T1, 3, 2))
     assert [m.partition for m in plan.moves] == [T1]
