@@ -182,7 +182,8 @@ def _batches(scene: _Scene, step: OperationStep) -> list[str]:
             return [*words, *_words_of_end(step, words)]
         names = ", ".join(map(str, operation.batch))
         leaders = sum(task.move.goal != "" for task in step.execution.tasks)
-        words.append(f"batch {number}: {names}; {leaders} leaders move away before and come back after")
+        who = "1 leader moves away before and comes" if leaders == 1 else f"{leaders} leaders move away before and come"
+        words.append(f"batch {number}: {names}; {who} back after")
         works = tuple(
             replace(work, standing=Standing.DONE) if work.node in operation.batch else work
             for work in operation.brokers
