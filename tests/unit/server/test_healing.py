@@ -110,9 +110,8 @@ def test_the_policy_is_shown(member: Member) -> None:
 
 
 def test_only_the_leader_knows_and_only_clusters_that_are_registered(member: Member) -> None:
-    with GuardianClient([member.endpoint], timeout_s=1) as client:
-        with pytest.raises(NotFound, match="nowhere"):
-            client.healing("nowhere")
-        member.replica.leads = False
-        with pytest.raises(Unavailable, match="does not lead"):
-            client.healing()
+    with GuardianClient([member.endpoint]) as client, pytest.raises(NotFound, match="nowhere"):
+        client.healing("nowhere")
+    member.replica.leads = False
+    with GuardianClient([member.endpoint], timeout_s=1) as client, pytest.raises(Unavailable, match="does not lead"):
+        client.healing()
