@@ -6,12 +6,16 @@ Tests keep out of each other's way by names (`new_topic`), and may break brokers
 from __future__ import annotations
 
 import os
+import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from hypothesis import settings
 
+from deploy.local import ports
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 
 # No test depends on speed: an example may take as long as a busy machine lets it.
@@ -20,6 +24,7 @@ settings.register_profile("patient", deadline=None)
 settings.register_profile("same-inputs", parent=settings.get_profile("patient"), derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
 
+_KNOWN_WITHIN_S = 60.0
 _STARTED: pytest.StashKey[KafkaCluster] = pytest.StashKey()
 
 
@@ -37,9 +42,28 @@ def _brokers_come_back(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test may kill or stop brokers of the shared cluster; the next one finds all of them serving."""
     yield
     cluster = request.config.stash.get(_STARTED, None)
-    for broker in cluster.brokers if cluster else ():
-        if cluster and broker.pid is None and "kafka_cluster" in request.fixturenames:
-            cluster.start_broker(broker.id)
+    if cluster is None or "kafka_cluster" not in request.fixturenames:
+        return
+    gone = [broker.id for broker in cluster.brokers if broker.pid is None]
+    for broker_id in gone:
+        cluster.start_broker(broker_id)
+    if gone:
+        _await_that_brokers_know_each_other(cluster)
+
+
+def _await_that_brokers_know_each_other(cluster: KafkaCluster) -> None:
+    """A broker that came back serves before the others have heard of it."""
+    wanted = {broker.id for broker in cluster.brokers}
+    deadline = time.monotonic() + _KNOWN_WITHIN_S
+    for broker in cluster.brokers:
+        while set(_brokers_that_it_names(f"{ports.HOST}:{broker.ports.plaintext}")) != wanted:
+            assert time.monotonic() < deadline, f"broker {broker.id} does not know all of {sorted(wanted)}"
+            time.sleep(0.1)
+
+
+def _brokers_that_it_names(endpoint: str) -> Iterable[int]:
+    """A client that is new knows no other broker that it could ask."""
+    return cast("Iterable[int]", AdminClient({"bootstrap.servers": endpoint}).list_topics(timeout=10).brokers)
 
 
 @pytest.fixture

@@ -150,8 +150,7 @@ def hanging(kafka: KafkaCluster, broker: int) -> Iterator[None]:
 
 
 def test_a_broker_that_hangs_is_left_out(kafka_cluster: KafkaCluster, control: KafkaControl) -> None:
-    # A broker that an earlier test killed is back; the others hear of it a moment later.
-    until(lambda: {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 2, 3})
+    control.describe_log_dirs([1, 2, 3])
     with hanging(kafka_cluster, 2):
         started = time.monotonic()
         assert {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 3}
@@ -163,7 +162,7 @@ def test_a_broker_that_hangs_is_left_out(kafka_cluster: KafkaCluster, control: K
 def test_a_question_that_a_hanging_broker_swallows_is_asked_of_another_one(
     kafka_cluster: KafkaCluster, control: KafkaControl
 ) -> None:
-    until(lambda: control.describe_log_dirs([2]))  # the one open connection now
+    control.describe_log_dirs([2])  # the one open connection now
     with hanging(kafka_cluster, 2):
         assert control.describe_cluster().cluster_id == kafka_cluster.cluster_id
     until(lambda: set(control.describe_cluster().brokers) == {1, 2, 3})
