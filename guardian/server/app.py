@@ -14,6 +14,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -81,6 +82,7 @@ from guardian.server.security import Security, make_security
 from guardian.server.services import Parts, register
 from guardian.server.signing_in import user_of
 from guardian.server.sinks import EventSinks
+from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore, now_ms
 from guardian.server.straying import StrayGuard
 from guardian.server.tenancy import TopicTenants
@@ -164,15 +166,11 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     secured, https = grpc_tls(config), http_tls(config)
     pem_files = [each.files for each in (secured, https) if each is not None]
     certificates = CertificateWatch(config, pem_files, partial(_other_members, replica))
+    sources = Sources(store, _connect_for_rpc, config.lake, now_ms, activity, config.links)
     findings = FindingsWatch(
-        store,
-        _connect,
-        config.lake,
-        now_ms,
+        replace(sources, connect=_connect),
         int(config.collect.interval_s * 1000),
         int((config.collect.interval_s + config.collect.flush_s) * 1000),
-        activity,
-        config.links,
         certificates=certificates.all,
     )
     stack.callback(findings.close)
@@ -199,19 +197,14 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     parts = Parts(
         replica,
         state_machine,
-        store,
-        _connect_for_rpc,
+        sources,
         collector.collects,
         approvals.policy,
-        now_ms,
-        config.lake,
         config.client_address,
         config.data,
         config.limits.session_idle_s,
         finder,
         counters,
-        activity,
-        config.links,
         findings,
         ask_broker=BrokerAsker(_reporter_tls(config), config.collect.timeout_s).ask,
         planner=config.planner,

@@ -15,16 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from pathlib import Path
 
-from guardian.activity.store import ActivityStore
 from guardian.core import findings as core
 from guardian.core.disks import judge
 from guardian.core.durability import rate_all
 from guardian.core.findings import Times, Watch
 from guardian.core.links import MINUTE_MS
 from guardian.errors import GuardianError, NotFound, Unavailable
-from guardian.kafka.admin import KafkaAdmin
 from guardian.model.certificate import CertificateLife
 from guardian.model.disks import DiskHealth, DiskVerdict
 from guardian.model.durability import Rating, TopicDurability
@@ -35,7 +32,7 @@ from guardian.server import lake_facts
 from guardian.server.admins import ClusterAdmins
 from guardian.server.durability_facts import durability_facts
 from guardian.server.link_use import LinkUseReader
-from guardian.server.store import ReplicatedStore
+from guardian.server.sources import Sources
 from guardian.server.troubles import TroubleLooks
 from spark_analytics.lake.samples import LakeReader, ReadLimits
 from spark_analytics.lake.window import Window
@@ -54,37 +51,27 @@ _TOPIC_KINDS = {
 
 
 class FindingsWatch:
-    """`tick` and `close` are for one thread, the rest for any. `connect` opens an admin connection: one that is closed
-    after a look, and one of each cluster that is kept for the looks that are made often.
+    """`tick` and `close` are for one thread, the rest for any. Of the connections that `sources` opens, one is closed
+    after a look, and one of each cluster is kept for the looks that are made often.
 
     `collect_ms` is the interval of collections, and `lag_ms` how late their rows may be in the lake.
     """
 
     def __init__(
         self,
-        store: ReplicatedStore,
-        connect: Callable[[Cluster], KafkaAdmin],
-        lake_url: str,
-        now_ms: Callable[[], int],
+        sources: Sources,
         collect_ms: int,
         lag_ms: int,
-        activity: ActivityStore | None = None,
-        links_file: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         certificates: Callable[[], Iterable[CertificateLife]] = tuple,
     ) -> None:
-        self._store = store
-        self._connect = connect
-        self._lake_url = lake_url
-        self._now_ms = now_ms
+        self._sources = sources
         self._collect_ms = collect_ms
         self._lag_ms = lag_ms
-        self._activity = activity
-        self._links_file = links_file
         self._clock = clock
         self._times = Times.of_interval(collect_ms)
-        self._admins = ClusterAdmins(lambda name: store.read_local().cluster(name), connect)
-        self._looks = TroubleLooks(store, self._admins, certificates)
+        self._admins = ClusterAdmins(lambda name: sources.store.read_local().cluster(name), sources.connect)
+        self._looks = TroubleLooks(sources.store, self._admins, certificates)
         self._lock = threading.Lock()
         self._watch = Watch()
         self._term = -1
@@ -92,17 +79,17 @@ class FindingsWatch:
 
     def known(self) -> tuple[Watch, int]:
         """What is known, and since when detectors look. Raises Unavailable on a member that does not lead."""
-        if not self._store.is_leader():
+        if not self._sources.store.is_leader():
             raise Unavailable("this member does not lead, and only the leader's detectors look: ask the leader")
         with self._lock:
-            if self._term != self._store.status().term:
-                return Watch(), self._now_ms()
+            if self._term != self._sources.store.status().term:
+                return Watch(), self._sources.now_ms()
             return self._watch, self._leads_since_ms
 
     def report(self, cluster: str, sightings: Iterable[Sighting]) -> None:
         """What healing sees that it can't mend: all of it, each time."""
         place, times = Place(Detector.HEALING, cluster), self._times[Detector.HEALING]
-        self._change(lambda watch: core.looked(watch, place, self._now_ms(), sightings, times))
+        self._change(lambda watch: core.looked(watch, place, self._sources.now_ms(), sightings, times))
 
     def broker_count(self, cluster: Cluster) -> int:
         """How many brokers the cluster is to have, as far as the detectors know."""
@@ -115,13 +102,13 @@ class FindingsWatch:
     def tick(self) -> list[str]:
         """Looks where it is time to; says which findings are new, which have ended, and what could not be looked at."""
         self._begin_anew_in_a_new_term()
-        clusters = {cluster.name: cluster for cluster in self._store.read_local().clusters()}
-        wanted = core.places_of(sorted(clusters), has_lines=self._links_file is not None)
+        clusters = {cluster.name: cluster for cluster in self._sources.store.read_local().clusters()}
+        wanted = core.places_of(sorted(clusters), has_lines=self._sources.links_file is not None)
         self._change(lambda watch: core.only(watch, [*wanted, *core.places_of_healing(clusters)]))
         before = {finding.subject for finding in core.findings(self._watch)}
         said: list[str] = []
         until = self._clock() + _BUDGET_S
-        for place in core.due(self._watch, wanted, self._now_ms(), self._times):
+        for place in core.due(self._watch, wanted, self._sources.now_ms(), self._times):
             said.extend(self._look(place, clusters))
             if self._clock() >= until:
                 break
@@ -131,10 +118,10 @@ class FindingsWatch:
         return said
 
     def _begin_anew_in_a_new_term(self) -> None:
-        term = self._store.status().term
+        term = self._sources.store.status().term
         with self._lock:
             if term != self._term:
-                self._watch, self._term, self._leads_since_ms = Watch(), term, self._now_ms()
+                self._watch, self._term, self._leads_since_ms = Watch(), term, self._sources.now_ms()
                 self._looks.forget()
 
     def _change(self, change: Callable[[Watch], Watch]) -> None:
@@ -143,7 +130,7 @@ class FindingsWatch:
 
     def _look(self, place: Place, clusters: dict[str, Cluster]) -> Iterator[str]:
         """A look that fails in a way nobody foresaw is noted as well: else it would be made at every tick."""
-        at_ms = self._now_ms()
+        at_ms = self._sources.now_ms()
         try:
             sightings = list(self._sightings_where_somebody_answers(place, clusters, at_ms))
         except Exception as error:
@@ -177,7 +164,7 @@ class FindingsWatch:
             case Detector.REPLICAS:
                 return self._looks.replicas(clusters[place.cluster], at_ms)
             case Detector.BALANCE:
-                lake = LakeReader(self._lake_url, _FORECAST_LIMITS)
+                lake = LakeReader(self._sources.lake_url, _FORECAST_LIMITS)
                 return self._looks.balance(clusters[place.cluster], lake, at_ms)
             case Detector.MEMBERS:
                 return self._looks.members(at_ms)
@@ -185,7 +172,7 @@ class FindingsWatch:
                 return iter(())  # told by `report`
 
     def _topics(self, cluster: Cluster) -> Iterator[Sighting]:
-        with closing(self._connect(cluster)) as admin:
+        with closing(self._sources.connect(cluster)) as admin:
             facts, brokers = durability_facts(admin, cluster)
         for topic in rate_all(facts, brokers):
             if topic.rating in _TOPIC_KINDS:
@@ -199,19 +186,21 @@ class FindingsWatch:
 
     def _lines(self, clusters: list[Cluster], at_ms: int) -> Iterator[Sighting]:
         """Minutes that are over, and whose rows are in the lake."""
-        if self._links_file is None:
+        if self._sources.links_file is None:
             raise NotFound("links is not set: no line has a limit")
-        if not any(line.bits_per_s for line in load_links(self._links_file).lines.values()):
+        if not any(line.bits_per_s for line in load_links(self._sources.links_file).lines.values()):
             return
         end_ms = (at_ms - self._lag_ms) // MINUTE_MS * MINUTE_MS
         window = Window(end_ms - self._times[Detector.LINKS].look_ms // MINUTE_MS * MINUTE_MS, end_ms)
-        for near in LinkUseReader(self._lake(), self._activity, self._links_file).near_limits(clusters, window):
+        for near in LinkUseReader(self._lake(), self._sources.activity, self._sources.links_file).near_limits(
+            clusters, window
+        ):
             direction = near.use.direction
             subject = Subject(FindingKind.LINE_NEAR_LIMIT, "", f"{direction.from_idc} to {direction.to_idc}")
             yield Sighting(subject, near.sentence, "guardian links --since 30m --top 10")
 
     def _lake(self) -> LakeReader:
-        return LakeReader(self._lake_url, _LIMITS)
+        return LakeReader(self._sources.lake_url, _LIMITS)
 
 
 def _of_topic(cluster: str, topic: TopicDurability) -> Sighting:

@@ -12,11 +12,9 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
-from guardian.activity.store import ActivityStore
 from guardian.core.slots import ExecutionLimits
 from guardian.executor.hooks import HookRunner
 from guardian.executor.planning import LivePlanner
-from guardian.kafka.admin import KafkaAdmin
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.sink import Sink
 from guardian.model.topology import Broker, Cluster
@@ -34,7 +32,7 @@ from guardian.server.placement import PlacementServicer
 from guardian.server.protection import DiskWatch, Mode, ProtectionServicer
 from guardian.server.raft import RaftServicer
 from guardian.server.sessions import SessionsServicer
-from guardian.server.store import ReplicatedStore
+from guardian.server.sources import Sources
 from guardian.server.tickets import TicketsServicer
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import LeaderEpochs
@@ -82,11 +80,9 @@ NAMES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the services are made of. `connect` opens an admin connection, which its caller closes; `collects` tells the
-    brokers that this member collects from; `client_address` is where clients reach it; `data` is its folder; `counters`
-    are what its metrics tell of tiering; `activity` is None where no client activity is kept, `links_file` where
-    nothing is said of the lines between IDCs, `findings` where no detectors run, `healer` where nothing
-    heals.
+    """What the services are made of. `collects` tells the brokers that this member collects from; `client_address` is
+    where clients reach it; `data` is its folder; `counters` are what its metrics tell of tiering; `findings` is None
+    where no detectors run, `healer` where nothing heals.
     `ask_broker` reads a broker's reporter, and is None where none can be asked. `planner` is what plans are asked for
     unless a command says otherwise, `live_planner` makes them at once. Brokers with
     `shared_labels` also hold topics without a label. `protection` is what looks at unhealthy disks, where something
@@ -94,19 +90,14 @@ class Parts:
 
     replica: Replica
     state_machine: MetastoreStateMachine
-    store: ReplicatedStore
-    connect: Callable[[Cluster], KafkaAdmin]
+    sources: Sources
     collects: Callable[[], list[str]]
     policy: Callable[[], ApprovalPolicy]
-    now_ms: Callable[[], int]
-    lake_url: str
     client_address: str
     data: Path
     session_idle_s: float
     leader_epochs: LeaderEpochs
     counters: TieringCounters
-    activity: ActivityStore | None = None
-    links_file: Path | None = None
     findings: FindingsWatch | None = None
     ask_broker: Callable[[Cluster, Broker], federation_pb2.BrokerMetrics] | None = None
     planner: Mapping[str, object] = field(default_factory=dict)
@@ -123,47 +114,38 @@ class Parts:
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:
     """Adds every service. Runs on the server's event loop."""
-    store = parts.store
+    sources, store = parts.sources, parts.sources.store
     async_store = AsyncStore(parts.replica, parts.state_machine)
     changes = Changes(parts.state_machine)
     tiering = TieringServicer(
-        async_store, changes, parts.now_ms, leader_epochs=parts.leader_epochs, counters=parts.counters
+        async_store, changes, sources.now_ms, leader_epochs=parts.leader_epochs, counters=parts.counters
     )
     add_tiering(tiering, server)
-    admin_for = connect_by_name(lambda name: store.read_local().cluster(name), parts.connect)
+    admin_for = connect_by_name(lambda name: store.read_local().cluster(name), sources.connect)
     asks = (
-        Asks(store, admin_for, parts.live_planner, parts.hooks or HookRunner({}), parts.now_ms)
+        Asks(store, admin_for, parts.live_planner, parts.hooks or HookRunner({}), sources.now_ms)
         if parts.live_planner is not None
         else None
     )
     tickets = TicketsServicer(
-        store, async_store, changes, admin_for, parts.policy, parts.now_ms, limits=parts.limits, asks=asks
+        store, async_store, changes, admin_for, parts.policy, sources.now_ms, limits=parts.limits, asks=asks
     )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(
-        store, parts.connect, parts.collects, parts.lake_url, parts.ask_broker, parts.planner, parts.cautions
+        store, sources.connect, parts.collects, sources.lake_url, parts.ask_broker, parts.planner, parts.cautions
     )
     federation_pb2_grpc.add_FederationServicer_to_server(federation, server)
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
     raft = RaftServicer(parts.replica, parts.client_address, parts.data, store)
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
-    insight = InsightServicer(
-        store,
-        parts.connect,
-        parts.lake_url,
-        parts.now_ms,
-        parts.activity,
-        parts.links_file,
-        parts.findings,
-        parts.healer,
-    )
+    insight = InsightServicer(sources, parts.findings, parts.healer)
     insight_pb2_grpc.add_InsightServicer_to_server(insight, server)
-    activity = ActivityServicer(store, parts.activity, parts.connect, parts.now_ms)
+    activity = ActivityServicer(store, sources.activity, sources.connect, sources.now_ms)
     activity_pb2_grpc.add_ActivityServicer_to_server(activity, server)
     events_pb2_grpc.add_EventsServicer_to_server(EventsServicer(async_store, changes, parts.sinks), server)
-    placement = PlacementServicer(store, parts.shared_labels, parts.now_ms)
+    placement = PlacementServicer(store, parts.shared_labels, sources.now_ms)
     placement_pb2_grpc.add_PlacementServicer_to_server(placement, server)
-    protection = ProtectionServicer(store, parts.protection, parts.protection_mode, parts.now_ms)
+    protection = ProtectionServicer(store, parts.protection, parts.protection_mode, sources.now_ms)
     protection_pb2_grpc.add_ProtectionServicer_to_server(protection, server)
     healthy = health_aio.HealthServicer()  # the synchronous one holds a thread for each who watches
     # Nobody watches yet, so that each of these ends in one step of the loop, before the first call is served.

@@ -16,7 +16,7 @@ the connection, reaches nobody above and is counted by reason.
 **A name is one process.** While a process is connected, another one of its name (a machine that was cloned, with its
 data) is refused, the younger rather than the older: what it would confirm, its copy of the log may have lost. A process
 that is dead holds a name for as long as TCP takes to notice, five seconds; whoever is refused for longer than
-`DUPLICATE_S` is told of by `on_duplicate`, and is to stop.
+`duplicates.DUPLICATE_S` is told of by `on_duplicate`, and is to stop.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from raft.errors import CannotStart
 from raft.network import frames
 from raft.network.addresses import Lookup, resolve
 from raft.network.connection import ERROR, READ, Closing, Connection, Poller
+from raft.network.duplicates import Refusals, refused
 from raft.network.frames import RefusedMessage, RefusedVersion
 from raft.network.tls import TlsContexts, TlsFiles, certificate_names
 
@@ -43,8 +44,6 @@ _DIAL_S = 2.0  # until TCP and TLS are there: with a packet lost on the way a ne
 _GREETING_S = 5.0  # until the other side has said hello
 _LESSER_WAITS_S = 1.0  # before it dials the greater name itself
 _RETRY_MIN_S, _RETRY_MAX_S = 0.05, 1.0
-DUPLICATE_S = 15.0
-_DUPLICATE_PAUSE_S = 5.0  # without a refusal: what was refused before is another matter
 _MAX_GREETING = 64  # connections that have not said who they are
 _MAX_STRANGERS = 64  # connections of members that are not in set_members
 _ACCEPTS_PER_EVENT = 16
@@ -63,14 +62,6 @@ class _Peer:
     lookup: Lookup | None = None
     attempt: Connection | None = None
     attempts: int = 0
-
-
-@dataclass(slots=True)
-class _Refusals:
-    """By one member, because another process of our name is connected to it."""
-
-    first_at: float
-    last_at: float
 
 
 class Network:
@@ -107,7 +98,7 @@ class Network:
         self._on_disconnected = on_disconnected
         self._on_duplicate = on_duplicate
         self._process = process or uuid4().hex
-        self._refusals: dict[str, _Refusals] = {}  # by member
+        self._refusals: dict[str, Refusals] = {}  # by member
         self._told: dict[str, str] = {}  # by member, why it refused this one last
         self._peers: dict[str, _Peer] = {}
         self._ready: dict[str, Connection] = {}
@@ -279,11 +270,8 @@ class Network:
             _logger.warning("%s refuses this member, %s: %s", member, self._name, message["reason"])
         if not message["is_duplicate"]:
             return
-        refusals = self._refusals.get(member)
-        if refusals is None or self._now - refusals.last_at > _DUPLICATE_PAUSE_S:
-            refusals = self._refusals[member] = _Refusals(self._now, self._now)
-        refusals.last_at = self._now
-        if self._now - refusals.first_at >= DUPLICATE_S:
+        refusals = self._refusals[member] = refused(self._refusals.get(member), self._now)
+        if refusals.go_on:
             self._on_duplicate(
                 f"name is {self._name!r}, and {message['reason']}: stop that one, or give this member a name and data "
                 "of its own"

@@ -22,6 +22,7 @@ from guardian.certificates.authority import Wanted
 from guardian.certificates.folder import CertificateFolder
 from raft.errors import CannotStart
 from raft.network import frames
+from raft.network.duplicates import DUPLICATE_S
 from raft.network.tls import TlsFiles
 from raft.network.transport import Network
 
@@ -368,7 +369,7 @@ def test_another_process_of_a_name_is_refused_and_told_after_a_while(world: Worl
     younger.knows(a=a)
     world.until(lambda: a.counters["refused_duplicate"])
     assert not younger.duplicates
-    while world.skipped_s < raft.network.transport.DUPLICATE_S + 5.0:  # it knocks each second
+    while world.skipped_s < DUPLICATE_S + 5.0:  # it knocks each second
         world.settle()
     world.until(lambda: younger.duplicates)
     assert "another process of the name 'b' is connected to a: stop that one" in younger.duplicates[0]
@@ -386,7 +387,7 @@ def test_another_process_of_a_name_is_let_in_when_the_older_is_gone(world: World
     older.network.close()
     world.members.remove(older)
     world.until(lambda: younger.network.is_connected("a"))
-    while world.skipped_s < 2 * raft.network.transport.DUPLICATE_S:
+    while world.skipped_s < 2 * DUPLICATE_S:
         world.settle()
     assert a.events == ["+b", "-b", "+b"]
     assert not younger.duplicates
@@ -399,7 +400,7 @@ def test_two_refusals_far_apart_are_no_proof(world: World) -> None:
     younger.knows(a=a)
     world.until(lambda: younger.counters["hello_refused"])
     younger.knows()
-    world.skipped_s += 2 * raft.network.transport.DUPLICATE_S
+    world.skipped_s += 2 * DUPLICATE_S
     younger.knows(a=a)
     before = younger.counters["hello_refused"]
     world.until(lambda: younger.counters["hello_refused"] > before)

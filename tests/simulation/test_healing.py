@@ -26,6 +26,7 @@ from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.findings import FindingsWatch
 from guardian.server.healing import Healer
 from guardian.server.healing_report import healing_report
+from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
@@ -128,9 +129,8 @@ class HealedWorld:
 
     def begin(self) -> None:
         """As a new leader does, which knows only the store and Kafka."""
-        self.findings = FindingsWatch(
-            self.store, lambda _: self.kafka, self.lake, self.now_ms, self.collect_ms, self.collect_ms
-        )
+        sources = Sources(self.store, lambda _: self.kafka, self.lake, self.now_ms)
+        self.findings = FindingsWatch(sources, self.collect_ms, self.collect_ms)
         self.healer = Healer(
             self.store,
             self.findings,

@@ -22,6 +22,7 @@ from guardian.server.findings import FindingsWatch
 from guardian.server.grpc_server import GrpcLimits, start_grpc
 from guardian.server.healing import Healer
 from guardian.server.services import Parts, register
+from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.verifying import LeaderFinder
@@ -108,9 +109,8 @@ class Member:
         self.counters = TieringCounters()
         self.calls = CallCounters()
         # Its detectors look when a test calls `tick`.
-        self.findings = FindingsWatch(
-            self.store, self._connect, lake, lambda: self.now_ms, 60_000, 120_000, activity, links_file
-        )
+        sources = Sources(self.store, self._connect, lake, lambda: self.now_ms, activity, links_file)
+        self.findings = FindingsWatch(sources, 60_000, 120_000)
         # So does what heals.
         self.healer = Healer(
             self.store,
@@ -125,19 +125,14 @@ class Member:
         parts = Parts(
             self.replica,
             self.machine,
-            self.store,
-            self._connect,
+            sources,
             lambda: ["live/2", "live/1"],
             lambda: everybody(author_may_approve=author_may_approve),
-            lambda: self.now_ms,
-            lake,
             self.endpoint,
             Path(tempfile.gettempdir()),
             3600.0,
             self._finder,
             self.counters,
-            activity,
-            links_file,
             self.findings,
             planner=planner or {},
             healer=self.healer,
