@@ -222,6 +222,8 @@ def _forth(execution: Execution) -> str:
         return ""
     if all(task.state.is_over for task in tasks):
         return "throttles left" if execution.throttles else "all moved"
+    if all(task.state.is_over or task.detail.endswith("the leader") for task in tasks):
+        return "leading last"
     if any(task.state.is_over for task in tasks):
         return "some moved"
     if any(task.copied_bytes for task in tasks):
