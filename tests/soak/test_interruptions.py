@@ -414,7 +414,8 @@ def test_a_removal_that_is_cancelled_excludes_nobody(sweep: Sweep) -> None:
         """What had arrived stays where it is."""
         return all(brokers == scene.before[partition] or LEAVING not in brokers for partition, brokers in after.items())
 
-    acts = {**APPROVED, "RUNNING EXECUTE copying": cancel}
+    # Consumers' offsets, where an earlier story's consumer left some, have moved before anything is seen to copy.
+    acts = {**APPROVED, "RUNNING EXECUTE copying": cancel, "RUNNING EXECUTE some moved": cancel}
     story = Story("remove-brokers, cancelled", TAKEN_BACK, TicketState.CANCELLED, spared=REMOVAL, acts=acts)
     sweep.run(story, spread(), ask, is_reached)
 
