@@ -370,6 +370,7 @@ class KafkaCluster:
             *_JVM,
             *self._archive(isinstance(node, BrokerNode)),
             f"-Xmx{self.spec.heap_mb}m",
+            *self.spec.jvm,
             self._logging(),
             f"-Dkafka.logs.dir={home}",
         ]

@@ -22,6 +22,7 @@ class ClusterSpec:
     """What a cluster is to be. Racks are dealt out to brokers in turn; an IDC is a rack's name up to its last '-'.
 
     `kafka` is the version, one of `distribution.FOLDERS`; `settings` are more lines of server.properties, which win;
+    `jvm` are more options of each node's JVM;
     `hosts` are the addresses of nodes, by id, that are not on loopback; `certificates` is the folder of those that
     brokers' reporters show, without it they speak plain text.
     """
@@ -32,6 +33,7 @@ class ClusterSpec:
     log_dirs: int = 3
     sasl: bool = False
     heap_mb: int = 400
+    jvm: tuple[str, ...] = ()
     plugin: bool = True
     first_broker_id: int = 1
     first_controller_id: int = 101
@@ -72,7 +74,8 @@ class ClusterSpec:
     def from_state(state: Mapping[str, Any]) -> ClusterSpec:
         tiered = TieredStorage.from_state(state["tiered"]) if state.get("tiered") else None
         hosts = {int(node_id): host for node_id, host in state.get("hosts", {}).items()}
-        return ClusterSpec(**{**state, "racks": tuple(state["racks"]), "tiered": tiered, "hosts": hosts})
+        lists = {name: tuple(state.get(name, ())) for name in ("racks", "jvm")}
+        return ClusterSpec(**{**state, **lists, "tiered": tiered, "hosts": hosts})
 
 
 def idc_of(rack: str) -> str:
