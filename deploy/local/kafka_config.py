@@ -74,7 +74,7 @@ class ClusterSpec:
     def from_state(state: Mapping[str, Any]) -> ClusterSpec:
         tiered = TieredStorage.from_state(state["tiered"]) if state.get("tiered") else None
         hosts = {int(node_id): host for node_id, host in state.get("hosts", {}).items()}
-        lists = {name: tuple(state.get(name, ())) for name in ("racks", "jvm")}
+        lists = {"racks": tuple(state["racks"]), "jvm": tuple(state.get("jvm", ()))}
         return ClusterSpec(**{**state, **lists, "tiered": tiered, "hosts": hosts})
 
 

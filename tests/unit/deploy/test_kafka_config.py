@@ -134,6 +134,7 @@ def test_a_spec_survives_its_state() -> None:
         brokers=5,
         sasl=True,
         plugin=False,
+        jvm=("-Xms400m",),
         racks=("a-1", "b-1"),
         kafka="3.9",
         tiered=tiered,
@@ -144,6 +145,6 @@ def test_a_spec_survives_its_state() -> None:
 
 def test_a_spec_that_was_stored_before_there_was_tiered_storage_is_read() -> None:
     state = ClusterSpec("live").to_state()
-    for added in ("kafka", "tiered", "settings", "hosts"):
+    for added in ("kafka", "tiered", "settings", "hosts", "jvm"):
         del state[added]
     assert ClusterSpec.from_state(state) == ClusterSpec("live")
