@@ -17,7 +17,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile
 PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
 
-.PHONY: help setup plugin wheel docs protos lock check lint types contracts unit test fault-tools integration soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console screenshots clean
+.PHONY: help setup plugin wheel docs protos lock check lint types contracts unit test fault-tools integration long soak demo bench-metadata bench-tiering bench-observe bench-planner bench-execute bench-console screenshots clean
 
 help:  ## the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -80,7 +80,7 @@ contracts: setup
 
 unit: setup
 	@mkdir -p build/pytest
-	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m "not integration and not slow and not soak" --basetemp=build/pytest/unit
+	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m "not (integration or slow or long or soak)" --basetemp=build/pytest/unit
 
 check: setup  ## lint, types, import contracts, the quick unit tests: under two minutes
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
@@ -97,15 +97,19 @@ fault-tools:
 # The slow ones come along: a run of their own would import everything once more.
 integration: fault-tools plugin
 	@mkdir -p build/pytest
-	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "(integration or slow) and not soak" --basetemp=build/pytest/integration
+	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "(integration or slow) and not (long or soak)" --basetemp=build/pytest/integration
 
 # `make check` and `make soak` draw anew each time: they are where old defects are found.
 test: export HYPOTHESIS_PROFILE := same-inputs
 test: check integration  ## everything CI runs: real brokers, real Spark, real processes
 
-soak: fault-tools plugin  ## hours: 50 kills of all under 1M writes, more histories, 10M events, Kafka's tiered-storage tests, the demo twice
+long: fault-tools plugin  ## before a release: the other ways to what `make test` shows, each a minute or more
 	@mkdir -p build/pytest
-	$(BIN)/pytest -m soak --basetemp=build/pytest/soak
+	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m long --basetemp=build/pytest/long
+
+soak: fault-tools plugin  ## hours: what `long` has, 50 kills of all under 1M writes, more histories, 10M events, Kafka's tiered-storage tests, the demo twice
+	@mkdir -p build/pytest
+	$(BIN)/pytest -m "long or soak" --basetemp=build/pytest/soak
 
 demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle
 	$(BIN)/python -m deploy.demo $(if $(KILL),--kill)

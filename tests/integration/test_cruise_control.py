@@ -154,6 +154,7 @@ def test_rebalance_dry_and_real_on_both_clusters(local: Federation, cccli: Cccli
         assert sum(held.values()) == 2 * PARTITIONS
 
 
+@pytest.mark.long
 def test_remove_broker_empties_it_and_keeps_it_empty(local: Federation, cccli: Cccli) -> None:
     gone = max(broker.id for broker in local.cluster("bulk").kafka.brokers)
     dry = cccli("bulk", "remove_broker", str(gone), "--dry-run")

@@ -476,6 +476,7 @@ def test_a_forecast_of_minutes_says_that_it_can_not_tell_yet() -> None:
     assert "have too few samples to tell" in out
 
 
+@pytest.mark.long
 def test_a_process_of_its_own_plans_as_well_and_ends_with_2_and_one_sentence_when_it_can_not() -> None:
     def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "guardian.cli.main", *arguments]

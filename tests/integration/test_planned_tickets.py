@@ -333,6 +333,7 @@ def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
     assert leftovers.of_cluster(admin, configs) == []
 
 
+@pytest.mark.long
 def test_a_log_dir_is_emptied_onto_the_brokers_other_one(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:
@@ -349,6 +350,7 @@ def test_a_log_dir_is_emptied_onto_the_brokers_other_one(
     assert leftovers.of_cluster(admin, configs) == []
 
 
+@pytest.mark.long
 def test_a_broker_without_replicas_gets_its_share_and_nobody_else_gets_anything(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:
@@ -460,6 +462,7 @@ def test_a_plan_whose_partition_was_moved_meanwhile_is_made_anew(
 
 
 @pytest.mark.usefixtures("impatient")
+@pytest.mark.long
 def test_a_plan_that_waited_too_long_for_its_approval_is_made_anew(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:

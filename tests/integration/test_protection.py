@@ -300,6 +300,7 @@ def test_who_reads_from_an_overloaded_disk_is_held_back_until_it_recovers(bench:
 
 
 @pytest.mark.usefixtures("writer")
+@pytest.mark.long
 def test_a_person_releases_a_disk_with_one_command(bench: Bench) -> None:
     with ExitStack() as stack:
         reader = LateReader(bench.cluster, "t")

@@ -126,6 +126,7 @@ def test_the_group_is_shown_and_its_leadership_handed_over(group: Group, cli: Ca
     assert [entry["endpoint"] for entry in shown if entry["status"] is None] == [group.member(leader).grpc]
 
 
+@pytest.mark.long
 def test_a_dead_member_is_replaced_by_one_on_a_new_machine(
     group: Group, cli: Callable[..., str], guardian: Cli
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_snapshot_of_the_group_is_verified_and_restored_into_a_new_one(
         alone.stop()
 
 
+@pytest.mark.long
 def test_changes_are_made_once_while_the_leader_is_killed_again_and_again(group: Group) -> None:
     """Each change says that it expects nothing there: one that is made twice would be refused the second time."""
     failures: list[GuardianError] = []

@@ -224,6 +224,7 @@ def dwarf(name: str) -> SyntheticCluster:
     return SyntheticCluster(name, [1, 2], ["/d1", "/d2"], places)
 
 
+@pytest.mark.long
 def test_a_giant_beside_dwarfs_in_one_run_changes_no_plan(spark: SparkSession, tmp_path: Path) -> None:
     brokers = list(range(1, 31))
     places = [

@@ -159,7 +159,7 @@ def test_partitions_are_reassigned_while_they_are_copied(
     require_whole(tiered.cluster, topic, 2 * RECORDS)
 
 
-@pytest.mark.parametrize("away", ["hanging", "dead"])
+@pytest.mark.parametrize("away", ["hanging", pytest.param("dead", marks=pytest.mark.long)])
 def test_while_all_of_guardian_is_away_brokers_serve_and_copying_waits(
     tiered: TieredCluster, topic: str, stored: Stored, members: Members, away: str
 ) -> None:

@@ -63,10 +63,7 @@ def _give_way(member: Member) -> None:
     """Right after its start: threads that it makes have the same priority."""
     assert member.process
     os.setpriority(os.PRIO_PROCESS, member.process.pid, _LEAST)
-    # Linux weighs whole sessions against each other where autogrouping is on (sched(7)).
-    group = Path(f"/proc/{member.process.pid}/autogroup")
-    if group.exists():
-        group.write_text(str(_LEAST))
+    processes.give_way(member.process.pid, _LEAST)
 
 
 def fill(

@@ -18,7 +18,7 @@ import grpc
 from protos.guardian.v1 import tiering_pb2, tiering_pb2_grpc
 
 ATTEMPT_S = 4.0
-_PAUSE_S = 0.05
+_REFUSED_PAUSE_S = 0.05
 _PULL = 5000
 _TOPIC = uuid.UUID(int=77 << 64)
 _RETRIABLE = (
@@ -64,7 +64,8 @@ class Refusal:
 
 class EventLoad:
     """Writers as threads, until `stop`. `batch` is how many events they send at once, `padding_bytes` what each is
-    made larger by, with bytes that can't be compressed. Two loads in one test need different `partitions`."""
+    made larger by, with bytes that can't be compressed. Two loads in one test need different `partitions`. A writer
+    pauses after each batch: what takes all CPUs only makes members that were killed come back later."""
 
     def __init__(
         self,
@@ -74,10 +75,12 @@ class EventLoad:
         batch: int = 100,
         padding_bytes: int = 0,
         partitions: int = 0,
+        pause_s: float = 0.02,
     ) -> None:
         self._channels = list(channels)
         self._batch = batch
         self._first_partition = partitions
+        self._pause_s = pause_s
         self._padding = random.randbytes(padding_bytes)  # noqa: S311  load, not secrets
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -155,13 +158,14 @@ class EventLoad:
                     return
                 self._refuse(Refusal(error.code(), error.details() or ""))
                 channel = random.choice(self._channels)  # noqa: S311  load, not secrets
-                time.sleep(_PAUSE_S)
+                time.sleep(_REFUSED_PAUSE_S)
                 continue
             if reply.results[0].error:
                 self._failures.append(f"partition {partition}: {reply.results[0].error}")
                 return
             self.acknowledged[writer] = first + self._batch
             self.acknowledged_at = time.monotonic()
+            self._stopping.wait(self._pause_s)
 
     def _refuse(self, refusal: Refusal) -> None:
         with self._lock:

@@ -42,6 +42,7 @@ def _is_refusing(group: Group, name: str) -> bool:
     return status is not None and status.is_refusing_writes
 
 
+@pytest.mark.long
 def test_a_follower_with_a_full_disk_lives_on_and_catches_up(disks: tuple[Group, dict[str, SmallDisk]]) -> None:
     group, small = disks
     full = group.followers()[0]
@@ -119,6 +120,7 @@ def test_a_member_whose_fsync_fails_ends_and_acknowledges_nothing_more(group: Gr
     group.require_identical()
 
 
+@pytest.mark.long
 def test_a_group_whose_every_fsync_fails_acknowledges_nothing_and_is_sound_after_a_restart(
     group: Group, tmp_path: Path
 ) -> None:

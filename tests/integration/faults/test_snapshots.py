@@ -42,7 +42,7 @@ def test_a_member_that_was_down_past_the_trim_point_gets_a_snapshot_and_is_the_s
     away = group.followers()[0]
     others = [name for name in group.names if name != away]
     channels = [group.channel(name) for name in others]
-    with EventLoad(channels, writers=4, batch=100, padding_bytes=_PADDING_BYTES) as load:
+    with EventLoad(channels, writers=4, batch=100, padding_bytes=_PADDING_BYTES, pause_s=0) as load:
         _leave_behind(group, load, away)
     with EventLoad(channels, writers=2, batch=10, partitions=100) as slow:
         group.start([away])  # writes go on while it is fed
@@ -54,11 +54,12 @@ def test_a_member_that_was_down_past_the_trim_point_gets_a_snapshot_and_is_the_s
     group.require_identical()
 
 
+@pytest.mark.long
 def test_a_group_that_is_killed_while_a_snapshot_is_installed_comes_back_whole(group: Group) -> None:
     away = group.followers()[0]
     others = [name for name in group.names if name != away]
     channels = [group.channel(name) for name in others]
-    with EventLoad(channels, writers=4, batch=100, padding_bytes=_PADDING_BYTES) as load:
+    with EventLoad(channels, writers=4, batch=100, padding_bytes=_PADDING_BYTES, pause_s=0) as load:
         _leave_behind(group, load, away)
     chooser = random.Random(3)  # noqa: S311  faults, not secrets
     for number in range(4):

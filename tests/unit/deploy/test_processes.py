@@ -42,6 +42,17 @@ def test_a_process_lives_in_its_own_session_until_it_is_stopped(tmp_path: Path) 
     assert not psutil.pid_exists(process.pid)
 
 
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this kernel does not group by sessions")
+def test_a_session_gives_way_to_the_command_that_started_it(tmp_path: Path) -> None:
+    process = spawn(SLEEPER, tmp_path / "log")
+    try:
+        wait_for(lambda: Path(f"/proc/{process.pid}/autogroup").read_text().endswith("nice 10\n"))
+        processes.give_way(process.pid, 19)
+        wait_for(lambda: Path(f"/proc/{process.pid}/autogroup").read_text().endswith("nice 19\n"))
+    finally:
+        processes.stop_all([process])
+
+
 def test_one_that_ignores_sigterm_is_killed_after_the_deadline(tmp_path: Path) -> None:
     process = spawn(STUBBORN, tmp_path / "log")
     assert processes.stop_all([process], deadline_s=0.3) == [process]
