@@ -82,7 +82,7 @@ unit: setup
 	@mkdir -p build/pytest
 	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m "not (integration or slow or long or soak)" --basetemp=build/pytest/unit
 
-check: setup  ## lint, types, import contracts, the quick unit tests: under two minutes
+check: setup  ## lint, types, import contracts, the quick unit tests: four minutes on two cores
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
 
 # Named before the tests begin, not after half an hour of them.
