@@ -22,7 +22,7 @@ from guardian.model.topology import TopicPartition
 from tests.bench.report import BenchFailed
 
 _MEMBERS = 3
-_LEAST = 19
+_LIKE_CLIENTS, _LEAST = 0, 19
 _DEADLINE_S = 600.0
 _LOOK_EVERY_S = 0.1
 
@@ -46,6 +46,10 @@ def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool =
     group: list[Member] = []
     with KafkaCluster.start(spec, home / "kafka") as kafka:
         known = kafka.to_cluster()
+        if members_give_way:
+            for node in kafka.nodes:
+                assert node.process
+                processes.give_way(node.process.pid, _LIKE_CLIENTS)
         try:
             for each in planned:
                 group.append(start_member(each, planned, home / "lake", home / f"{each.name}.log", more=more))
