@@ -9,7 +9,7 @@
                  the difference is more than noise is told by the exact sign-flip test (R. A. Fisher, The Design of
                  Experiments, 1935): how many of the 2^n ways to swap the pairs' names give as large a difference.
                  Harm that chance explains in fewer than one of twenty cases is a fault. The unthrottled moves show
-                 that the windows can tell
+                 that the windows can tell: where they do no such harm, the figure does not count
 """
 
 from __future__ import annotations
@@ -110,14 +110,15 @@ def figures(ours: Sequence[float], quiet: Sequence[float], unthrottled: Sequence
     """Of windows in milliseconds, those at the same place being of one turn."""
     differences = [log(with_move / without) for with_move, without in zip(ours, quiet, strict=True)]
     chance = by_chance(differences)
-    how = (
-        f"{len(ours)} turns; chance alone gives such a difference in {chance:.0%} of cases; unthrottled "
-        f"{geometric_mean(unthrottled) / geometric_mean(quiet):.2f} x"
-    )
+    control = by_chance([log(with_move / without) for with_move, without in zip(unthrottled, quiet, strict=True)])
+    unlimited = f"unthrottled {geometric_mean(unthrottled) / geometric_mean(quiet):.2f} x"
+    how = f"{len(ours)} turns; chance alone gives such a difference in {chance:.0%} of cases; {unlimited}"
+    faults = [fault]
     if chance < _CHANCE:
-        harm = f"harm beyond noise: {exp(mean(differences)):.2f} x, by chance in {chance:.1%} of cases"
-        fault = "; ".join(filter(None, (fault, harm)))
-    return Figures(geometric_mean(ours), geometric_mean(quiet), how, fault)
+        faults.append(f"harm beyond noise: {exp(mean(differences)):.2f} x, by chance in {chance:.1%} of cases")
+    if control >= _CHANCE:
+        faults.append(f"harm can't be told from noise here: {unlimited}, by chance in {control:.1%} of cases")
+    return Figures(geometric_mean(ours), geometric_mean(quiet), how, "; ".join(filter(None, faults)))
 
 
 def by_chance(differences: Sequence[float]) -> float:

@@ -1,8 +1,10 @@
 """10,000 moves on 20 simulated clusters, side by side: what they cost the leader.
 
-One driver as a member runs it, 20 fake clusters of 10 brokers, a ticket of 500 moves on each; the store is in memory,
-so the figures are those of reading, deciding and sending, without Raft's. The clusters' own work happens in the same
-process, and is measured apart (CPU of the calling thread, in each call) and left out.
+One driver as a member runs it, 20 fake clusters of 10 brokers in two IDCs, a ticket of 500 moves on each. Rates adapt
+at each tick to what all brokers at work count by then, and to a limit of the lines between the IDCs. The store is in
+memory and nothing goes over a network, so the figures are those of reading, deciding and sending, without Raft's and
+gRPC's. The clusters' own work happens in the same process, and is measured apart (CPU of the calling thread, in each
+call) and left out.
 
 `tick_ms`      a tick, 99 % of them: its wall time without the clusters' CPU, which shares its core. A tick comes to as
                many clusters as its time allows; one that waits longer than 2 s for its turn makes the figure void
@@ -13,19 +15,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guardian.core.adapting import ThrottleSettings
 from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import resolve
+from guardian.executor.around import LiveSurroundings
 from guardian.executor.driver import Driver
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.reading import FETCH, PRODUCE, BrokerCounters, DiskCounters, NicCounters, RequestCounters
 from guardian.model.ticket import Ticket, TicketState
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.garbage import collect_rarely
 from guardian.server.loop import pause_after
 from tests.bench.report import BenchFailed, Figures
@@ -35,6 +40,11 @@ _BROKERS = 10
 _MOVES = 500
 _BYTES = 20_000_000
 _THROTTLE = 50_000_000
+_IDCS = ("shanghai", "suzhou")
+_LINE = 1e9  # bytes/s that moves may take of a line
+_USE = 0.3  # of a disk and an interface, in clients' hands
+_MS_PER_REQUEST = 2.0
+_NIC_BITS_PER_S = 10_000_000_000
 _INTERVAL_S = 1.0  # of the leader's loop
 _TURN_S = 2.0  # a cluster's tickets are looked at as often
 _MAX_TICKS = 1000
@@ -56,6 +66,9 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
         ExecutionLimits(),
         now_ms=lambda: now_ms.now_ms,
         tiered_warm_up_s=0.0,
+        around=LiveSurroundings(
+            _registered, _Reporters(lambda: now_ms.now_ms), ThrottleSettings(), _lines, lambda: now_ms.now_ms
+        ),
         elapsed_s=lambda: time.perf_counter() - theirs.cpu_s,
     )
     collect_rarely()
@@ -148,6 +161,38 @@ class _Cluster:
     @property
     def admin(self) -> KafkaAdmin:
         return self.meter  # type: ignore[return-value]  # it has what the cluster has
+
+
+class _Reporters:
+    """Every broker is as busy at any time: the figures are what adapting costs, not where rates end."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+
+    def ask(self, brokers: Sequence[Broker]) -> Callable[[], list[BrokerCounters]]:
+        return lambda: [_counted(broker.id, self._now_ms()) for broker in brokers]
+
+
+def _counted(broker: int, now_ms: int) -> BrokerCounters:
+    carried = round(_USE * _NIC_BITS_PER_S / 8 * now_ms / 1000)
+    requests = RequestCounters(now_ms, _MS_PER_REQUEST, 5 * _MS_PER_REQUEST)
+    return BrokerCounters(
+        broker,
+        now_ms,
+        started_at_ms=1,
+        disks={disk: DiskCounters(round(_USE * now_ms), now_ms, now_ms) for disk in ("sda", "sdb")},
+        nics={"eth0": NicCounters(carried, carried, _NIC_BITS_PER_S)},
+        requests=dict.fromkeys((PRODUCE, FETCH), requests),
+    )
+
+
+def _registered(name: str) -> Cluster:
+    brokers = tuple(Broker(n, idc=_IDCS[n % 2], reporter=f"127.0.0.1:{n}") for n in range(1, _BROKERS + 1))
+    return Cluster(name, "127.0.0.1:9092", brokers=brokers)
+
+
+def _lines() -> dict[tuple[str, str], float]:
+    return {_IDCS: _LINE, _IDCS[::-1]: _LINE}
 
 
 def _cluster(name: str, store: MemoryExecutionStore, theirs: _Theirs) -> _Cluster:

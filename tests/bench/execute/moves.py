@@ -1,36 +1,42 @@
-"""Tickets on real brokers, by the clock: three members, three brokers, and a plan that takes time.
+"""Tickets on real brokers, by the clock: three members, three brokers, and work that takes time.
 
 `execute_41_s`    41 partitions of 1.1 MB go from broker 3 to brokers 1 and 2, unthrottled; from the approval until the
                   ticket says SUCCEEDED, which it does once Kafka has shown every partition in its place
-`resume_s`        broker 3 is emptied of 81 partitions at 300 kB/s; after 22 s the leader gets kill -9; until the
-                  next one has driven the ticket on, which the revision of its execution shows. In the end the
-                  broker holds nothing and no throttle is left, or the figure does not count
+`resume_s`        broker 3, which holds 81 partitions, is removed at 300 kB/s (`guardian brokers remove`, with a hook);
+                  after 22 s the leader gets kill -9; until Kafka shows the next move, one that was not under way when
+                  the leader died. In the end the broker is gone from the cluster, and nothing of the ticket is left on
+                  any broker, itself included, or the figure does not count
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from deploy.local import federation, leftovers, processes
-from deploy.local.federation import Federation
-from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
-from guardian.client import GuardianClient
-from guardian.errors import GuardianError
+from deploy.local import broker_hook, leftovers, processes
+from deploy.local.kafka_cluster import ClusterSpec
+from guardian.kafka import data
+from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
-from guardian.model.ticket import TicketState
+from guardian.model.execution import Execution
+from guardian.model.operation import Ask, AskKind
+from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
+from protos.guardian.v1 import federation_pb2
 from tests.bench.execute.bars import CRUISE_CONTROL_41_S
-from tests.bench.execute.stage import fill, reassignment, until_succeeded
+from tests.bench.execute.stage import Stage, fill, hooked, reassignment, staged, until, until_succeeded
 from tests.bench.report import BenchFailed, Figures
 
+_SPEC = ClusterSpec("moved", brokers=3)
+_LEAVING = 3
 _RECORD_BYTES = 10_000
-_DEADLINE_S = 600.0
+_QUICK, _SLOW = "quick", "slow"
 _KILL_AFTER_S = 22.0
+_RATE = 300_000
+_LOOK_EVERY_S = 0.05
 
 Tell = Callable[[str], None]
 
@@ -39,102 +45,109 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
     """Both figures. Raises BenchFailed when a ticket does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="guardian-bench-") as folder:
         home = Path(folder)
+        hooks = home / "hooks"
         tell("three brokers and three members start")
-        with KafkaCluster.start(ClusterSpec("moved", brokers=3), home / "kafka") as cluster:
-            try:
-                members = federation.up(members=3, clusters=0, home=home / "members")
-                return _measured(cluster, members, tell)
-            finally:
-                federation.wipe(home / "members")
-
-
-def _measured(cluster: KafkaCluster, members: Federation, tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
-    known = cluster.to_cluster()
-    with GuardianClient(members.endpoints) as client, closing(KafkaControl(known)) as admin:
-        client.register_cluster(known)
-        configs = leftovers.dynamic_configs(admin)
-        fill(cluster, "quick", _replicas(41), 110, _RECORD_BYTES)
-        taken = [_moved_away(cluster, client, admin, "quick", 41) for _ in range(3)]
-        tell(f"execute_41_s: {', '.join(f'{seconds:.1f}' for seconds in taken)} s")
-        fill(cluster, "slow", _replicas(81), 50, _RECORD_BYTES)
-        resumed, whole = _resumed(members, client, admin, tell)
-        fault = "; ".join(leftovers.of_cluster(admin, configs))
+        with staged(_SPEC, home, broker_hook.config_section(hooks)) as stage, hooked(stage.kafka, hooks):
+            fill(stage.kafka, _QUICK, _replicas(41), 110, _RECORD_BYTES)
+            configs = leftovers.dynamic_configs(stage.admin)
+            taken = [_moved_away(stage, 41) for _ in range(3)]
+            left = leftovers.of_cluster(stage.admin, configs)
+            tell(f"execute_41_s: {', '.join(f'{seconds:.1f}' for seconds in taken)} s")
+            fill(stage.kafka, _SLOW, _replicas(81), 50, _RECORD_BYTES)
+            resumed, whole, fault = _resumed(stage, hooks, tell)
     return {
         "execute_41_s": Figures(
-            sorted(taken)[1], CRUISE_CONTROL_41_S, "median of 3; the peer's figure is stored", fault
+            sorted(taken)[1], CRUISE_CONTROL_41_S, "median of 3; the peer's figure is stored", "; ".join(left)
         ),
         "resume_s": Figures(resumed, None, f"the whole took {whole:.0f} s; Cruise Control forgot it", fault),
     }, {"execute_41_s": taken, "slow_whole_s": whole}
 
 
 def _replicas(partitions: int) -> dict[int, tuple[int, ...]]:
-    """All on broker 3, and half of them on each of the others."""
-    return {number: (3, 1 + number % 2) for number in range(partitions)}
+    """All on the broker that is to leave, and half of them on each of the others."""
+    return {number: (_LEAVING, 1 + number % 2) for number in range(partitions)}
 
 
-def _moved_away(
-    cluster: KafkaCluster, client: GuardianClient, admin: KafkaControl, topic: str, partitions: int
-) -> float:
-    """Broker 3 loses what it has, or gets it back where it has nothing; seconds from the approval."""
-    places = admin.describe_partitions([topic])
-    has_it = 3 in places[TopicPartition(topic, 0)].replicas
-    targets = {n: (1 + n % 2, 2 - n % 2) if has_it else (3, 1 + n % 2) for n in range(partitions)}
-    ticket, _ = client.create_ticket(
-        reassignment("moved", topic, targets), author="bench", unthrottled=True, submit=True
+def _moved_away(stage: Stage, partitions: int) -> float:
+    """The broker loses what it has, or gets it back where it has nothing; seconds from the approval."""
+    places = stage.admin.describe_partitions([_QUICK])
+    has_it = _LEAVING in places[TopicPartition(_QUICK, 0)].replicas
+    targets = {n: (1 + n % 2, 2 - n % 2) if has_it else (_LEAVING, 1 + n % 2) for n in range(partitions)}
+    ticket, _ = stage.client.create_ticket(
+        reassignment(_SPEC.name, _QUICK, targets), author="bench", unthrottled=True, submit=True
     )
     began = time.monotonic()
-    client.approve(ticket.id, "bench", "")
-    until_succeeded(client, ticket.id)
+    stage.client.approve(ticket.id, "bench", "")
+    until_succeeded(stage.client, ticket.id)
     seconds = time.monotonic() - began
-    now = admin.describe_partitions([topic])
-    wrong = [n for n, brokers in targets.items() if now[TopicPartition(topic, n)].replicas != tuple(brokers)]
+    now = stage.admin.describe_partitions([_QUICK])
+    wrong = [n for n, brokers in targets.items() if now[TopicPartition(_QUICK, n)].replicas != tuple(brokers)]
     if wrong:
-        raise BenchFailed(f"{len(wrong)} partitions of {topic} are not where ticket {ticket.id} says")
+        raise BenchFailed(f"{len(wrong)} partitions of {_QUICK} are not where ticket {ticket.id} says")
     return seconds
 
 
-def _resumed(members: Federation, client: GuardianClient, admin: KafkaControl, tell: Tell) -> tuple[float, float]:
-    """Seconds from kill -9 of the leader until the ticket was driven on, and from the approval to its end."""
-    plan = reassignment("moved", "slow", {n: (1 + n % 2, 2 - n % 2) for n in range(81)})
-    ticket, _ = client.create_ticket(plan, author="bench", throttle=300_000, submit=True)
+def _resumed(stage: Stage, hooks: Path, tell: Tell) -> tuple[float, float, str]:
+    """Seconds from kill -9 of the leader until Kafka moves on, and from the approval to the end; what is wrong then."""
+    ask = Ask(AskKind.REMOVE, (_LEAVING,), shutdown=True, hook="local")
+    tell("a removal is tried out, until the lake knows all brokers")
+    until("a removal that would be carried out", lambda: bool(_planned(stage, ask)))
+    known = stage.kafka.to_cluster()
+    configs, offsets = leftovers.dynamic_configs(stage.admin), data.end_offsets(known, [_SLOW])
+    ticket, _ = stage.client.ask_for(_SPEC.name, ask, author="bench", throttle=_RATE, submit=True)
     began = time.monotonic()
-    client.approve(ticket.id, "bench", "")
+    stage.client.approve(ticket.id, "bench", "")
     while time.monotonic() - began < _KILL_AFTER_S:
-        time.sleep(0.1)
-    leader = client.member().leader
-    victim = next(member for member in members.members if member.name == leader)
-    if victim.process is None:
-        raise BenchFailed(f"the leader {leader} has no process")
-    state, execution = client.ticket(ticket.id)
-    if state.state is not TicketState.RUNNING or execution is None:
-        raise BenchFailed(f"ticket {ticket.id} is {state.state.name} after {_KILL_AFTER_S:g} s: it was to be RUNNING")
+        time.sleep(_LOOK_EVERY_S)
+    leader = stage.client.member().leader
+    victim = next(member for member in stage.members if member.name == leader)
+    state, execution = stage.client.ticket(ticket.id)
+    if not victim.process or state.state is not TicketState.RUNNING or not execution or not execution.tasks:
+        raise BenchFailed(f"ticket {ticket.id} is {_told(state, execution)} after {_KILL_AFTER_S:g} s: it was to move")
     processes.kill(victim.process)
     killed = time.monotonic()
-    before = execution.revision
-    resumed = _until_driven_on(client, ticket.id, before, killed) - killed
-    tell(f"resume_s: {resumed:.1f} s after the kill of {leader}")
-    while not client.ticket(ticket.id)[0].state.is_over:
-        if time.monotonic() - began > _DEADLINE_S:
-            raise BenchFailed(f"ticket {ticket.id} was not over after {_DEADLINE_S:g} s")
-        time.sleep(0.2)
+    moved = _moves(stage.admin)
+    until("a move that the next leader began", lambda: bool(_moves(stage.admin) - moved), look_every_s=_LOOK_EVERY_S)
+    resumed = time.monotonic() - killed
+    tell(f"resume_s: {resumed:.1f} s after the kill of {leader}, with {len(moved)} of 81 begun or over by then")
+    until_succeeded(stage.client, ticket.id)
     whole = time.monotonic() - began
-    ended = client.ticket(ticket.id)[0]
-    left = [tp for tp, state in admin.describe_partitions(["slow"]).items() if 3 in state.replicas]
-    if ended.state is not TicketState.SUCCEEDED or left:
-        raise BenchFailed(f"ticket {ticket.id} ended {ended.state.name} with {len(left)} replicas on broker 3")
-    return resumed, whole
+    faults = _left(stage, configs)
+    if data.end_offsets(known, [_SLOW]) != offsets:
+        faults.append("offsets have changed")
+    if _LEAVING in (stage.admin.registered_brokers() or ()):
+        faults.append(f"broker {_LEAVING} is registered")
+    # Kafka keeps the dynamic configuration of a broker that was taken out: what was left would show again.
+    broker_hook.act(hooks, "start", _LEAVING)
+    until("the return of the removed broker", lambda: _LEAVING in stage.admin.describe_cluster().brokers)
+    faults += leftovers.of_cluster(stage.admin, configs)
+    return resumed, whole, "; ".join(faults)
 
 
-def _until_driven_on(client: GuardianClient, ticket_id: str, revision: int, killed: float) -> float:
-    """When the execution was saved again. What the old leader saved last may be one more than was seen of it."""
-    while True:
-        try:
-            _, execution = client.ticket(ticket_id)
-        except GuardianError:
-            execution = None
-        now = time.monotonic()
-        if execution is not None and execution.revision > revision + 1:
-            return now
-        if now - killed > _DEADLINE_S:
-            raise BenchFailed(f"ticket {ticket_id} was not driven on within {_DEADLINE_S:g} s")
-        time.sleep(0.05)
+def _planned(stage: Stage, ask: Ask) -> Collection[object]:
+    """The moves that the removal would make. Raises GuardianError where it would be refused."""
+    _, plan = stage.client.ask_for(_SPEC.name, ask, author="bench", dry_run=True)
+    return plan.moves if plan else ()
+
+
+def _moves(admin: KafkaControl) -> frozenset[TopicPartition]:
+    """Partitions that have begun to leave the broker, or have left it."""
+    under_way = admin.list_reassignments().keys()
+    places = admin.describe_partitions([_SLOW])
+    return frozenset(under_way | {partition for partition, state in places.items() if _LEAVING not in state.replicas})
+
+
+def _left(stage: Stage, configs: leftovers.Configs) -> list[str]:
+    """What is left while the removed broker is down, of which only the others can be asked."""
+    until("the end of the cordon", lambda: not stage.client.cordons(_SPEC.name))
+    excluded = [entry.exclusion.broker_id for entry in stage.client.federation(federation_pb2.EXCLUSIONS)]
+    left = [f"broker {broker} is excluded" for broker in excluded]
+    held = [p for p, state in stage.admin.describe_partitions().items() if _LEAVING in state.replicas]
+    left += [f"{len(held)} replicas are on broker {_LEAVING}"] if held else []
+    others = {resource: values for resource, values in configs.items() if resource != (BROKER, str(_LEAVING))}
+    return left + leftovers.of_cluster(stage.admin, others)
+
+
+def _told(ticket: Ticket, execution: Execution | None) -> str:
+    phase = execution.operation.phase.name if execution and execution.operation else "not begun"
+    return f"{ticket.state.name} ({phase}: {execution.note if execution else ticket.history[-1].reason})"

@@ -15,22 +15,21 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from deploy.local import broker_hook, processes
-from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from deploy.local.kafka_cluster import ClusterSpec
 from guardian.kafka import data
 from guardian.model.cluster_state import PartitionState
 from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from tests.bench.execute.load import Load
-from tests.bench.execute.stage import Stage, fill, staged, until
+from tests.bench.execute.stage import Stage, fill, hooked, staged, until
 from tests.bench.report import BenchFailed, Figures
 
 RACKS = ((1, 4), (2, 5), (3, 6))
@@ -78,7 +77,7 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
         tell(f"{len(_BROKERS)} brokers and three members start")
         with (
             staged(_SPEC, home, broker_hook.config_section(hooks, timeout_s=_HOOK_DEADLINE_S)) as stage,
-            _hooked(stage.kafka, hooks),
+            hooked(stage.kafka, hooks),
         ):
             fill(stage.kafka, _TOPIC, placements(), _RECORDS, _RECORD_BYTES)
             script, ours = [], []
@@ -205,17 +204,6 @@ def _run_hook(hooks: Path, broker: int) -> None:
         processes.stop_all([process])
     if "done" not in processes.output(process):
         raise BenchFailed(f"broker {broker} was not restarted: {processes.last_lines(process)}")
-
-
-@contextmanager
-def _hooked(kafka: KafkaCluster, hooks: Path) -> Iterator[None]:
-    """Hooks know the cluster, and in the end the cluster knows the processes that hooks have started."""
-    broker_hook.save(kafka, hooks)
-    try:
-        yield
-    finally:
-        for broker, known in zip(kafka.brokers, broker_hook.load(hooks).brokers, strict=True):
-            broker.process = known.process
 
 
 def _pids(hooks: Path) -> dict[int, int | None]:

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.local import processes
+from deploy.local import broker_hook, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
@@ -29,9 +29,10 @@ _LOOK_EVERY_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """`client` speaks with the members, who know the cluster; `admin` with the cluster itself."""
+    """`client` speaks with the `members`, who know the cluster; `admin` with the cluster itself."""
 
     kafka: KafkaCluster
+    members: Sequence[Member]
     client: GuardianClient
     admin: KafkaControl
 
@@ -58,7 +59,7 @@ def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool =
             wait_ready(group)
             with GuardianClient([each.grpc for each in group]) as client, closing(KafkaControl(known)) as admin:
                 client.register_cluster(known)
-                yield Stage(kafka, client, admin)
+                yield Stage(kafka, tuple(group), client, admin)
         finally:
             processes.stop_all([each.process for each in group if each.process])
 
@@ -68,6 +69,17 @@ def _give_way(member: Member) -> None:
     assert member.process
     os.setpriority(os.PRIO_PROCESS, member.process.pid, _LEAST)
     processes.give_way(member.process.pid, _LEAST)
+
+
+@contextmanager
+def hooked(kafka: KafkaCluster, hooks: Path) -> Iterator[None]:
+    """Hooks know the cluster, and in the end the cluster knows the processes that hooks have started and stopped."""
+    broker_hook.save(kafka, hooks)
+    try:
+        yield
+    finally:
+        for broker, known in zip(kafka.brokers, broker_hook.load(hooks).brokers, strict=True):
+            broker.process = known.process
 
 
 def fill(
@@ -101,7 +113,9 @@ def until_succeeded(client: GuardianClient, ticket_id: str) -> None:
             raise BenchFailed(f"ticket {ticket_id} ended {ticket.state.name}: {ticket.history[-1].reason}")
 
 
-def until(what: str, holds: Callable[[], bool], deadline_s: float = _DEADLINE_S) -> None:
+def until(
+    what: str, holds: Callable[[], bool], deadline_s: float = _DEADLINE_S, look_every_s: float = _LOOK_EVERY_S
+) -> None:
     """Returns when it holds. While brokers go and come nobody may answer: that is asked again. Raises BenchFailed."""
     deadline = time.monotonic() + deadline_s
     failure = ""
@@ -114,4 +128,4 @@ def until(what: str, holds: Callable[[], bool], deadline_s: float = _DEADLINE_S)
             failure = f": {error}"
         if time.monotonic() > deadline:
             raise BenchFailed(f"{what} did not happen within {deadline_s:g} s{failure}")
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(look_every_s)

@@ -18,15 +18,22 @@ def test_chance_is_the_share_of_signs_that_give_as_much() -> None:
 
 
 def test_a_small_difference_each_time_is_harm_and_a_large_one_now_and_then_is_not() -> None:
+    quiet, unthrottled = [10.0] * 8, [20.0] * 8
+    found = figures([11.0] * 8, quiet, unthrottled, "")
+    assert found.fault == "harm beyond noise: 1.10 x, by chance in 0.4% of cases"
+    assert figures([30.0, 4.0, 9.0, 11.0, 10.0, 8.0, 12.0, 9.0], quiet, unthrottled, "").fault == ""
+
+
+def test_where_unthrottled_moves_do_no_harm_the_windows_can_t_tell() -> None:
     quiet = [10.0] * 8
-    assert "harm beyond noise: 1.10 x, by chance in 0.4% of cases" in figures([11.0] * 8, quiet, quiet, "").fault
-    assert figures([30.0, 4.0, 9.0, 11.0, 10.0, 8.0, 12.0, 9.0], quiet, quiet, "").fault == ""
+    fault = figures(quiet, quiet, [9.0, 11.0] * 4, "").fault
+    assert fault.startswith("harm can't be told from noise here: unthrottled 0.99 x, by chance in ")
 
 
 def test_what_is_left_over_is_a_fault_beside_the_harm() -> None:
-    quiet = [10.0] * 8
-    assert figures(quiet, quiet, quiet, "a throttle is left").fault == "a throttle is left"
-    assert figures([11.0] * 8, quiet, quiet, "a throttle is left").fault.startswith("a throttle is left; harm")
+    quiet, unthrottled = [10.0] * 8, [20.0] * 8
+    assert figures(quiet, quiet, unthrottled, "a throttle is left").fault == "a throttle is left"
+    assert figures([11.0] * 8, quiet, unthrottled, "a throttle is left").fault.startswith("a throttle is left; harm")
 
 
 def test_of_windows_the_geometric_mean_counts() -> None:
