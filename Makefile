@@ -97,7 +97,7 @@ fault-tools:
 # The slow ones come along: a run of their own would import everything once more.
 integration: fault-tools plugin
 	@mkdir -p build/pytest
-	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m "(integration or slow) and not (long or soak)" --basetemp=build/pytest/integration
+	$(BIN)/pytest -v $(SIDE_BY_SIDE) --durations=30 -m "(integration or slow) and not (long or soak)" --basetemp=build/pytest/integration
 
 # `make check` and `make soak` draw anew each time: they are where old defects are found.
 test: export HYPOTHESIS_PROFILE := same-inputs

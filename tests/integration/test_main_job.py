@@ -25,7 +25,7 @@ from guardian.client import GuardianClient
 from guardian.kafka import data
 from guardian.model.ticket import TicketState
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -22,7 +22,7 @@ from tests.integration.test_main_job import members, plan_that_moves, workload
 
 __all__ = ["members", "workload"]  # fixtures
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def test_a_new_user_finds_the_way(
         expect(page.locator("#state")).to_contain_text("PENDING")
         page.get_by_role("button", name="Approve").click()
         # Watched: what comes next is seen without a click.
-        expect(page.locator("#state")).to_contain_text("SUCCEEDED")
+        expect(page.locator("#state")).to_contain_text("SUCCEEDED", timeout=3 * DEADLINE_MS)
         expect(page.locator('[data-figure="percent"]')).to_have_text("100 %")
         expect(page.locator("#history")).to_contain_text("newcomer")
         expect(page.locator("#burn .canvas canvas").first).to_be_attached()
