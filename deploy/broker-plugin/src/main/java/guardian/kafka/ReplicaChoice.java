@@ -12,7 +12,8 @@ import org.apache.kafka.common.replica.ReplicaView;
  * Which of some replicas is nearest to a client: one of its rack, else one of its IDC, else the leader.
  *
  * <p>A client says in {@code client.rack} in which rack it is, or only in which IDC. Racks are in the IDC that the setting
- * says; those that it does not name, in that of their own name up to the last separator.
+ * says; those that it does not name, in that of their own name up to the last separator. A name that the setting has is
+ * a rack's, also where an IDC has the same.
  */
 final class ReplicaChoice {
     /** The newest log first; of equal ones the lower broker, so that a client is not sent to and fro. */
@@ -35,6 +36,10 @@ final class ReplicaChoice {
         Optional<ReplicaView> inRack = best(replicas, leader, clientRack::equals);
         if (inRack.isPresent()) {
             return inRack.get();
+        }
+        String named = idcOfRack.get(clientRack);
+        if (named != null) {
+            return best(replicas, leader, rack -> idc(rack).equals(named)).orElse(leader);
         }
         // An IDC's own name comes before what a rack of that name would be in: "east-1" may be either.
         return best(replicas, leader, rack -> idc(rack).equals(clientRack))

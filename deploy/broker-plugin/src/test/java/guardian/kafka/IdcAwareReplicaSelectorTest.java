@@ -245,4 +245,14 @@ class IdcAwareReplicaSelectorTest {
                 "guardian.replica.idc.separator is empty: give what stands between IDC and rack in broker.rack, such as '-'",
                 separator.getMessage());
     }
+
+    @Test
+    void aRackThatIsNamedIsNotTheIdcOfTheSameName() {
+        selector.configure(Map.of("guardian.replica.idc.of.rack", "east:north"));
+        ReplicaView north = replica(2, "north-a", 100);
+        ReplicaView east = replica(3, "east-a", 100);
+        assertEquals(2, chosen("east", north, east));
+        assertEquals(1, chosen("east", east));
+        assertEquals(3, chosen("east-b", north, east));
+    }
 }
