@@ -12,6 +12,7 @@ from deploy.local.distribution import FOLDERS, KAFKA
 from deploy.local.ports import HOST
 from deploy.local.tiered_storage import TieredStorage, controller_settings
 from guardian.errors import InvalidInput
+from guardian.model.replica_selector import IDC_AWARE, RACK_AWARE
 
 SASL_USER = "guardian"
 REPORTERS = "guardian.kafka.GuardianMetricsReporter,org.apache.kafka.common.metrics.JmxReporter"
@@ -139,7 +140,7 @@ def broker_properties(
             # Apart from the log dirs: a log dir that fails must not take the broker down with it.
             "metadata.log.dir": metadata_dir,
             "log.dirs": ",".join(map(str, log_dirs)),
-            "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+            "replica.selector.class": _replica_selector(spec),
             **_defaults(spec),
             **(sasl if spec.sasl else {}),
             **(plugin if spec.plugin else {}),
@@ -168,6 +169,11 @@ def render(properties: Mapping[str, object]) -> str:
 
 def _voters(spec: ClusterSpec, ports: Mapping[int, int]) -> str:
     return ",".join(f"{node_id}@{spec.host_of(node_id)}:{port}" for node_id, port in sorted(ports.items()))
+
+
+def _replica_selector(spec: ClusterSpec) -> str:
+    """Consumers of a rack without a broker read in their IDC where there are several."""
+    return IDC_AWARE if spec.plugin and len({idc_of(rack) for rack in spec.racks}) > 1 else RACK_AWARE
 
 
 def _defaults(spec: ClusterSpec) -> dict[str, object]:

@@ -41,11 +41,19 @@ _LOOK_MS = {
     Detector.BROKERS: 5_000,
     Detector.REPLICAS: 20_000,
     Detector.BALANCE: 600_000,
+    Detector.READS: 600_000,
     Detector.MEMBERS: 10_000,
     Detector.HEALING: 5_000,
 }
 # Each in every cluster; lines and members are of no one cluster, and healing tells by itself what it can't do.
-_OF_A_CLUSTER = (Detector.BROKERS, Detector.REPLICAS, Detector.DURABILITY, Detector.DISKS, Detector.BALANCE)
+_OF_A_CLUSTER = (
+    Detector.BROKERS,
+    Detector.REPLICAS,
+    Detector.DURABILITY,
+    Detector.DISKS,
+    Detector.BALANCE,
+    Detector.READS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +177,7 @@ _KINDS = {
         FindingKind.STUCK_REASSIGNMENT,
     ),
     Detector.BALANCE: (FindingKind.SKEW, FindingKind.DISK_FILLS),
+    Detector.READS: (FindingKind.READS_LEAVE_IDC,),
     Detector.MEMBERS: (FindingKind.MEMBER_DOWN, FindingKind.CERTIFICATE_EXPIRES),
     Detector.HEALING: (FindingKind.STORM, FindingKind.HEALING_FAILED),
 }

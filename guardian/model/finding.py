@@ -27,6 +27,7 @@ class FindingKind(IntEnum):
     HEALING_FAILED = 15  # healing has tried, or can't: a person is called
     CLUSTER_UNREACHABLE = 16  # no broker answers
     CERTIFICATE_EXPIRES = 17  # of a member, its authority, or the list of revoked ones
+    READS_LEAVE_IDC = 18  # no replica selector that keeps them in, or one that knows racks otherwise
 
     @property
     def gravity(self) -> int:
@@ -50,6 +51,7 @@ _GRAVEST_FIRST = (
     FindingKind.STUCK_REASSIGNMENT,
     FindingKind.DISK_FILLS,
     FindingKind.LINE_NEAR_LIMIT,
+    FindingKind.READS_LEAVE_IDC,
     FindingKind.SKEW,
     FindingKind.TOPIC_WEAK,
 )
@@ -64,6 +66,7 @@ class Detector(StrEnum):
     BROKERS = "brokers"  # who lives
     REPLICAS = "replicas"  # log dirs, ISRs, reassignments
     BALANCE = "balance"  # who holds how much, now and in some days
+    READS = "reads"  # whether consumers read in their own data centre
     MEMBERS = "members"  # of Guardian's own group
     HEALING = "healing"  # what healing can't do by itself
 

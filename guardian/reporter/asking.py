@@ -1,6 +1,7 @@
 """Brokers asked now, beside the collector's minutes.
 
 BrokerAsker     one broker once, for a person: all its numbers under their names
+MappingAsker    brokers at once, for how their replica selectors map racks to IDCs, and nothing else
 CountersAsker   the brokers that a ticket moves, at each tick, with a metric filter: a kilobyte an answer, within
                 milliseconds; the first one brings all names, megabytes, and comes a tick or two later
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +19,7 @@ import structlog
 
 from guardian.errors import ClusterUnavailable, InvalidInput, NotFound
 from guardian.model.reading import BrokerCounters
+from guardian.model.replica_selector import IDC_AWARE, RackMapping
 from guardian.model.topology import Broker, Cluster
 from guardian.reporter.collector import ReporterTls, open_channel
 from guardian.reporter.names import (
@@ -63,6 +66,37 @@ class BrokerAsker:
         with open_channel(endpoint, self._tls) as channel:
             stub = reporter_pb2_grpc.BrokerReporterStub(channel)
             return stub.Collect(NOTHING_KNOWN.request(), timeout=self._timeout_s)
+
+
+class MappingAsker:
+    """`tls` as the collector's; a broker has `timeout_s` to answer. Any thread may ask."""
+
+    def __init__(self, tls: ReporterTls | None, timeout_s: float, parallel: int = 16) -> None:
+        self._tls = tls
+        self._timeout_s = timeout_s
+        self._parallel = parallel
+
+    def ask(self, brokers: Sequence[Broker]) -> dict[int, RackMapping]:
+        """Waits for them. Left out is whose reporter is not known, does not answer, or is too old to tell."""
+        asked = [broker for broker in brokers if broker.reporter_endpoint]
+        if not asked:
+            return {}
+        with ThreadPoolExecutor(min(self._parallel, len(asked)), thread_name_prefix="selector-looks") as pool:
+            told = pool.map(self._mapping, asked)
+            return {broker.id: found for broker, found in zip(asked, told, strict=True) if found is not None}
+
+    def _mapping(self, broker: Broker) -> RackMapping | None:
+        request = reporter_pb2.CollectRequest(identity_only=True)
+        try:
+            with open_channel(broker.reporter_endpoint, self._tls) as channel:
+                batch = reporter_pb2_grpc.BrokerReporterStub(channel).Collect(request, timeout=self._timeout_s)
+        except (OSError, grpc.RpcError) as error:
+            _LOG.debug("no replica selector", broker=broker.id, endpoint=broker.reporter_endpoint, error=str(error))
+            return None
+        told = batch.replica_selector
+        if batch.broker_id != broker.id or told.class_name != IDC_AWARE or not told.idc_separator:
+            return None
+        return RackMapping(told.idc_separator, dict(told.idc_of_rack))
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.model.links import load_links
 from guardian.model.topology import Cluster
-from guardian.reporter.asking import BrokerAsker, CountersAsker
+from guardian.reporter.asking import BrokerAsker, CountersAsker, MappingAsker
 from guardian.reporter.collector import Collector, CollectorSettings, ReporterTls
 from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.reporter.lake_writer import LakeWriter
@@ -166,7 +166,8 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     secured, https = grpc_tls(config), http_tls(config)
     pem_files = [each.files for each in (secured, https) if each is not None]
     certificates = CertificateWatch(config, pem_files, partial(_other_members, replica))
-    sources = Sources(store, _connect_for_rpc, config.lake, now_ms, activity, config.links)
+    ask_mappings = MappingAsker(_reporter_tls(config), config.collect.timeout_s).ask
+    sources = Sources(store, _connect_for_rpc, config.lake, now_ms, activity, config.links, ask_mappings)
     findings = FindingsWatch(
         replace(sources, connect=_connect),
         int(config.collect.interval_s * 1000),

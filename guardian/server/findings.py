@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
 from guardian.core import findings as core
+from guardian.core import near_reads
 from guardian.core.disks import judge
 from guardian.core.durability import rate_all
 from guardian.core.findings import Times, Watch
@@ -32,6 +33,7 @@ from guardian.server import lake_facts
 from guardian.server.admins import ClusterAdmins
 from guardian.server.durability_facts import durability_facts
 from guardian.server.link_use import LinkUseReader
+from guardian.server.replica_selectors import reads_of
 from guardian.server.sources import Sources
 from guardian.server.troubles import TroubleLooks
 from spark_analytics.lake.samples import LakeReader, ReadLimits
@@ -40,7 +42,12 @@ from spark_analytics.lake.window import Window
 _BUDGET_S = 5.0  # of a tick: whoever stops the member waits for the look that is under way at the most
 _LIMITS = ReadLimits(seconds=30.0)  # nobody waits for the answer
 _FORECAST_LIMITS = ReadLimits(seconds=10.0)  # days of samples, while brokers are waited for
-_ASKS_KAFKA = (Detector.DURABILITY, Detector.REPLICAS, Detector.BALANCE)  # besides BROKERS, which finds out
+_ASKS_KAFKA = (
+    Detector.DURABILITY,
+    Detector.REPLICAS,
+    Detector.BALANCE,
+    Detector.READS,
+)  # besides BROKERS, which finds out
 _DISK_INTERVALS = 30
 _LEAST_WINDOW_MS = 60_000
 _TOPIC_KINDS = {
@@ -166,6 +173,8 @@ class FindingsWatch:
             case Detector.BALANCE:
                 lake = LakeReader(self._sources.lake_url, _FORECAST_LIMITS)
                 return self._looks.balance(clusters[place.cluster], lake, at_ms)
+            case Detector.READS:
+                return self._reads(clusters[place.cluster])
             case Detector.MEMBERS:
                 return self._looks.members(at_ms)
             case Detector.HEALING:
@@ -183,6 +192,10 @@ class FindingsWatch:
         for disk in judge(lake_facts.disk_series(self._lake(), cluster, window)).disks:
             if disk.verdict is DiskVerdict.SLOW:
                 yield _of_disk(cluster, disk)
+
+    def _reads(self, cluster: Cluster) -> Iterator[Sighting]:
+        with closing(self._sources.connect(cluster)) as admin:
+            yield from near_reads.sightings(cluster.name, reads_of(admin, cluster, self._sources.ask_mappings))
 
     def _lines(self, clusters: list[Cluster], at_ms: int) -> Iterator[Sighting]:
         """Minutes that are over, and whose rows are in the lake."""

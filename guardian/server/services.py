@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import grpc.aio
@@ -31,6 +32,7 @@ from guardian.server.insight import InsightServicer
 from guardian.server.placement import PlacementServicer
 from guardian.server.protection import DiskWatch, Mode, ProtectionServicer
 from guardian.server.raft import RaftServicer
+from guardian.server.replica_selectors import notes_on_reads
 from guardian.server.sessions import SessionsServicer
 from guardian.server.sources import Sources
 from guardian.server.tickets import TicketsServicer
@@ -128,7 +130,15 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
         else None
     )
     tickets = TicketsServicer(
-        store, async_store, changes, admin_for, parts.policy, sources.now_ms, limits=parts.limits, asks=asks
+        store,
+        async_store,
+        changes,
+        admin_for,
+        parts.policy,
+        sources.now_ms,
+        limits=parts.limits,
+        asks=asks,
+        notes_on_reads=partial(notes_on_reads, sources.connect, sources.ask_mappings),
     )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(

@@ -9,13 +9,15 @@ from pathlib import Path
 from guardian.activity.store import ActivityStore
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.topology import Cluster
+from guardian.server.replica_selectors import AskMappings, nobody_tells
 from guardian.server.store import ReplicatedStore
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """`connect` opens an admin connection, which its caller closes. `activity` is None where no client activity is
-    kept, `links_file` where nothing is said of the lines between IDCs."""
+    kept, `links_file` where nothing is said of the lines between IDCs. `ask_mappings` asks brokers' reporters how their
+    replica selectors map racks to IDCs."""
 
     store: ReplicatedStore
     connect: Callable[[Cluster], KafkaAdmin]
@@ -23,3 +25,4 @@ class Sources:
     now_ms: Callable[[], int]
     activity: ActivityStore | None = None
     links_file: Path | None = None
+    ask_mappings: AskMappings = nobody_tells

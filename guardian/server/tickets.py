@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
+from dataclasses import replace
 from functools import partial
 
 import grpc
@@ -26,6 +27,7 @@ from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Cluster
 from guardian.server.asks import Asks
 from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changed, Changes
@@ -39,6 +41,7 @@ from guardian.wire.tickets import execution_to_proto, ticket_to_proto
 from metastore.views import Views
 from protos.guardian.v1 import tickets_pb2 as pb
 from protos.guardian.v1 import tickets_pb2_grpc
+from spark_analytics.planners.tasks import MigrateIdc
 
 _MAX_EVIDENCE_CHARS = 10_000
 _ATTEMPTS = 5  # against an executor that saves its execution at the same time
@@ -53,6 +56,7 @@ _Decision = Callable[[Ticket, str, str, int], TicketTransition]
 class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     """`admin_for` opens a new admin connection by the cluster's name; the caller closes it. `policy` reads who may
     approve, at each question; `limits` are those of the executor, for previews. `asks` are for tickets of brokers.
+    `notes_on_reads` says what keeps consumers from reading in their own IDC on brokers of a cluster.
 
     Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
     """
@@ -67,6 +71,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         now_ms: Callable[[], int],
         limits: ExecutionLimits | None = None,
         asks: Asks | None = None,
+        notes_on_reads: Callable[[Cluster | None, Collection[int]], tuple[str, ...]] = lambda _cluster, _brokers: (),
     ) -> None:
         self._store = store
         self._async_store = async_store
@@ -76,6 +81,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         self._now_ms = now_ms
         self._limits = limits or ExecutionLimits()
         self._asks = asks
+        self._notes_on_reads = notes_on_reads
 
     def GetPlan(self, request: pb.GetPlanRequest, context: grpc.ServicerContext) -> pb.GetPlanReply:
         plan = self._store.read().plan(request.plan_hash)
@@ -95,7 +101,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             return made
         if request.HasField("ask"):
             return self._ask_for(request, throttle)
-        plan = self._resolved(plan_from_proto(request.plan))
+        plan = self._noted(self._resolved(plan_from_proto(request.plan)))
         state = TicketState.PENDING if request.submit else TicketState.DRAFT
         now = self._now_ms()
         ticket = Ticket(
@@ -369,6 +375,14 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
                 f"{-(-size // MAX_EXECUTION_BYTES)} plans"
             )
         return resolved
+
+    def _noted(self, plan: Plan) -> Plan:
+        """A migration is done when replicas stand there; whether consumers read from them is said beside it."""
+        if plan.kind != MigrateIdc.kind:
+            return plan
+        brokers = {broker for move in plan.moves for broker in move.target_brokers}
+        notes = self._notes_on_reads(self._store.read_local().cluster(plan.cluster), brokers)
+        return replace(plan, notes=(*plan.notes, *(note for note in notes if note not in plan.notes)))
 
     def _expires_at_ms(self, expires_in_ms: int, now_ms: int) -> int:
         """As asked, else as the policy says; a policy that can't be read stops approvals, not this."""

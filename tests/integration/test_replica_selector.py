@@ -1,7 +1,7 @@
 """Whom consumers read from, on real brokers that choose with guardian.kafka.IdcAwareReplicaSelector.
 
 The consumer's rack has no broker. Its IDC has one, which leads nothing here: what that one gives to consumers, it was
-chosen for. How much a broker has given them, it says itself.
+chosen for. How much a broker has given them, it says itself. So it does whom it lets consumers read from.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import grpc
 import pytest
 from confluent_kafka import TopicPartition as WirePartition
 
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from guardian.core.near_reads import NearReads, sightings
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import Broker, TopicPartition
+from guardian.reporter.asking import MappingAsker
 from guardian.reporter.names import NOTHING_KNOWN, values_by_name
+from guardian.server.replica_selectors import reads_of
 from protos.guardian.v1 import reporter_pb2_grpc
 from tests.integration.tiering.harness import until
 from tests.integration.tiering.records import VALUE_BYTES, produce
@@ -94,6 +98,25 @@ def given(kafka: KafkaCluster, topic: str) -> dict[int, float]:
             batch = stub.Collect(NOTHING_KNOWN.request((name,)), timeout=DEADLINE_S)
         found[node.id] = values_by_name(batch, NOTHING_KNOWN.extended_by(batch)).get(f"{name}:Count", 0.0)
     return found
+
+
+def reads(kafka: KafkaCluster, idcs: dict[int, str]) -> NearReads:
+    """What Guardian makes of it when these are the data centres of the federation's brokers."""
+    brokers = tuple(
+        Broker(node.id, rack, idcs[node.id], node.reporter) for node, rack in zip(kafka.brokers, RACKS, strict=True)
+    )
+    cluster = replace(kafka.to_cluster(), brokers=brokers)
+    with closing(KafkaControl(cluster)) as control:
+        return reads_of(control, cluster, MappingAsker(None, DEADLINE_S).ask)
+
+
+def test_brokers_tell_whom_consumers_read_from(kafka: KafkaCluster) -> None:
+    idcs = {LEADER: "shanghai", ELSEWHERE: "shanghai", IN_IDC: "suzhou"}
+    assert reads(kafka, idcs) == NearReads()
+    (sighting,) = sightings("selector", reads(kafka, {**idcs, IN_IDC: "nanjing"}))
+    assert sighting.evidence.startswith(
+        "rack suzhou-a is in nanjing by the federation and in suzhou by the replica selector of brokers 1, 2, 3"
+    )
 
 
 def test_a_consumer_reads_from_the_replica_in_its_idc(kafka: KafkaCluster, new_topic: Callable[[], str]) -> None:

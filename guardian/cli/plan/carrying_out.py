@@ -112,12 +112,15 @@ def _show(
 
 def _is_drafted(client: GuardianClient, request: Request, settings: PlannerSettings, plan: Plan) -> bool:
     try:
-        ticket, _ = client.create_ticket(plan, author=actor(), throttle=int(settings.throttle))
+        ticket, resolved = client.create_ticket(plan, author=actor(), throttle=int(settings.throttle))
     except GuardianError as error:
         if len(request.clusters) == 1:
             raise
         typer.echo(f"Cluster {plan.cluster} has no ticket: {error}", err=True)
         return False
+    for note in resolved.notes:
+        if note not in plan.notes:
+            typer.echo(f"Note: {note}.", err=True)
     typer.echo(
         f"Draft ticket {ticket.id} for cluster {plan.cluster}. Next: guardian ticket submit {ticket.id}",
         err=request.output is Output.JSON,

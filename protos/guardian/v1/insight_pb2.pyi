@@ -53,6 +53,7 @@ class FindingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEALING_FAILED: _ClassVar[FindingKind]
     CLUSTER_UNREACHABLE: _ClassVar[FindingKind]
     CERTIFICATE_EXPIRES: _ClassVar[FindingKind]
+    READS_LEAVE_IDC: _ClassVar[FindingKind]
 DURABILITY_RATING_UNSPECIFIED: DurabilityRating
 OFFLINE: DurabilityRating
 AT_RISK: DurabilityRating
@@ -88,6 +89,7 @@ STORM: FindingKind
 HEALING_FAILED: FindingKind
 CLUSTER_UNREACHABLE: FindingKind
 CERTIFICATE_EXPIRES: FindingKind
+READS_LEAVE_IDC: FindingKind
 
 class GetDurabilityRequest(_message.Message):
     __slots__ = ("cluster", "topics", "max_topics")

@@ -7,23 +7,25 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class CollectRequest(_message.Message):
-    __slots__ = ("dictionary_id", "known_names", "name_prefixes", "with_activity", "activity_life_ms", "activity_after")
+    __slots__ = ("dictionary_id", "known_names", "name_prefixes", "with_activity", "activity_life_ms", "activity_after", "identity_only")
     DICTIONARY_ID_FIELD_NUMBER: _ClassVar[int]
     KNOWN_NAMES_FIELD_NUMBER: _ClassVar[int]
     NAME_PREFIXES_FIELD_NUMBER: _ClassVar[int]
     WITH_ACTIVITY_FIELD_NUMBER: _ClassVar[int]
     ACTIVITY_LIFE_MS_FIELD_NUMBER: _ClassVar[int]
     ACTIVITY_AFTER_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_ONLY_FIELD_NUMBER: _ClassVar[int]
     dictionary_id: int
     known_names: int
     name_prefixes: _containers.RepeatedScalarFieldContainer[str]
     with_activity: bool
     activity_life_ms: int
     activity_after: int
-    def __init__(self, dictionary_id: _Optional[int] = ..., known_names: _Optional[int] = ..., name_prefixes: _Optional[_Iterable[str]] = ..., with_activity: _Optional[bool] = ..., activity_life_ms: _Optional[int] = ..., activity_after: _Optional[int] = ...) -> None: ...
+    identity_only: bool
+    def __init__(self, dictionary_id: _Optional[int] = ..., known_names: _Optional[int] = ..., name_prefixes: _Optional[_Iterable[str]] = ..., with_activity: _Optional[bool] = ..., activity_life_ms: _Optional[int] = ..., activity_after: _Optional[int] = ..., identity_only: _Optional[bool] = ...) -> None: ...
 
 class MetricBatch(_message.Message):
-    __slots__ = ("cluster_id", "broker_id", "collected_at_ms", "rack", "dictionary_id", "first_name_id", "names", "ids", "values", "host", "broker_started_at_ms", "activity")
+    __slots__ = ("cluster_id", "broker_id", "collected_at_ms", "rack", "dictionary_id", "first_name_id", "names", "ids", "values", "host", "broker_started_at_ms", "activity", "replica_selector")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     COLLECTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +38,7 @@ class MetricBatch(_message.Message):
     HOST_FIELD_NUMBER: _ClassVar[int]
     BROKER_STARTED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     ACTIVITY_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     cluster_id: str
     broker_id: int
     collected_at_ms: int
@@ -48,7 +51,25 @@ class MetricBatch(_message.Message):
     host: HostFacts
     broker_started_at_ms: int
     activity: _containers.RepeatedCompositeFieldContainer[ActivitySlice]
-    def __init__(self, cluster_id: _Optional[str] = ..., broker_id: _Optional[int] = ..., collected_at_ms: _Optional[int] = ..., rack: _Optional[str] = ..., dictionary_id: _Optional[int] = ..., first_name_id: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ..., ids: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ..., host: _Optional[_Union[HostFacts, _Mapping]] = ..., broker_started_at_ms: _Optional[int] = ..., activity: _Optional[_Iterable[_Union[ActivitySlice, _Mapping]]] = ...) -> None: ...
+    replica_selector: ReplicaSelectorFacts
+    def __init__(self, cluster_id: _Optional[str] = ..., broker_id: _Optional[int] = ..., collected_at_ms: _Optional[int] = ..., rack: _Optional[str] = ..., dictionary_id: _Optional[int] = ..., first_name_id: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ..., ids: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ..., host: _Optional[_Union[HostFacts, _Mapping]] = ..., broker_started_at_ms: _Optional[int] = ..., activity: _Optional[_Iterable[_Union[ActivitySlice, _Mapping]]] = ..., replica_selector: _Optional[_Union[ReplicaSelectorFacts, _Mapping]] = ...) -> None: ...
+
+class ReplicaSelectorFacts(_message.Message):
+    __slots__ = ("class_name", "idc_of_rack", "idc_separator")
+    class IdcOfRackEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CLASS_NAME_FIELD_NUMBER: _ClassVar[int]
+    IDC_OF_RACK_FIELD_NUMBER: _ClassVar[int]
+    IDC_SEPARATOR_FIELD_NUMBER: _ClassVar[int]
+    class_name: str
+    idc_of_rack: _containers.ScalarMap[str, str]
+    idc_separator: str
+    def __init__(self, class_name: _Optional[str] = ..., idc_of_rack: _Optional[_Mapping[str, str]] = ..., idc_separator: _Optional[str] = ...) -> None: ...
 
 class ActivitySlice(_message.Message):
     __slots__ = ("number", "from_ms", "to_ms", "strings", "principals", "client_ids", "addresses", "resource_types", "resources", "operations", "allowed", "denied", "byte_users", "byte_client_ids", "bytes_produced", "bytes_fetched", "dropped", "lost_slices")

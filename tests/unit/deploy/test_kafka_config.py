@@ -46,6 +46,15 @@ def test_brokers_stand_in_three_racks_of_two_idcs() -> None:
     assert properties(spec)["broker.rack"] == "shanghai-b"
 
 
+def test_consumers_read_in_their_idc_where_there_are_several_and_the_plugin_is_in() -> None:
+    key, idc_aware = "replica.selector.class", "guardian.kafka.IdcAwareReplicaSelector"
+    rack_aware = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    assert properties(ClusterSpec("live"))[key] == idc_aware
+    assert properties(ClusterSpec("live", plugin=False))[key] == rack_aware
+    assert properties(ClusterSpec("live", racks=("shanghai-a", "shanghai-b")))[key] == rack_aware
+    assert properties(ClusterSpec("live", settings={key: "org.example.Ours"}))[key] == "org.example.Ours"
+
+
 def test_leadership_and_topics_are_left_to_guardian_and_its_users() -> None:
     found = properties(ClusterSpec("live"))
     assert found["auto.leader.rebalance.enable"] == "false"

@@ -10,8 +10,9 @@ import pytest
 
 from guardian.errors import ClusterUnavailable, NotFound
 from guardian.model.reading import FETCH, PRODUCE
+from guardian.model.replica_selector import RackMapping
 from guardian.model.topology import Broker, Cluster
-from guardian.reporter.asking import BrokerAsker, CountersAsker
+from guardian.reporter.asking import BrokerAsker, CountersAsker, MappingAsker
 from guardian.reporter.collector import ReporterTls
 from guardian.wire.readings import NAMES, PREFIXES
 from protos.guardian.v1 import reporter_pb2 as pb
@@ -66,6 +67,23 @@ def test_a_certificate_that_is_not_there_is_told(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     with pytest.raises(ClusterUnavailable, match=r"reporter_tls can't be used: .*No such file"):
         BrokerAsker(ReporterTls(missing, missing, missing), 1.0).ask(CLUSTER, Broker(1, reporter="127.0.0.1:1"))
+
+
+def test_a_selectors_mapping_of_racks_is_told_by_plugins_that_can(reporter: tuple[Reporter, Broker]) -> None:
+    asker, (fake, broker) = MappingAsker(None, timeout_s=30.0), reporter
+    told = pb.ReplicaSelectorFacts(
+        class_name="guardian.kafka.IdcAwareReplicaSelector", idc_of_rack={"r9": "suzhou"}, idc_separator="-"
+    )
+    fake.answer = pb.MetricBatch(broker_id=1, replica_selector=told)
+    silent = Broker(2)
+    assert asker.ask([broker, silent]) == {1: RackMapping("-", {"r9": "suzhou"})}
+    fake.answer = pb.MetricBatch(broker_id=1)  # of an older plugin
+    assert asker.ask([broker]) == {}
+    fake.answer = pb.MetricBatch(broker_id=2, replica_selector=told)
+    assert asker.ask([broker]) == {}
+    fake.answer = pb.MetricBatch(broker_id=9)  # it refuses
+    assert asker.ask([broker]) == {}
+    assert asker.ask([silent]) == {}
 
 
 class Counting(reporter_pb2_grpc.BrokerReporterServicer):

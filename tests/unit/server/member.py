@@ -21,6 +21,7 @@ from guardian.server.counting import CallCounters
 from guardian.server.findings import FindingsWatch
 from guardian.server.grpc_server import GrpcLimits, start_grpc
 from guardian.server.healing import Healer
+from guardian.server.replica_selectors import AskMappings, nobody_tells
 from guardian.server.services import Parts, register
 from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
@@ -95,6 +96,7 @@ class Member:
         planner: Mapping[str, object] | None = None,
         guarded: Callable[[ReplicatedStore], Sequence[grpc.aio.ServerInterceptor]] = lambda _: (),
         cautions: tuple[str, ...] = (),
+        ask_mappings: AskMappings = nobody_tells,
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -109,7 +111,7 @@ class Member:
         self.counters = TieringCounters()
         self.calls = CallCounters()
         # Its detectors look when a test calls `tick`.
-        sources = Sources(self.store, self._connect, lake, lambda: self.now_ms, activity, links_file)
+        sources = Sources(self.store, self._connect, lake, lambda: self.now_ms, activity, links_file, ask_mappings)
         self.findings = FindingsWatch(sources, 60_000, 120_000)
         # So does what heals.
         self.healer = Healer(

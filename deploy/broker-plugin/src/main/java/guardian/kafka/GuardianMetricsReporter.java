@@ -20,7 +20,7 @@ public final class GuardianMetricsReporter implements MetricsReporter {
 
     @Override
     public void configure(Map<String, ?> configs) {
-        reporter.configure(configs);
+        reporter.configure(configs, SelectorSettings.told(configs));
     }
 
     @Override

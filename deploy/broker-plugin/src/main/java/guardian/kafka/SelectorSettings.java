@@ -1,5 +1,6 @@
 package guardian.kafka;
 
+import guardian.v1.ReplicaSelectorFacts;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,6 +13,7 @@ import java.util.Map;
  * @param idcOfRack racks whose IDC is not their name up to the last separator
  */
 record SelectorSettings(long warmUpMs, long maxLagMs, String idcSeparator, Map<String, String> idcOfRack) {
+    static final String CLASS = "replica.selector.class";
     static final String WARM_UP_MS = "guardian.replica.warm.up.ms";
     static final String MAX_LAG_MS = "guardian.replica.max.lag.ms";
     static final String IDC_SEPARATOR = "guardian.replica.idc.separator";
@@ -30,6 +32,22 @@ record SelectorSettings(long warmUpMs, long maxLagMs, String idcSeparator, Map<S
                 milliseconds(configs, MAX_LAG_MS, DEFAULTS.maxLagMs, "0 to take every replica that is in sync"),
                 separator == null ? DEFAULTS.idcSeparator : notEmpty(separator.toString().strip()),
                 idcOfRack(configs.get(IDC_OF_RACK)));
+    }
+
+    /** What the reporter tells of a broker with this configuration. Settings that the selector refuses are left out. */
+    static ReplicaSelectorFacts told(Map<String, ?> configs) {
+        Object given = configs.get(CLASS);
+        String className = given == null ? "" : given.toString().strip();
+        ReplicaSelectorFacts.Builder facts = ReplicaSelectorFacts.newBuilder().setClassName(className);
+        if (className.equals(IdcAwareReplicaSelector.class.getName())) {
+            try {
+                SelectorSettings settings = read(configs);
+                facts.putAllIdcOfRack(settings.idcOfRack()).setIdcSeparator(settings.idcSeparator());
+            } catch (IllegalArgumentException e) {
+                // The broker does not start with them, and says why.
+            }
+        }
+        return facts.build();
     }
 
     private static long milliseconds(Map<String, ?> configs, String key, long unset, String zero) {

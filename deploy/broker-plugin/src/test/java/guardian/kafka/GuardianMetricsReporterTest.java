@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import guardian.v1.BrokerReporterGrpc;
 import guardian.v1.CollectRequest;
 import guardian.v1.MetricBatch;
+import guardian.v1.ReplicaSelectorFacts;
 import io.grpc.ManagedChannel;
 import io.grpc.okhttp.OkHttpChannelBuilder;
 import java.net.InetAddress;
@@ -69,6 +70,30 @@ class GuardianMetricsReporterTest {
             assertEquals(List.of("orders-0"), batch.getHost().getLogDirs(0).getReplicasList());
             assertTrue(batch.getHost().getLogDirs(1).getOffline());
             assertEquals(batch.getIdsCount(), batch.getValuesCount());
+        }
+    }
+
+    @Test
+    void itTellsWhomConsumersMayReadFrom() throws Exception {
+        CollectRequest identity = CollectRequest.newBuilder().setIdentityOnly(true).build();
+        Map<String, Object> configs = configs("127.0.0.1:0");
+        try (GuardianMetricsReporter reporter = started(configs)) {
+            MetricBatch batch = call(reporter.port(), identity);
+            assertEquals(7, batch.getBrokerId());
+            assertTrue(batch.hasReplicaSelector());
+            assertEquals(ReplicaSelectorFacts.getDefaultInstance(), batch.getReplicaSelector());
+        }
+        configs.put("replica.selector.class", "guardian.kafka.IdcAwareReplicaSelector");
+        configs.put("guardian.replica.idc.of.rack", "r9:suzhou");
+        try (GuardianMetricsReporter reporter = started(configs)) {
+            ReplicaSelectorFacts told = call(reporter.port(), identity).getReplicaSelector();
+            assertEquals("guardian.kafka.IdcAwareReplicaSelector", told.getClassName());
+            assertEquals(Map.of("r9", "suzhou"), told.getIdcOfRackMap());
+            assertEquals("-", told.getIdcSeparator());
+        }
+        configs.put("guardian.replica.idc.of.rack", "r9");
+        try (GuardianMetricsReporter reporter = started(configs)) {
+            assertEquals("", call(reporter.port(), identity).getReplicaSelector().getIdcSeparator());
         }
     }
 

@@ -56,6 +56,9 @@ final class BatchCollector {
     /** @throws ValueSink.Expired when {@code expired} turns true before all is read */
     MetricBatch collect(CollectRequest request, BooleanSupplier expired) {
         MetricBatch.Builder batch = identified.get().setCollectedAtMs(System.currentTimeMillis());
+        if (request.getIdentityOnly()) {
+            return batch.build();
+        }
         Listed listed = listed();
         ValueSink sink = new ValueSink(batch, expired);
         listed.bySource().forEach(listing -> sink.take(listing.matching(request.getNamePrefixesList())));

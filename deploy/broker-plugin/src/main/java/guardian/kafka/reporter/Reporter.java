@@ -3,6 +3,7 @@ package guardian.kafka.reporter;
 import guardian.kafka.activity.Activity;
 import guardian.v1.MetricBatch;
 import guardian.v1.RegisterReporterRequest;
+import guardian.v1.ReplicaSelectorFacts;
 import io.grpc.Server;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -49,6 +50,7 @@ public final class Reporter implements AutoCloseable {
     private final KafkaMetricSource kafkaMetrics = new KafkaMetricSource();
     private volatile String clusterId = "";
     private ReporterSettings settings;
+    private ReplicaSelectorFacts replicaSelector;
     private YammerMetricSource yammer;
     private ExecutorService logDirThreads;
     private ScheduledThreadPoolExecutor timer;
@@ -56,7 +58,8 @@ public final class Reporter implements AutoCloseable {
     private ScrapeServer scrapes;
     private Registration registration;
 
-    public void configure(Map<String, ?> configs) {
+    public void configure(Map<String, ?> configs, ReplicaSelectorFacts ofTheBroker) {
+        replicaSelector = ofTheBroker;
         try {
             settings = ReporterSettings.read(configs);
         } catch (ReporterSettings.NotWanted reason) {
@@ -240,6 +243,7 @@ public final class Reporter implements AutoCloseable {
                         .setClusterId(clusterId)
                         .setBrokerId(settings.brokerId())
                         .setRack(settings.rack())
+                        .setReplicaSelector(replicaSelector)
                         .setBrokerStartedAtMs(startedAtMs),
                 Activity::slices);
     }

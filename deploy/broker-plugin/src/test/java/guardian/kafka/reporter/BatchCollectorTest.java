@@ -74,6 +74,14 @@ class BatchCollectorTest {
     }
 
     @Test
+    void whoAsksForTheIdentityAloneGetsNothingElse() {
+        gauge("G", 7);
+        MetricBatch batch = collect(
+                collector, CollectRequest.newBuilder().setIdentityOnly(true).setWithActivity(true).build());
+        assertEquals(MetricBatch.newBuilder().setCollectedAtMs(batch.getCollectedAtMs()).build(), batch);
+    }
+
+    @Test
     void everyKindOfMetricHasItsJmxAttributes() {
         gauge("G", 7);
         registry.newCounter(name("C")).inc(3);
