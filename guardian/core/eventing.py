@@ -116,7 +116,8 @@ def changes_of(before: Iterable[ThrottleIntent], after: Iterable[ThrottleIntent]
 
 
 def _values(intents: Iterable[ThrottleIntent]) -> dict[tuple[str, str, str], str]:
-    return {(intent.resource_type, intent.resource_name, intent.key): intent.value for intent in intents}
+    """Without marks of what others have set: those hold no value of ours."""
+    return {(each.resource_type, each.resource_name, each.key): each.value for each in intents if each.value}
 
 
 def _rate_changes(before: Iterable[AdaptedRate], after: Iterable[AdaptedRate]) -> Iterator[ThrottleChange]:

@@ -16,7 +16,8 @@ ours is left. It is the record of all that we may have set:
 
     rates             one intent for each value that may have been sent; `replaced` is what stood there before.
                       Ours is a present value that equals one of them. It is changed and restored; any other value is
-                      somebody else's by now and is left alone.
+                      somebody else's by now and is left alone. A last intent without a value says that one was
+                      seen, for when its broker dies.
     replica lists     one intent whose value is our own entries. Only those are taken out again; entries that stood
                       there before are not ours, and neither is a list that somebody turned into a wildcard.
 
@@ -48,6 +49,7 @@ HEADROOM = 1.5
 WILDCARD = "*"
 # Of a rate that changes at each tick Kafka may never show the newest: so many older ones count as ours.
 _KEPT = 100
+_NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +115,22 @@ def wanted(copies: Iterable[Copy], asked: int | Pace) -> Throttle:
     pace = asked if isinstance(asked, Pace) else Pace(asked)
     if pace.asked == 0:
         return Throttle()
-    flows: dict[ConfigKey, float] = defaultdict(float)
+    copies = list(copies)
     entries: dict[ConfigKey, set[str]] = defaultdict(set)
+    for copy in copies:
+        for key, entry in _entries(copy):
+            entries[key].add(entry)
+    rates = {key: max(pace.of(key), rate) for key, rate in least(copies).items()}
+    return Throttle(rates, {key: frozenset(listed) for key, listed in entries.items()})
+
+
+def least(copies: Iterable[Copy]) -> dict[ConfigKey, int]:
+    """The rates, by broker key, below which these copies would never end, whatever is asked."""
+    flows: dict[ConfigKey, float] = defaultdict(float)
     for copy in copies:
         for key, flow in _flows(copy):
             flows[key] += flow
-        for key, entry in _entries(copy):
-            entries[key].add(entry)
-    rates = {key: max(pace.of(key), round(HEADROOM * flow)) for key, flow in flows.items()}
-    return Throttle(rates, {key: frozenset(listed) for key, listed in entries.items()})
+    return {key: round(HEADROOM * flow) for key, flow in flows.items()}
 
 
 def explain(throttle: Throttle, asked: int | Pace) -> str:
@@ -219,6 +228,8 @@ def _debt(key: ConfigKey, recorded: tuple[ThrottleIntent, ...], *, is_settled: b
     """A controller describes no broker's configuration, so that its word is taken for it."""
     if is_settled:
         return _part()
+    if recorded and _is_foreign(recorded[-1]):
+        return _part(note=f"{key.key} of {_name(key)}, which is down, was set by somebody else and is left alone")
     note = f"{key.key} of {_name(key)}, which is down, is put back through a controller"
     return replace(_part(recorded, note=note), debts={key: recorded[0].replaced})
 
@@ -226,10 +237,11 @@ def _debt(key: ConfigKey, recorded: tuple[ThrottleIntent, ...], *, is_settled: b
 def _reconcile_rate(
     key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, held: bool
 ) -> Reconciled:
+    recorded = tuple(intent for intent in recorded if not _is_foreign(intent))
     replaced = recorded[0].replaced if recorded else present
     ours = present != replaced and any(intent.value == present for intent in recorded)
     if recorded and not ours and present != replaced:
-        keep = recorded if rate is not None else ()
+        keep = (*recorded, ThrottleIntent(*key, _NOT_OURS, present)) if rate is not None else ()
         return _part(keep, note=f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone")
     if rate is None:
         if ours:
@@ -248,6 +260,11 @@ def _reconcile_rate(
     others = shown + others[-_KEPT:]
     unset = frozenset() if ours else frozenset({key})
     return _part((*others, mine), {key: ConfigChange(present, value)}, unset)
+
+
+def _is_foreign(intent: ThrottleIntent) -> bool:
+    """Seen in place of ours, for when the broker can't tell any more."""
+    return intent.value == _NOT_OURS
 
 
 def _reconcile_entries(

@@ -250,6 +250,25 @@ def test_a_debt_that_a_controller_settled_is_forgotten() -> None:
     assert (found.intents, found.debts) == ((), {})
 
 
+def test_what_somebody_else_has_set_is_left_alone_when_its_broker_died_since() -> None:
+    seen = on_rate((mine("5000", "777"),), "42", 5000)
+    again = on_rate(seen.intents, "42", 6000)
+    assert again.intents == seen.intents
+    down = reconcile(again.intents, Throttle({RATE: 5000}), NOTHING, observed({}))
+    assert down.intents == seen.intents
+    found = reconcile(down.intents, NOTHING, NOTHING, observed({}), gone=frozenset({1}))
+    assert (found.intents, found.debts, found.changes) == ((), {}, {})
+    assert "which is down, was set by somebody else and is left alone" in found.notes[0]
+
+
+def test_a_rate_that_is_ours_again_is_owed_again() -> None:
+    seen = on_rate((mine("5000", "777"),), "42", 5000)
+    back = on_rate(seen.intents, "5000", 5000)
+    assert back.intents == (mine("5000", "777"),)
+    assert reconcile(back.intents, NOTHING, NOTHING, observed({}), gone=frozenset({1})).debts == {RATE: "777"}
+    assert on_rate(seen.intents, "5000", None).changes == {RATE: ConfigChange("5000", "777")}
+
+
 def test_what_is_still_wanted_of_a_dead_broker_is_no_debt() -> None:
     found = reconcile((mine("5000"),), Throttle({RATE: 5000}), NOTHING, observed({}), frozenset({1}))
     assert (found.intents, found.debts, found.unset) == ((mine("5000"),), {}, frozenset({RATE}))
