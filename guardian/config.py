@@ -97,6 +97,8 @@ nic_gbit_per_s = 0.0               # ... which is this where the host does not t
 p99_factor = 1.5                   # ... how much slower clients' requests may become,
 p99_ms = 20.0                      # ... as long as their p99 is above this,
 line_share = 0.8                   # ... and a line's share of its capacity (`links`), clients included
+fill_lines_without_client_activity = false   # true: without [audit] clients are taken to move nothing over lines
+adapt_without_disk_metrics = false # true: no floor where log dirs are on no disk that tells (overlay, NFS, ZFS)
 
 [healing]                          # what is done by itself about broken brokers and disks: guardian/model/healing.py
 mode = "observe"                   # observe, propose or act
@@ -651,22 +653,24 @@ def _execute(table: Mapping[str, object]) -> ExecuteConfig:
 
 
 _THROTTLE_RATES = {"floor_mb_per_s": "floor", "ceiling_mb_per_s": "ceiling"}
+_THROTTLE_SWITCHES = ("adaptive", "fill_lines_without_client_activity", "adapt_without_disk_metrics")
 
 
 def _throttle(table: Mapping[str, object]) -> ThrottleSettings:
     section = _section(table, "throttle")
     known = {setting.name for setting in fields(ThrottleSettings)} - set(_THROTTLE_RATES.values())
     _refuse_unknown("throttle.", section, known | _THROTTLE_RATES.keys())
-    others = {name: value for name, value in section.items() if name != "adaptive"}
+    others = {name: value for name, value in section.items() if name not in _THROTTLE_SWITCHES}
     numbers: dict[str, Any] = _numbers({"throttle": others}, "throttle", set(others))
     for name, field_name in _THROTTLE_RATES.items():
         if name in numbers:
             numbers[field_name] = _bytes_per_s(f"throttle.{name}", numbers.pop(name))
-    adaptive = section.get("adaptive", True)
-    if not isinstance(adaptive, bool):
-        raise InvalidInput(f"throttle.adaptive is {adaptive!r}: use true or false")
+    switches: dict[str, Any] = {name: section[name] for name in _THROTTLE_SWITCHES if name in section}
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise InvalidInput(f"throttle.{name} is {value!r}: use true or false")
     try:
-        return ThrottleSettings(adaptive=adaptive, **numbers)
+        return ThrottleSettings(**numbers, **switches)
     except InvalidInput as error:
         raise InvalidInput(f"throttle.{error}") from None
 

@@ -7,7 +7,8 @@
     pressure    > 1        falls: by what is too much, to half at the most; within a tick when it is grave
                 ROOM to 1  stays
                 < ROOM     rises: by half in a few seconds, by a twentieth where it had to fall last time
-    no metrics             the floor: whoever can't be seen may be in trouble
+    no metrics             the floor: whoever can't be seen, or his disks, may be in trouble
+    full                   halved at each tick: a share ends at 1, so that it never looks grave
 
 A rate begins at a tenth of what is asked and rises in small steps: a broker that throttled nothing for ten seconds lets
 through ten seconds' worth of its rate at once (Kafka looks at the last eleven windows together), and as much of what a
@@ -16,7 +17,10 @@ step adds. Measured: 30 MB/s from the first moment sent 200 MB in three seconds,
 Clients' latency has no limit that holds everywhere, so each broker is compared with itself: its baseline is what its
 requests took when its copies began. Load that rises meanwhile makes requests slower without our doing. So when a rate
 has fallen far and they are still slow, it goes to the floor, where copies hardly count: what requests take there for
-some seconds becomes the baseline, and the rate goes on from where it was.
+some seconds becomes the baseline, and the rate goes on from where it was. Where producers write so much that the floor
+is not kept, copies still count, and nothing becomes the baseline.
+
+Where nothing was copied for ten seconds the rate begins anew, and so do the baselines: both were of another time.
 
 Kafka's p99 remembers minutes, so it would keep a rate down long after the trouble is over: it counts only as far as
 the mean of the last tick agrees.
@@ -33,7 +37,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from guardian.core.slots import crossed
-from guardian.core.throttling import Copy, Pace, megabytes
+from guardian.core.throttling import Copy, Pace, least, megabytes
 from guardian.errors import InvalidInput
 from guardian.model.execution import AdaptedRate, Baseline
 from guardian.model.reading import BrokerReading, Latency
@@ -46,6 +50,8 @@ _FREE_RISES = 3  # in the time in which a rate that had to fall rises once
 _IN_VAIN = 0.4  # of the rate from which it began to fall: that clients' requests are slow is not its doing, it seems
 _NEAR_TROUBLE = 0.9  # from this share of the rate that was too much on, it rises carefully
 _GRAVE = 1.5  # a pressure between two looks that is no chance
+_FULL = 0.97  # of a disk's time, or of an interface
+_FORGOTTEN_MS = 10_000  # Kafka's memory of a rate
 _P99_OF_MEAN = 4.6  # where latencies are exponential; else it is more
 _DISK_MATTERS = 0.5  # an idle disk's await tells nothing
 _FADE = 0.1  # of a baseline towards a lower mean, a look
@@ -61,6 +67,9 @@ class ThrottleSettings:
 
     Rates are judged by the last `window_s`, rise every `rise_s` at the most, and fall again only when `settle_s` have
     passed, unless it is grave; a broker that has not answered for `stale_s` can't be seen.
+
+    `fill_lines_without_client_activity` takes clients to move nothing over lines where nobody counts them;
+    `adapt_without_disk_metrics` takes a disk that tells nothing for an idle one.
     """
 
     adaptive: bool = True
@@ -77,6 +86,8 @@ class ThrottleSettings:
     settle_s: float = 4.0
     window_s: float = 4.0
     stale_s: float = 5.0
+    fill_lines_without_client_activity: bool = False
+    adapt_without_disk_metrics: bool = False
 
     def __post_init__(self) -> None:
         if self.floor < 1 or self.ceiling < 0:
@@ -134,6 +145,14 @@ class _Pressure(NamedTuple):
     is_relative: bool = False  # to a baseline, that may be out of date
 
 
+class _Work(NamedTuple):
+    """What a broker copies: bytes/s that it has to whatever is asked, and whether some of it stays on the broker, where
+    Kafka does not count it."""
+
+    least: int = 0
+    is_between_log_dirs: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class _Bounds:
     floor: int
@@ -157,16 +176,28 @@ def pace(
         return Paced(Pace(asked), ())
     copies = list(copies)
     bounds = _bounds(around.settings, asked, most)
-    known = {(each.broker, each.line): each for each in rates}
-    for broker in sorted({broker for copy in copies for broker in _brokers(copy)}):
-        key = (broker, None)
-        known[key] = _next_of_broker(known.get(key) or AdaptedRate(0, broker), around, bounds, now_ms)
+    known = {(each.broker, each.line): each for each in rates if not _is_forgotten(each, now_ms)}
+    found: dict[tuple[int, Line | None], AdaptedRate] = {}
+    for broker, work in _work(copies).items():
+        rate = _in_use(known.get((broker, None)) or AdaptedRate(0, broker))
+        found[broker, None] = _next_of_broker(rate, work, around, bounds, now_ms)
     shares = _line_takers(copies, around.idcs)
-    for line in sorted(shares.keys() & around.lines.keys()):
-        line_key = (-1, line)
-        known[line_key] = _next_of_line(known.get(line_key) or AdaptedRate(0, line=line), around, bounds, now_ms)
-    stored = tuple(known[key] for key in sorted(known, key=lambda key: (key[0], key[1] or ("", ""))))
+    for line in shares.keys() & around.lines.keys():
+        rate = _in_use(known.get((-1, line)) or AdaptedRate(0, line=line))
+        found[-1, line] = _next_of_line(rate, around, bounds, now_ms)
+    for key, rate in known.items():
+        if key not in found and (rate.line is None or rate.line in around.lines):
+            found[key] = replace(rate, idle_since_ms=rate.idle_since_ms or now_ms)
+    stored = tuple(found[key] for key in sorted(found, key=lambda key: (key[0], key[1] or ("", ""))))
     return Paced(_pace(asked, stored, shares), stored, tuple(_notes(stored, copies, shares, bounds)))
+
+
+def _is_forgotten(rate: AdaptedRate, now_ms: int) -> bool:
+    return rate.idle_since_ms != 0 and now_ms - rate.idle_since_ms > _FORGOTTEN_MS
+
+
+def _in_use(rate: AdaptedRate) -> AdaptedRate:
+    return replace(rate, idle_since_ms=0) if rate.idle_since_ms else rate
 
 
 def _bounds(settings: ThrottleSettings, asked: int, most: int) -> _Bounds:
@@ -177,14 +208,24 @@ def _bounds(settings: ThrottleSettings, asked: int, most: int) -> _Bounds:
     return _Bounds(floor, min(ceiling, max(floor, _rounded(asked * _BEGINNING))), ceiling)
 
 
-def _brokers(copy: Copy) -> Iterator[int]:
-    yield from copy.destinations
-    yield from copy.log_dir_brokers
-    if copy.destinations:
-        yield from copy.sources
+def _work(copies: list[Copy]) -> dict[int, _Work]:
+    """By broker."""
+    rates: dict[int, int] = defaultdict(int)
+    for key, rate in least(copies).items():
+        rates[int(key.resource_name)] = max(rates[int(key.resource_name)], rate)
+    inside = {broker for copy in copies for broker in copy.log_dir_brokers}
+    return {broker: _Work(rates[broker], broker in inside) for broker in sorted(_brokers(copies))}
 
 
-def _next_of_broker(rate: AdaptedRate, around: Around, bounds: _Bounds, now_ms: int) -> AdaptedRate:
+def _brokers(copies: Iterable[Copy]) -> set[int]:
+    return {broker for copy in copies for broker in (*copy.destinations, *copy.log_dir_brokers, *_givers(copy))}
+
+
+def _givers(copy: Copy) -> tuple[int, ...]:
+    return copy.sources if copy.destinations else ()
+
+
+def _next_of_broker(rate: AdaptedRate, work: _Work, around: Around, bounds: _Bounds, now_ms: int) -> AdaptedRate:
     settings = around.settings
     reading = around.readings.get(rate.broker)
     if not rate.rate:
@@ -195,26 +236,49 @@ def _next_of_broker(rate: AdaptedRate, around: Around, bounds: _Bounds, now_ms: 
         return _changed(rate, bounds.floor, f"no metrics of it for {settings.stale_s:g} s", now_ms)
     if reading is None or reading.is_young:
         return rate
-    at_floor_ms = now_ms - rate.changed_at_ms if rate.rate == bounds.floor else 0
+    if not (reading.disk or settings.adapt_without_disk_metrics):
+        return _changed(rate, bounds.floor, "no metrics of its disks", now_ms)
+    return _judged(rate, reading, work, around, bounds, now_ms)
+
+
+def _judged(
+    rate: AdaptedRate, reading: BrokerReading, work: _Work, around: Around, bounds: _Bounds, now_ms: int
+) -> AdaptedRate:
+    settings = around.settings
+    is_at_floor = rate.rate == bounds.floor and work.least <= bounds.floor
+    at_floor_ms = now_ms - rate.changed_at_ms if is_at_floor else 0
     rate = replace(rate, baselines=_baselines(rate.baselines, reading, settings, at_floor_ms))
     worst = max(_pressures(reading, rate.baselines, settings), key=lambda each: each.value)
     latest = around.latest.get(rate.broker, reading)
     sudden = max(_pressures(latest, rate.baselines, settings), key=lambda each: each.value)
     if sudden.value > _GRAVE:
-        return _fallen(rate, latest, sudden, bounds, now_ms)
+        return _fallen(rate, latest, sudden, work, bounds, now_ms)
+    if worst.value > 1 and _is_full(reading, settings) and _is_full(latest, settings):
+        return _fallen(rate, reading, worst._replace(value=1 / _MOST_FALL), work, bounds, now_ms)
     if worst.value > 1 and (not rate.trouble or now_ms - rate.changed_at_ms >= settings.settle_s * 1000):
-        return _fallen(rate, reading, worst, bounds, now_ms)
+        return _fallen(rate, reading, worst, work, bounds, now_ms)
     rise_s = settings.rise_s if rate.trouble else settings.rise_s / _FREE_RISES
     if worst.value < ROOM and rate.rate < bounds.ceiling and now_ms - rate.changed_at_ms >= rise_s * 1000:
         return _risen(rate, worst, bounds, now_ms)
     return rate
 
 
-def _fallen(rate: AdaptedRate, reading: BrokerReading, worst: _Pressure, bounds: _Bounds, now_ms: int) -> AdaptedRate:
+def _is_full(reading: BrokerReading, settings: ThrottleSettings) -> bool:
+    """A disk or an interface, whose share can't say how much too much it is. A second may be full by chance, seconds
+    are not."""
+    return reading.utilisation >= max(_FULL, settings.disk_utilisation) or reading.nic_share >= max(
+        _FULL, settings.nic_share
+    )
+
+
+def _fallen(
+    rate: AdaptedRate, reading: BrokerReading, worst: _Pressure, work: _Work, bounds: _Bounds, now_ms: int
+) -> AdaptedRate:
     if rate.rate == bounds.floor:
         return rate
     # A rate that copies don't reach would have to fall for long before anybody felt it.
-    used = min(rate.rate, round(reading.copied_per_s * _RISE)) if reading.copied_per_s > 0 else rate.rate
+    is_known = reading.copied_per_s > 0 and not work.is_between_log_dirs
+    used = min(rate.rate, round(reading.copied_per_s * _RISE)) if is_known else rate.rate
     lower = max(bounds.floor, _rounded(used * min(_LEAST_FALL, max(_MOST_FALL, 1 / worst.value))))
     before, why = rate.before or max(used, bounds.floor), worst.why
     if worst.is_relative and lower <= before * _IN_VAIN:
@@ -329,7 +393,7 @@ def _notes(
     rates: tuple[AdaptedRate, ...], copies: list[Copy], takers: Mapping[Line, set[int]], bounds: _Bounds
 ) -> Iterator[str]:
     """What is below the ceiling, the slowest first."""
-    brokers = {broker for copy in copies for broker in _brokers(copy)}
+    brokers = _brokers(copies)
     held = [
         each
         for each in rates

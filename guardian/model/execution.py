@@ -87,7 +87,7 @@ class AdaptedRate:
     """Bytes/s that copies may take of a broker now, or of a `line` from one IDC to another (`broker` is -1 then).
 
     `trouble` is the rate from which it had to fall last, `before` the one from which it began to, 0: none. `why` says
-    how it changed last, in one line.
+    how it changed last, in one line. Nothing is copied there since `idle_since_ms`; 0: something is.
     """
 
     rate: int
@@ -98,6 +98,7 @@ class AdaptedRate:
     baselines: tuple[Baseline, ...] = ()
     why: str = ""
     before: int = 0
+    idle_since_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

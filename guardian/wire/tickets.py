@@ -153,6 +153,7 @@ def _rate_to_proto(rate: AdaptedRate) -> pb.AdaptedRate:
         ],
         why=rate.why,
         before=rate.before,
+        idle_since_ms=rate.idle_since_ms,
     )
 
 
@@ -166,6 +167,7 @@ def _rate_from_proto(message: pb.AdaptedRate) -> AdaptedRate:
         baselines=tuple(Baseline(each.request, each.mean_ms, each.p99_ms) for each in message.baselines),
         why=message.why,
         before=message.before,
+        idle_since_ms=message.idle_since_ms,
     )
 
 

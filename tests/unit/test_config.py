@@ -29,6 +29,7 @@ per_broker_in = 3
 [throttle]
 floor_mb_per_s = 2.5
 p99_factor = 1.3
+adapt_without_disk_metrics = true
 [tls]
 ca = "/etc/ca.pem"
 certificate = "/etc/g1.pem"
@@ -54,7 +55,7 @@ def test_a_file_is_read_whole(tmp_path: Path) -> None:
     assert settings.collect == config.CollectConfig(interval_s=2.0)
     assert settings.execute == config.ExecuteConfig(tiered_warm_up_s=0.0, per_broker_in=3)
     assert (settings.execute.limits.per_broker_in, settings.execute.limits.slot_bytes) == (3, 1_000_000)
-    assert settings.throttle == ThrottleSettings(floor=2_500_000, p99_factor=1.3)
+    assert settings.throttle == ThrottleSettings(floor=2_500_000, p99_factor=1.3, adapt_without_disk_metrics=True)
     assert settings.tls == config.TlsConfig(Path("/etc/ca.pem"), Path("/etc/g1.pem"), Path("/etc/g1.key"))
     assert settings.disk == config.DiskConfig(reserve_mb=64)
     assert settings.limits == config.LimitsConfig(sessions=1000, audit_days=7.0)
@@ -238,6 +239,7 @@ def test_the_embedded_member_tells_clients_in_any_folder_where_its_lake_is(
         ("floor_mb_per_s = 2.5", "floor_mb_per_s = inf", "throttle.floor_mb_per_s is inf"),
         ("p99_factor = 1.3", "p99_factor = 1", "throttle.p99_factor is 1: use a factor above 1"),
         ("p99_factor = 1.3", "adaptive = 1", "throttle.adaptive is 1: use true or false"),
+        ("metrics = true", 'metrics = "no"', "throttle.adapt_without_disk_metrics is 'no': use true"),
         ("p99_factor = 1.3", "disk_utilisation = nan", "throttle.disk_utilisation is nan"),
         ("per_broker_in = 3", "per_broker_in = 0", "execute.per_broker_in is 0: use 1 to 10000"),
         ("per_broker_in = 3", "per_broker_in = 1.5", "execute.per_broker_in is 1.5: give a whole number"),

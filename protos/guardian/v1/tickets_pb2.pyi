@@ -273,7 +273,7 @@ class ThrottleIntent(_message.Message):
     def __init__(self, resource_type: _Optional[str] = ..., resource_name: _Optional[str] = ..., key: _Optional[str] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ..., had_value: _Optional[bool] = ...) -> None: ...
 
 class AdaptedRate(_message.Message):
-    __slots__ = ("rate", "broker", "from_idc", "to_idc", "changed_at_ms", "trouble", "baselines", "why", "before")
+    __slots__ = ("rate", "broker", "from_idc", "to_idc", "changed_at_ms", "trouble", "baselines", "why", "before", "idle_since_ms")
     RATE_FIELD_NUMBER: _ClassVar[int]
     BROKER_FIELD_NUMBER: _ClassVar[int]
     FROM_IDC_FIELD_NUMBER: _ClassVar[int]
@@ -283,6 +283,7 @@ class AdaptedRate(_message.Message):
     BASELINES_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
     BEFORE_FIELD_NUMBER: _ClassVar[int]
+    IDLE_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     rate: int
     broker: int
     from_idc: str
@@ -292,7 +293,8 @@ class AdaptedRate(_message.Message):
     baselines: _containers.RepeatedCompositeFieldContainer[Baseline]
     why: str
     before: int
-    def __init__(self, rate: _Optional[int] = ..., broker: _Optional[int] = ..., from_idc: _Optional[str] = ..., to_idc: _Optional[str] = ..., changed_at_ms: _Optional[int] = ..., trouble: _Optional[int] = ..., baselines: _Optional[_Iterable[_Union[Baseline, _Mapping]]] = ..., why: _Optional[str] = ..., before: _Optional[int] = ...) -> None: ...
+    idle_since_ms: int
+    def __init__(self, rate: _Optional[int] = ..., broker: _Optional[int] = ..., from_idc: _Optional[str] = ..., to_idc: _Optional[str] = ..., changed_at_ms: _Optional[int] = ..., trouble: _Optional[int] = ..., baselines: _Optional[_Iterable[_Union[Baseline, _Mapping]]] = ..., why: _Optional[str] = ..., before: _Optional[int] = ..., idle_since_ms: _Optional[int] = ...) -> None: ...
 
 class Baseline(_message.Message):
     __slots__ = ("request", "mean_ms", "p99_ms")

@@ -161,6 +161,36 @@ def test_a_rate_that_copies_do_not_reach_falls_from_what_they_use() -> None:
     assert next_rate(at(1000 * MB), around(read(3, 0.9, copied_per_s=20e6)), most=1000 * MB).rate == 20 * MB
 
 
+@pytest.mark.parametrize(
+    "full", [read(3, 0.98), replace(read(3, nic_share=0.99), nic="eth0")], ids=["disk", "interface"]
+)
+def test_what_is_full_halves_the_rate_at_each_tick(full: BrokerReading) -> None:
+    """A share ends at 1: 100 MB/s took 41 s to fall to a tenth."""
+    rate, seen = at(100 * MB)[0], []
+    for second in range(5):
+        rate = next_rate((rate,), around(full), second * 1000)
+        seen.append(rate.rate)
+    assert seen == [50 * MB, 25 * MB, 12 * MB, 6 * MB, 3 * MB]
+
+
+def test_a_second_that_is_full_by_chance_is_waited_for_and_so_is_one_that_is_over() -> None:
+    just_now = at(50 * MB, changed_at_ms=59_000, trouble=60 * MB)
+    assert next_rate(just_now, replace(around(read(3, 0.9)), latest={3: read(3, 1.0)})).rate == 50 * MB
+    assert next_rate(just_now, replace(around(read(3, 1.0)), latest={3: read(3, 0.5)})).rate == 50 * MB
+
+
+def test_a_share_that_may_be_all_of_it_is_never_too_much() -> None:
+    easy = replace(SETTINGS, disk_utilisation=1.0, nic_share=1.0)
+    assert next_rate(at(50 * MB), replace(around(read(3, 1.0)), settings=easy)).rate == 50 * MB
+
+
+def test_copies_between_log_dirs_are_in_no_count_and_fall_from_the_rate() -> None:
+    """Beside a trickle of replication, which is all that Kafka counts."""
+    within = Copy(TopicPartition("t", 1), 0.0, leader=3, sources=(3,), log_dir_brokers=(3,))
+    found = pace(at(50 * MB), [COPY, within], 20 * MB, around(read(3, 0.9, copied_per_s=20e3)), 60_000, 100 * MB)
+    assert found.pace.brokers[3] == 40 * MB
+
+
 def test_it_never_falls_below_the_floor_which_is_no_more_than_what_is_asked() -> None:
     assert next_rate(at(MB), around(read(3, 1.0))).rate == MB
     assert next_rate(at(500_000), around(read(3, 1.0)), asked=500_000, most=0).rate == 500_000
@@ -169,6 +199,16 @@ def test_it_never_falls_below_the_floor_which_is_no_more_than_what_is_asked() ->
 def test_a_broker_that_is_silent_goes_to_the_floor_at_once() -> None:
     found = next_rate(at(50 * MB), around(unseen=(3,)))
     assert (found.rate, found.why) == (MB, "50 MB/s to 1 MB/s: no metrics of it for 5 s")
+
+
+def test_a_broker_whose_disks_tell_nothing_goes_to_the_floor_unless_somebody_said_otherwise() -> None:
+    """Its log dirs are on overlay, NFS or ZFS: nobody knows how busy that is."""
+    dark = around(replace(read(3), disk="", utilisation=0.0, slowest_disk=""))
+    found = next_rate(at(50 * MB), dark)
+    assert (found.rate, found.why) == (MB, "50 MB/s to 1 MB/s: no metrics of its disks")
+    assert next_rate((found,), dark, 90_000).rate == MB
+    bold = replace(dark, settings=replace(SETTINGS, adapt_without_disk_metrics=True))
+    assert next_rate(at(50 * MB), bold).rate > 50 * MB
 
 
 def test_a_broker_that_was_asked_once_only_stays_where_it_is() -> None:
@@ -241,6 +281,15 @@ def test_at_the_floor_what_requests_take_becomes_the_baseline() -> None:
     assert found.rate > MB
 
 
+def test_where_producers_raise_the_rate_above_the_floor_what_requests_take_is_no_baseline() -> None:
+    """Copies go at 1.5 times what is written, and are what clients suffer from."""
+    slow = around(read(3, mean_ms=30.0, p99_ms=100.0))
+    written = replace(COPY, write_rate=10e6)
+    found = pace(at(MB, changed_at_ms=50_000), [written], 20 * MB, slow, 60_000, 100 * MB)
+    (rate,) = (each for each in found.rates if each.broker == 3)
+    assert (rate.rate, rate.baselines) == (MB, (Baseline(PRODUCE, 2.0, 10.0),))
+
+
 def test_a_fall_that_changes_nothing_leads_to_the_floor_and_back_to_where_it_was() -> None:
     """Clients' own load rose: what their requests take without copies is the new measure."""
     slow = around(read(3, mean_ms=12.0, p99_ms=60.0))
@@ -298,6 +347,37 @@ def test_a_line_yields_at_once_and_is_taken_again_slowly() -> None:
     assert caps(18e6, full)[0] == 8 * MB
     found = pace((replace(full[0], changed_at_ms=0),), [COPY], 20 * MB, around(lines={LINE: 18e6}), 60_000)
     assert 8 * MB < found.pace.into[3] < 18 * MB
+
+
+def test_a_line_whose_limit_is_not_known_any_more_caps_nothing() -> None:
+    full = (AdaptedRate(2 * MB, line=LINE, changed_at_ms=59_999),)
+    found = pace(full, [COPY], 20 * MB, around(), 60_000)
+    assert found.pace.into == {}
+    assert all(each.line is None for each in found.rates)
+
+
+# Where nothing is copied any more.
+
+
+def test_a_rate_and_its_baselines_are_forgotten_when_nothing_was_copied_for_ten_seconds() -> None:
+    """A broker that throttled nothing lets ten seconds' worth of its rate through at once."""
+    risen = at(80 * MB)
+    idle = pace(risen, [], 20 * MB, around(), 100_000, 100 * MB).rates
+    assert [(each.rate, each.idle_since_ms) for each in idle] == [(80 * MB, 100_000)]
+    assert pace(idle, [], 20 * MB, around(), 105_000, 100 * MB).rates == idle
+    again = next_rate(idle, around(), 110_000)
+    assert (again.rate, again.idle_since_ms, again.baselines) == (92 * MB, 0, risen[0].baselines)
+    anew = next_rate(idle, around(read(3, mean_ms=9.0, p99_ms=19.0)), 3_700_000)
+    assert (anew.rate, anew.idle_since_ms, anew.baselines) == (2 * MB, 0, (Baseline(PRODUCE, 9.0, 19.0),))
+    assert pace(idle, [], 20 * MB, around(), 110_001, 100 * MB).rates == ()
+
+
+def test_a_line_that_nothing_crosses_any_more_is_forgotten_as_well() -> None:
+    crossed = (AdaptedRate(8 * MB, line=LINE),)
+    idle = pace(crossed, [], 20 * MB, around(lines={LINE: 2e6}), 50_000).rates
+    assert [(each.rate, each.idle_since_ms) for each in idle] == [(8 * MB, 50_000)]
+    found = pace(idle, [COPY], 20 * MB, around(lines={LINE: 20e6}), 70_000)
+    assert found.pace.into == {3: 20 * MB}
 
 
 def test_what_holds_copies_back_is_told_the_slowest_first() -> None:
