@@ -159,10 +159,14 @@ def in_order(*columns: Numbers) -> Numbers:
 
 @dataclass(slots=True)
 class Traffic:
-    """What crosses, summed up as it is found: by direction and reason, the bytes of each minute; and who."""
+    """What crosses, summed up as it is found: by direction and reason, the bytes of each minute; and who.
+
+    `unplaced` are bytes of clients whose IDC is not known, `unplaced_by_minute` these by reason and the brokers' IDC.
+    """
 
     minutes: Minutes
     by_minute: dict[tuple[Direction, Crossing], Floats] = field(default_factory=dict)
+    unplaced_by_minute: dict[tuple[Crossing, str], Floats] = field(default_factory=dict)
     estimated: dict[Direction, float] = field(default_factory=lambda: defaultdict(float))
     crossers: list[Crosser] = field(default_factory=list)
     unplaced: float = 0.0
@@ -171,6 +175,18 @@ class Traffic:
         key = (direction, crossing)
         known = self.by_minute.get(key)
         self.by_minute[key] = bytes_by_minute if known is None else known + bytes_by_minute
+
+    def add_unplaced(self, crossing: Crossing, broker_idc: str, bytes_by_minute: Floats) -> None:
+        key = (crossing, broker_idc)
+        known = self.unplaced_by_minute.get(key)
+        self.unplaced_by_minute[key] = bytes_by_minute if known is None else known + bytes_by_minute
+
+    def most_per_s(self, direction: Direction) -> float:
+        """bytes/s in the busiest minute, if clients of no known place are wherever they would cross."""
+        found = [amounts for (way, _), amounts in self.by_minute.items() if way == direction]
+        found += [amounts for place, amounts in self.unplaced_by_minute.items() if _may_cross(*place, direction)]
+        total: Any = sum(found)
+        return float(total.max()) * 1000 / MINUTE_MS if found else 0.0
 
 
 class _Idcs:
@@ -342,18 +358,31 @@ def _crosses(broker_idc: str, client_idc: str) -> bool:
     return bool(broker_idc and client_idc and broker_idc != client_idc)
 
 
+def _may_cross(crossing: Crossing, broker_idc: str, direction: Direction) -> bool:
+    """A client of no known place, with brokers there; an empty IDC is unknown."""
+    return broker_idc in ("", direction.to_idc if crossing is Crossing.PRODUCE else direction.from_idc)
+
+
 def _add_known(traffic: Traffic, rows: Sequence[ClientMinutes]) -> None:
     groups: dict[tuple[Direction, Crossing], list[ClientMinutes]] = defaultdict(list)
+    unplaced: dict[tuple[Crossing, str], list[ClientMinutes]] = defaultdict(list)
     for row in rows:
         if _crosses(row.broker_idc, row.client_idc):
             groups[_direction(row.crossing, row.broker_idc, row.client_idc), row.crossing].append(row)
         elif not row.client_idc:
             traffic.unplaced += row.bytes
+            unplaced[row.crossing, row.broker_idc].append(row)
     for (direction, crossing), members in groups.items():
-        starts, ends = (np.array([getattr(each, name) for each in members], np.int64) for name in ("from_ms", "to_ms"))
-        amounts = np.array([each.bytes for each in members], np.float64)
-        _, minute, shares = traffic.minutes.spread(starts, ends, amounts)
-        traffic.add(direction, crossing, traffic.minutes.sums(minute, shares))
+        traffic.add(direction, crossing, _by_minute(traffic.minutes, members))
+    for (crossing, broker_idc), members in unplaced.items():
+        traffic.add_unplaced(crossing, broker_idc, _by_minute(traffic.minutes, members))
+
+
+def _by_minute(minutes: Minutes, rows: Sequence[ClientMinutes]) -> Floats:
+    starts, ends = (np.array([getattr(each, name) for each in rows], np.int64) for name in ("from_ms", "to_ms"))
+    amounts = np.array([each.bytes for each in rows], np.float64)
+    _, minute, shares = minutes.spread(starts, ends, amounts)
+    return minutes.sums(minute, shares)
 
 
 def _add_estimated(
@@ -383,6 +412,7 @@ def _add_estimated(
                 traffic.estimated[direction] += float(share.sum())
             elif not member.client_idc:
                 traffic.unplaced += float(share.sum())
+                traffic.add_unplaced(member.crossing, member.broker_idc, share)
     return per_request
 
 

@@ -496,6 +496,7 @@ def _line_room(config: ServerConfig, store: ReplicatedStore, activity: ActivityS
         config.throttle.line_share,
         int((config.collect.interval_s + config.collect.flush_s) * 1000),
         now_ms,
+        config.throttle.fill_lines_without_client_activity,
     )
 
 

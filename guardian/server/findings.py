@@ -205,9 +205,11 @@ class FindingsWatch:
             return
         end_ms = (at_ms - self._lag_ms) // MINUTE_MS * MINUTE_MS
         window = Window(end_ms - self._times[Detector.LINKS].look_ms // MINUTE_MS * MINUTE_MS, end_ms)
-        for near in LinkUseReader(self._lake(), self._sources.activity, self._sources.links_file).near_limits(
-            clusters, window
-        ):
+        reader = LinkUseReader(self._lake(), self._sources.activity, self._sources.links_file)
+        found = reader.near_limits(clusters, window)
+        if not found and self._sources.activity is None:
+            raise Unavailable("audit.url is not set, so that nobody knows what clients move over lines")
+        for near in found:
             direction = near.use.direction
             subject = Subject(FindingKind.LINE_NEAR_LIMIT, "", f"{direction.from_idc} to {direction.to_idc}")
             yield Sighting(subject, near.sentence, "guardian links --since 30m --top 10")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +15,7 @@ from guardian.activity.store import ActivityStore
 from guardian.core import links
 from guardian.core.client_places import client_places
 from guardian.core.links import MINUTE_MS, Client, ClientActivity, ClientMinutes, ClientTopic, Minutes, Traffic
-from guardian.errors import Unavailable
-from guardian.model.links import Crosser, Crossing, LinkSettings, LinkUse, load_links
+from guardian.model.links import Crosser, Crossing, Direction, LinkSettings, LinkUse, load_links
 from guardian.model.topology import Cluster
 from guardian.server.lake_facts import Placed, placed
 from guardian.wire.disks import link_to_proto
@@ -29,6 +28,8 @@ _OPERATIONS = {"WRITE": Crossing.PRODUCE, "READ": Crossing.CONSUME}
 _CLIENTS = 2000  # a pair of IDCs, before what is unknown is divided among them
 _MAX_FINDINGS = 20
 _MOST_OF_PEAK = 10
+_NO_ACTIVITY = "audit.url is not set"
+_BOLD = "throttle.fill_lines_without_client_activity"
 
 _Row = Mapping[str, Any]
 
@@ -49,6 +50,16 @@ class NearLimit:
     use: LinkUse
     crossers: Sequence[Crosser]
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """bytes/s of lines in the busiest minute, clients of no known place counted wherever they may cross
+    (`has_unplaced`: there are some); or why that can't be told."""
+
+    bytes_per_s: Mapping[Direction, float]
+    unknown: Mapping[Direction, str]
+    has_unplaced: bool = False
 
 
 class LinkUseReader:
@@ -106,12 +117,35 @@ class LinkUseReader:
         known, traffic = self._known(clusters, window, minutes)
         return list(self._near(known, minutes, links.link_uses(traffic, self._settings), _MOST_OF_PEAK))
 
-    def uses(self, clusters: Sequence[Cluster], window: Window) -> list[LinkUse]:
-        """Each direction that was used in the window. Raises Unavailable when the lake tells of no cluster at all."""
-        known, traffic = self._known(clusters, window, Minutes.of(window.from_ms, window.to_ms))
-        if clusters and not known:
-            raise Unavailable(f"the lake has no samples from {_clock(window.from_ms)} to {_clock(window.to_ms)}")
-        return links.link_uses(traffic, self._settings)
+    def carried(
+        self, clusters: Sequence[Cluster], window: Window, lines: Collection[Direction], *, without_clients: bool
+    ) -> Carried:
+        """What these lines carry, as far as it can be told; `without_clients`: as if nobody used the clusters."""
+        if self._activity is None and not without_clients:
+            why = (
+                f"{_NO_ACTIVITY}, so that nobody knows what clients move over lines; set it for all members, or {_BOLD}"
+            )
+            return Carried({}, dict.fromkeys(lines, why))
+        minutes = Minutes.of(window.from_ms, window.to_ms)
+        traffic = Traffic(minutes)
+        unknown: dict[Direction, str] = {}
+        for cluster in clusters:
+            idcs = {broker.id: broker.idc for broker in cluster.brokers if broker.idc}
+            ways = [line for line in lines if {*line} <= {*idcs.values()}]
+            found = placed(self._lake, cluster.name, window, minutes)
+            if found is None:
+                why = f"the lake tells nothing of cluster {cluster.name} in the last minutes"
+                unknown |= dict.fromkeys(ways, why)
+                continue
+            clients = self._add(traffic, _Known(cluster.name, found, idcs), minutes)
+            if not (without_clients or clients.topics) and found.moved.bytes_in.any() | found.moved.bytes_out.any():
+                why = (
+                    f"topics of cluster {cluster.name} moved bytes, and no client of it is known; give its brokers "
+                    f"Guardian's authorizer, or set {_BOLD}"
+                )
+                unknown |= dict.fromkeys([line for line in lines if {*line} & {*idcs.values()}], why)
+        told = {line: traffic.most_per_s(line) for line in lines if line not in unknown}
+        return Carried(told, unknown, has_unplaced=traffic.unplaced >= 1)
 
     def _known(self, clusters: Sequence[Cluster], window: Window, minutes: Minutes) -> tuple[Sequence[_Known], Traffic]:
         known = [
@@ -145,9 +179,14 @@ class LinkUseReader:
     def _traffic(self, known: Sequence[_Known], minutes: Minutes) -> Traffic:
         traffic = Traffic(minutes)
         for each in known:
-            links.add_replication(traffic, each.cluster, each.placed.moved, each.placed.replicas, each.idcs)
-            links.add_clients(traffic, each.cluster, each.placed.moved, self._clients(each, minutes), each.idcs)
+            self._add(traffic, each, minutes)
         return traffic
+
+    def _add(self, traffic: Traffic, known: _Known, minutes: Minutes) -> ClientActivity:
+        clients = self._clients(known, minutes)
+        links.add_replication(traffic, known.cluster, known.placed.moved, known.placed.replicas, known.idcs)
+        links.add_clients(traffic, known.cluster, known.placed.moved, clients, known.idcs)
+        return clients
 
     def _clients(self, known: _Known, minutes: Minutes) -> ClientActivity:
         if self._activity is None:
@@ -175,7 +214,10 @@ class LinkUseReader:
     def _without_activity(self) -> Sequence[str]:
         if self._activity is not None:
             return ()
-        return ("audit.url is not set, so that producers and consumers are not in the numbers: set it for all members",)
+        return (
+            f"{_NO_ACTIVITY}, so that producers and consumers are not in the numbers: set it for all members; until "
+            f"then moves take their least over lines with a limit, unless {_BOLD} says otherwise",
+        )
 
 
 def _span(minutes: Minutes) -> Span:

@@ -166,6 +166,9 @@ def test_producers_cross_towards_the_broker_and_consumers_away_from_it() -> None
     assert traffic.unplaced == 3 * MB
     (crosser,) = traffic.crossers
     assert (crosser.direction, crosser.bytes, crosser.is_estimated) == (BACK, 7 * MB, False)
+    # Who reads in sz from nowhere known may cross away from there, never towards it.
+    assert traffic.most_per_s(BACK) == pytest.approx((7 + 3) * MB / 60)
+    assert traffic.most_per_s(OUT) == pytest.approx(5 * MB / 60)
 
 
 def test_bytes_that_nobody_counted_are_shared_out_by_requests_and_marked() -> None:

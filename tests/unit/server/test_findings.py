@@ -46,10 +46,10 @@ def start(lake: Path, tmp_path: Path) -> Iterator[Callable[..., Member]]:
     """A member with topics of sound settings, whose line between IDCs carries so many Gbit/s."""
     started: list[Member] = []
 
-    def member(gbit_per_s: float | None = None) -> Member:
+    def member(gbit_per_s: float | None = None, *, with_activity: bool = True) -> Member:
         file = tmp_path / "links.toml"
         file.write_text(LINES.format(gbit_per_s))
-        activity = cast("ActivityStore", Activity())
+        activity = cast("ActivityStore", Activity()) if with_activity else None
         found = Member(lake=str(lake), activity=activity, links_file=file if gbit_per_s else None)
         found.store.put_cluster(cluster_to_proto(CLUSTER))
         found.kafka.delete_topic("t")
@@ -162,6 +162,14 @@ def test_a_line_that_is_near_its_limit_all_the_time_is_told_with_who_crosses(sta
     assert finding["cluster"] == ""
     assert "replication of t of live" in finding["evidence"]
     assert 'guardian_findings{cluster="",kind="line_near_limit"}' in page(member)
+
+
+def test_a_line_on_which_clients_are_not_seen_is_not_called_sound(start: Callable[..., Member]) -> None:
+    member = start(gbit_per_s=1.0, with_activity=False)
+    why = "audit.url is not set, so that nobody knows what clients move over lines"
+    assert f"detector links of all clusters: {why}" in look(member)
+    assert f"note: detector links has seen nothing so far: {why}" in run(member, "live")[1]
+    assert 'kind="line_near_limit"' not in page(member)
 
 
 def test_one_busy_minute_of_a_line_is_no_finding_whenever_the_looks_are(start: Callable[..., Member]) -> None:
