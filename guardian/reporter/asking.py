@@ -9,7 +9,7 @@ CountersAsker   the brokers that a ticket moves, at each tick, with a metric fil
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -133,9 +133,12 @@ class _Asked:
 
 
 class CountersAsker:
-    """Keeps a connection to each reporter that it is asked about. A call that takes longer than `patience_s` is not
-    waited for: its answer is given with the next ones, unless it takes `timeout_s`. Any thread may ask, of a broker one
-    at a time."""
+    """Keeps a connection to each reporter that it is asked about, and makes one call at a time over it, whoever asks:
+    the broker that answers is heard, and no other that is said to be there.
+
+    A call that takes longer than `patience_s` is not waited for: its answer is given with the next ones, unless it
+    takes `timeout_s`. Any thread may ask.
+    """
 
     def __init__(self, tls: ReporterTls | None, patience_s: float = 0.25, timeout_s: float = 10.0) -> None:
         self._tls = tls
@@ -147,10 +150,13 @@ class CountersAsker:
     def ask(self, brokers: Sequence[Broker]) -> Callable[[], list[BrokerCounters]]:
         """Sends the questions at once; the function that it returns waits for answers. Who does not answer is left
         out, and so is who has no reporter."""
-        endpoints = {broker.id: broker.reporter_endpoint for broker in brokers if broker.reporter_endpoint}
-        for endpoint in endpoints.values():
+        ids: dict[str, set[int]] = {}
+        for broker in brokers:
+            if broker.reporter_endpoint:
+                ids.setdefault(broker.reporter_endpoint, set()).add(broker.id)
+        for endpoint in ids:
             self._begin(endpoint)
-        return lambda: self._answers(endpoints)
+        return lambda: self._answers(ids)
 
     def close(self) -> None:
         with self._lock:
@@ -167,11 +173,17 @@ class CountersAsker:
                 except OSError as error:
                     _LOG.warning("reporter_tls can't be used", endpoint=endpoint, error=str(error))
                     return
-        if asked.call is None:
-            asked.ask(self._timeout_s)
+            if asked.call is None:
+                asked.ask(self._timeout_s)
 
-    def _answers(self, endpoints: dict[int, str]) -> list[BrokerCounters]:
-        under_way = {broker: self._asked[each] for broker, each in endpoints.items() if each in self._asked}
+    def _answers(self, ids: Mapping[str, Collection[int]]) -> list[BrokerCounters]:
+        """`ids` are the brokers that are said to be at each endpoint. Several are where one replaced another there."""
+        with self._lock:
+            under_way = [
+                (endpoint, asked, asked.call)
+                for endpoint in ids
+                if (asked := self._asked.get(endpoint)) is not None and asked.call is not None
+            ]
         done = threading.Event()
         left = len(under_way)
 
@@ -182,24 +194,31 @@ class CountersAsker:
                 if left <= 0:
                     done.set()
 
-        for asked in under_way.values():
-            asked.call.add_done_callback(count_down)
+        for _, _, call in under_way:
+            call.add_done_callback(count_down)
         if under_way:
             done.wait(self._patience_s)
-        found = [self._answer(broker, endpoints[broker], asked) for broker, asked in under_way.items()]
-        return [counters for counters in found if counters is not None]
+        found = [self._answer(endpoint, asked, call) for endpoint, asked, call in under_way]
+        return [
+            counters
+            for (endpoint, _, _), counters in zip(under_way, found, strict=True)
+            if counters is not None and counters.broker in ids[endpoint]
+        ]
 
-    def _answer(self, broker: int, endpoint: str, asked: _Asked) -> BrokerCounters | None:
-        if not asked.call.done():
+    def _answer(self, endpoint: str, asked: _Asked, call: Any) -> BrokerCounters | None:
+        """None as well when somebody else who asked for the same has heard it."""
+        if not call.done():
             return None
-        call, asked.call = asked.call, None
+        with self._lock:
+            if asked.call is not call:
+                return None
+            asked.call = None
         try:
-            counters = asked.learn(call.result())
+            return asked.learn(call.result())
         except (grpc.RpcError, InvalidInput) as error:
             # A new connection next time: the certificates may have changed, and its names are told anew.
             with self._lock:
                 self._asked.pop(endpoint, None)
             asked.channel.close()
-            _LOG.debug("no counters", broker=broker, endpoint=endpoint, error=str(error))
+            _LOG.debug("no counters", endpoint=endpoint, error=str(error))
             return None
-        return counters if counters.broker == broker else None

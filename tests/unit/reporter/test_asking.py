@@ -181,3 +181,25 @@ def test_who_does_not_answer_or_is_somebody_else_is_left_out(
     assert [each.broker for each in asker.ask([broker, nobody, Broker(3)])()] == [1]
     reporter.broker_id = 5
     assert asker.ask([broker])() == []
+
+
+def test_of_two_brokers_that_are_said_to_be_at_one_reporter_the_one_that_answers_is_heard(
+    counting: tuple[Counting, Broker], asker: CountersAsker
+) -> None:
+    """Broker 1 was replaced by 7 on its host, and both are still at work."""
+    reporter, broker = counting
+    successor = Broker(7, "a", "shanghai", broker.reporter_endpoint)
+    for broker_id in (1, 7):
+        reporter.broker_id = broker_id
+        assert [each.broker for each in asker.ask([broker, successor])()] == [broker_id]
+    assert len(reporter.requests) == 2
+
+
+def test_two_who_ask_the_same_reporter_at_once_do_not_disturb_each_other(
+    counting: tuple[Counting, Broker], asker: CountersAsker
+) -> None:
+    _, broker = counting
+    one, other = asker.ask([broker]), asker.ask([broker])
+    assert [each.broker for each in one()] == [1]
+    assert other() == []
+    assert len(asker.ask([broker])()) == 1
