@@ -34,6 +34,14 @@ SINCE: Mapping[str, int] = {
     RAISE: 1,
     "guardian.v1.Command.record_refusals": 1,
     "guardian.v1.Cluster.sampling_paused": 1,
+    "guardian.v1.Execution.directory": 1,
+    "guardian.v1.DirectoryIntent.subject": 1,
+    "guardian.v1.DirectoryIntent.field": 1,
+    "guardian.v1.DirectoryIntent.names": 1,
+    "guardian.v1.DirectoryIntent.value": 1,
+    "guardian.v1.DirectoryIntent.replaced": 1,
+    "guardian.v1.Ticket.approved_throttle": 1,
+    "guardian.v1.AmendTicket.approved_throttle": 1,
 }
 """Fields of commands, and of what they carry, that level 0 did not have. RAISE may be proposed all the same."""
 

@@ -1,23 +1,119 @@
-"""Which brokers and topics get a label, or give it back, once a ticket that isolates one is over. Pure.
+"""What a ticket says in the directory, of brokers and topics, once it has succeeded; and takes back. Pure.
 
-    grow      brokers that the plan was offered and puts replicas on        get the label
-    shrink    brokers that the plan empties, and that are empty by now      lose it: anybody's again, or for the pool
-    topics    those that the plan names, by themselves or by their tenant   get the label, else the next plan that
-                                                                            heals would take them off its brokers
+    isolate-label   grow      brokers that the plan was offered and puts replicas on       get the label
+                    shrink    brokers that the plan empties, and that are empty by now     lose it: for the pool
+                    topics    those that the plan names, by themselves or by their tenant  get the label, else the next
+                                                                                           plan takes them off again
+    migrate-idc     topics    those that the plan names; of a whole cluster all            get the policy, else the next
+                                                                                           plan moves them back
 
-Rolled back, all of it is as before. Machines that join as new brokers have the label from the start: whoever registers
-them gives it.
+Intent before effect: what it will say is stored with what that replaces, then said, and only then the ticket is over.
+Both ways by compare and set: what somebody else said meanwhile stays. A ticket that is taken back says what it
+replaced, and one that never said anything takes nothing back. Machines that join as new brokers have the label from the
+start: whoever registers them gives it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from guardian.errors import InvalidInput
+from guardian.model.directory import Directory
+from guardian.model.execution import DirectoryIntent, Subject
 from guardian.model.federation import Tenant, Topic
-from guardian.model.plan import PartitionMove
+from guardian.model.plan import PartitionMove, Plan
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import TopicPartition
 
 ISOLATE_LABEL = "isolate-label"  # the kind of plan
+MIGRATE_IDC = "migrate-idc"
+SAYS = (ISOLATE_LABEL, MIGRATE_IDC)
+LABEL, IDC_POLICY = "label", "idc_policy"  # of an entry
+_NAMED = 3
+
+_Said = tuple[Subject, str, str, str, str]  # subject, field, name, value, replaced
+
+
+def to_say(
+    plan: Plan,
+    moves: Sequence[PartitionMove],
+    directory: Directory,
+    factors: Mapping[str, int],
+    empty: Collection[int],
+) -> tuple[DirectoryIntent, ...]:
+    """What the plan says when `moves` of it have been done, and what that replaces in the directory as it is.
+
+    `factors` are the cluster's topics with their replication factors, `empty` brokers without replicas.
+    """
+    settings = dict(plan.settings)
+    if plan.kind == ISOLATE_LABEL:
+        said = [*_of_brokers(settings, moves, plan.cluster, directory, empty)]
+        said += _of_topics(
+            LABEL, topics_after(settings, factors, _entries(plan.cluster, directory)), plan.cluster, directory
+        )
+    elif plan.kind == MIGRATE_IDC:
+        said = [*_of_topics(IDC_POLICY, _migrated(settings, factors, plan.cluster, directory), plan.cluster, directory)]
+    else:
+        said = []
+    grouped: dict[tuple[Subject, str, str, str], list[str]] = {}
+    for subject, field, name, value, replaced in said:
+        if value != replaced:
+            grouped.setdefault((subject, field, value, replaced), []).append(name)
+    return tuple(
+        DirectoryIntent(subject, field, tuple(names), value, replaced)
+        for (subject, field, value, replaced), names in grouped.items()
+    )
+
+
+def taken_back(intents: Sequence[DirectoryIntent]) -> tuple[DirectoryIntent, ...]:
+    """What says again what these have replaced."""
+    return tuple(replace(each, value=each.replaced, replaced=each.value) for each in intents)
+
+
+def takes_back(ticket: Ticket, state: TicketState) -> bool:
+    """Whether a ticket that becomes `state` takes back what it said, or was about to: one that has not succeeded says
+    nothing. Where a way back was stopped halfway it stays said, until the rest has gone back too."""
+    if state is TicketState.ROLLED_BACK:
+        return True
+    states = {state, *(past.state for past in ticket.history)}
+    return TicketState.SUCCEEDED not in states
+
+
+def describe(intents: Sequence[DirectoryIntent]) -> str:
+    """In words, for people."""
+    return "; ".join(
+        f"{each.field} {each.value or 'none'} instead of {each.replaced or 'none'} of {each.subject.value} "
+        f"{_some(each.names)}"
+        for each in intents
+    )
+
+
+def leaving(plan: Plan, moves: Sequence[PartitionMove]) -> frozenset[int]:
+    """The brokers that a plan which gives machines back means to empty."""
+    emptied = emptied_by(dict(plan.settings), moves)
+    marked = {load.broker for load in plan.loads if load.is_leaving and not load.log_dir}
+    return emptied & marked if marked else emptied
+
+
+def remarks(
+    plan: Plan,
+    intents: Sequence[DirectoryIntent],
+    held: Mapping[int, Collection[TopicPartition]],
+    directory: Directory,
+) -> list[str]:
+    """What the end of the ticket has to say besides: what was meant and could not be said. `held` is what the brokers
+    hold that were to be emptied."""
+    said = {name for each in intents if each.subject is Subject.BROKER for name in each.names}
+    words = [
+        f"broker {broker} is not empty and keeps its label: it holds {_some(list(map(str, sorted(partitions))))}"
+        for broker, partitions in sorted(held.items())
+        if partitions and str(broker) not in said
+    ]
+    policy = dict(plan.settings).get("policy", "")
+    if plan.kind == MIGRATE_IDC and policy not in {each.name for each in directory.policies}:
+        words.append(f"policy {policy!r} is not in the directory (any more), so no topic has it from now on")
+    return words
 
 
 def emptied_by(settings: Mapping[str, str], moves: Sequence[PartitionMove]) -> frozenset[int]:
@@ -38,28 +134,13 @@ def labels_after(settings: Mapping[str, str], moves: Sequence[PartitionMove], em
     return dict.fromkeys(sorted(_taken(settings, moves)), label) | dict.fromkeys(sorted(emptied), "")
 
 
-def labels_before(
-    settings: Mapping[str, str], moves: Sequence[PartitionMove], now: Mapping[int, str]
-) -> dict[int, str]:
-    """As `labels_after`, when `moves` have been taken back; `now` are the brokers' labels. What somebody else said of a
-    broker meanwhile stays."""
+def topics_after(settings: Mapping[str, str], existing: Collection[str], entries: Collection[Topic]) -> dict[str, str]:
+    """The label of each topic that gets it, by name. `existing` are the cluster's topics, `entries` what the directory
+    says of them."""
     label = settings.get("label", "")
-    taken = {broker for broker in _taken(settings, moves) if label and now.get(broker) == label}
-    emptied = {broker for broker in emptied_by(settings, moves) if label and now.get(broker) == ""}
-    return dict.fromkeys(sorted(taken), "") | dict.fromkeys(sorted(emptied), label)
-
-
-def topics_after(
-    settings: Mapping[str, str], existing: Collection[str], entries: Collection[Topic], *, back: bool = False
-) -> dict[str, str]:
-    """The label of each topic whose label changes, by name. `existing` are the cluster's topics, `entries` what the
-    directory says of them; `back`: the plan has been taken back, so they lose it."""
-    label = settings.get("label", "")
-    names = [name for name in settings.get("topics", "").split(", ") if name]
     labels = {entry.name: entry.label for entry in entries}
-    meant = _meant(names, settings.get("tenant", ""), existing, entries)
-    changing = sorted(topic for topic in meant if label and (labels.get(topic, "") == label) is back)
-    return dict.fromkeys(changing, "" if back else label)
+    meant = _meant(_names(settings), settings.get("tenant", ""), existing, entries)
+    return dict.fromkeys(sorted(topic for topic in meant if labels.get(topic, "") != label), label) if label else {}
 
 
 def require_usable(
@@ -75,6 +156,60 @@ def require_usable(
                 f"label is {label!r}, and topic {topic} is of tenant {owner.name}, which may use "
                 f"{', '.join(owner.labels)}: give it that label too (guardian tenant put), or leave the topic out"
             )
+
+
+def _of_brokers(
+    settings: Mapping[str, str],
+    moves: Sequence[PartitionMove],
+    cluster: str,
+    directory: Directory,
+    empty: Collection[int],
+) -> Iterator[_Said]:
+    """Brokers that the federation does not know are left out. Their machines, which planners ask where a broker has no
+    label, say nothing else. What another label has by now is not emptied for this one."""
+    after, label = labels_after(settings, moves, empty), settings.get("label", "")
+    known = directory.cluster(cluster)
+    for broker in known.brokers if known is not None else ():
+        if broker.id in after and (after[broker.id] or broker.label == label):
+            yield Subject.BROKER, LABEL, str(broker.id), after[broker.id], broker.label
+    for machine in directory.machines:
+        value = after.get(machine.broker_id) if machine.cluster == cluster else None
+        if value is not None and machine.label and (value or machine.label == label):
+            yield Subject.MACHINE, LABEL, machine.host, value, machine.label
+
+
+def _of_topics(field: str, values: Mapping[str, str], cluster: str, directory: Directory) -> Iterator[_Said]:
+    """Topics of which the directory does not know have said nothing."""
+    now = {entry.name: entry for entry in _entries(cluster, directory)}
+    for name, value in values.items():
+        yield Subject.TOPIC, field, name, value, getattr(now[name], field) if name in now else ""
+
+
+def _migrated(
+    settings: Mapping[str, str], factors: Mapping[str, int], cluster: str, directory: Directory
+) -> dict[str, str]:
+    """Topics with as many replicas as the policy places: others, made since, were never planned by it."""
+    policy = next((each for each in directory.policies if each.name == settings.get("policy", "")), None)
+    if policy is None:
+        return {}
+    tenant = settings.get("tenant", "")
+    names = _names(settings) or (() if tenant else ("*",))
+    total = sum(count for _, count in policy.replicas)
+    meant = _meant(names, tenant, factors.keys(), _entries(cluster, directory))
+    return dict.fromkeys(sorted(topic for topic in meant if factors.get(topic) == total), policy.name)
+
+
+def _entries(cluster: str, directory: Directory) -> list[Topic]:
+    return [entry for entry in directory.topics if entry.cluster == cluster]
+
+
+def _names(settings: Mapping[str, str]) -> Sequence[str]:
+    return [name for name in settings.get("topics", "").split(", ") if name]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _meant(names: Sequence[str], tenant: str, existing: Collection[str], entries: Collection[Topic]) -> set[str]:

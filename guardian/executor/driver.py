@@ -28,7 +28,7 @@ from guardian.core import foreign, losing, overriding, repairing
 from guardian.core.adapting import Around
 from guardian.core.effects import ConfigKey, SettleDebts
 from guardian.core.executing import Step, begin, brokers_at_work, brokers_of, step, tiered_topics, why_stale
-from guardian.core.labelling import ISOLATE_LABEL, emptied_by, labels_after, labels_before, topics_after
+from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
 from guardian.core.operations.step import operate
@@ -44,8 +44,8 @@ from guardian.executor.sending import send, send_acls
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import Execution, ForeignWork, TaskState
-from guardian.model.federation import Topic
+from guardian.model.directory import Directory
+from guardian.model.execution import DirectoryIntent, Execution, ForeignWork, TaskState
 from guardian.model.operation import Ask, AskKind, PlanAnswer
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -137,23 +137,21 @@ class Replanner(Protocol):
 
 
 class Labels(Protocol):
-    """The labels that the federation knows. Called from several threads, of different clusters, at once.
+    """What the federation's directory says, labels and policies among it. Called from several threads, of different
+    clusters, at once.
 
-    Each raises Unavailable; changes raise Conflict when somebody else changed the same at this moment, and InvalidInput
-    when a topic's tenant may not use the label.
+    Each raises Unavailable; `say` raises Conflict when somebody else changed the same at this moment, InvalidInput when
+    a topic's tenant may not use the label, and NotFound where there is no such policy.
     """
 
-    def broker_labels(self, cluster: str) -> Mapping[int, str]:
-        """By id; empty text: none."""
+    def directory(self, cluster: str) -> Directory:
+        """Of this cluster."""
 
-    def topics(self, cluster: str) -> Sequence[Topic]:
-        """What the topic directory says of the cluster."""
+    def say(self, cluster: str, intents: Sequence[DirectoryIntent]) -> None:
+        """What shows `replaced` shows `value` then, and what does not stays; said again, nothing changes.
 
-    def set_broker_labels(self, cluster: str, labels: Mapping[int, str]) -> None:
-        """Brokers that the federation does not know are left out."""
-
-    def set_topic_labels(self, cluster: str, labels: Mapping[str, str]) -> None:
-        """Topics that the directory does not have get an entry."""
+        Brokers and machines that the directory does not have are left out, topics get an entry.
+        """
 
 
 class Driver:
@@ -433,8 +431,8 @@ class Driver:
         decided = self._mover(ticket, observation, job.around)(ticket.state, execution)
         if decided.transition and self._is_cut_short(ticket, decided):
             decided = self._go_on_elsewhere(job, decided, admin, observation)
-        if decided.transition and ticket.kind == ISOLATE_LABEL:
-            self._label(ticket, decided.transition[0], decided.execution, admin)
+        if decided.transition and ticket.kind in SAYS:
+            decided = self._label(ticket, execution, decided, decided.transition, admin)
         transition = self._transition(*decided.transition) if decided.transition else None
         decided_from = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
@@ -466,24 +464,42 @@ class Driver:
             self._refused_acls[ticket.id] = send_acls(admin, effect)
         return decided.sentence
 
-    def _label(self, ticket: Ticket, state: TicketState, execution: Execution, admin: KafkaAdmin) -> None:
-        """Brokers and topics get the label, or lose it, before the ticket is over: whoever goes on does it again."""
-        if self._labels is None or state not in (TicketState.SUCCEEDED, TicketState.ROLLED_BACK):
-            return
-        is_back = state is TicketState.ROLLED_BACK
-        settings = dict(self._store.plan(ticket.plan_hash).settings)
-        wanted = TaskState.REVERTED if is_back else TaskState.DONE
-        moves = [task.move for task in execution.tasks if task.state is wanted]
-        if is_back:
-            brokers = labels_before(settings, moves, self._labels.broker_labels(ticket.cluster))
+    def _label(
+        self, ticket: Ticket, stored: Execution, decided: Step, end: tuple[TicketState, str], admin: KafkaAdmin
+    ) -> Step:
+        """The step with what the ticket says of brokers and topics: stored first, then said, and only then it is over.
+
+        One that is taken back says what it replaced. Whoever goes on after a crash says the same again.
+        """
+        state, reason = end
+        if self._labels is None:
+            return decided
+        if takes_back(ticket, state):
+            if not stored.directory:
+                return decided
+            self._store.confirm(ticket.id, ticket.state, stored.revision)
+            self._labels.say(ticket.cluster, taken_back(stored.directory))
+            return replace(decided, execution=replace(decided.execution, directory=()))
+        if state is not TicketState.SUCCEEDED:
+            return decided
+        plan = self._store.plan(ticket.plan_hash)
+        moves = [task.move for task in decided.execution.tasks if task.state is TaskState.DONE]
+        directory = self._labels.directory(ticket.cluster)
+        held = _held_by(admin, emptied_by(dict(plan.settings), moves))
+        if not stored.directory:
+            factors = {each.topic: len(state.replicas) for each, state in admin.describe_partitions().items()}
+            empty = {broker for broker, partitions in held.items() if not partitions}
+            intents = to_say(plan, moves, directory, factors, empty)
+            if intents:
+                sentence = f"says in the directory: {describe(intents)}"
+                execution = replace(decided.execution, directory=intents, note=sentence)
+                return replace(decided, execution=execution, transition=None, sentence=sentence)
         else:
-            brokers = labels_after(settings, moves, _empty(admin, emptied_by(settings, moves)))
-        existing = {partition.topic for partition in admin.describe_partitions()}
-        topics = topics_after(settings, existing, self._labels.topics(ticket.cluster), back=is_back)
-        if brokers:
-            self._labels.set_broker_labels(ticket.cluster, brokers)
-        if topics:
-            self._labels.set_topic_labels(ticket.cluster, topics)
+            self._store.confirm(ticket.id, ticket.state, stored.revision)
+            self._labels.say(ticket.cluster, stored.directory)
+        left = {broker: held.get(broker, frozenset()) for broker in leaving(plan, moves)}
+        words = "; ".join((reason, *remarks(plan, stored.directory, left, directory)))
+        return replace(decided, transition=(state, words))
 
     def _stand(self, ticket: Ticket, execution: Execution) -> str:
         """A ticket that stands for a rate of a broker: it only ends."""
@@ -652,11 +668,12 @@ def _turn(ticket: Ticket) -> tuple[int, int]:
     return (2 if ticket.state is TicketState.APPROVED else 0), 0
 
 
-def _empty(admin: KafkaAdmin, brokers: Collection[int]) -> set[int]:
-    """Those that tell that they hold no replica."""
-    log_dirs = admin.describe_log_dirs(brokers) if brokers else ()
-    held = {each.broker for each in log_dirs if each.replicas or each.future_replicas}
-    return {each.broker for each in log_dirs} - held
+def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset[TopicPartition]]:
+    """By broker that tells, what it holds."""
+    held: dict[int, frozenset[TopicPartition]] = {}
+    for each in admin.describe_log_dirs(brokers) if brokers else ():
+        held[each.broker] = held.get(each.broker, frozenset()) | each.replicas.keys() | each.future_replicas.keys()
+    return held
 
 
 def _at_work(jobs: Sequence[_Job]) -> frozenset[int]:

@@ -73,6 +73,26 @@ class ThrottleIntent:
     replaced: str | None
 
 
+class Subject(Enum):
+    """Of whom the directory tells. Values are stored: never rename."""
+
+    BROKER = "broker"
+    MACHINE = "machine"
+    TOPIC = "topic"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryIntent:
+    """What we say in the federation's directory, of brokers (ids), machines (hosts) or topics: the `field` of all of
+    them is `value`, and was `replaced` before; empty text: none."""
+
+    subject: Subject
+    field: str  # label or idc_policy
+    names: tuple[str, ...]
+    value: str
+    replaced: str
+
+
 @dataclass(frozen=True, slots=True)
 class Baseline:
     """What a kind of request took when copies began, in milliseconds."""
@@ -119,7 +139,7 @@ class ForeignWork:
 class Execution:
     """`revision` counts the times that it was saved; `note` is what the last tick did, in one sentence.
 
-    `foreign` is what other tools move on the cluster meanwhile.
+    `foreign` is what other tools move on the cluster meanwhile, `directory` what the ticket says there once it is done.
     """
 
     ticket_id: str
@@ -130,3 +150,4 @@ class Execution:
     rates: tuple[AdaptedRate, ...] = ()
     operation: Operation | None = None
     foreign: tuple[ForeignWork, ...] = ()
+    directory: tuple[DirectoryIntent, ...] = ()

@@ -108,7 +108,8 @@ class Ticket:
     """`moves` and `bytes_to_copy` repeat the plan's, for lists. What is still PENDING or APPROVED at `expires_at_ms`
     expires (a draft's time begins when it is submitted); 0: never. `evidence` is what was seen that makes it needed, a
     line for each trouble. `throttle` (bytes/s per broker) is where rates rise to and, unless `max_throttle` is more,
-    also the most that they may be.
+    also the most that they may be. `approved_throttle` is the highest that somebody approved, once the rates have
+    changed since the approval; 0: they have not.
 
     A ticket with an `ask` is more than one plan: its `plan_hash` is empty, its plans are made while it runs.
     """
@@ -130,3 +131,4 @@ class Ticket:
     evidence: str = ""
     ask: Ask | None = None
     max_throttle: int = 0
+    approved_throttle: int = 0

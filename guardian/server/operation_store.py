@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from guardian.core.operations.leaders import GOAL
 from guardian.errors import Conflict
 from guardian.model.cordon import Cordon
-from guardian.model.execution import TaskState
+from guardian.model.directory import Directory
+from guardian.model.execution import DirectoryIntent, Subject, TaskState
 from guardian.model.federation import Entry, Exclusion, Machine, Topic
 from guardian.model.operation import AskKind
 from guardian.model.plan import PartitionMove
 from guardian.model.topology import Broker, BrokerState, Cluster
-from guardian.server.directory import directory_of, exclusions_of, stored_entries, topics_of
+from guardian.server.directory import directory_of, exclusions_of, stored_entries
 from guardian.server.store import ReplicatedStore
 from guardian.wire.entries import entry_from_proto, entry_to_proto
 from guardian.wire.federation import cluster_to_proto
@@ -88,39 +90,38 @@ class ReplicatedOperationStore:
     def set_broker_states(self, cluster: str, states: Mapping[int, BrokerState]) -> None:
         self._put_brokers(cluster, lambda broker: replace(broker, state=states.get(broker.id, broker.state)))
 
-    def broker_labels(self, cluster: str) -> Mapping[int, str]:
-        known = self._store.read().cluster(cluster)
-        return {broker.id: broker.label for broker in known.brokers} if known is not None else {}
+    def directory(self, cluster: str) -> Directory:
+        return directory_of(self._store.read(), None).of_cluster(cluster)
 
-    def topics(self, cluster: str) -> Sequence[Topic]:
-        return topics_of(self._store.read(), cluster)
-
-    def set_broker_labels(self, cluster: str, labels: Mapping[int, str]) -> None:
-        """Brokers that the federation does not know are left out. Their machines, which planners ask where a broker has
-        no label, say nothing else."""
-        self._amend(
-            [
-                (entry, replace(machine, label=labels[machine.broker_id]))
-                for entry in stored_entries(self._store.read(), pb.MACHINES)
-                if isinstance(machine := entry_from_proto(entry), Machine)
-                and machine.cluster == cluster
-                and machine.label
-                and machine.label != labels.get(machine.broker_id, machine.label)
-            ]
-        )
-        self._put_brokers(cluster, lambda broker: replace(broker, label=labels.get(broker.id, broker.label)))
-
-    def set_topic_labels(self, cluster: str, labels: Mapping[str, str]) -> None:
-        """Topics that the directory does not have get an entry."""
-        entries = stored_entries(self._store.read(), pb.TOPICS, cluster)
-        known = {entry.topic.name: entry for entry in entries if entry.topic.name in labels}
-        self._amend(
-            [
-                (entry, replace(_topic(cluster, name, entry), label=label))
-                for name, label in labels.items()
-                for entry in (known.get(name),)
-            ]
-        )
+    def say(self, cluster: str, intents: Sequence[DirectoryIntent]) -> None:
+        """Machines first: planners ask them where a broker has no label."""
+        for intent in intents:
+            if intent.subject is Subject.MACHINE:
+                entries = stored_entries(self._store.read(), pb.MACHINES)
+                self._amend(
+                    [
+                        (entry, _saying(machine, intent))
+                        for entry in entries
+                        if isinstance(machine := entry_from_proto(entry), Machine)
+                        and machine.host in intent.names
+                        and _shows(machine, intent, intent.replaced)
+                    ]
+                )
+            elif intent.subject is Subject.TOPIC:
+                names = set(intent.names)
+                stored = stored_entries(self._store.read(), pb.TOPICS, cluster)
+                known = {entry.topic.name: entry for entry in stored if entry.topic.name in names}
+                topics = {name: _topic(cluster, name, known.get(name)) for name in intent.names}
+                self._amend(
+                    [
+                        (known.get(name), _saying(topic, intent))
+                        for name, topic in topics.items()
+                        if _shows(topic, intent, intent.replaced)
+                    ]
+                )
+        of_brokers = [intent for intent in intents if intent.subject is Subject.BROKER]
+        if of_brokers:
+            self._put_brokers(cluster, lambda broker: _said_of(broker, of_brokers))
 
     def forget_broker(self, cluster: str, broker: int) -> None:
         self._put_brokers(cluster, lambda known: None if known.id == broker else known)
@@ -155,6 +156,24 @@ class ReplicatedOperationStore:
         if changes:
             request = pb.ChangeFederationRequest(changes=changes)
             self._store.propose(records_pb2.Command(change_federation=request), actor=ACTOR)
+
+
+_Labelled = TypeVar("_Labelled", Broker, Machine, Topic)
+
+
+def _shows(entry: Broker | Machine | Topic, intent: DirectoryIntent, value: str) -> bool:
+    return bool(getattr(entry, intent.field) == value)
+
+
+def _saying(entry: _Labelled, intent: DirectoryIntent) -> _Labelled:
+    return replace(entry, **{intent.field: intent.value})
+
+
+def _said_of(broker: Broker, intents: Sequence[DirectoryIntent]) -> Broker:
+    for intent in intents:
+        if str(broker.id) in intent.names and _shows(broker, intent, intent.replaced):
+            return _saying(broker, intent)
+    return broker
 
 
 def _topic(cluster: str, name: str, entry: pb.FederationEntry | None) -> Topic:

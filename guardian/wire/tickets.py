@@ -6,9 +6,11 @@ from guardian.errors import InvalidInput
 from guardian.model.execution import (
     AdaptedRate,
     Baseline,
+    DirectoryIntent,
     Execution,
     ExecutionTask,
     ForeignWork,
+    Subject,
     TaskState,
     ThrottleIntent,
 )
@@ -38,6 +40,7 @@ def ticket_to_proto(ticket: Ticket) -> pb.Ticket:
         expires_at_ms=ticket.expires_at_ms,
         evidence=ticket.evidence,
         max_throttle=ticket.max_throttle,
+        approved_throttle=ticket.approved_throttle,
     )
 
 
@@ -61,6 +64,7 @@ def ticket_from_proto(message: pb.Ticket) -> Ticket:
         expires_at_ms=message.expires_at_ms,
         evidence=message.evidence,
         max_throttle=message.max_throttle,
+        approved_throttle=message.approved_throttle,
     )
 
 
@@ -101,6 +105,7 @@ def execution_to_proto(execution: Execution) -> pb.Execution:
         rates=[_rate_to_proto(rate) for rate in execution.rates],
         operation=operation_to_proto(execution.operation) if execution.operation is not None else None,
         foreign=[_foreign_to_proto(work) for work in execution.foreign],
+        directory=[_directory_to_proto(intent) for intent in execution.directory],
     )
 
 
@@ -115,7 +120,27 @@ def execution_from_proto(message: pb.Execution) -> Execution:
         rates=tuple(_rate_from_proto(rate) for rate in message.rates),
         operation=operation_from_proto(message.operation) if message.HasField("operation") else None,
         foreign=tuple(_foreign_from_proto(work) for work in message.foreign),
+        directory=tuple(_directory_from_proto(intent) for intent in message.directory),
     )
+
+
+def _directory_to_proto(intent: DirectoryIntent) -> pb.DirectoryIntent:
+    return pb.DirectoryIntent(
+        subject=intent.subject.value,
+        field=intent.field,
+        names=intent.names,
+        value=intent.value,
+        replaced=intent.replaced,
+    )
+
+
+def _directory_from_proto(message: pb.DirectoryIntent) -> DirectoryIntent:
+    try:
+        subject = Subject(message.subject)
+    except ValueError:
+        known = ", ".join(each.value for each in Subject)
+        raise InvalidInput(f"subject of a directory intent is {message.subject!r}: use one of {known}") from None
+    return DirectoryIntent(subject, message.field, tuple(message.names), message.value, message.replaced)
 
 
 def _foreign_to_proto(work: ForeignWork) -> pb.ForeignWork:

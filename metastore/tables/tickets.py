@@ -89,6 +89,8 @@ def handle_amend(
         amended = replace(amended, throttle=command.throttle)
     if command.HasField("max_throttle"):
         amended = replace(amended, max_throttle=command.max_throttle)
+    if command.HasField("approved_throttle"):
+        amended = replace(amended, approved_throttle=command.approved_throttle)
     if amended == ticket:
         raise InvalidInput(f"the command changes nothing of ticket {ticket.id}: give another ask or throttle")
     at_ms = command.at_ms or proposal.at_ms

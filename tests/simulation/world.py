@@ -12,7 +12,7 @@ from typing import Any
 from guardian.core import foreign
 from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import resolve
-from guardian.executor.driver import Driver, Replanner
+from guardian.executor.driver import Driver, Labels, Replanner
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
 from guardian.model.execution import Execution
@@ -119,6 +119,7 @@ class World:
         bytes_per_call: int = MB,
         tiered_warm_up_s: float = 0.0,
         replan: Replanner | None = None,
+        labels: Labels | None = None,
     ) -> None:
         ids = range(1, brokers + 1)
         log_dirs = {broker: (f"/b{broker}/d0", f"/b{broker}/d1") for broker in ids}
@@ -128,6 +129,7 @@ class World:
         self.wire = Wire(self.check_invariants)
         self.tiered_warm_up_s = tiered_warm_up_s
         self.replan = replan
+        self.labels = labels
         self.least_led: dict[TopicPartition, int] = {}  # bytes that whoever leads must have locally
         self.said: list[str] = []
         self.heard: set[str] = set()  # in all ticks
@@ -146,6 +148,7 @@ class World:
             now_ms=lambda: self.kafka.now_ms,
             tiered_warm_up_s=self.tiered_warm_up_s,
             replan=self.replan,
+            labels=Wired(self.wire, self.labels) if self.labels else None,  # type: ignore[arg-type]
             pool=InThisThread(),
         )
         return self.driver
@@ -235,6 +238,10 @@ class World:
         """Until Kafka reassigns all of these partitions ("t-0")."""
         wanted = set(names)
         return self.run_until(lambda: wanted <= {str(tp) for tp in self.kafka.peek().reassignments})
+
+    def roll_back(self, ticket_id: str = "t-1") -> World:
+        """Somebody takes back a ticket that is over."""
+        return self._told(TicketState.ROLLING_BACK, None, ticket_id)
 
     def cancel(self, ticket_id: str = "t-1") -> World:
         ticket, execution = self.store.ticket(ticket_id), self.store.execution(ticket_id)

@@ -272,7 +272,7 @@ class AdvanceTicket(_message.Message):
     def __init__(self, ticket_id: _Optional[str] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., transition: _Optional[_Union[_tickets_pb2.TicketTransition, _Mapping]] = ..., execution: _Optional[_Union[_tickets_pb2.Execution, _Mapping]] = ..., expected_execution_revision: _Optional[int] = ..., expected_ask_revision: _Optional[int] = ...) -> None: ...
 
 class AmendTicket(_message.Message):
-    __slots__ = ("ticket_id", "expected_ask_revision", "ask", "actor", "reason", "at_ms", "throttle", "max_throttle", "expected_state")
+    __slots__ = ("ticket_id", "expected_ask_revision", "ask", "actor", "reason", "at_ms", "throttle", "max_throttle", "expected_state", "approved_throttle")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_ASK_REVISION_FIELD_NUMBER: _ClassVar[int]
     ASK_FIELD_NUMBER: _ClassVar[int]
@@ -282,6 +282,7 @@ class AmendTicket(_message.Message):
     THROTTLE_FIELD_NUMBER: _ClassVar[int]
     MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_STATE_FIELD_NUMBER: _ClassVar[int]
+    APPROVED_THROTTLE_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     expected_ask_revision: int
     ask: _operations_pb2.Ask
@@ -291,4 +292,5 @@ class AmendTicket(_message.Message):
     throttle: int
     max_throttle: int
     expected_state: _tickets_pb2.TicketState
-    def __init__(self, ticket_id: _Optional[str] = ..., expected_ask_revision: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., at_ms: _Optional[int] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ...) -> None: ...
+    approved_throttle: int
+    def __init__(self, ticket_id: _Optional[str] = ..., expected_ask_revision: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., at_ms: _Optional[int] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ..., expected_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., approved_throttle: _Optional[int] = ...) -> None: ...

@@ -207,7 +207,7 @@ class PlanSetting(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence")
+    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle")
     ID_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -225,6 +225,7 @@ class Ticket(_message.Message):
     EXPIRES_AT_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    APPROVED_THROTTLE_FIELD_NUMBER: _ClassVar[int]
     id: str
     cluster: str
     kind: str
@@ -242,7 +243,8 @@ class Ticket(_message.Message):
     expires_at_ms: int
     max_throttle: int
     evidence: str
-    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ...) -> None: ...
+    approved_throttle: int
+    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ...) -> None: ...
 
 class TicketTransition(_message.Message):
     __slots__ = ("state", "at_ms", "actor", "reason")
@@ -335,7 +337,7 @@ class ExecutionTask(_message.Message):
     def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., copied_bytes: _Optional[int] = ...) -> None: ...
 
 class Execution(_message.Message):
-    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign")
+    __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign", "directory")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     THROTTLES_FIELD_NUMBER: _ClassVar[int]
@@ -344,6 +346,7 @@ class Execution(_message.Message):
     RATES_FIELD_NUMBER: _ClassVar[int]
     OPERATION_FIELD_NUMBER: _ClassVar[int]
     FOREIGN_FIELD_NUMBER: _ClassVar[int]
+    DIRECTORY_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     tasks: _containers.RepeatedCompositeFieldContainer[ExecutionTask]
     throttles: _containers.RepeatedCompositeFieldContainer[ThrottleIntent]
@@ -352,7 +355,22 @@ class Execution(_message.Message):
     rates: _containers.RepeatedCompositeFieldContainer[AdaptedRate]
     operation: _operations_pb2.Operation
     foreign: _containers.RepeatedCompositeFieldContainer[ForeignWork]
-    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[ThrottleIntent, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ...) -> None: ...
+    directory: _containers.RepeatedCompositeFieldContainer[DirectoryIntent]
+    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[ThrottleIntent, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ..., directory: _Optional[_Iterable[_Union[DirectoryIntent, _Mapping]]] = ...) -> None: ...
+
+class DirectoryIntent(_message.Message):
+    __slots__ = ("subject", "field", "names", "value", "replaced")
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_FIELD_NUMBER: _ClassVar[int]
+    subject: str
+    field: str
+    names: _containers.RepeatedScalarFieldContainer[str]
+    value: str
+    replaced: str
+    def __init__(self, subject: _Optional[str] = ..., field: _Optional[str] = ..., names: _Optional[_Iterable[str]] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ...) -> None: ...
 
 class ForeignWork(_message.Message):
     __slots__ = ("topic", "partition", "replicas", "target", "size_bytes", "is_awaited")

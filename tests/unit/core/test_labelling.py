@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from guardian.core.labelling import emptied_by, labels_after, labels_before, require_usable, topics_after
+from guardian.core.labelling import (
+    ISOLATE_LABEL,
+    MIGRATE_IDC,
+    emptied_by,
+    labels_after,
+    leaving,
+    remarks,
+    require_usable,
+    taken_back,
+    takes_back,
+    to_say,
+    topics_after,
+)
 from guardian.errors import InvalidInput
-from guardian.model.federation import Tenant, Topic
-from guardian.model.plan import PartitionMove, ReplicaPlacement
-from guardian.model.topology import TopicPartition
+from guardian.model.directory import Directory
+from guardian.model.execution import DirectoryIntent, Subject
+from guardian.model.federation import IdcPolicy, Machine, Tenant, Topic
+from guardian.model.plan import LoadSummary, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Broker, Cluster, TopicPartition
 
 
 def move(number: int, before: tuple[int, ...], after: tuple[int, ...]) -> PartitionMove:
@@ -36,12 +51,99 @@ def test_a_plan_without_a_label_changes_none() -> None:
     assert labels_after({"brokers": "7"}, [move(0, (1,), (7,))], {1}) == {}
 
 
-def test_rolled_back_brokers_have_what_they_had_unless_somebody_said_otherwise_meanwhile() -> None:
-    grown = [move(0, (1, 2), (7, 8))]
-    assert labels_before(GROW, grown, {7: "gold", 8: "red", 9: "gold"}) == {7: ""}
-    shrunk = [move(0, (7, 8), (9, 6))]
-    assert labels_before(SHRINK, shrunk, {7: "", 8: "red", 9: "gold"}) == {7: "gold"}
-    assert labels_before({"brokers": "7"}, grown, {7: ""}) == {}
+def directory(*brokers: Broker, topics: tuple[Topic, ...] = (), machines: tuple[Machine, ...] = ()) -> Directory:
+    policies = (IdcPolicy("two-cities", (("shanghai", 1), ("suzhou", 1))),)
+    return Directory((Cluster("live", "h:9092", brokers=brokers),), machines, (), topics, policies)
+
+
+def plan(kind: str, settings: dict[str, str]) -> Plan:
+    return Plan("live", kind, (), settings=tuple(settings.items()))
+
+
+def test_what_it_says_comes_with_what_it_replaces_and_what_is_so_already_is_not_said() -> None:
+    topics = (Topic("live", "pay", label="red"), Topic("live", "logs", label="gold"))
+    machines = (Machine("m8", cluster="live", broker_id=8, label="red"),)
+    known = directory(Broker(7), Broker(8, label="gold"), topics=topics, machines=machines)
+    factors = {"pay": 2, "logs": 2, "new": 2}
+    moves = [move(0, (1, 2), (7, 8)), move(1, (1, 2), (7, 9))]
+    assert to_say(plan(ISOLATE_LABEL, GROW | {"topics": "pay, logs, new"}), moves, known, factors, ()) == (
+        DirectoryIntent(Subject.BROKER, "label", ("7",), "gold", ""),
+        DirectoryIntent(Subject.MACHINE, "label", ("m8",), "gold", "red"),
+        DirectoryIntent(Subject.TOPIC, "label", ("new",), "gold", ""),
+        DirectoryIntent(Subject.TOPIC, "label", ("pay",), "gold", "red"),
+    )
+
+
+def test_only_the_label_itself_is_taken_off_brokers_and_machines_that_are_empty() -> None:
+    machines = tuple(
+        Machine(f"m{each}", cluster="live", broker_id=each, label=label)
+        for each, label in ((6, "gold"), (7, "red"), (8, "gold"))
+    )
+    known = directory(Broker(6, label="gold"), Broker(7, label="red"), Broker(8), machines=machines)
+    moves = [move(0, (6, 7), (4, 5)), move(1, (8, 7), (4, 5))]
+    assert to_say(plan(ISOLATE_LABEL, SHRINK), moves, known, {}, {6, 7, 8}) == (
+        DirectoryIntent(Subject.BROKER, "label", ("6",), "", "gold"),
+        DirectoryIntent(Subject.MACHINE, "label", ("m6", "m8"), "", "gold"),
+    )
+
+
+def test_topics_that_were_migrated_get_the_policy_and_those_it_was_never_for_do_not() -> None:
+    topics = (Topic("live", "pay", idc_policy="home", tenant="ann"), Topic("live", "logs", idc_policy="two-cities"))
+    factors = {"pay": 2, "logs": 2, "new": 2, "made-since": 3}
+    known = directory(topics=topics)
+
+    def said(asked: dict[str, str]) -> dict[str, str]:
+        found = to_say(plan(MIGRATE_IDC, asked), [], known, factors, ())
+        assert all((each.subject, each.field) == (Subject.TOPIC, "idc_policy") for each in found)
+        return {name: each.replaced for each in found for name in each.names if each.value == "two-cities"}
+
+    assert said({"policy": "two-cities"}) == {"new": "", "pay": "home"}, "no topics: the whole cluster"
+    assert said({"policy": "two-cities", "topics": "n*, made-since"}) == {"new": ""}
+    assert said({"policy": "two-cities", "tenant": "ann"}) == {"pay": "home"}
+    assert said({"policy": "dropped"}) == {}
+    assert remarks(plan(MIGRATE_IDC, {"policy": "dropped"}), (), {}, known) == [
+        "policy 'dropped' is not in the directory (any more), so no topic has it from now on"
+    ]
+    assert remarks(plan(MIGRATE_IDC, {"policy": "two-cities"}), (), {}, known) == []
+    assert to_say(plan("balance", {"policy": "two-cities"}), [], known, factors, ()) == ()
+
+
+def test_taken_back_is_what_was_replaced() -> None:
+    said = (DirectoryIntent(Subject.TOPIC, "label", ("pay",), "gold", "red"),)
+    assert taken_back(said) == (DirectoryIntent(Subject.TOPIC, "label", ("pay",), "red", "gold"),)
+
+
+@pytest.mark.parametrize(
+    ("before", "state", "back"),
+    [
+        ((TicketState.RUNNING,), TicketState.SUCCEEDED, False),
+        ((TicketState.RUNNING, TicketState.CANCELLING), TicketState.CANCELLED, True),
+        ((TicketState.RUNNING,), TicketState.FAILED, True),
+        ((TicketState.SUCCEEDED, TicketState.ROLLING_BACK), TicketState.ROLLED_BACK, True),
+        ((TicketState.SUCCEEDED, TicketState.ROLLING_BACK, TicketState.CANCELLING), TicketState.CANCELLED, False),
+    ],
+)
+def test_a_ticket_says_nothing_unless_it_has_succeeded(
+    before: tuple[TicketState, ...], state: TicketState, back: bool
+) -> None:
+    history = tuple(TicketTransition(each, 0, "ann", "") for each in before)
+    ticket = Ticket("t-1", "live", ISOLATE_LABEL, before[-1], "ann", "h", 0, 0, 0, history)
+    assert takes_back(ticket, state) is back
+
+
+def test_a_broker_that_was_to_be_emptied_and_is_not_is_named_with_what_it_holds() -> None:
+    moves = [move(0, (7, 8), (9, 6)), move(1, (8, 6), (9, 6))]
+    shrink = plan(ISOLATE_LABEL, SHRINK)
+    assert leaving(shrink, moves) == {7, 8}
+    loads = (LoadSummary(7, "", 1.0, 0.0, is_leaving=True), LoadSummary(7, "/d", 1.0, 0.0, is_leaving=True))
+    loads += (LoadSummary(8, "", 2.0, 1.0),)
+    marked = Plan("live", ISOLATE_LABEL, (), loads=loads, settings=tuple(SHRINK.items()))
+    assert leaving(marked, moves) == {7}, "8 only lost some on the way"
+    said = (DirectoryIntent(Subject.BROKER, "label", ("8",), "", "gold"),)
+    held = {7: [TopicPartition("stray", each) for each in range(5)], 8: ()}
+    assert remarks(shrink, said, held, directory()) == [
+        "broker 7 is not empty and keeps its label: it holds stray-0, stray-1, stray-2 and 2 more"
+    ]
 
 
 def test_topics_are_named_by_themselves_by_a_beginning_or_by_their_tenant() -> None:
@@ -51,12 +153,6 @@ def test_topics_are_named_by_themselves_by_a_beginning_or_by_their_tenant() -> N
     assert topics_after(asked, existing, entries) == dict.fromkeys(("logs", "orders", "orders-dead", "pay"), "gold")
     assert topics_after({"label": "gold"}, existing, entries) == {}
     assert topics_after({"topics": "logs"}, existing, entries) == {}
-
-
-def test_topics_that_were_taken_back_lose_it_and_what_has_another_by_now_keeps_that() -> None:
-    asked = {"label": "gold", "topics": "pay, logs, new"}
-    entries = [Topic("live", "pay", label="gold"), Topic("live", "logs", label="red")]
-    assert topics_after(asked, ["pay", "logs", "new"], entries, back=True) == {"pay": ""}
 
 
 def test_a_tenants_topics_get_only_a_label_that_it_may_use() -> None:

@@ -1,124 +1,216 @@
-"""Brokers have their label before a ticket that isolates it has succeeded, whatever fails meanwhile."""
+"""What a ticket says of brokers and topics is said before it has succeeded, whatever fails, and taken back with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
 import pytest
 
-from guardian.core.labelling import ISOLATE_LABEL
-from guardian.errors import Unavailable
+from guardian.core.labelling import ISOLATE_LABEL, MIGRATE_IDC
+from guardian.errors import Conflict
 from guardian.executor.driver import Driver
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
-from guardian.model.federation import Topic
+from guardian.model.execution import Execution
+from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import Broker, TopicPartition
+from tests.simulation.directory import MemoryDirectory
 
 T0 = TopicPartition("t", 0)
+Settings = tuple[tuple[str, str], ...]
 
 
-class Labels:
-    """The federation's labels; the first change may fail."""
-
-    def __init__(self, failures: int = 0, topics: tuple[Topic, ...] = ()) -> None:
-        self.failures = failures
-        self.of_brokers = {1: "", 2: "", 7: ""}
-        self.of_topics = {topic.name: topic for topic in topics}
-        self.put: list[tuple[str, Mapping[int, str]]] = []
-
-    def broker_labels(self, _cluster: str) -> Mapping[int, str]:
-        return self.of_brokers
-
-    def topics(self, _cluster: str) -> Sequence[Topic]:
-        return tuple(self.of_topics.values())
-
-    def set_broker_labels(self, cluster: str, labels: Mapping[int, str]) -> None:
-        if self.failures:
-            self.failures -= 1
-            raise Unavailable("no leader")
-        self.put.append((cluster, labels))
-        self.of_brokers |= labels
-
-    def set_topic_labels(self, cluster: str, labels: Mapping[str, str]) -> None:
-        for name, label in labels.items():
-            self.of_topics[name] = replace(self.of_topics.get(name, Topic(cluster, name)), label=label)
+def directory(*topics: Topic, of_1: str = "") -> MemoryDirectory:
+    policies = [IdcPolicy(name, (("shanghai", 1), ("suzhou", 1))) for name in ("home", "two-cities")]
+    return MemoryDirectory((Broker(1, label=of_1), Broker(2), Broker(7)), topics, policies)
 
 
-def run(
-    labels: Labels, settings: tuple[tuple[str, str], ...], kind: str = ISOLATE_LABEL, *, and_back: bool = False
-) -> TicketState:
-    kafka = FakeKafka(dict.fromkeys((1, 2, 7), "rack"), {b: (f"/b{b}",) for b in (1, 2, 7)})
-    kafka.create_topic("t", {0: [1, 2]}, 1000)
-    kafka.create_topic("other", {0: [2]}, 1000)
-    move = PartitionMove(T0, tuple(map(ReplicaPlacement, (1, 2))), tuple(map(ReplicaPlacement, (7, 2))))
-    store = MemoryExecutionStore()
-    ticket = Ticket("t-1", "live", kind, TicketState.APPROVED, "ann", "h", 0, 0, 0)
-    store.put(ticket, Plan("live", kind, (move,), settings=settings))
-    driver = Driver(store, lambda _: kafka, now_ms=lambda: kafka.now_ms, labels=labels)
+class Story:
+    """One ticket that moves t-0 from brokers 1, 2 to 7, 2."""
 
-    def ticked_until(end: TicketState) -> None:
-        for _ in range(30):
-            driver.tick()
-            if store.ticket("t-1").state is end:
-                break
-            assert not labels.put or labels.failures == 0
+    def __init__(self, labels: MemoryDirectory, settings: Settings, kind: str = ISOLATE_LABEL) -> None:
+        self.labels = labels
+        self.kafka = FakeKafka(dict.fromkeys((1, 2, 7), "rack"), {b: (f"/b{b}",) for b in (1, 2, 7)})
+        self.kafka.create_topic("t", {0: [1, 2]}, 1000)
+        self.kafka.create_topic("other", {0: [2]}, 1000)
+        move = PartitionMove(T0, tuple(map(ReplicaPlacement, (1, 2))), tuple(map(ReplicaPlacement, (7, 2))))
+        self.store = MemoryExecutionStore()
+        ticket = Ticket("t-1", "live", kind, TicketState.APPROVED, "ann", "h", 0, 0, 0)
+        self.store.put(ticket, Plan("live", kind, (move,), settings=settings))
+        self.driver = Driver(self.store, lambda _: self.kafka, now_ms=lambda: self.kafka.now_ms, labels=labels)
 
-    ticked_until(TicketState.SUCCEEDED)
-    if and_back:
-        execution = store.execution("t-1")
-        assert execution is not None
-        back = TicketTransition(TicketState.ROLLING_BACK, 0, "ann", "")
-        store.advance("t-1", TicketState.SUCCEEDED, back, execution, execution.revision)
-        ticked_until(TicketState.ROLLED_BACK)
-    driver.close()
-    return store.ticket("t-1").state
+    def until(self, end: TicketState) -> Story:
+        for _ in range(40):
+            if self.state is end:
+                return self
+            before = self.state
+            self.driver.tick()
+            if self.state is TicketState.SUCCEEDED is not before:
+                assert self.labels.failures == 0, "it has not succeeded before all is said"
+        raise AssertionError(self.store.ticket("t-1"))
+
+    def until_about_to_say(self) -> Story:
+        for _ in range(40):
+            if self.execution.directory:
+                return self
+            self.driver.tick()
+        raise AssertionError(self.store.ticket("t-1"))
+
+    def told(self, state: TicketState) -> Story:
+        transition = TicketTransition(state, 0, "ann", "")
+        self.store.advance("t-1", self.state, transition, None, self.execution.revision)
+        return self
+
+    def and_back(self) -> Story:
+        return self.told(TicketState.ROLLING_BACK).until(TicketState.ROLLED_BACK)
+
+    @property
+    def state(self) -> TicketState:
+        return self.store.ticket("t-1").state
+
+    @property
+    def execution(self) -> Execution:
+        return self.store.execution("t-1") or Execution("t-1", ())
+
+    @property
+    def reason(self) -> str:
+        return self.store.ticket("t-1").history[-1].reason
+
+
+def run(labels: MemoryDirectory, settings: Settings, kind: str = ISOLATE_LABEL) -> Story:
+    return Story(labels, settings, kind).until(TicketState.SUCCEEDED)
 
 
 def test_a_broker_that_was_offered_and_is_used_gets_the_label() -> None:
-    labels = Labels()
-    assert run(labels, (("label", "gold"), ("brokers", "7, 8"))) is TicketState.SUCCEEDED
-    assert labels.put == [("live", {7: "gold"})]
+    labels = directory()
+    run(labels, (("label", "gold"), ("brokers", "7, 8")))
+    assert labels.labels() == {1: "", 2: "", 7: "gold"}
 
 
 def test_a_broker_that_is_empty_by_now_loses_it() -> None:
-    labels = Labels()
-    assert run(labels, (("label", "gold"), ("release", "1"))) is TicketState.SUCCEEDED
-    assert labels.put == [("live", {1: ""})]
+    labels = directory(of_1="gold")
+    story = run(labels, (("label", "gold"), ("release", "1")))
+    assert labels.labels() == {1: "", 2: "", 7: ""}
+    assert story.reason == "all 1 moves were seen in Kafka"
+
+
+def test_a_broker_that_is_not_empty_by_now_keeps_it_and_the_end_says_so() -> None:
+    labels = directory(of_1="gold")
+    story = Story(labels, (("label", "gold"), ("release", "1")))
+    story.kafka.create_topic("unknown", {0: [1], 1: [1, 2]}, 1000)
+    assert story.until(TicketState.SUCCEEDED).reason == (
+        "all 1 moves were seen in Kafka; broker 1 is not empty and keeps its label: it holds unknown-0, unknown-1"
+    )
+    assert labels.labels() == {1: "gold", 2: "", 7: ""}
+
+
+def test_what_it_is_about_to_say_is_stored_with_what_that_replaces_before_it_is_said() -> None:
+    labels = directory(Topic("live", "t", label="red"))
+    story = Story(labels, (("label", "gold"), ("brokers", "7"), ("topics", "t"))).until_about_to_say()
+    assert labels.said == []
+    assert story.state is TicketState.RUNNING
+    assert story.execution.note == (
+        "says in the directory: label gold instead of none of broker 7; label gold instead of red of topic t"
+    )
 
 
 def test_the_ticket_has_not_succeeded_before_the_labels_are_put() -> None:
-    labels = Labels(failures=2)
-    assert run(labels, (("label", "gold"), ("brokers", "7"))) is TicketState.SUCCEEDED
+    labels = directory()
+    labels.failures = 2
+    run(labels, (("label", "gold"), ("brokers", "7")))
     assert labels.failures == 0
-    assert labels.put == [("live", {7: "gold"})]
+    assert labels.labels()[7] == "gold"
 
 
 @pytest.mark.parametrize("kind", ["balance", "run-plan"])
 def test_other_kinds_change_no_label(kind: str) -> None:
-    labels = Labels()
-    assert run(labels, (("label", "gold"), ("brokers", "7")), kind) is TicketState.SUCCEEDED
-    assert labels.put == []
+    labels = directory()
+    run(labels, (("label", "gold"), ("brokers", "7"), ("topics", "t"), ("policy", "home")), kind)
+    assert labels.said == []
 
 
 def test_the_topics_that_a_plan_names_get_the_label_and_others_keep_theirs() -> None:
-    labels = Labels(topics=(Topic("live", "t", owner="ann"), Topic("live", "other", label="green")))
-    assert run(labels, (("label", "gold"), ("brokers", "7"), ("topics", "t"))) is TicketState.SUCCEEDED
+    labels = directory(Topic("live", "t", owner="ann"), Topic("live", "other", label="green"))
+    run(labels, (("label", "gold"), ("brokers", "7"), ("topics", "t")))
     assert labels.of_topics["t"] == Topic("live", "t", owner="ann", label="gold")
     assert labels.of_topics["other"].label == "green"
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [(("label", "gold"), ("brokers", "7"), ("topics", "t")), (("label", "gold"), ("release", "1"), ("topics", "t"))],
-)
-def test_rolled_back_all_labels_are_as_before(settings: tuple[tuple[str, str], ...]) -> None:
-    labels = Labels()
-    labels.of_brokers[1] = "gold" if ("release", "1") in settings else ""
-    before = dict(labels.of_brokers)
-    assert run(labels, settings, and_back=True) is TicketState.ROLLED_BACK
-    assert len(labels.put) == 2
-    assert labels.of_brokers == before
+def test_topics_that_were_migrated_have_the_policy_from_then_on() -> None:
+    labels = directory(Topic("live", "t", owner="ann", idc_policy="home"))
+    story = run(labels, (("policy", "two-cities"),), MIGRATE_IDC)
+    assert labels.of_topics == {"t": Topic("live", "t", owner="ann", idc_policy="two-cities")}, "other has one replica"
+    story.and_back()
+    assert labels.of_topics == {"t": Topic("live", "t", owner="ann", idc_policy="home")}
+
+
+def test_a_policy_that_was_dropped_meanwhile_ends_no_ticket_in_waiting() -> None:
+    labels = directory()
+    story = run(labels, (("policy", "dropped"), ("topics", "t")), MIGRATE_IDC)
+    assert story.reason.endswith(
+        "; policy 'dropped' is not in the directory (any more), so no topic has it from now on"
+    )
+
+
+@pytest.mark.parametrize("of_topic", ["", "red", "gold"])
+@pytest.mark.parametrize("how", [("brokers", "7"), ("release", "1")])
+def test_rolled_back_all_is_as_before(how: tuple[str, str], of_topic: str) -> None:
+    labels = directory(Topic("live", "t", label=of_topic), of_1="gold" if how[0] == "release" else "")
+    before = labels.labels()
+    story = run(labels, (("label", "gold"), how, ("topics", "t")))
+    assert labels.labels() != before
+    assert labels.of_topics["t"].label == "gold"
+    story.and_back()
+    assert labels.labels() == before
+    assert labels.of_topics["t"].label == of_topic
+    assert story.execution.directory == ()
+
+
+def test_what_somebody_said_since_stays_when_the_ticket_is_rolled_back() -> None:
+    labels = directory(Topic("live", "t"))
+    story = run(labels, (("label", "gold"), ("brokers", "7"), ("topics", "t")))
+    labels.put_label(7, "green")
+    story.and_back()
+    assert labels.labels()[7] == "green"
     assert labels.of_topics["t"].label == ""
+
+
+@pytest.mark.parametrize("is_said", [False, True])
+def test_a_ticket_that_is_cancelled_at_the_last_moment_leaves_no_label(
+    is_said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = directory(Topic("live", "t", label="red"))
+    story = Story(labels, (("label", "gold"), ("brokers", "7"), ("topics", "t"))).until_about_to_say()
+    if is_said:
+        monkeypatch.setattr(story.store, "advance", refuse)
+        story.driver.tick()
+        monkeypatch.undo()
+        assert labels.labels()[7] == "gold"
+    story.told(TicketState.CANCELLING).until(TicketState.CANCELLED)
+    assert labels.labels() == {1: "", 2: "", 7: ""}
+    assert labels.of_topics["t"].label == "red"
+
+
+def refuse(*_: object) -> None:
+    raise Conflict("somebody was quicker")
+
+
+def test_a_ticket_that_never_said_anything_takes_nothing_back() -> None:
+    """Cancelled before its moves began, then rolled back: the topic had that label before."""
+    labels = directory(Topic("live", "t", label="gold"))
+    labels.put_label(7, "gold")
+    story = Story(labels, (("label", "gold"), ("brokers", "7"), ("topics", "t")))
+    story.driver.tick()
+    story.told(TicketState.CANCELLING).until(TicketState.CANCELLED)
+    story.and_back()
+    assert labels.of_topics["t"].label == "gold"
+    assert labels.labels()[7] == "gold"
+
+
+def test_a_way_back_that_is_stopped_halfway_leaves_said_what_was_said() -> None:
+    labels = directory()
+    story = run(labels, (("label", "gold"), ("brokers", "7")))
+    story.told(TicketState.ROLLING_BACK).told(TicketState.CANCELLING).until(TicketState.CANCELLED)
+    assert labels.labels()[7] == "gold"
+    story.and_back()
+    assert labels.labels()[7] == ""

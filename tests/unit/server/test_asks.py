@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
+from guardian.core.labelling import taken_back
 from guardian.core.operations.leaders import GOAL
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
 from guardian.executor.hooks import HookRunner
 from guardian.model.approval import everybody
-from guardian.model.execution import Execution, ExecutionTask, TaskState
-from guardian.model.federation import Entry, Exclusion, Machine, Topic
+from guardian.model.execution import DirectoryIntent, Execution, ExecutionTask, Subject, TaskState
+from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Topic
 from guardian.model.hook import Hook
 from guardian.model.operation import Ask, AskKind, Quorum
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from guardian.server.asks import Asks
-from guardian.server.directory import directory_of
 from guardian.server.operation_store import ReplicatedOperationStore
 from guardian.server.tickets import TicketsServicer
 from guardian.wire.entries import entry_to_proto
@@ -231,7 +231,8 @@ def test_a_reporter_that_registers_meanwhile_is_not_forgotten(member: Member, mo
         put(*arguments, **named)
 
     monkeypatch.setattr(member.store, "put_cluster", registered_before)
-    ReplicatedOperationStore(member.store, lambda: 0).set_broker_labels("live", {2: "green"})
+    said = DirectoryIntent(Subject.BROKER, "label", ("2",), "green", "")
+    ReplicatedOperationStore(member.store, lambda: 0).say("live", [said])
     known = member.store.read().cluster("live")
     assert known is not None
     assert [(broker.registered_reporter, broker.label) for broker in known.brokers] == [
@@ -241,21 +242,32 @@ def test_a_reporter_that_registers_meanwhile_is_not_forgotten(member: Member, mo
     ]
 
 
-def test_labels_of_brokers_are_those_of_their_machines_and_topics_get_entries(member: Member) -> None:
+def test_what_a_ticket_says_replaces_what_it_read_and_nothing_else(member: Member) -> None:
     store = ReplicatedOperationStore(member.store, lambda: 1_000)
     machines = [Machine(f"m{each}", cluster="live", broker_id=each, label="gold") for each in (1, 2)]
-    known = Topic("live", "known", owner="ann")
-    said: list[Entry] = [*machines, Machine("m9"), known]
+    known, other = Topic("live", "known", owner="ann"), Topic("live", "other", label="red")
+    said: list[Entry] = [*machines, Machine("m9"), known, other, IdcPolicy("home", (("shanghai", 1),))]
     puts = [federation_pb2.FederationChange(put=entry_to_proto(each)) for each in said]
     changed = federation_pb2.ChangeFederationRequest(changes=puts)
     member.store.propose(records_pb2.Command(change_federation=changed))
-    store.set_broker_labels("live", {1: ""})
-    assert store.broker_labels("live") == {1: "", 2: "", 3: ""}
-    found = directory_of(member.store.read(), None).machines
-    assert {machine.host: machine.label for machine in found} == {"m1": "", "m2": "gold", "m9": ""}
+    before = store.directory("live")
+    intents = [
+        DirectoryIntent(Subject.MACHINE, "label", ("m1", "gone"), "", "gold"),
+        DirectoryIntent(Subject.BROKER, "label", ("1", "3", "8"), "green", ""),
+        DirectoryIntent(Subject.TOPIC, "label", ("known", "new", "other"), "gold", ""),
+        DirectoryIntent(Subject.TOPIC, "idc_policy", ("new",), "home", ""),
+    ]
     for _ in range(2):
-        store.set_topic_labels("live", {"known": "gold", "new": "gold"})
-        assert set(store.topics("live")) == {replace(known, label="gold"), Topic("live", "new", label="gold")}
+        store.say("live", intents)
+        found = store.directory("live")
+        assert {machine.host: machine.label for machine in found.machines} == {"m1": "", "m2": "gold", "m9": ""}
+        assert {broker.id: broker.label for broker in found.clusters[0].brokers} == {1: "green", 2: "", 3: "green"}
+        new = Topic("live", "new", label="gold", idc_policy="home")
+        assert set(found.topics) == {replace(known, label="gold"), new, other}
+    store.say("live", taken_back(intents))
+    after = store.directory("live")
+    assert (after.clusters, after.machines) == (before.clusters, before.machines)
+    assert set(after.topics) == {*before.topics, Topic("live", "new")}
 
 
 def test_the_moves_of_offline_tickets_are_remembered_newest_first(member: Member) -> None:

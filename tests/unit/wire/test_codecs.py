@@ -12,9 +12,11 @@ from guardian.errors import InvalidInput
 from guardian.model.execution import (
     AdaptedRate,
     Baseline,
+    DirectoryIntent,
     Execution,
     ExecutionTask,
     ForeignWork,
+    Subject,
     TaskState,
     ThrottleIntent,
 )
@@ -131,7 +133,8 @@ def test_an_execution_comes_back_as_it_was(chosen: list[PartitionMove], state: T
         AdaptedRate(5, 3, None, 9, 7, (Baseline("produce", 1.5, 9.0), Baseline("fetch", 0.5, 2.0)), "9 to 5: why", 11),
         AdaptedRate(8, line=("shanghai", "suzhou"), changed_at_ms=4, why="what is left of it", idle_since_ms=6),
     )
-    execution = Execution("t-1", tasks, throttles, "note", 7, rates, foreign=foreign)
+    said = tuple(DirectoryIntent(each, "label", ("7", "8"), "gold", "") for each in Subject)
+    execution = Execution("t-1", tasks, throttles, "note", 7, rates, foreign=foreign, directory=said)
     assert execution_from_proto(execution_to_proto(execution)) == execution
 
 
