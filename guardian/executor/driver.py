@@ -297,16 +297,17 @@ class Driver:
         holders: dict[int, str] = {}
         admitted: dict[int, str] = {}  # one that waits for another must not be waited for by that one
         moving = self._moving(tickets)
-        for ticket in sorted(tickets, key=_turn):
+        found: list[_Job] = []
+        for ticket in tickets:
             try:
-                work = self._work(ticket)
+                found.append(_Job(ticket, self._work(ticket)))
             except GuardianError as error:
                 sentences.append(f"ticket {ticket.id} waits: {error}")
-                continue
-            job = self._with_answer(_Job(ticket, work), holders, moving)
+        for each in sorted(found, key=_turn):
+            ticket, job = each.ticket, self._with_answer(each, holders, moving)
             brokers = _held(job)
             blocked = {holders[broker] for broker in brokers if broker in holders}
-            if blocked and ticket.state in _BEGINNING and not _finds_out_itself(ticket):
+            if blocked and not _has_begun(job) and not _finds_out_itself(ticket):
                 sentences.append(f"ticket {ticket.id} waits for {', '.join(sorted(blocked))}, on the same brokers")
             else:
                 jobs.append(job)
@@ -356,7 +357,8 @@ class Driver:
             return self._repair(job.ticket, job.work, admin)
         if job.ticket.kind == overriding.THROTTLE_OVERRIDE:
             return self._stand(job.ticket, job.work)
-        noticed = self._notice(job, job.work)
+        has_begun = job.ticket.state is not TicketState.APPROVED
+        noticed = self._notice(job, job.work) if has_begun else None
         if noticed is None:
             return self._go_on(job, job.work, admin, observation)
         if noticed.transition:
@@ -572,8 +574,9 @@ class Driver:
             raise InvalidInput(f"ticket {ticket.id} is {ask.kind}, which this executor was not made for")
         if ticket.state is TicketState.APPROVED:
             reason = f"begins with {', '.join(map(str, (*ask.brokers, *ask.controllers)))}"
+            running = self._transition(TicketState.RUNNING, reason)
             self._has_acted = True
-            self._store.advance(ticket.id, ticket.state, self._transition(TicketState.RUNNING, reason), execution, 0)
+            self._store.advance(ticket.id, ticket.state, running, execution, execution.revision)
             return reason
         world = operations.world(ticket, ask, observation, admin, job.answer, self._other_removals(ticket))
         decided = operate(ticket, execution, world, self._mover(ticket, observation, job.around), self._now_ms())
@@ -611,7 +614,7 @@ class Driver:
             return found
         for ticket in tickets:
             execution = self._store.execution(ticket.id)
-            for broker in is_moving(execution) if execution is not None else ():
+            for broker in _moves_between(ticket, execution) if execution is not None else ():
                 found.setdefault(broker, set()).add(ticket.id)
         return found
 
@@ -657,15 +660,31 @@ class Driver:
         return TicketTransition(state, self._now_ms(), ACTOR, reason)
 
 
-# States from which a ticket begins to touch its brokers: it waits until no other holds one of them.
-_BEGINNING = (TicketState.APPROVED, TicketState.ROLLING_BACK)
+def _has_begun(job: _Job) -> bool:
+    """Whether it touches brokers already; before, it waits until no other ticket holds one of them."""
+    if job.ticket.state is TicketState.ROLLING_BACK:
+        return isinstance(job.work, Execution) and _goes_back(job.work)
+    return job.ticket.state is not TicketState.APPROVED
 
 
-def _turn(ticket: Ticket) -> tuple[int, int]:
-    """Those that run come first, then those that go back, in the order in which they were asked to, then new ones."""
-    if ticket.state is TicketState.ROLLING_BACK:
-        return 1, ticket.updated_at_ms
-    return (2 if ticket.state is TicketState.APPROVED else 0), 0
+def _goes_back(execution: Execution) -> bool:
+    """Whether a roll-back has begun: held up on its way, it would leave its throttles to the ticket that it waits for,
+    which may wait for its moves."""
+    return bool(execution.throttles) or bool(is_moving(execution))
+
+
+def _moves_between(ticket: Ticket, execution: Execution) -> frozenset[int]:
+    """The brokers between which it moves replicas now; a roll-back comes to all of its own, one after the other."""
+    is_back = ticket.state is TicketState.ROLLING_BACK and _goes_back(execution)
+    return brokers_of(execution) if is_back else is_moving(execution)
+
+
+def _turn(job: _Job) -> tuple[int, int]:
+    """Those that began come first, then those that will go back, in the order in which they were asked to, then new
+    ones."""
+    if _has_begun(job):
+        return 0, 0
+    return (1, job.ticket.updated_at_ms) if job.ticket.state is TicketState.ROLLING_BACK else (2, 0)
 
 
 def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset[TopicPartition]]:

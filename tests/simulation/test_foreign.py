@@ -8,8 +8,10 @@ import pytest
 
 from guardian.errors import Conflict
 from guardian.model.execution import TaskState
+from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
+from tests.simulation.operations import OperationsWorld
 from tests.simulation.world import MB, Crash, World, move
 
 T0 = TopicPartition("t", 0)
@@ -151,3 +153,14 @@ def test_others_throttles_are_named_and_left_alone() -> None:
     assert "throttles that are not Guardian's stand on broker 2" in world.reason()
     world.wait().run()
     assert world.config("BROKER", 2, "leader.replication.throttled.rate") == "777"
+
+
+@pytest.mark.parametrize("kind", [AskKind.REMOVE, AskKind.RESTART, AskKind.OFFLINE])
+def test_a_ticket_of_brokers_that_is_approved_meanwhile_starts_and_pauses(kind: AskKind) -> None:
+    world = OperationsWorld(5).topic("t", {0: [3, 4]}).topic("theirs", {0: [1, 2]}, 40 * MB)
+    world.ask(Ask(kind, (4,), hook="systemd", shutdown=kind is not AskKind.RESTART))
+    world.kafka.alter_reassignments({THEIRS: (5, 2)})
+    world.run_until(lambda: world.state() is TicketState.PAUSED, max_ticks=5)
+    assert "another tool moves theirs-0 to [5, 2]" in world.reason()
+    world.advance(TicketState.RUNNING).run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()

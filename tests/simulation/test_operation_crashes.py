@@ -13,7 +13,8 @@ import pytest
 from guardian.core.operations.step import amended
 from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind, HookAction, OperationPhase, Standing
-from guardian.model.ticket import TicketState
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, TopicPartition
 from tests.simulation.operations import OperationsWorld
 from tests.simulation.world import CLUSTER, MB, Crash
@@ -96,6 +97,28 @@ def test_a_removal_without_shutdown_leaves_its_exclusions_with_owner_and_reason(
         world.leaves_no_throttle()
 
     sweep(lambda: removal_world(shutdown=False), run_to_the_end, check, after=False, late=0, every=11)
+
+
+def test_a_roll_back_under_way_and_a_removal_that_is_approved_meanwhile_both_end() -> None:
+    """The removal begins at once and plans moves on the brokers between which the other goes back."""
+    world = OperationsWorld(5).topic("t", {0: [1, 2], 1: [5, 4]}, 20 * MB)
+    moved = PartitionMove(
+        TopicPartition("t", 0),
+        (ReplicaPlacement(1), ReplicaPlacement(2)),
+        (ReplicaPlacement(3), ReplicaPlacement(2)),
+        size_bytes=20 * MB,
+    )
+    world.store.put(
+        Ticket("t-1", CLUSTER, "balance", TicketState.APPROVED, "ann", "t-1", 5 * MB, 0, 0),
+        Plan(CLUSTER, "balance", (moved,)),
+    )
+    world.run()
+    world.advance(TicketState.ROLLING_BACK).tick(2)
+    assert world.execution("t-1").throttles
+    world.ask(Ask(AskKind.REMOVE, (2,)), "t-2").run()
+    assert (world.state("t-1"), world.state("t-2")) == (TicketState.ROLLED_BACK, TicketState.SUCCEEDED)
+    assert world.store.ticket("t-1").updated_at_ms < world.store.ticket("t-2").updated_at_ms
+    world.leaves_no_throttle()
 
 
 @pytest.mark.parametrize("ticks", [3, 7, 12])
