@@ -16,6 +16,7 @@ its rates, and could share partitions.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,17 @@ from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
 from guardian.core.operations.step import operate
 from guardian.core.operations.world import Mover
-from guardian.core.replanning import why_beyond, why_old
+from guardian.core.replanning import (
+    continued,
+    counted,
+    counted_topics,
+    grown,
+    is_at_its_end,
+    why_anew,
+    why_beyond,
+    why_old,
+    why_unmet,
+)
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import GuardianError, InvalidInput
 from guardian.executor.around import Surroundings
@@ -118,6 +129,19 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True)
+class _Anew:
+    """A new plan that may begin, or what is awaited, or why there is none: the approval does not cover it (`beyond`),
+    or it can't be made. `present` are the partitions that it knew of the ticket's topics."""
+
+    plan: Plan | None = None
+    waits: str = ""
+    is_being_made: bool = False
+    beyond: str = ""
+    why_none: str = ""
+    present: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class _Basis:
     """What must still be so when an effect is sent."""
 
@@ -132,7 +156,8 @@ class Replanner(Protocol):
     def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
         """A plan for the same task from the cluster as it is now; a sentence why there is none; None while it is made.
 
-        Never waits: it is asked again at the next tick. An answer is given once; the call after it begins anew.
+        Never waits: it is asked again at the next tick. An answer is given once, and kept by who asked; the call after
+        it begins anew.
         """
 
 
@@ -205,6 +230,7 @@ class Driver:
         self._next_settling_ms: dict[str, int] = {}
         self._operations = operations
         self._labels = labels
+        self._made: dict[str, _Anew] = {}
         self._driven: Sequence[Ticket] = ()
         self._has_acted = False
         self._logged: dict[str, str] = {}
@@ -218,8 +244,11 @@ class Driver:
         self._has_acted = False
         by_cluster: dict[str, list[Ticket]] = {}
         self._driven = self._store.driven_tickets()
+        driven = {ticket.id for ticket in self._driven}
+        for ticket_id in [each for each in list(self._made) if each not in driven]:
+            self._made.pop(ticket_id, None)
         if self._operations is not None:
-            self._operations.keep_only({ticket.id for ticket in self._driven})
+            self._operations.keep_only(driven)
         for ticket in self._driven:
             by_cluster.setdefault(ticket.cluster, []).append(ticket)
         wait(self._begin_round(by_cluster), timeout=PATIENCE_S)
@@ -394,32 +423,70 @@ class Driver:
         doubt = stale or why_old(plan, self._max_plan_age_ms, self._now_ms())
         if not doubt:
             return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves")
-        answer = self._replan.replan(ticket, plan) if self._replan else ""
-        if answer is None:
-            return f"waits for a new plan, since the approved one is stale: {doubt}"
-        if isinstance(answer, Plan):
-            return self._start_anew(job, answer, admin, f"since the approved one was stale: {doubt}")
-        if stale:
-            why = f"; there is no new one: {answer}" if answer else ""
-            return self._give_up(ticket, f"the plan is stale, nothing was changed: {stale}{why}")
+        new = self._anew(job, plan, admin, observation)
+        if new.waits:
+            return f"{new.waits}, since the approved one is stale: {doubt}" if new.is_being_made else new.waits
+        if new.plan is not None:
+            return self._start_anew(ticket, new.plan, admin, f"since the approved one was stale: {doubt}")
+        if stale or new.beyond:
+            why = f"; there is no new one: {new.why_none}" if new.why_none else ""
+            reason = f"the plan is stale, nothing was changed: {stale}{why}"
+            if new.beyond:
+                reason = (
+                    f"nothing was changed: a new plan needs an approval of its own, {new.beyond}; it was made since"
+                )
+                reason += f" the approved one was stale: {doubt}"
+            return self._give_up(ticket, reason)
         return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves as approved, though {doubt}")
 
-    def _start_anew(self, job: _Job, made: Plan, admin: KafkaAdmin, why: str) -> str:
-        if not made.moves:
-            return self._give_up(job.ticket, f"a new plan has nothing to move, {why}")
-        plan = resolved_now(admin, made)
-        beyond = why_beyond(job.ticket, plan)
-        if beyond:
-            reason = f"nothing was changed: a new plan needs an approval of its own, {beyond}; it was made {why}"
-            return self._give_up(job.ticket, reason)
-        blocking = sorted({job.taken[broker] for broker in brokers_of(plan) if broker in job.taken})
-        if blocking:
-            return f"waits for {', '.join(blocking)}, on the same brokers as its new plan"
+    def _start_anew(self, ticket: Ticket, plan: Plan, admin: KafkaAdmin, why: str) -> str:
+        if not plan.moves:
+            return self._give_up(ticket, f"a new plan has nothing to move, {why}")
         observation = observe(admin, [scope_of(plan)], self._now_ms())
-        return self._start(job.ticket, plan, observation, f"starts {len(plan.moves)} moves of a new plan, {why}")
+        return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves of a new plan, {why}")
+
+    def _anew(
+        self,
+        job: _Job,
+        plan: Plan,
+        admin: KafkaAdmin,
+        observation: ClusterObservation,
+        present: Collection[TopicPartition] = (),
+    ) -> _Anew:
+        """The task of this plan, planned anew; `present` are the partitions of the ticket's topics. What was answered
+        is kept while it can't be used: to be asked again at each tick, planners would do nothing else."""
+        known = self._made.get(job.ticket.id)
+        if known is not None and not known.is_being_made:
+            if known.plan is None or not known.plan.moves:
+                return known
+            held_up = _held_up(job, known.plan, observation)
+            if known.waits and held_up:
+                return replace(known, waits=held_up)
+            known = None  # the cluster is another one by now
+        answer = self._replan.replan(job.ticket, plan) if self._replan else ""
+        asked_of = known.present if known is not None else frozenset(present)
+        made = replace(self._looked_at(job, answer, admin, observation), present=asked_of)
+        self._made[job.ticket.id] = made
+        return made
+
+    def _looked_at(
+        self, job: _Job, answer: Plan | str | None, admin: KafkaAdmin, observation: ClusterObservation
+    ) -> _Anew:
+        if answer is None:
+            return _Anew(waits="waits for a new plan", is_being_made=True)
+        if isinstance(answer, str):
+            return _Anew(why_none=answer)
+        in_flight = _reassigned(answer, observation)
+        if in_flight or not answer.moves:
+            return _Anew(answer, waits=in_flight)
+        plan = resolved_now(admin, answer)
+        beyond = why_beyond(job.ticket, plan)
+        return _Anew(beyond=beyond) if beyond else _Anew(plan, waits=_held_up(job, plan, observation))
 
     def _start(self, ticket: Ticket, plan: Plan, observation: ClusterObservation, reason: str) -> str:
         execution = begin(ticket, plan, tiered_topics(observation), self._tiered_warm_up_s)
+        execution = replace(execution, tasks=counted(execution.tasks, observation.partitions))
+        self._made.pop(ticket.id, None)
         self._has_acted = True
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.RUNNING, reason), execution, 0)
         return reason
@@ -431,7 +498,7 @@ class Driver:
     def _step(self, job: _Job, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         ticket = job.ticket
         decided = self._mover(ticket, observation, job.around)(ticket.state, execution)
-        if decided.transition and self._is_cut_short(ticket, decided):
+        if ticket.state in (TicketState.RUNNING, TicketState.PAUSED) and is_at_its_end(decided):
             decided = self._go_on_elsewhere(job, decided, admin, observation)
         if decided.transition and ticket.kind in SAYS:
             decided = self._label(ticket, execution, decided, decided.transition, admin)
@@ -512,36 +579,32 @@ class Driver:
         self._store.advance(ticket.id, ticket.state, self._transition(*ended), execution, execution.revision)
         return ended[1]
 
-    def _is_cut_short(self, ticket: Ticket, decided: Step) -> bool:
-        """Whether it would end because of a broker that died, and what is left can be planned anew."""
-        return ticket.state is TicketState.RUNNING and any(map(losing.is_lost, decided.execution.tasks))
-
     def _go_on_elsewhere(self, job: _Job, decided: Step, admin: KafkaAdmin, observation: ClusterObservation) -> Step:
-        """The step with the tasks of a new plan in place of those that a dead broker took; as it was where there is
-        none."""
-        ticket = job.ticket
-        answer = self._replan.replan(ticket, self._store.plan(ticket.plan_hash)) if self._replan else ""
-        if answer is None:
-            return replace(decided, transition=None, sentence="waits for a new plan, since a broker died in mid-move")
-        why = answer if isinstance(answer, str) else "a new plan has nothing to move"
-        if isinstance(answer, Plan) and answer.moves:
-            plan = resolved_now(admin, answer)
-            why = why_beyond(ticket, plan)
-            blocking = sorted({job.taken[broker] for broker in brokers_of(plan) if broker in job.taken})
-            if not why and blocking:
-                sentence = f"waits for {', '.join(blocking)}, on the same brokers as its new plan"
-                waiting = replace(decided.execution, note=sentence)
-                return replace(decided, execution=waiting, transition=None, sentence=sentence)
-            if not why:
-                new = begin(ticket, plan, tiered_topics(observation), self._tiered_warm_up_s).tasks
-                tasks = losing.replaced(decided.execution.tasks, new)
-                sentence = f"goes on with {len(new)} moves of a new plan, since a broker died in mid-move"
-                execution = replace(decided.execution, tasks=tasks, note=sentence)
-                return replace(decided, execution=execution, transition=None, sentence=sentence)
-        if decided.transition is None or not why:
-            return decided
-        state, reason = decided.transition
-        return replace(decided, transition=(state, f"{reason}; there is no new plan: {why}"))
+        """The step with the tasks of a new plan, where a dead broker took some or topics grew; as it was, with a word
+        about that, where there is none."""
+        ticket, tasks = job.ticket, decided.execution.tasks
+        topics = counted_topics(tasks)
+        present = admin.describe_partitions(topics) if topics else {}
+        expanded = grown(tasks, present)
+        why = why_anew(tasks, expanded)
+        if not why:
+            return _ended(decided, why_unmet(expanded, ""))
+        new = self._anew(job, self._store.plan(ticket.plan_hash), admin, observation, present)
+        if new.waits:
+            return _waiting(decided, f"{new.waits}, since {why}" if new.is_being_made else new.waits)
+        if new.plan is not None and new.plan.moves:
+            seen = observe(admin, [scope_of(new.plan)], self._now_ms())
+            begun = begin(ticket, new.plan, tiered_topics(seen), self._tiered_warm_up_s).tasks
+            partitions = {each for each in seen.partitions if each.topic not in topics} | new.present
+            tasks = continued(tasks, counted(begun, partitions), Counter(each.topic for each in new.present))
+            self._made.pop(ticket.id, None)
+            going_on = _waiting(decided, f"goes on with {len(begun)} moves of a new plan, since {why}")
+            return replace(going_on, execution=replace(going_on.execution, tasks=tasks))
+        is_met = new.plan is not None
+        why_none = "a new plan has nothing to move" if is_met else new.beyond or new.why_none
+        lost = f"there is no new plan: {why_none}" if why_none and any(map(losing.is_lost, tasks)) else ""
+        unmet = why_unmet(expanded, "" if lost else why_none, is_met=is_met)
+        return _ended(decided, "; ".join(filter(None, (lost, unmet))))
 
     def _mover(self, ticket: Ticket, observation: ClusterObservation, around: Around | None) -> Mover:
         """`step` with all else bound; what Kafka answered to the last tick is told once."""
@@ -693,6 +756,39 @@ def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset
     for each in admin.describe_log_dirs(brokers) if brokers else ():
         held[each.broker] = held.get(each.broker, frozenset()) | each.replicas.keys() | each.future_replicas.keys()
     return held
+
+
+def _held_up(job: _Job, plan: Plan, observation: ClusterObservation) -> str:
+    """What a plan that was made anew waits for; empty when it may begin."""
+    blocking = sorted({job.taken[broker] for broker in brokers_of(plan) if broker in job.taken})
+    if blocking:
+        return f"waits for {', '.join(blocking)}, on the same brokers as its new plan"
+    return _reassigned(plan, observation)
+
+
+def _reassigned(plan: Plan, observation: ClusterObservation) -> str:
+    """What a plan that was made anew waits for, of the reassignments under way."""
+    moved = next((each.partition for each in plan.moves if each.partition in observation.reassignments), None)
+    return f"waits for the reassignment of {moved}, which its new plan moves" if moved is not None else ""
+
+
+def _waiting(decided: Step, sentence: str) -> Step:
+    """The step of a ticket that does not end yet, with this to say of it."""
+    return replace(decided, execution=replace(decided.execution, note=sentence), transition=None, sentence=sentence)
+
+
+def _ended(decided: Step, more: str) -> Step:
+    """The step with more to say of the ticket's end."""
+    if decided.transition is None or not more:
+        return decided
+    state, reason = decided.transition
+    sentence = f"{state.name}: {reason}; {more}"
+    return replace(
+        decided,
+        execution=replace(decided.execution, note=sentence),
+        transition=(state, f"{reason}; {more}"),
+        sentence=sentence,
+    )
 
 
 def _at_work(jobs: Sequence[_Job]) -> frozenset[int]:

@@ -45,7 +45,8 @@ class ExecutionTask:
     once more on top. `hold_ms` 0: it leads at once. `copied_bytes` is how much of what it copies has arrived, in steps
     of a tenth: each is stored. `topic_configs` are those of the topic that the task's partition 0 creates.
     `missing_since_ms` is since when a broker without which it can't end is down, 0: none is. What `is_adopted` was
-    another tool's.
+    another tool's. `topic_partitions` is how many partitions its topic had when the move began to be carried out, with
+    those that its ticket creates; 0: not known.
     """
 
     number: int
@@ -60,6 +61,7 @@ class ExecutionTask:
     topic_configs: tuple[tuple[str, str], ...] = ()
     is_adopted: bool = False
     missing_since_ms: int = 0
+    topic_partitions: int = 0
 
 
 @dataclass(frozen=True, slots=True)

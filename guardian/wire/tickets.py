@@ -210,6 +210,7 @@ def _task_to_proto(task: ExecutionTask) -> pb.ExecutionTask:
         topic_configs=[pb.PlanSetting(name=name, value=value) for name, value in task.topic_configs],
         is_adopted=task.is_adopted,
         missing_since_ms=task.missing_since_ms,
+        topic_partitions=task.topic_partitions,
     )
 
 
@@ -231,6 +232,7 @@ def _task_from_proto(message: pb.ExecutionTask) -> ExecutionTask:
         topic_configs=tuple((setting.name, setting.value) for setting in message.topic_configs),
         is_adopted=message.is_adopted,
         missing_since_ms=message.missing_since_ms,
+        topic_partitions=message.topic_partitions,
     )
 
 

@@ -105,6 +105,8 @@ def test_a_new_plan_waits_for_a_ticket_that_runs_on_its_brokers() -> None:
     assert any("t-1: waits for t-2, on the same brokers as its new plan" in each for each in world.heard)
     assert world.state("t-1") is world.state("t-2") is TicketState.SUCCEEDED, world.reason()
     assert world.store.ticket("t-2").updated_at_ms < world.store.ticket("t-1").updated_at_ms
+    assert isinstance(world.replan, Planner)
+    assert world.replan.asked == 4, "one plan, and another one when its brokers were free"
     world.leaves_nothing()
 
 
@@ -120,3 +122,44 @@ def test_without_a_new_plan_the_ticket_fails_and_says_why() -> None:
     assert world.state() is TicketState.FAILED
     assert world.reason().endswith("there is no new plan: nobody has room")
     world.leaves_nothing()
+
+
+def until_a_plan_is_made(world: World) -> World:
+    return world.run_until(lambda: "waits for a new plan" in world.execution().note)
+
+
+def test_a_ticket_that_is_paused_while_its_new_plan_is_made_gets_it_all_the_same() -> None:
+    world = until_a_plan_is_made(kill_in_mid_move(world_with_a_dying_broker(Planner([move("t-0", 5, 2)]))))
+    assert world.execution().note == "waits for a new plan, since a broker died in mid-move"
+    world._told(TicketState.PAUSED, None, "t-1").tick(10)
+    assert world.state() is TicketState.PAUSED
+    assert world.execution().tasks[-1].state is TaskState.PENDING
+    world.resume().run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.kafka.peek().partitions[T0].replicas == (5, 2)
+    world.leaves_nothing()
+
+
+def test_what_a_dead_broker_owes_holds_up_no_new_plan() -> None:
+    """Its throttle can be put back only through a controller, and none can be reached."""
+    world = kill_in_mid_move(world_with_a_dying_broker(Planner([move("t-0", 5, 2)])))
+    world.kafka.controllers_reachable = False
+    world.run_until(lambda: world.kafka.peek().partitions[T0].replicas == (5, 2))
+    world.tick(20)
+    assert world.state() is TicketState.RUNNING
+    world.kafka.start_broker(3)
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    world.leaves_nothing()
+
+
+def test_while_a_dead_broker_owes_something_a_plan_that_can_not_be_made_is_asked_for_once() -> None:
+    planner = Planner("nobody has room")
+    world = kill_in_mid_move(world_with_a_dying_broker(planner))
+    world.kafka.controllers_reachable = False
+    world.run_until(lambda: planner.asked == 2).tick(20)
+    assert (world.state(), planner.asked) == (TicketState.RUNNING, 2)
+    world.kafka.controllers_reachable = True
+    world.run()
+    assert (world.state(), planner.asked) == (TicketState.FAILED, 2)
+    assert world.reason().endswith("there is no new plan: nobody has room")

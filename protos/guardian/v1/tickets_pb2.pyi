@@ -309,7 +309,7 @@ class Baseline(_message.Message):
     def __init__(self, request: _Optional[str] = ..., mean_ms: _Optional[float] = ..., p99_ms: _Optional[float] = ...) -> None: ...
 
 class ExecutionTask(_message.Message):
-    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms", "topic_configs", "is_adopted", "missing_since_ms", "copied_bytes")
+    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms", "topic_configs", "is_adopted", "missing_since_ms", "topic_partitions", "copied_bytes")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MOVE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -321,6 +321,7 @@ class ExecutionTask(_message.Message):
     TOPIC_CONFIGS_FIELD_NUMBER: _ClassVar[int]
     IS_ADOPTED_FIELD_NUMBER: _ClassVar[int]
     MISSING_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     COPIED_BYTES_FIELD_NUMBER: _ClassVar[int]
     number: int
     move: PartitionMove
@@ -333,8 +334,9 @@ class ExecutionTask(_message.Message):
     topic_configs: _containers.RepeatedCompositeFieldContainer[PlanSetting]
     is_adopted: bool
     missing_since_ms: int
+    topic_partitions: int
     copied_bytes: int
-    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., copied_bytes: _Optional[int] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., topic_partitions: _Optional[int] = ..., copied_bytes: _Optional[int] = ...) -> None: ...
 
 class Execution(_message.Message):
     __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign", "directory")

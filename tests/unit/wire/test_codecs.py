@@ -124,6 +124,7 @@ def test_an_execution_comes_back_as_it_was(chosen: list[PartitionMove], state: T
             topic_configs=(("retention.ms", "1"),),
             is_adopted=True,
             missing_since_ms=3,
+            topic_partitions=4,
         )
         for n, move in enumerate(chosen)
     )
