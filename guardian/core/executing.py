@@ -149,6 +149,12 @@ class _Copies:
         return {task.number: copy for task in tasks if task.state in _ACTIVE and (copy := self.of(task))}
 
 
+def under_way(execution: Execution, observation: ClusterObservation, now_ms: int) -> tuple[Copy | None, ...]:
+    """What its active tasks copy, one each: what slots know of a ticket. None: no data moves."""
+    copies_of = _Copies(observation, now_ms)
+    return tuple(copies_of.of(task) for task in execution.tasks if task.state in _ACTIVE and not task.move.is_new)
+
+
 def step(
     ticket_state: TicketState,
     execution: Execution,
@@ -161,16 +167,18 @@ def step(
     max_throttle: int = 0,
     settled: frozenset[ConfigKey] = frozenset(),
     standing: Mapping[int, int] | None = None,
+    others: Sequence[Copy | None] = (),
 ) -> Step:
     """What to do about a ticket that began, now.
 
     `throttle` is bytes/s per broker, 0 for none, and `max_throttle` how far it may rise where `around` shows room;
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
-    `standing` are the rates that people set for brokers.
+    `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way.
     """
     copies_of = _Copies(observation, now_ms)
     idcs = around.idcs if around else {}
-    tasks = _turned(ticket_state, execution.tasks, observation, copies_of, limits, now_ms, idcs)
+    slots = Slots(limits, idcs, others)
+    tasks = _turned(ticket_state, execution.tasks, observation, copies_of, limits, now_ms, slots)
     tasks = _without_deleted(tasks, observation, now_ms)
     aims = {task.number: _aim(task, now_ms) for task in tasks if task.state in _ACTIVE}
     if ticket_state is TicketState.CANCELLING:
@@ -232,7 +240,7 @@ def _turned(
     copies_of: _Copies,
     limits: ExecutionLimits,
     now_ms: int,
-    idcs: Mapping[int, str],
+    slots: Slots,
 ) -> tuple[ExecutionTask, ...]:
     """The tasks, with those set out whose turn it is, the way that the ticket goes."""
     match ticket_state:
@@ -240,13 +248,12 @@ def _turned(
             left = _take_back(tasks, observation, now_ms)
             return losing.without_stranded(left, observation, _patience_ms(limits), now_ms)
         case TicketState.ROLLING_BACK:
-            slots = Slots(limits, idcs)
             return rolling_back.go_back(tasks, observation, slots, lambda task: _aim(task, now_ms), now_ms)
         case TicketState.PAUSED:
             return tasks
         case _:
             left = losing.without_lost(tasks, observation, _patience_ms(limits), now_ms)
-            return _start(left, observation, copies_of, Slots(limits, idcs), now_ms)
+            return _start(left, observation, copies_of, slots, now_ms)
 
 
 def _patience_ms(limits: ExecutionLimits) -> int:

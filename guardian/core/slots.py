@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from guardian.core.throttling import Copy
 from guardian.errors import InvalidInput
 
+Line = tuple[str, str]  # from one IDC to another
+
 _SMALLEST = 1 / 16
 _ALMOST = 1e-9
 
@@ -50,12 +52,17 @@ class ExecutionLimits:
 
 
 class Slots:
-    """What is under way at once, against the limits. `idcs` says where brokers are; one that it lacks is nowhere."""
+    """What is under way at once, against the limits. `idcs` says where brokers are; one that it lacks is nowhere.
+    `others` is what other tickets of the cluster have under way: the limits are those of all of them together."""
 
-    def __init__(self, limits: ExecutionLimits, idcs: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self, limits: ExecutionLimits, idcs: Mapping[int, str] | None = None, others: Iterable[Copy | None] = ()
+    ) -> None:
         self._limits = limits
         self._idcs = idcs or {}
         self._used: defaultdict[Hashable, float] = defaultdict(float)
+        for copy in others:
+            self.take(copy)
 
     def fit(self, copy: Copy | None) -> bool:
         return not self.why_full(copy)
@@ -97,6 +104,19 @@ class Slots:
             yield ("disk", broker, path), limits.per_disk, f"{path} of broker {broker}"
         for line in crossed(copy, self._idcs):
             yield ("line", *line), limits.per_line, f"the line from {line[0]} to {line[1]}"
+
+
+def line_shares(
+    lines: Mapping[Line, float], ticket_id: str, under_way: Mapping[str, Iterable[Copy | None]], idcs: Mapping[int, str]
+) -> dict[Line, float]:
+    """What this ticket may take of each line, in the unit of `lines`: as much as each other ticket whose copies cross
+    the line now; `under_way` is what each ticket of the cluster copies."""
+    crossing = {
+        each: {line for copy in copies if copy is not None for line in crossed(copy, idcs)}
+        for each, copies in under_way.items()
+        if each != ticket_id
+    }
+    return {line: left / (1 + sum(line in taken for taken in crossing.values())) for line, left in lines.items()}
 
 
 def crossed(copy: Copy, idcs: Mapping[int, str]) -> tuple[tuple[str, str], ...]:

@@ -28,7 +28,7 @@ from guardian import tracing
 from guardian.core import foreign, losing, overriding, repairing
 from guardian.core.adapting import Around
 from guardian.core.effects import ConfigKey, SettleDebts
-from guardian.core.executing import Step, begin, brokers_at_work, brokers_of, step, tiered_topics, why_stale
+from guardian.core.executing import Step, begin, brokers_at_work, brokers_of, step, tiered_topics, under_way, why_stale
 from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
@@ -45,7 +45,8 @@ from guardian.core.replanning import (
     why_old,
     why_unmet,
 )
-from guardian.core.slots import ExecutionLimits
+from guardian.core.slots import ExecutionLimits, line_shares
+from guardian.core.throttling import Copy
 from guardian.errors import GuardianError, InvalidInput
 from guardian.executor.around import Surroundings
 from guardian.executor.observing import Scope, observe, scope_of
@@ -126,6 +127,7 @@ class _Job:
     withheld: str = ""
     foreign: tuple[ForeignWork, ...] | None = None  # what other tools move; None when that is not known
     others: str = ""  # their throttles, in words
+    under_way: dict[str, tuple[Copy | None, ...]] = field(default_factory=dict)  # by ticket of the cluster, this tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +303,8 @@ class Driver:
             return sentences + [f"ticket {job.ticket.id} waits: {error}" for job in jobs]
         self._standing[cluster] = self._standing_rates(tickets)
         works, others = self._foreign(tickets, observation)
-        jobs = [replace(job, around=around, foreign=works, others=others) for job in jobs]
+        copies = _under_way(jobs, observation, self._now_ms()) if len(jobs) > 1 else {}
+        jobs = [replace(job, around=around, foreign=works, others=others, under_way=copies) for job in jobs]
         return sentences + [self._drive_safely(job, admin, observation) for job in jobs]
 
     def _standing_rates(self, tickets: Sequence[Ticket]) -> dict[int, int]:
@@ -497,7 +500,7 @@ class Driver:
 
     def _step(self, job: _Job, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         ticket = job.ticket
-        decided = self._mover(ticket, observation, job.around)(ticket.state, execution)
+        decided = self._mover(job, observation)(ticket.state, execution)
         if ticket.state in (TicketState.RUNNING, TicketState.PAUSED) and is_at_its_end(decided):
             decided = self._go_on_elsewhere(job, decided, admin, observation)
         if decided.transition and ticket.kind in SAYS:
@@ -606,13 +609,16 @@ class Driver:
         unmet = why_unmet(expanded, "" if lost else why_none, is_met=is_met)
         return _ended(decided, "; ".join(filter(None, (lost, unmet))))
 
-    def _mover(self, ticket: Ticket, observation: ClusterObservation, around: Around | None) -> Mover:
+    def _mover(self, job: _Job, observation: ClusterObservation) -> Mover:
         """`step` with all else bound; what Kafka answered to the last tick is told once."""
+        ticket, around, others = job.ticket, job.around, job.under_way
+        idcs = around.idcs if around is not None else {}
         refusals = self._refusals.pop(ticket.id, {})
         settled = self._settled.pop(ticket.id, frozenset())
 
         def move(state: TicketState, execution: Execution) -> Step:
-            return step(
+            share = replace(around, lines=line_shares(around.lines, ticket.id, others, idcs)) if around else None
+            decided = step(
                 state,
                 execution,
                 observation,
@@ -620,11 +626,15 @@ class Driver:
                 ticket.throttle,
                 self._now_ms(),
                 refusals,
-                around,
+                share,
                 ticket.max_throttle,
                 settled,
                 self._standing.get(ticket.cluster, {}),
+                [copy for ticket_id, copies in others.items() if ticket_id != ticket.id for copy in copies],
             )
+            if others:  # those that come later in this tick see what it starts
+                others[ticket.id] = under_way(decided.execution, observation, self._now_ms())
+            return decided
 
         return move
 
@@ -642,7 +652,7 @@ class Driver:
             self._store.advance(ticket.id, ticket.state, running, execution, execution.revision)
             return reason
         world = operations.world(ticket, ask, observation, admin, job.answer, self._other_removals(ticket))
-        decided = operate(ticket, execution, world, self._mover(ticket, observation, job.around), self._now_ms())
+        decided = operate(ticket, execution, world, self._mover(job, observation), self._now_ms())
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
@@ -789,6 +799,13 @@ def _ended(decided: Step, more: str) -> Step:
         transition=(state, f"{reason}; {more}"),
         sentence=sentence,
     )
+
+
+def _under_way(
+    jobs: Sequence[_Job], observation: ClusterObservation, now_ms: int
+) -> dict[str, tuple[Copy | None, ...]]:
+    """By ticket, what its active tasks copy."""
+    return {job.ticket.id: under_way(job.work, observation, now_ms) for job in jobs if isinstance(job.work, Execution)}
 
 
 def _at_work(jobs: Sequence[_Job]) -> frozenset[int]:

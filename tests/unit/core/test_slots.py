@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.slots import ExecutionLimits, Slots, crossed
+from guardian.core.slots import ExecutionLimits, Slots, crossed, line_shares
 from guardian.core.throttling import Copy
 from guardian.errors import InvalidInput
 from guardian.model.topology import TopicPartition
@@ -85,3 +85,23 @@ def test_limits_below_one_are_refused(field: str) -> None:
 def test_a_negative_size_is_refused() -> None:
     with pytest.raises(InvalidInput, match="slot_bytes is -1"):
         ExecutionLimits(slot_bytes=-1)
+
+
+def test_what_other_tickets_have_under_way_takes_its_slots() -> None:
+    limits = ExecutionLimits(per_cluster=4, per_line=3)
+    assert taken(Slots(limits, IDCS, [COPY, COPY, None]), COPY) == 1
+    assert Slots(limits, IDCS, [COPY] * 3).why_full(COPY) == "the line from shanghai to suzhou"
+    assert taken(Slots(limits, IDCS, [COPY] * 9), INSIDE) == 0, "more than the limit leaves nothing, and no less"
+
+
+def test_a_line_is_shared_with_the_tickets_that_cross_it_now() -> None:
+    there, back = ("shanghai", "suzhou"), ("suzhou", "shanghai")
+    under_way = {"t-1": [COPY, COPY], "t-2": [COPY, None], "t-3": [INSIDE], "t-4": []}
+    shares = [line_shares({there: 6.0, back: 5.0}, ticket, under_way, IDCS) for ticket in under_way]
+    assert shares == [
+        {there: 3.0, back: 5.0},
+        {there: 3.0, back: 5.0},
+        {there: 2.0, back: 5.0},
+        {there: 2.0, back: 5.0},
+    ]
+    assert line_shares({there: 6.0}, "t-1", {}, IDCS) == {there: 6.0}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable, Collection
 
 import pytest
 
+from guardian.core.adapting import Around, ThrottleSettings
 from guardian.core.effects import AlterConfigs, AlterReplicaLogDirs, ConfigChange, ConfigKey
+from guardian.core.slots import ExecutionLimits
 from guardian.core.ticketing import cancel
 from guardian.errors import Conflict, NotFound, Unavailable
 from guardian.executor import driver as driver_module
@@ -17,10 +20,11 @@ from guardian.executor.sending import send
 from guardian.kafka.admin import BROKER, KafkaAdmin
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cluster_state import Reassignment
+from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
-from tests.simulation.world import World, move
+from tests.simulation.world import MB, InThisThread, World, move
 
 T0 = TopicPartition("t", 0)
 RATE = "leader.replication.throttled.rate"
@@ -258,3 +262,42 @@ def test_the_refusal_of_a_log_dir_that_is_told_ahead_is_expected() -> None:
     kafka = cluster()
     assert send(kafka, AlterReplicaLogDirs({(T0, 2): "/d1"}, ahead=True)).refusals == {}
     assert send(kafka, AlterReplicaLogDirs({(T0, 2): "/d1"})).refusals == {T0: "broker 2 has no replica of t-0"}
+
+
+def test_tickets_of_a_cluster_share_its_slots() -> None:
+    world = World(brokers=6, limits=ExecutionLimits(per_cluster=2), bytes_per_call=MB // 4)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 1], 2: [4, 5], 3: [5, 4]}, 2 * MB)
+    world.ticket(move("t-0", 3, 2), move("t-1", 3, 1)).ticket(move("t-2", 6, 5), move("t-3", 6, 4), ticket_id="t-2")
+    most = 0
+    while world.store.driven_tickets():
+        world.tick()
+        executions = [each for name in ("t-1", "t-2") if (each := world.store.execution(name))]
+        most = max(most, sum(task.state is TaskState.RUNNING for each in executions for task in each.tasks))
+    assert most == 2
+    assert world.state("t-1") is world.state("t-2") is TicketState.SUCCEEDED
+
+
+class Surroundings:
+    """Brokers 1 to 3 and 4 to 6 are at both ends of a line, which has ten megabytes a second left."""
+
+    def ask(self, _cluster: str, _brokers: Collection[int]) -> Callable[[], Around]:
+        idcs = {broker: "a" if broker % 3 else "b" for broker in range(1, 7)}
+        return lambda: Around(ThrottleSettings(), idcs=idcs, lines={("a", "b"): 10.0 * MB})
+
+
+def test_tickets_of_a_cluster_share_its_lines() -> None:
+    world = World(brokers=6, bytes_per_call=MB // 8)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [4, 5]}, 4 * MB)
+    world.ticket(move("t-0", 3, 2), throttle=50 * MB).ticket(move("t-1", 6, 5), ticket_id="t-2", throttle=50 * MB)
+    driver = Driver(
+        world.store,
+        lambda _: world.kafka,
+        now_ms=lambda: world.kafka.now_ms,
+        around=Surroundings(),
+        pool=InThisThread(),
+    )
+    for _ in range(3):
+        driver.tick()
+    lines = {r.line: r.rate for name in ("t-1", "t-2") for r in world.execution(name).rates if r.line}
+    assert lines == {("a", "b"): 5 * MB}
+    assert sum(r.rate for name in ("t-1", "t-2") for r in world.execution(name).rates if r.line) == 10 * MB
