@@ -51,6 +51,7 @@ from guardian.errors import GuardianError, InvalidInput
 from guardian.executor.around import Surroundings
 from guardian.executor.observing import Scope, observe, scope_of
 from guardian.executor.operating import Operations, held_by, is_moving, scope_of_ask
+from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.rehearsing import resolved_now
 from guardian.executor.sending import send, send_acls
 from guardian.kafka.admin import KafkaAdmin
@@ -188,8 +189,9 @@ class Driver:
     the lead when its local log holds what is written in `tiered_warm_up_s`; at once when that is 0. `replan` makes
     plans anew that do not fit the cluster any more, or whose input is older than `max_plan_age_s` (0: never too old).
     `operations` are for tickets that ask for brokers to be removed, restarted, ...: without, those wait. `labels`
-    are where brokers and topics that a ticket isolates get theirs. `elapsed_s` is the clock of a tick's length, `pool`
-    where clusters are ticked: a thread each, unless a simulation has it otherwise.
+    are where brokers and topics that a ticket isolates get theirs. `elapsed_s` is the clock of a tick's length,
+    `since_boot_s` that of proofs (proving.py), `pool` where clusters are ticked: a thread each, unless a simulation has
+    it otherwise.
     """
 
     def __init__(
@@ -206,6 +208,7 @@ class Driver:
         operations: Operations | None = None,
         labels: Labels | None = None,
         elapsed_s: Callable[[], float] = time.monotonic,
+        since_boot_s: Callable[[], float] = since_boot_s,
         pool: Executor | None = None,
     ) -> None:
         self._store = store
@@ -219,6 +222,7 @@ class Driver:
         self._pool = pool or ThreadPoolExecutor(_MAX_CLUSTERS, thread_name_prefix="executor")
         self._ticking: dict[str, Future[list[str]]] = {}
         self._elapsed_s = elapsed_s
+        self._since_boot_s = since_boot_s
         self._turns: dict[str, int] = {}  # the tick in which a cluster had its turn
         self._ticks = 0
         self._is_behind = False
@@ -509,11 +513,12 @@ class Driver:
         decided_from = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
         self._has_acted |= changed or any(not isinstance(effect, SettleDebts) for effect in decided.effects)
+        asked_at_s = self._since_boot_s()
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
             state = transition.state if transition is not None else ticket.state
             decided_from = _Basis(ticket.id, state, execution.revision + 1)
-        notes = self._send(decided_from, admin, decided.effects, confirmed=changed)
+        notes = self._send(decided_from, admin, decided.effects, asked_at_s if changed else None)
         return "; ".join((decided.sentence, *notes))
 
     def _repair(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
@@ -526,13 +531,16 @@ class Driver:
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or execution.note != decided.sentence
         self._has_acted |= changed or bool(decided.effects)
+        asked_at_s = self._since_boot_s()
         if changed:
             said = replace(execution, note=decided.sentence)
             self._store.advance(ticket.id, ticket.state, transition, said, execution.revision)
             basis = replace(basis, revision=execution.revision + 1)
+        proof = self._proof(basis, asked_at_s if changed else None)
         for effect in decided.effects:
             if not changed:
-                self._store.confirm(basis.ticket_id, basis.state, basis.revision)
+                proof.renew()
+            proof.require()
             self._refused_acls[ticket.id] = send_acls(admin, effect)
         return decided.sentence
 
@@ -657,6 +665,7 @@ class Driver:
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
         self._has_acted |= changed or any(not isinstance(effect, SettleDebts) for effect in decided.effects)
+        asked_at_s = self._since_boot_s()
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
             basis = _Basis(ticket.id, transition.state if transition else ticket.state, execution.revision + 1)
@@ -666,7 +675,7 @@ class Driver:
         def carry_out(effect: OperationEffect) -> str:
             return operations.carry_out(ticket, effect, observation, admin)
 
-        notes = self._send(basis, admin, decided.effects, changed, carry_out)
+        notes = self._send(basis, admin, decided.effects, asked_at_s if changed else None, carry_out)
         waits = (job.withheld, operations.delay(ticket)) if decided.plan_wanted else ()
         return "; ".join((decided.sentence, *filter(None, waits), *notes))
 
@@ -696,27 +705,35 @@ class Driver:
         basis: _Basis,
         admin: KafkaAdmin,
         effects: Sequence[AnyEffect],
-        confirmed: bool,
+        proven_at_s: float | None,
         carry_out: Callable[[OperationEffect], str] | None = None,
     ) -> list[str]:
-        """Each effect follows a confirmation of its own: a commit just now, or a ReadIndex and a look at the ticket."""
+        """Each effect follows a confirmation of its own: a commit just now, or a ReadIndex and a look at the ticket.
+        `proven_at_s` is when that commit was begun, None: there was none."""
         notes: list[str] = []
+        proof, confirmed = self._proof(basis, proven_at_s), proven_at_s is not None
         for effect in effects:
             if isinstance(effect, SettleDebts) and self._settles_later(basis.ticket_id):
                 continue
             if not confirmed:
-                self._store.confirm(basis.ticket_id, basis.state, basis.revision)
+                proof.renew()
             confirmed = False
             with tracing.span("executor.send", basis.ticket_id, effect=type(effect).__name__):
                 if isinstance(effect, OperationEffect):
+                    proof.require()
                     notes += filter(None, [carry_out(effect)] if carry_out is not None else ())
                     continue
-                outcome = send(admin, effect)
+                outcome = send(admin, effect, proof.require)
             self._remember(basis.ticket_id, outcome.refusals)
             if outcome.settled:
                 self._settled[basis.ticket_id] = outcome.settled
             notes += outcome.notes
         return notes
+
+    def _proof(self, basis: _Basis, at_s: float | None) -> Proof:
+        return Proof(
+            lambda: self._store.confirm(basis.ticket_id, basis.state, basis.revision), self._since_boot_s, at_s
+        )
 
     def _settles_later(self, ticket_id: str) -> bool:
         """Controllers that can't be reached cost seconds at each attempt."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from guardian.core.effects import (
@@ -37,15 +37,21 @@ class Outcome:
     settled: frozenset[ConfigKey] = frozenset()
 
 
-def send(admin: KafkaAdmin, effect: Effect) -> Outcome:
-    """Carries out one effect. Raises ClusterUnavailable; then it may or may not have reached Kafka."""
+def _needs_no_proof() -> None:
+    """For requests that do no harm, whoever leads."""
+
+
+def send(admin: KafkaAdmin, effect: Effect, prove: Callable[[], None] = _needs_no_proof) -> Outcome:
+    """Carries out one effect. `prove` raises unless it may still be sent, and is asked right before what changes
+    something. Raises ClusterUnavailable; then it may or may not have reached Kafka."""
+    if isinstance(effect, AlterConfigs):
+        return Outcome(notes=_alter_configs(admin, effect.changes, prove))
+    if isinstance(effect, AlterReassignments):
+        return Outcome(_reassign(admin, effect.targets, effect.changes_replication_factor, prove))
+    prove()
     match effect:
-        case AlterConfigs(changes):
-            return Outcome(notes=_alter_configs(admin, changes))
         case SettleDebts(values):
             return _settle(admin, values)
-        case AlterReassignments(targets, changes_replication_factor):
-            return Outcome(_reassign(admin, targets, changes_replication_factor))
         case CreateTopics() | CreatePartitions():
             return Outcome(_create(admin, effect))
         case AlterReplicaLogDirs(moved, ahead):
@@ -72,10 +78,14 @@ def _create(admin: KafkaAdmin, effect: CreateTopics | CreatePartitions) -> Mappi
 
 
 def _reassign(
-    admin: KafkaAdmin, targets: Mapping[TopicPartition, tuple[int, ...] | None], changes_replication_factor: bool
+    admin: KafkaAdmin,
+    targets: Mapping[TopicPartition, tuple[int, ...] | None],
+    changes_replication_factor: bool,
+    prove: Callable[[], None],
 ) -> Mapping[TopicPartition, str]:
     """A replication factor never goes below what acks=all needs: that is read once more, right before."""
     if not changes_replication_factor:
+        prove()
         return admin.alter_reassignments(targets)
     least = min_insync(admin, {partition.topic for partition in targets})
     refused = {
@@ -84,7 +94,10 @@ def _reassign(
         if brokers is not None and len(brokers) < least.get(partition.topic, len(brokers) + 1)
     }
     allowed = {partition: brokers for partition, brokers in targets.items() if partition not in refused}
-    return refused | (admin.alter_reassignments(allowed, True) if allowed else {})
+    if not allowed:
+        return refused
+    prove()
+    return refused | admin.alter_reassignments(allowed, True)
 
 
 def min_insync(admin: KafkaAdmin, topics: Collection[str]) -> dict[str, int]:
@@ -108,7 +121,9 @@ def _settle(admin: KafkaAdmin, values: Mapping[ConfigKey, str | None]) -> Outcom
     return Outcome(notes=tuple(notes), settled=settled)
 
 
-def _alter_configs(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:
+def _alter_configs(
+    admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange], prove: Callable[[], None]
+) -> tuple[str, ...]:
     """Kafka has no compare-and-set, so the present values are read once more, right before."""
     present = admin.describe_configs({(key.resource_type, key.resource_name) for key in changes})
     notes: list[str] = []
@@ -120,6 +135,8 @@ def _alter_configs(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange])
             writes.setdefault(resource, {})[key.key] = change.value
         else:
             notes.append(f"{key.key} of {' '.join(resource).lower()} changed meanwhile and is looked at again")
+    if writes:
+        prove()
     refused = admin.alter_configs(writes) if writes else {}
     notes += [f"Kafka refused to configure {' '.join(resource).lower()}: {why}" for resource, why in refused.items()]
     return tuple(notes)

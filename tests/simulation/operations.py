@@ -225,6 +225,7 @@ class OperationsWorld:
             now_ms=lambda: self.kafka.now_ms,
             tiered_warm_up_s=0.0,
             operations=operations,
+            since_boot_s=lambda: self.kafka.now_ms / 1000,
             pool=InThisThread(),
         )
         return self.driver

@@ -142,7 +142,13 @@ class HealedWorld:
         )
         self.keeper = ApprovalKeeper(self.store, Approvals(), self.now_ms)
         admins = ClusterAdmins(lambda name: self.store.read_local().cluster(name), lambda _: self.kafka)
-        self.driver = Driver(ReplicatedExecutionStore(self.store), admins, now_ms=self.now_ms, tiered_warm_up_s=0.0)
+        self.driver = Driver(
+            ReplicatedExecutionStore(self.store),
+            admins,
+            now_ms=self.now_ms,
+            tiered_warm_up_s=0.0,
+            since_boot_s=lambda: self.now_ms() / 1000,
+        )
 
     def tick(self) -> None:
         """Two seconds of a member that leads."""

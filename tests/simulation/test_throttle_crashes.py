@@ -45,6 +45,7 @@ class AdaptiveWorld(World):
             self.limits,
             now_ms=lambda: self.kafka.now_ms,
             around=Restless(self),
+            since_boot_s=lambda: self.kafka.now_ms / 1000,
             pool=InThisThread(),
         )
         return self.driver

@@ -149,6 +149,7 @@ class World:
             tiered_warm_up_s=self.tiered_warm_up_s,
             replan=self.replan,
             labels=Wired(self.wire, self.labels) if self.labels else None,  # type: ignore[arg-type]
+            since_boot_s=lambda: self.kafka.now_ms / 1000,
             pool=InThisThread(),
         )
         return self.driver

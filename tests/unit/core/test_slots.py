@@ -96,7 +96,7 @@ def test_what_other_tickets_have_under_way_takes_its_slots() -> None:
 
 def test_a_line_is_shared_with_the_tickets_that_cross_it_now() -> None:
     there, back = ("shanghai", "suzhou"), ("suzhou", "shanghai")
-    under_way = {"t-1": [COPY, COPY], "t-2": [COPY, None], "t-3": [INSIDE], "t-4": []}
+    under_way: dict[str, list[Copy | None]] = {"t-1": [COPY, COPY], "t-2": [COPY, None], "t-3": [INSIDE], "t-4": []}
     shares = [line_shares({there: 6.0, back: 5.0}, ticket, under_way, IDCS) for ticket in under_way]
     assert shares == [
         {there: 3.0, back: 5.0},
