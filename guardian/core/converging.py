@@ -20,7 +20,8 @@ hold only when the log dirs of the brokers agree with the replicas that the clus
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -57,13 +58,15 @@ class Look:
 class Aim:
     """Where to: the target, by way of a hold where there is a `warm_up`, or back to the original.
 
-    What `is_given_up` goes nowhere any more: what is in flight for it is cancelled.
+    What `is_given_up` goes nowhere any more: what is in flight for it is cancelled. Replicas on `forgone` brokers lie
+    where they should, and are waited for no longer: not to be in sync, nor to lead.
     """
 
     move: PartitionMove
     back: bool = False
     warm_up: WarmUp | None = None
     is_given_up: bool = False
+    forgone: tuple[int, ...] = ()
 
     @property
     def partition(self) -> TopicPartition:
@@ -102,6 +105,36 @@ class Aim:
 
 def _log_dir_in(placements: tuple[ReplicaPlacement, ...], broker: int) -> str:
     return next((replica.log_dir for replica in placements if replica.broker == broker), ANY_LOG_DIR)
+
+
+class Losses:
+    """Where a replica can't be: on a broker that is down, or in a log dir that has failed under a broker that lives."""
+
+    def __init__(self, observation: ClusterObservation) -> None:
+        self._observation = observation
+        self._failed: defaultdict[int, set[str]] = defaultdict(set)
+        for log_dir in observation.log_dirs:
+            if log_dir.error:
+                self._failed[log_dir.broker].add(log_dir.path)
+
+    def why(self, partition: TopicPartition, replica: ReplicaPlacement) -> str:
+        """What is lost, in a few words; empty when the replica can be there, or can come."""
+        broker = replica.broker
+        if broker not in self._observation.brokers:
+            return f"broker {broker}"
+        if broker not in self._failed:
+            return ""
+        if replica.log_dir in self._failed[broker]:
+            return f"log dir {replica.log_dir} of broker {broker}"
+        state = self._observation.partitions.get(partition)
+        is_hidden = state is not None and broker in state.replicas
+        is_hidden = is_hidden and self._observation.log_dir_of(partition, broker) is None
+        return f"a log dir of broker {broker}" if is_hidden else ""
+
+    def of(self, partition: TopicPartition, replicas: Collection[ReplicaPlacement]) -> dict[int, str]:
+        """Those of the replicas that are lost: what is, by broker."""
+        found = {replica.broker: self.why(partition, replica) for replica in replicas}
+        return {broker: why for broker, why in found.items() if why}
 
 
 def look(aim: Aim, observation: ClusterObservation) -> Look:
@@ -195,7 +228,12 @@ def is_gone(partition: TopicPartition, observation: ClusterObservation) -> bool:
 def _missing(partition: TopicPartition, observation: ClusterObservation) -> Look:
     if not is_gone(partition, observation):
         return _wait("waits for the brokers to agree on whether the topic exists")
-    return Look(Standing.GONE, f"topic {partition.topic} was deleted")
+    return Look(Standing.GONE, gone(partition))
+
+
+def gone(partition: TopicPartition) -> str:
+    """What is said, and stored, of a task whose topic went away."""
+    return f"topic {partition.topic} was deleted"
 
 
 def _to_be_created(aim: Aim, observation: ClusterObservation) -> Look:
@@ -215,11 +253,43 @@ def _to_be_created(aim: Aim, observation: ClusterObservation) -> Look:
 def _in_flight(aim: Aim, reassignment: Reassignment, observation: ClusterObservation) -> Look:
     heading = [broker for broker in reassignment.replicas if broker not in reassignment.removing]
     if aim.back and _must_be_cancelled(aim, reassignment, heading):
-        return _act("cancels its reassignment", AlterReassignments({aim.partition: None}))
+        return _cancel(aim, reassignment, heading, observation)
     if set(heading) in (set(aim.brokers), *aim.halfway):
         arriving = list(reassignment.adding) or heading
-        return _wait(f"copying to {_brokers(arriving)}{_down(arriving, observation)}")
+        return _wait(f"copying to {_brokers(arriving)}{_down(dict.fromkeys((*arriving, *heading)), observation)}")
     return _wait(f"waits for another tool's reassignment to {heading}")
+
+
+def _cancel(aim: Aim, reassignment: Reassignment, heading: list[int], observation: ClusterObservation) -> Look:
+    """Kafka cancels as soon as one replica that stays is in sync: what acks=all needs may be lost with those that go.
+
+    Where that is so for good, the replicas that are in sync take the place of those that are lost.
+    """
+    in_sync = observation.partitions[aim.partition].isr
+    left = len(set(in_sync) - set(reassignment.adding))
+    least = observation.min_insync.get(aim.partition.topic, 1)
+    if left >= min(least, len(in_sync)):
+        return _act("cancels its reassignment", AlterReassignments({aim.partition: None}))
+    kept = _kept(aim, reassignment, len(heading), in_sync) if aim.is_given_up else ()
+    if kept:
+        return _act(f"keeps the replicas that are in sync, {list(kept)}", AlterReassignments({aim.partition: kept}))
+    behind = [broker for broker in aim.brokers if broker not in in_sync]
+    return _wait(
+        f"waits for {_brokers(behind)} to be in sync before it cancels its reassignment: {left} replicas in sync would "
+        f"be left, fewer than min.insync.replicas {least}{_down(behind, observation)}"
+    )
+
+
+def _kept(aim: Aim, reassignment: Reassignment, count: int, in_sync: tuple[int, ...]) -> tuple[int, ...]:
+    """So many replicas in sync, at which what is in flight ends at once; none where there are not enough.
+
+    All that are being added are among them: one that is added and removed hangs for good.
+    """
+    if not set(reassignment.adding) <= set(in_sync):
+        return ()
+    staying = [b for b in aim.brokers if b in in_sync and b not in reassignment.adding]
+    kept = (*staying[: count - len(reassignment.adding)], *reassignment.adding)
+    return kept if len(kept) == count else ()
 
 
 def _must_be_cancelled(aim: Aim, reassignment: Reassignment, heading: list[int]) -> bool:
@@ -272,7 +342,7 @@ def _in_place(aim: Aim, state: PartitionState, observation: ClusterObservation) 
     order = held.brokers if held else aim.brokers
     if state.replicas != order:
         return _act("puts the replicas in order", AlterReassignments({aim.partition: order}))
-    lagging = [broker for broker in aim.brokers if broker not in state.isr and not _may_stay_as_it_is(aim, broker)]
+    lagging = [broker for broker in needed(aim) if broker not in state.isr]
     if lagging and not aim.back:
         return _wait(f"waits for {_brokers(lagging)} to be in sync{_down(lagging, observation)}")
     if not _log_dirs_agree(aim, state, observation):
@@ -283,6 +353,11 @@ def _in_place(aim: Aim, state: PartitionState, observation: ClusterObservation) 
     return found or _look_at_leader(aim, state, observation)
 
 
+def needed(aim: Aim) -> tuple[int, ...]:
+    """The brokers without which the goal is not reached."""
+    return tuple([b for b in aim.brokers if b not in aim.forgone and not _may_stay_as_it_is(aim, b)])
+
+
 def _may_stay_as_it_is(aim: Aim, broker: int) -> bool:
     """Whether a move of nothing but the order, or of other replicas between log dirs, can do without this one."""
     if broker == aim.brokers[0] or set(aim.brokers) != set(aim.other_brokers):
@@ -291,7 +366,9 @@ def _may_stay_as_it_is(aim: Aim, broker: int) -> bool:
 
 
 def _log_dirs_agree(aim: Aim, state: PartitionState, observation: ClusterObservation) -> bool:
+    """A broker of which a log dir has failed does not tell what lies there."""
     observed = {log_dir.broker for log_dir in observation.log_dirs}
+    observed -= {log_dir.broker for log_dir in observation.log_dirs if log_dir.error}
     ours = (set(aim.brokers) | set(aim.other_brokers)) & observed
     return all((observation.log_dir_of(aim.partition, b) is not None) == (b in state.replicas) for b in ours)
 
@@ -299,9 +376,10 @@ def _log_dirs_agree(aim: Aim, state: PartitionState, observation: ClusterObserva
 def _start(aim: Aim, brokers: tuple[int, ...], state: PartitionState, observation: ClusterObservation) -> Look:
     """To the goal, or first to where a hold wants it."""
     arriving = [broker for broker in brokers if broker not in state.replicas]
-    dead = [broker for broker in arriving if broker not in observation.brokers]
-    if dead:
-        return _wait(f"waits for {_brokers(dead)}, which {_is_are(dead)} down")
+    places = (*aim.goal, *(aim.move.target if aim.back else aim.move.original))
+    lost = Losses(observation).of(aim.partition, [_place(places, broker) for broker in brokers])
+    if lost:  # also one that is there already: Kafka ends a reassignment only when all of its replicas are in sync
+        return _wait(f"waits for {', '.join(lost.values())}, which {_is_are(list(lost))} down")
     if state.leader < 0:
         return _wait("waits for a leader to copy from")
     keepers = awaits_keeper(aim.move, aim.warm_up, observation, back=aim.back)
@@ -318,6 +396,10 @@ def _start(aim: Aim, brokers: tuple[int, ...], state: PartitionState, observatio
     return _act(f"takes the replica off {_brokers(leaving)}", *effects)
 
 
+def _place(places: Collection[ReplicaPlacement], broker: int) -> ReplicaPlacement:
+    return next((place for place in places if place.broker == broker), ReplicaPlacement(broker))
+
+
 def _told_ahead(aim: Aim, arriving: Collection[int]) -> tuple[Effect, ...]:
     ahead = {
         (aim.partition, r.broker): r.log_dir for r in aim.goal if r.broker in arriving and r.log_dir != ANY_LOG_DIR
@@ -329,8 +411,12 @@ def _look_at_log_dirs(aim: Aim, observation: ClusterObservation) -> Look | None:
     """The first thing that keeps the replicas from lying in their log dirs, or None."""
     requests: dict[tuple[TopicPartition, int], str] = {}
     waits: list[str] = []
+    losses = Losses(observation)
     for replica in aim.goal:
-        if replica.broker not in observation.brokers and (aim.back or _may_stay_as_it_is(aim, replica.broker)):
+        lost = losses.why(aim.partition, replica)
+        if lost and _must_lie_right(aim, replica.broker):
+            waits.append(f"waits for {lost}, which is down")
+        if lost:
             continue
         wait = _look_at_log_dir(aim, replica, observation)
         if wait is None:
@@ -343,6 +429,14 @@ def _look_at_log_dirs(aim: Aim, observation: ClusterObservation) -> Look | None:
     doing = "moves between log dirs" if copies else "stops the copy between log dirs"
     found = _act(f"{doing} on {_brokers([broker for _, broker in requests])}", AlterReplicaLogDirs(requests))
     return replace(found, copies=copies)
+
+
+def _must_lie_right(aim: Aim, broker: int) -> bool:
+    """Whether a replica that is lost holds up the goal. On the way back only one that may be on its way into another
+    log dir: its copy, which nobody throttles or owns by then, would go on once the broker is back."""
+    if aim.back:
+        return broker in aim.other_brokers and aim.other_log_dir(broker) not in (ANY_LOG_DIR, aim.log_dir(broker))
+    return broker in needed(aim)
 
 
 def _look_at_log_dir(aim: Aim, replica: ReplicaPlacement, observation: ClusterObservation) -> str | None:
@@ -364,7 +458,8 @@ def _look_at_log_dir(aim: Aim, replica: ReplicaPlacement, observation: ClusterOb
 
 def _look_at_leader(aim: Aim, state: PartitionState, observation: ClusterObservation) -> Look:
     preferred = aim.brokers[0]
-    if state.leader == preferred or (aim.back and preferred not in state.isr):
+    may_follow = aim.back or preferred in aim.forgone
+    if state.leader == preferred or (may_follow and preferred not in state.isr):
         return Look(Standing.REACHED)
     cold = why_cold(aim.move, aim.warm_up, observation, back=aim.back)
     return _act(f"makes broker {preferred} the leader{cold}", ElectLeaders((aim.partition,)))
@@ -394,6 +489,6 @@ def _is_are(brokers: list[int]) -> str:
     return "are" if len(brokers) > 1 else "is"
 
 
-def _down(brokers: list[int], observation: ClusterObservation) -> str:
+def _down(brokers: Iterable[int], observation: ClusterObservation) -> str:
     dead = [broker for broker in brokers if broker not in observation.brokers]
     return f" ({_brokers(dead)} {_is_are(dead)} down)" if dead else ""

@@ -3,7 +3,8 @@
     step(ticket state, execution, observation) -> what to store, then what to send
 
     PENDING ──▶ RUNNING ──▶ DONE                  DONE, REVERTED: only once it was seen in Kafka
-       │           ├──────▶ FAILED                the topic was deleted, or another tool moved the partition
+       │           ├──────▶ FAILED                another tool moved the partition, or a broker stayed away (losing.py)
+       │           ├──────▶ REVERTED              its topic was deleted: nothing is left to move, or to fail
        │           └──▶ REVERTING ──▶ REVERTED    the ticket is being cancelled (FAILED here too, for the same reasons)
        ├──────────────────────────▶ REVERTED      it never started
        └──────────────────────────▶ FAILED        it never started: it needed the room of one that failed
@@ -13,7 +14,8 @@
     CANCELLING ticket   nothing starts; what is under way goes back, but for replicas that have already arrived (to
                         take those back would copy all of it again): they finish; then CANCELLED. What needs a broker
                         that stays away is FAILED, so that the ticket ends (losing.py)
-    ROLLING_BACK ticket every task that was done goes back, as slots free up (rolling_back.py); then ROLLED_BACK
+    ROLLING_BACK ticket every task that was done goes back, as slots free up (rolling_back.py); then ROLLED_BACK. What
+                        needs a broker that stays away is FAILED here too
 
 Intent before effect: a task becomes RUNNING, and a throttle is recorded, in the state that is stored before anything
 is sent. A step that is repeated after a crash, on whatever Kafka shows by then, comes to the same end, because the
@@ -31,7 +33,7 @@ from dataclasses import dataclass, replace
 
 from guardian.core import adapting, creating, losing, overriding, rolling_back, throttling
 from guardian.core.adapting import Around
-from guardian.core.converging import Aim, Look, Standing, copy_of, has_arrived, look, was_moved_away
+from guardian.core.converging import Aim, Look, Losses, Standing, copy_of, gone, has_arrived, look, was_moved_away
 from guardian.core.effects import (
     AlterConfigs,
     AlterReassignments,
@@ -168,28 +170,32 @@ def step(
     settled: frozenset[ConfigKey] = frozenset(),
     standing: Mapping[int, int] | None = None,
     others: Sequence[Copy | None] = (),
+    since_ms: int = 0,
 ) -> Step:
     """What to do about a ticket that began, now.
 
     `throttle` is bytes/s per broker, 0 for none, and `max_throttle` how far it may rise where `around` shows room;
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
-    `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way.
+    `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way; since
+    `since_ms` the ticket has been in its state.
     """
     copies_of = _Copies(observation, now_ms)
     idcs = around.idcs if around else {}
     slots = Slots(limits, idcs, others)
-    tasks = _turned(ticket_state, execution.tasks, observation, copies_of, limits, now_ms, slots)
+    tasks = _turned(ticket_state, execution.tasks, observation, copies_of, limits, now_ms, slots, since_ms)
     tasks = _without_deleted(tasks, observation, now_ms)
-    aims = {task.number: _aim(task, now_ms) for task in tasks if task.state in _ACTIVE}
-    if ticket_state is TicketState.CANCELLING:
-        aims |= {
-            task.number: replace(aims[task.number], is_given_up=True)
-            for task in tasks
-            if task.number in aims and losing.is_stranded(task, observation, _patience_ms(limits), now_ms)
-        }
+    losses, patience_ms = Losses(observation), _patience_ms(limits)
+    aims = {
+        task.number: losing.aimed(_aim(task, now_ms), task, observation, losses, patience_ms, now_ms)
+        for task in tasks
+        if task.state in _ACTIVE
+    }
     looks = {number: look(aim, observation) for number, aim in aims.items()}
     tasks = tuple(
-        _settle(old, new, looks.get(new.number), now_ms) for old, new in zip(execution.tasks, tasks, strict=True)
+        _settle(old, new, looks[new.number], losing.last_words(new, aims[new.number], losses), now_ms)
+        if new.number in looks
+        else new
+        for old, new in zip(execution.tasks, tasks, strict=True)
     )
     idle = _idle(looks) if ticket_state is TicketState.PAUSED else frozenset()
     copies = copies_of.of_active(task for task in tasks if task.number not in idle)
@@ -198,8 +204,8 @@ def step(
     wanted = throttling.wanted(copies.values(), pace)
     held_before = [task for task in execution.tasks if task.detail != _PAUSED]
     before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
-    gone = _gone(execution.throttles, tasks, observation)
-    throttles = throttling.reconcile(execution.throttles, wanted, before, observation, gone, settled)
+    gone_brokers = _gone(execution.throttles, tasks, observation)
+    throttles = throttling.reconcile(execution.throttles, wanted, before, observation, gone_brokers, settled)
     held = frozenset(
         number
         for number, copy in (copies.items() if throttles.unset else ())
@@ -241,14 +247,21 @@ def _turned(
     limits: ExecutionLimits,
     now_ms: int,
     slots: Slots,
+    since_ms: int,
 ) -> tuple[ExecutionTask, ...]:
     """The tasks, with those set out whose turn it is, the way that the ticket goes."""
     match ticket_state:
         case TicketState.CANCELLING:
             left = _take_back(tasks, observation, now_ms)
-            return losing.without_stranded(left, observation, _patience_ms(limits), now_ms)
+            found = losing.without_stranded(left, observation, _patience_ms(limits), now_ms)
+            # What goes back only now is looked at once more, as in `_settle`.
+            return tuple(
+                back if back.state is TaskState.REVERTING is not old.state else watched
+                for old, back, watched in zip(tasks, left, found, strict=True)
+            )
         case TicketState.ROLLING_BACK:
-            return rolling_back.go_back(tasks, observation, slots, lambda task: _aim(task, now_ms), now_ms)
+            way = rolling_back.Way(observation, lambda task: _aim(task, now_ms), _patience_ms(limits), since_ms, now_ms)
+            return rolling_back.go_back(tasks, slots, way)
         case TicketState.PAUSED:
             return tasks
         case _:
@@ -282,9 +295,7 @@ def _without_deleted(
     """A topic that was deleted while it was being made is not made again."""
     deleted = creating.deleted(tasks, observation)
     return tuple(
-        replace(
-            task, state=TaskState.FAILED, detail=f"topic {task.move.partition.topic} was deleted", ended_at_ms=now_ms
-        )
+        replace(task, state=TaskState.FAILED, detail=gone(task.move.partition), ended_at_ms=now_ms)
         if task.number in deleted
         else task
         for task in tasks
@@ -364,22 +375,21 @@ def _start_one(
     return replace(task, state=TaskState.RUNNING, detail="", started_at_ms=now_ms)
 
 
-def _settle(old: ExecutionTask, task: ExecutionTask, found: Look | None, now_ms: int) -> ExecutionTask:
+def _settle(old: ExecutionTask, task: ExecutionTask, found: Look, last_words: str, now_ms: int) -> ExecutionTask:
     """The task's state after the look at it.
 
     What goes back only now is looked at once more: the request that started it may still be on its way.
     """
-    if found is None or (task.state is TaskState.REVERTING and old.state is TaskState.RUNNING):
+    if task.state is TaskState.REVERTING and old.state is TaskState.RUNNING:
         return task
-    if found.standing in (Standing.GONE, Standing.TAKEN):
+    if found.standing is Standing.GONE:
+        return rolling_back.went_with_its_topic(task, now_ms)
+    if found.standing is Standing.TAKEN:
         return replace(task, state=TaskState.FAILED, detail=found.detail, ended_at_ms=now_ms)
     if found.standing is Standing.REACHED:
-        return finished(replace(task, state=_ENDINGS[task.state], detail=_last_words(task, found), ended_at_ms=now_ms))
+        ended = replace(task, state=_ENDINGS[task.state], detail=found.detail or last_words, ended_at_ms=now_ms)
+        return finished(replace(ended, missing_since_ms=0) if ended.state is TaskState.DONE else ended)
     return task
-
-
-def _last_words(task: ExecutionTask, found: Look) -> str:
-    return found.detail or (losing.why_taken_back(task) if task.state is TaskState.REVERTING else "")
 
 
 def _explain(
@@ -455,15 +465,19 @@ def _ending(ticket_state: TicketState, tasks: tuple[ExecutionTask, ...]) -> tupl
     failed = [t for t in tasks if t.state is TaskState.FAILED or (losing.is_lost(t) and not is_cancelled)]
     why = "".join(f"; {task.move.partition} failed: {task.detail}" for task in failed[:_NAMED])
     done = sum(task.state is TaskState.DONE for task in tasks)
+    deleted = sum(map(rolling_back.is_gone, tasks))
+    others = f", {deleted} gone with their topics" if deleted else ""
     if ticket_state is TicketState.CANCELLING:
-        reverted = sum(task.state is TaskState.REVERTED for task in tasks)
-        reason = f"{reverted} of {len(tasks)} moves are as before, {done} were done and stay done{why}"
+        reverted = sum(task.state is TaskState.REVERTED for task in tasks) - deleted
+        reason = f"{reverted} of {len(tasks)} moves are as before, {done} were done and stay done{others}{why}"
         return TicketState.CANCELLED, reason
     if failed:
-        return TicketState.FAILED, f"{len(failed)} of {len(tasks)} moves failed{why}"
-    given_up = len(tasks) - done
-    others = f", {given_up} gave way to a new plan" if given_up else ""
-    return TicketState.SUCCEEDED, f"all {done} moves were seen in Kafka{others}"
+        return TicketState.FAILED, f"{len(failed)} of {len(tasks)} moves failed{others}{why}"
+    given_up = len(tasks) - done - deleted
+    others += f", {given_up} gave way to a new plan" if given_up else ""
+    partly = [task for task in tasks if task.state is TaskState.DONE and task.detail]
+    apart = "".join(f"; {task.move.partition} {task.detail}" for task in partly[:_NAMED])
+    return TicketState.SUCCEEDED, f"all {done} moves were seen in Kafka{others}{apart}"
 
 
 def _sentence(
@@ -481,10 +495,14 @@ def _sentence(
     parts = [
         f"{len(tasks) - len(left)} of {len(tasks)} moves are {'back' if goes_back else 'over'}, {under_way} under way"
     ]
+    changed = [new for old, new in zip(before, tasks, strict=True) if new.state is not old.state]
     for state, verb in _VERBS.items():
-        changed = [new for old, new in zip(before, tasks, strict=True) if new.state is state is not old.state]
-        if changed:
-            parts.append(f"{verb} {_named(changed)}")
+        of_state = [task for task in changed if task.state is state and not rolling_back.is_gone(task)]
+        if of_state:
+            parts.append(f"{verb} {_named(of_state)}")
+    deleted = list(filter(rolling_back.is_gone, changed))
+    if deleted:
+        parts.append(f"gone with their topics: {_named(deleted)}")
     if not left:
         parts.append("waits until its throttles are gone")
     parts.extend(_waits(left))

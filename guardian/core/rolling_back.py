@@ -4,6 +4,9 @@
     FAILED  ──▶ REVERTING                  where part of it was done; where another tool moved it, it stays FAILED
     PENDING ──▶ REVERTED                   it never started
 
+Where a broker without which a task can't go back stays away for as long as a move waits (losing.py), it is FAILED and
+stays where it is: the ticket ends, names it, and holds no brokers against healing any more.
+
 A task is DONE until its turn comes, so a roll-back that is stopped (cancelled) leaves it as it is. What was created
 stays: to take a topic back would be to delete what has been written to it since.
 """
@@ -11,10 +14,11 @@ stays: to take a topic back would be to delete what has been written to it since
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from guardian.core.converging import Aim, Standing, copy_of, look
+from guardian.core import losing
+from guardian.core.converging import Aim, Losses, Standing, copy_of, gone, look
 from guardian.core.throttling import Copy
 from guardian.errors import Conflict
 from guardian.model.cluster_state import ClusterObservation
@@ -33,20 +37,38 @@ class Slots(Protocol):
     def take(self, copy: Copy | None) -> None: ...
 
 
-def go_back(
-    tasks: tuple[ExecutionTask, ...],
-    observation: ClusterObservation,
-    slots: Slots,
-    aim_of: Callable[[ExecutionTask], Aim],
-    now_ms: int,
-) -> tuple[ExecutionTask, ...]:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What the way back is decided from; since `since_ms` the ticket has been on it."""
+
+    observation: ClusterObservation
+    aim_of: Callable[[ExecutionTask], Aim]
+    patience_ms: int
+    since_ms: int
+    now_ms: int
+
+
+def go_back(tasks: tuple[ExecutionTask, ...], slots: Slots, way: Way) -> tuple[ExecutionTask, ...]:
     """The tasks, with those REVERTING whose turn it is; `slots` are those of the present tick, still empty."""
     for task in tasks:
         if task.state is TaskState.REVERTING:
-            slots.take(copy_of(aim_of(task), observation))
-    looked = tuple(_without_start(task, observation, aim_of, now_ms) for task in tasks)
+            slots.take(copy_of(way.aim_of(task), way.observation))
+    losses = Losses(way.observation)
+    looked = [_without_start(_fresh(task, way), way) for task in tasks]
+    looked = [losing.watched(task, way.observation, losses, way.patience_ms, way.now_ms) for task in looked]
     stage = max((task.move.stage for task in looked if not is_back(task)), default=0)
-    return tuple(_turn(task, stage, observation, slots, aim_of, now_ms) for task in looked)
+    return tuple(_turn(task, stage, slots, way) for task in looked)
+
+
+def went_with_its_topic(task: ExecutionTask, now_ms: int) -> ExecutionTask:
+    """Nothing is left of it, so it is neither done nor failed, and there is nothing to take back."""
+    detail = gone(task.move.partition)
+    return replace(task, state=TaskState.REVERTED, detail=detail, missing_since_ms=0, ended_at_ms=now_ms)
+
+
+def is_gone(task: ExecutionTask) -> bool:
+    """Whether the task ended because its topic was deleted."""
+    return task.state is TaskState.REVERTED and task.detail == gone(task.move.partition)
 
 
 def is_back(task: ExecutionTask) -> bool:
@@ -58,7 +80,7 @@ def ending(tasks: tuple[ExecutionTask, ...]) -> str | None:
     """What became of it, in one sentence; None while a task is on its way back."""
     if not all(map(is_back, tasks)):
         return None
-    stay = [task for task in tasks if task.state is not TaskState.REVERTED]
+    stay = [task for task in tasks if task.state is not TaskState.REVERTED or is_gone(task)]
     why = "".join(f"; {task.move.partition} is not: {task.detail}" for task in stay[:_NAMED])
     more = f"; {len(stay) - _NAMED} more are not" if len(stay) > _NAMED else ""
     return f"{len(tasks) - len(stay)} of {len(tasks)} moves are as before{why}{more}"
@@ -99,42 +121,42 @@ def is_rollable(state: TicketState) -> bool:
     return state in (TicketState.SUCCEEDED, TicketState.FAILED, TicketState.CANCELLED)
 
 
-def _without_start(
-    task: ExecutionTask, observation: ClusterObservation, aim_of: Callable[[ExecutionTask], Aim], now_ms: int
-) -> ExecutionTask:
+def _fresh(task: ExecutionTask, way: Way) -> ExecutionTask:
+    """What was missed before the ticket went back is another story: the patience begins anew."""
+    return replace(task, missing_since_ms=0) if 0 < task.missing_since_ms < way.since_ms else task
+
+
+def _without_start(task: ExecutionTask, way: Way) -> ExecutionTask:
     """What needs no request: tasks that never started, and failed ones that are as before all the same."""
+    now_ms = way.now_ms
     if task.state is TaskState.PENDING:
         return replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=now_ms)
     if task.state is TaskState.FAILED and not task.started_at_ms:
         return replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=now_ms)
     if task.state is TaskState.DONE and task.move.is_new:
         return replace(task, detail=CREATED)
-    if task.state is TaskState.FAILED:
+    if task.state is TaskState.FAILED and not task.missing_since_ms:  # else it was given up on this very way
         candidate = _reverting(task, now_ms)
-        if look(aim_of(candidate), observation).standing not in (Standing.GONE, Standing.TAKEN):
+        if look(way.aim_of(candidate), way.observation).standing not in (Standing.GONE, Standing.TAKEN):
             return replace(task, state=TaskState.DONE)
     return task
 
 
-def _turn(
-    task: ExecutionTask,
-    stage: int,
-    observation: ClusterObservation,
-    slots: Slots,
-    aim_of: Callable[[ExecutionTask], Aim],
-    now_ms: int,
-) -> ExecutionTask:
+def _turn(task: ExecutionTask, stage: int, slots: Slots, way: Way) -> ExecutionTask:
     # One that waits for its turn is as it was: to say so of all of them would be one command with all of them.
     if task.state is not TaskState.DONE or task.move.is_new or task.move.stage < stage:
         return task
-    candidate = _reverting(task, now_ms)
-    aim = aim_of(candidate)
-    found = look(aim, observation)
-    if found.standing in (Standing.GONE, Standing.TAKEN):
-        return replace(task, state=TaskState.FAILED, detail=found.detail, ended_at_ms=now_ms)
+    candidate = _reverting(task, way.now_ms)
+    aim = way.aim_of(candidate)
+    found = look(aim, way.observation)
+    if found.standing is Standing.GONE:
+        return went_with_its_topic(task, way.now_ms)
+    if found.standing is Standing.TAKEN:
+        return replace(task, state=TaskState.FAILED, detail=found.detail, missing_since_ms=0, ended_at_ms=way.now_ms)
     if found.standing is Standing.WAIT:
-        return replace(task, detail=found.detail)
-    copy = copy_of(aim, observation)
+        waiting = replace(task, detail=found.detail)
+        return losing.awaiting_way_back(waiting, candidate, way.observation, way.patience_ms, way.now_ms)
+    copy = copy_of(aim, way.observation)
     if not slots.fit(copy):
         return task
     slots.take(copy)
@@ -143,4 +165,5 @@ def _turn(
 
 def _reverting(task: ExecutionTask, now_ms: int) -> ExecutionTask:
     """On its way back from now on; a hold of it begins anew."""
-    return replace(task, state=TaskState.REVERTING, detail="", started_at_ms=now_ms, ended_at_ms=0, copied_bytes=0)
+    begun = replace(task, state=TaskState.REVERTING, started_at_ms=now_ms, ended_at_ms=0, copied_bytes=0)
+    return replace(begun, detail="", missing_since_ms=0)

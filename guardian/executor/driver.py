@@ -486,6 +486,9 @@ class Driver:
         in_flight = _reassigned(answer, observation)
         if in_flight or not answer.moves:
             return _Anew(answer, waits=in_flight)
+        useless = losing.why_useless(answer.moves, observation)
+        if useless:
+            return _Anew(why_none=useless)
         plan = resolved_now(admin, answer)
         beyond = why_beyond(job.ticket, plan)
         return _Anew(beyond=beyond) if beyond else _Anew(plan, waits=_held_up(job, plan, observation))
@@ -639,6 +642,7 @@ class Driver:
                 settled,
                 self._standing.get(ticket.cluster, {}),
                 [copy for ticket_id, copies in others.items() if ticket_id != ticket.id for copy in copies],
+                ticket.updated_at_ms,
             )
             if others:  # those that come later in this tick see what it starts
                 others[ticket.id] = under_way(decided.execution, observation, self._now_ms())

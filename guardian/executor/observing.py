@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from guardian.core.executing import brokers_of
+from guardian.executor.sending import min_insync
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.cluster_state import ClusterObservation, PartitionState
 from guardian.model.execution import Execution
@@ -47,6 +48,7 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
         scope |= part
     brokers = admin.describe_cluster().brokers
     reassignments = admin.list_reassignments()
+    in_flight = {partition.topic for partition in reassignments} & scope.topics
     return ClusterObservation(
         observed_at_ms=now_ms,
         brokers=brokers,
@@ -54,6 +56,7 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
         reassignments=reassignments,
         log_dirs=admin.describe_log_dirs(sorted(scope.brokers & brokers.keys())),
         configs=admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys())),
+        min_insync=min_insync(admin, in_flight) if in_flight else {},
     )
 
 

@@ -89,7 +89,8 @@ class ClusterObservation:
     """All that a decision of the executor needs, for the partitions that it asked about.
 
     `partitions` lacks the partitions whose topic does not exist. `configs` maps (resource type, resource name)
-    to the dynamic configuration set there: keys that are not set are absent.
+    to the dynamic configuration set there: keys that are not set are absent. `min_insync` is the min.insync.replicas in
+    force of the topics that have a reassignment in flight.
     """
 
     observed_at_ms: int
@@ -98,6 +99,7 @@ class ClusterObservation:
     reassignments: Mapping[TopicPartition, Reassignment]
     log_dirs: tuple[LogDir, ...]
     configs: Mapping[tuple[str, str], Mapping[str, str]]
+    min_insync: Mapping[str, int] = field(default_factory=dict)
 
     def log_dir_of(self, partition: TopicPartition, broker: int) -> str | None:
         """The log dir that holds the broker's current (not future) replica, or None when there is none."""

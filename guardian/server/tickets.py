@@ -433,7 +433,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             admin.close()
         if isinstance(work, Plan):
             work = begin(ticket, work, tiered_topics(observation))
-        move = partial(_step, limits=self._limits, throttle=ticket.throttle)
+        since_ms = observation.observed_at_ms if ticket.state.is_over else ticket.updated_at_ms
+        move = partial(_step, limits=self._limits, throttle=ticket.throttle, since_ms=since_ms)
         return previewing.preview(state, work, observation, move)
 
     def _plan(self, ticket: Ticket) -> Plan:

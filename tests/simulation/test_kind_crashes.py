@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from guardian.core import repairing
+from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.model.acl import AclBinding
 from guardian.model.execution import TaskState
@@ -174,6 +175,24 @@ def test_a_topic_is_not_created_while_one_of_its_brokers_is_down() -> None:
     world.kafka.start_broker(4)
     world.run()
     is_made(world)
+
+
+@pytest.mark.parametrize("make", [making_world, growing_world], ids=["create", "expand"])
+def test_what_is_created_waits_for_a_dead_broker_only_so_long(make: Callable[[], World]) -> None:
+    """Kafka creates a topic whole and adds partitions without a gap, so the others can't be created either."""
+    world = make()
+    world.limits = ExecutionLimits(broker_patience_s=3.0)
+    world.new_driver()
+    before = set(world.kafka.peek().partitions)
+    world.tick()
+    world.kafka.kill_broker(3)
+    world.expect_losses()
+    world.run()
+    assert world.state() is TicketState.FAILED
+    assert "failed: broker 3 was down for" in world.reason()
+    assert "before it was created" in world.reason()
+    assert "failed: can't be created without" in world.reason()
+    assert set(world.kafka.peek().partitions) == before
 
 
 def test_replicas_go_only_when_those_that_stay_are_in_sync() -> None:

@@ -39,13 +39,14 @@ def world_with_a_dying_broker(planner: Planner | None = None) -> World:
     return world.ticket(move("t-0", 3, 2), move("t-1", 4, 1), throttle=2 * MB)
 
 
-def kill_in_mid_move(world: World) -> World:
+def kill_in_mid_move(world: World, broker: int = 3) -> World:
     while T0 not in world.kafka.peek().reassignments:
         try:
             world.tick()
         except Crash:
             world.new_driver()
-    world.kafka.kill_broker(3)
+    world.kafka.kill_broker(broker)
+    world.expect_losses()
     return world
 
 
@@ -163,3 +164,168 @@ def test_while_a_dead_broker_owes_something_a_plan_that_can_not_be_made_is_asked
     world.run()
     assert (world.state(), planner.asked) == (TicketState.FAILED, 2)
     assert world.reason().endswith("there is no new plan: nobody has room")
+
+
+# A broker that the move keeps: Kafka ends a reassignment only when that is in sync too.
+
+
+def test_a_kept_broker_that_dies_gives_the_move_up_and_a_new_plan_does_without_it() -> None:
+    world = kill_in_mid_move(world_with_a_dying_broker(Planner([move("t-0", 5, 1)])), broker=2).run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.kafka.peek().partitions[T0].replicas == (5, 1)
+    assert world.kafka.peek().partitions[TopicPartition("t", 1)].replicas == (4, 1)
+    world.leaves_nothing()
+
+
+def test_a_move_that_never_started_gives_up_its_dead_kept_broker() -> None:
+    world = world_with_a_dying_broker()
+    world.kafka.kill_broker(2)
+    world.expect_losses()
+    world.run()
+    assert world.state() is TicketState.FAILED
+    assert "t-0 failed: broker 2 was down for" in world.reason()
+    assert "before it started" in world.reason()
+    assert world.kafka.peek().partitions[T0].replicas == (1, 2)
+
+
+def test_a_kept_broker_that_is_back_in_time_costs_nothing() -> None:
+    world = kill_in_mid_move(world_with_a_dying_broker(), broker=2).tick(2)
+    assert world.execution().tasks[0].missing_since_ms
+    world.kafka.start_broker(2)
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.kafka.peek().partitions[T0].replicas == (3, 2)
+    world.leaves_nothing()
+
+
+def test_a_new_plan_that_needs_a_dead_broker_too_is_none() -> None:
+    world = kill_in_mid_move(world_with_a_dying_broker(Planner([move("t-0", 5, 2)])), broker=2).run()
+    assert world.state() is TicketState.FAILED
+    assert world.reason().endswith("there is no new plan: t-0 would need broker 2, which is down")
+
+
+def test_an_order_whose_new_leader_dies_goes_back() -> None:
+    world = World(brokers=3, limits=PATIENCE)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB, write_rate=MB)
+    world.kafka.kill_broker(2)
+    world.kafka.advance()
+    world.kafka.start_broker(2)
+    world.kafka.bytes_per_call = 0  # so that it never gets in sync
+    world.ticket(move("t-0", 2, 1)).tick(3)
+    assert world.kafka.peek().partitions[T0].replicas == (2, 1)
+    world.kafka.kill_broker(2)
+    world.run()
+    assert world.state() is TicketState.FAILED
+    assert "t-0 failed: taken back: broker 2 was down while it copied" in world.reason()
+    state = world.kafka.peek().partitions[T0]
+    assert (state.replicas, state.leader) == ((1, 2), 1)
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["running", "cancelled"])
+def test_a_copy_between_log_dirs_on_a_dead_broker_ends_and_says_what_may_go_on(is_cancelled: bool) -> None:
+    world = World(brokers=3, limits=PATIENCE, bytes_per_call=MB // 8)
+    world.kafka.create_topic("t", {0: [1, 2]}, 2 * MB)
+    here = world.kafka.peek().log_dir_of(T0, 2)
+    there = next(path for path in ("/b2/d0", "/b2/d1") if path != here)
+    world.ticket(move("t-0", 1, f"2:{there}"), throttle=2 * MB)
+    world.run_until(lambda: any(each.future_replicas for each in world.kafka.peek().log_dirs))
+    world.kafka.kill_broker(2)
+    world.expect_losses()
+    if is_cancelled:
+        world.cancel()
+    world.run()
+    assert world.state() is (TicketState.CANCELLED if is_cancelled else TicketState.FAILED)
+    assert f"on its way back: its copy to {there} on broker 2 may go on once that is back" in world.reason()
+
+
+# min.insync.replicas: what acks=all needs stays in sync, whatever is cancelled.
+
+
+def world_with_a_lagging_replica(*target: int) -> World:
+    """Partition 0 is on its way from brokers 1, 2; broker 3 is in sync by now, and 2 has just died."""
+    world = World(brokers=5, limits=PATIENCE, bytes_per_call=MB // 4)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB, write_rate=20_000)
+    world.kafka.set_config(("TOPIC", "t"), "min.insync.replicas", "2")
+    world.ticket(move("t-0", *target), throttle=10 * MB).run_until_in_flight("t-0")
+    for broker in (2, 4):
+        world.kafka.kill_broker(broker)
+    while 3 not in world.kafka.peek().partitions[T0].isr:
+        world.kafka.advance()
+    world.expect_losses()
+    return world
+
+
+def test_a_cancel_waits_until_enough_old_replicas_are_in_sync() -> None:
+    """The invariant (no fewer replicas in sync than before) is checked after each call."""
+    world = world_with_a_lagging_replica(3, 4)
+    world.cancel().tick(2)
+    assert "before it cancels its reassignment" in world.said[0]
+    world.kafka.start_broker(2)
+    world.run()
+    assert world.state() is TicketState.CANCELLED
+    assert world.kafka.peek().partitions[T0].replicas == (1, 2)
+    assert sorted(world.kafka.peek().partitions[T0].isr) == [1, 2]
+    world.leaves_nothing()
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["running", "cancelled"])
+def test_where_an_old_replica_is_lost_for_good_those_in_sync_stay(is_cancelled: bool) -> None:
+    world = world_with_a_lagging_replica(3, 2)
+    if is_cancelled:
+        world.cancel()
+    world.run()
+    assert world.state() is (TicketState.CANCELLED if is_cancelled else TicketState.FAILED)
+    assert "t-0 failed: broker 2 was down for" in world.reason()
+    assert world.kafka.peek().partitions[T0].replicas == (1, 3)
+    world.leaves_nothing()
+
+
+# A log dir that fails: its broker lives, and does not tell what lay there.
+
+
+def failing_world() -> World:
+    """Partition 0 goes from brokers 1, 2 to 3, 2, and the log dir fails that broker 2 keeps it in."""
+    world = World(brokers=5, limits=PATIENCE, bytes_per_call=MB // 8)
+    world.kafka.create_topic("t", {0: [1, 2]}, 2 * MB)
+    return world.ticket(move("t-0", 3, 2), throttle=2 * MB)
+
+
+def fail_log_dir(world: World, broker: int) -> None:
+    path = world.kafka.peek().log_dir_of(T0, broker)
+    assert path is not None
+    world.kafka.fail_log_dir(broker, path)
+    world.expect_losses()
+
+
+@pytest.mark.parametrize("broker", [2, 3], ids=["one that stays", "one that comes"])
+def test_a_move_whose_log_dir_fails_is_taken_back(broker: int) -> None:
+    world = failing_world().run_until_in_flight("t-0")
+    fail_log_dir(world, broker)
+    world.run()
+    assert world.state() is TicketState.FAILED
+    what = "a log dir of broker 2" if broker == 2 else "one of brokers 3, 2, or a log dir of theirs,"
+    assert f"t-0 failed: taken back: {what} was down while it copied" in world.reason()
+    assert world.kafka.peek().partitions[T0].replicas == (1, 2)
+    world.leaves_nothing()
+
+
+@pytest.mark.parametrize("broker", [1, 2, 3])
+def test_a_cancelled_move_ends_whichever_log_dir_fails(broker: int) -> None:
+    world = failing_world().run_until_in_flight("t-0")
+    fail_log_dir(world, broker)
+    world.cancel().run()
+    assert world.state() is TicketState.CANCELLED
+    assert world.kafka.peek().partitions[T0].replicas == (1, 2)
+    world.leaves_nothing()
+
+
+def test_a_move_into_a_failed_log_dir_of_the_same_broker_is_given_up() -> None:
+    world = World(brokers=3, limits=PATIENCE)
+    world.kafka.create_topic("t", {0: [1, 2]}, 2 * MB)
+    here = world.kafka.peek().log_dir_of(T0, 2)
+    there = next(path for path in ("/b2/d0", "/b2/d1") if path != here)
+    world.ticket(move("t-0", 1, f"2:{there}"))
+    world.kafka.fail_log_dir(2, there)
+    world.run()
+    assert world.state() is TicketState.FAILED
+    assert f"t-0 failed: log dir {there} of broker 2 was down for" in world.reason()

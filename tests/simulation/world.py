@@ -191,9 +191,13 @@ class World:
     def remember(self) -> None:
         """What is so now must still be so later: in-sync counts, replication factors, configurations."""
         now = self.kafka.peek()
-        self._in_sync = {tp: len(state.isr) for tp, state in now.partitions.items()}
+        self.expect_losses()
         self._replication_factor = {tp: {len(state.replicas)} for tp, state in now.partitions.items()}
         self._configs = now.configs
+
+    def expect_losses(self) -> None:
+        """What just died has taken replicas out of sync: no more of them may go."""
+        self._in_sync = {tp: len(state.isr) for tp, state in self.kafka.peek().partitions.items()}
 
     def check_invariants(self) -> None:
         partitions, reassignments = self.kafka.peek_at_partitions()

@@ -195,6 +195,35 @@ def test_a_broker_that_is_down_does_not_hold_up_the_way_back() -> None:
     assert back(seen((1, 2), leader=2, isr=(2,), alive=(2, 3))).standing is Standing.REACHED
 
 
+def test_a_cancel_leaves_as_many_replicas_in_sync_as_acks_all_needs() -> None:
+    """Kafka lets go of a new replica as soon as one old one is in sync."""
+    to_others = PartitionMove(T0, at(1, 2), at(3, 4))
+    moving = Reassignment((3, 4, 1, 2), (3, 4), (1, 2))
+    lags = replace(seen((3, 4, 1, 2), leader=1, isr=(1, 3), in_flight=moving), min_insync={"t": 2})
+    assert back(lags, to_others) == Look(
+        Standing.WAIT,
+        "waits for broker 2 to be in sync before it cancels its reassignment: 1 replicas in sync would be left, fewer "
+        "than min.insync.replicas 2",
+    )
+    cancel = (AlterReassignments({T0: None}),)
+    assert back(replace(lags, min_insync={"t": 1}), to_others).effects == cancel
+    has_no_more = replace(lags, partitions={T0: PartitionState(1, (3, 4, 1, 2), (1,))})
+    assert back(has_no_more, to_others).effects == cancel
+    caught_up = replace(lags, partitions={T0: PartitionState(1, (3, 4, 1, 2), (1, 2, 3))})
+    assert back(caught_up, to_others).effects == cancel
+
+
+def test_where_a_cancel_would_break_acks_all_for_good_the_replicas_in_sync_stay() -> None:
+    moving = Reassignment((3, 2, 1), (3,), (1,))
+    lost = seen((3, 2, 1), leader=1, isr=(1, 3), in_flight=moving, alive=(1, 3))
+    found = look(Aim(MOVE, back=True, is_given_up=True), replace(lost, min_insync={"t": 2}))
+    assert found.effects == (AlterReassignments({T0: (1, 3)}),)
+    both = PartitionMove(T0, at(1, 2), at(3, 4))
+    hangs = seen((3, 4, 1, 2), isr=(1, 3), in_flight=Reassignment((3, 4, 1, 2), (3, 4), (1, 2)), alive=(1, 3))
+    found = look(Aim(both, back=True, is_given_up=True), replace(hangs, min_insync={"t": 2}))
+    assert found.standing is Standing.WAIT, "broker 4 would be both added and removed"
+
+
 # The step.
 
 
@@ -263,6 +292,53 @@ def test_a_cancelled_move_that_has_arrived_waits_for_a_dead_broker_only_so_long(
     assert ended.execution.tasks[0].detail == f"broker {lost} was down for 1 min, after the copy"
     back_in_time = cancelling(first.execution, seen((3, 2), dirs={3: "/d1"}), 10 + 60_000)
     assert back_in_time.execution.tasks[0].state is TaskState.DONE
+
+
+def running(execution: Execution, observation: ClusterObservation, now_ms: int) -> Step:
+    return step(TicketState.RUNNING, execution, observation, PATIENT, 0, now_ms)
+
+
+def test_a_move_that_has_arrived_ends_without_a_broker_that_it_only_kept() -> None:
+    arrived = seen((3, 2), isr=(3,), dirs={3: "/d1"}, alive=(1, 3))
+    first = running(run(begin(TICKET, plan(MOVE)), seen((1, 2))), arrived, 10)
+    assert first.execution.tasks[0].detail == "waits for broker 2 to be in sync (broker 2 is down)"
+    assert running(first.execution, arrived, 10 + 59_999).transition is None
+    ended = running(first.execution, arrived, 10 + 60_000)
+    assert ended.transition == (
+        TicketState.SUCCEEDED,
+        "all 1 moves were seen in Kafka; t-0 without broker 2, which is down",
+    )
+    assert (ended.execution.tasks[0].state, ended.execution.tasks[0].missing_since_ms) == (TaskState.DONE, 0)
+
+
+def test_what_has_arrived_still_gets_its_leader_before_it_ends_without_a_kept_broker() -> None:
+    three = PartitionMove(T0, at("1:/d0", "2:/d0", "4:/d0"), at("3:/d1", "2:/d0", "4:/d0"), size_bytes=10)
+    arrived = seen((3, 2, 4), leader=4, isr=(3, 4), dirs={3: "/d1"}, alive=(1, 3, 4))
+    first = running(run(begin(TICKET, plan(three)), seen((1, 2, 4), alive=(1, 2, 3, 4))), arrived, 10)
+    assert running(first.execution, arrived, 60_010).effects == (ElectLeaders((T0,)),)
+
+
+def test_what_has_arrived_at_a_dead_broker_fails_and_is_planned_anew() -> None:
+    arrived = seen((3, 2), leader=2, isr=(2,), alive=(1, 2))
+    first = running(run(begin(TICKET, plan(MOVE)), seen((1, 2))), arrived, 10)
+    ended = running(first.execution, arrived, 60_010)
+    assert ended.transition == (
+        TicketState.FAILED,
+        "1 of 1 moves failed; t-0 failed: broker 3 was down for 1 min, after the copy",
+    )
+
+
+def test_a_move_does_not_start_while_a_broker_that_it_keeps_is_down() -> None:
+    waiting = run(begin(TICKET, plan(MOVE)), seen((1, 2), isr=(1,), alive=(1, 3)))
+    assert (waiting.tasks[0].state, waiting.tasks[0].detail) == (
+        TaskState.PENDING,
+        "waits for broker 2, which is down",
+    )
+
+
+def test_an_order_waits_for_no_dead_follower() -> None:
+    started = run(begin(TICKET, plan(ORDER)), seen((1, 2), leader=2, isr=(2,), alive=(2, 3)))
+    assert (started.tasks[0].state, started.tasks[0].missing_since_ms) == (TaskState.RUNNING, 0)
 
 
 def test_a_way_back_to_a_dead_broker_is_cancelled_and_the_ticket_ends() -> None:

@@ -137,7 +137,7 @@ def test_what_was_created_stays() -> None:
     assert TopicPartition("new", 0) in world.kafka.peek().partitions
 
 
-def test_a_broker_that_is_down_is_waited_for_and_the_way_back_can_be_stopped() -> None:
+def test_a_broker_that_is_down_is_waited_for_a_while_and_the_way_back_can_be_stopped() -> None:
     world = World(brokers=3)
     world.kafka.create_topic("t", {0: [1, 2]}, MB)
     roll_back(world.ticket(move("t-0", 3, 2)).run())
@@ -149,3 +149,69 @@ def test_a_broker_that_is_down_is_waited_for_and_the_way_back_can_be_stopped() -
     assert world.state() is TicketState.CANCELLED
     assert world.reason() == "0 of 1 moves are as before, 1 were done and stay done"
     assert world.kafka.peek().partitions[TopicPartition("t", 0)].replicas == (3, 2)
+
+
+def way_back_without(broker: int) -> World:
+    """Partition 0 goes back to broker 1, partition 1 to broker 4, and one of them has died."""
+    world = World(brokers=4, limits=ExecutionLimits(broker_patience_s=3.0))
+    world.kafka.create_topic("t", {0: [1, 2], 1: [4, 2]}, 2 * MB)
+    world.ticket(move("t-0", 3, 2), move("t-1", 3, 2)).run()
+    world.kafka.kill_broker(broker)
+    world.expect_losses()
+    return roll_back(world)
+
+
+def test_the_way_back_ends_without_a_broker_that_stays_away_and_names_it() -> None:
+    """It held the ticket's brokers against healing for as long as that stayed away."""
+    world = way_back_without(1).run()
+    assert world.state() is TicketState.ROLLED_BACK
+    assert world.reason().startswith("1 of 2 moves are as before; t-0 is not: broker 1 was down for")
+    assert world.kafka.peek().partitions[TopicPartition("t", 0)].replicas == (3, 2)
+    assert world.kafka.peek().partitions[TopicPartition("t", 1)].replicas == (4, 2)
+    world.leaves_nothing()
+
+
+def test_a_broker_that_is_back_in_time_takes_its_replicas_back() -> None:
+    world = way_back_without(1).tick(2)
+    assert world.execution().tasks[0].missing_since_ms
+    world.kafka.start_broker(1)
+    world.run()
+    assert world.reason() == "2 of 2 moves are as before"
+
+
+def test_a_broker_that_dies_while_replicas_are_on_their_way_back_to_it_is_given_up() -> None:
+    world = World(brokers=4, limits=ExecutionLimits(broker_patience_s=3.0), bytes_per_call=MB // 8)
+    world.kafka.create_topic("t", {0: [1, 2]}, 2 * MB)
+    roll_back(world.ticket(move("t-0", 3, 2)).run()).run_until_in_flight("t-0")
+    world.kafka.kill_broker(1)
+    world.run()
+    assert world.state() is TicketState.ROLLED_BACK
+    assert "t-0 is not: broker 1 was down for" in world.reason()
+    assert sorted(world.kafka.peek().partitions[TopicPartition("t", 0)].replicas) == [2, 3]
+    world.leaves_nothing()
+
+
+def test_what_was_given_up_may_go_back_the_second_time() -> None:
+    """Also what was lost on the way there: the patience begins anew with the way back."""
+    world = way_back_without(1)
+    world.kafka.bytes_per_call = 1
+    world.run_until(lambda: world.execution().tasks[0].state is TaskState.FAILED)
+    world.kafka.bytes_per_call = MB
+    world.cancel().run()
+    assert world.state() is TicketState.CANCELLED
+    world.kafka.start_broker(1)
+    roll_back(world).run()
+    assert world.reason() == "2 of 2 moves are as before"
+    assert world.kafka.peek().partitions[TopicPartition("t", 0)].replicas == (1, 2)
+
+
+def test_a_failed_log_dir_does_not_hold_up_the_way_back_for_ever() -> None:
+    world = World(brokers=4, limits=ExecutionLimits(broker_patience_s=3.0))
+    world.kafka.create_topic("t", {0: [1, 2]}, 2 * MB)
+    held = world.kafka.peek().log_dir_of(TopicPartition("t", 0), 1)
+    assert held is not None
+    roll_back(world.ticket(move("t-0", 3, 2)).run())
+    world.kafka.fail_log_dir(1, held)
+    world.run()
+    assert world.state() is TicketState.ROLLED_BACK
+    assert f"t-0 is not: log dir {held} of broker 1 was down for" in world.reason()

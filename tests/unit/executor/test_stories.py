@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from guardian.core.slots import ExecutionLimits
@@ -80,19 +82,39 @@ def test_what_somebody_else_sets_meanwhile_stays() -> None:
     assert world.config(TOPIC, "t", LEADER_REPLICAS) == "7:1"
 
 
-def test_a_deleted_topic_fails_its_tasks_and_the_others_go_on() -> None:
+def test_a_deleted_topic_is_no_failure_and_the_others_go_on() -> None:
     world = world_with([1, 2])
     world.kafka.create_topic("u", {0: [2, 3]}, 3 * MB)
     world.ticket(move("t-0", 3, 2), move("u-0", 4, 3)).run_until_in_flight("t-0")
     world.kafka.delete_topic("t")
     world.run()
-    assert world.state() is TicketState.FAILED
-    assert world.reason() == "1 of 2 moves failed; t-0 failed: topic t was deleted"
+    assert world.state() is TicketState.SUCCEEDED
+    assert world.reason() == "all 1 moves were seen in Kafka, 1 gone with their topics"
+    assert any("gone with their topics: t-0" in sentence for sentence in world.heard)
     assert {task.move.partition.topic: task.state for task in world.execution().tasks} == {
-        "t": TaskState.FAILED,
+        "t": TaskState.REVERTED,
         "u": TaskState.DONE,
     }
     assert not any(world.kafka.peek().configs.values())
+
+
+def test_later_stages_go_on_when_a_topic_of_an_earlier_one_was_deleted() -> None:
+    world = world_with([1, 2])
+    world.kafka.create_topic("u", {0: [2, 3]}, 3 * MB)
+    world.ticket(move("t-0", 3, 2), replace(move("u-0", 4, 3), stage=1)).run_until_in_flight("t-0")
+    world.kafka.delete_topic("t")
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.kafka.peek().partitions[TopicPartition("u", 0)].replicas == (4, 3)
+
+
+def test_what_a_cancelled_ticket_says_of_a_deleted_topic() -> None:
+    world = world_with([1, 2])
+    world.kafka.create_topic("u", {0: [2, 3]}, 3 * MB)
+    world.ticket(move("t-0", 3, 2), move("u-0", 4, 3)).run_until_in_flight("t-0", "u-0")
+    world.kafka.delete_topic("t")
+    world.cancel().run()
+    assert world.reason() == "1 of 2 moves are as before, 0 were done and stay done, 1 gone with their topics"
 
 
 def test_a_target_broker_that_died_is_waited_for() -> None:
