@@ -176,8 +176,8 @@ def step(
 
     `throttle` is bytes/s per broker, 0 for none, and `max_throttle` how far it may rise where `around` shows room;
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
-    `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way; since
-    `since_ms` the ticket has been in its state.
+    `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way;
+    since `since_ms` the ticket has been in its state.
     """
     copies_of = _Copies(observation, now_ms)
     idcs = around.idcs if around else {}

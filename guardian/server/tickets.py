@@ -455,8 +455,9 @@ def _step(
     *,
     limits: ExecutionLimits,
     throttle: int,
+    since_ms: int,
 ) -> Step:
-    return step(state, execution, observation, limits, throttle, now_ms)
+    return step(state, execution, observation, limits, throttle, now_ms, since_ms=since_ms)
 
 
 def _asked_throttle(request: pb.CreateTicketRequest) -> int:
