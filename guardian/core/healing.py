@@ -19,7 +19,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 
-from guardian.core.findings import Watch
+from guardian.core.findings import Seen, Watch
+from guardian.core.relieving import ClusterPlaces, Relief, cluster_of, relief_of
 from guardian.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
 from guardian.model.healing import AUTHOR, HealingMode, HealingPolicy
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan
@@ -45,6 +46,8 @@ class CureKind(StrEnum):
     EMPTY_DISK = "empty-disk"
     BALANCE = "balance"
     RELIEVE = "relieve"
+    LEADERS = "leaders"
+    MIGRATE_IDC = "migrate-idc"
 
 
 _CURES = {
@@ -56,8 +59,9 @@ _CURES = {
 }
 # Those that can come all at once, of one cause that no move mends.
 _STORMY = (FindingKind.BROKER_DOWN, FindingKind.LOG_DIR_OFFLINE, FindingKind.SLOW_DISK)
+_OF_LINES = (CureKind.LEADERS, CureKind.MIGRATE_IDC)
 # What is not urgent is proposed at most: when to move so much for evenness is for a person to say.
-_PROPOSED_AT_MOST = (CureKind.BALANCE, CureKind.RELIEVE)
+_PROPOSED_AT_MOST = (CureKind.BALANCE, CureKind.RELIEVE, *_OF_LINES)
 _CURE_KINDS = frozenset(kind.value for kind in CureKind)  # of its author are also tickets of the guard of exclusions
 _NEVER_RAN = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED)
 
@@ -72,7 +76,8 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that was seen, raised or not, and that healing knows a cure for."""
+    """Something that was seen, raised or not, and that healing knows a cure for. `relief` is that of a line; None:
+    nothing can be planned that takes load off it."""
 
     subject: Subject
     evidence: str
@@ -82,6 +87,7 @@ class Trouble:
     log_dirs: tuple[str, ...] = ()
     replicas: int | None = None
     is_raised: bool = True
+    relief: Relief | None = None
 
     @property
     def is_healed(self) -> bool:
@@ -90,26 +96,59 @@ class Trouble:
 
     @property
     def cure(self) -> CureKind:
+        if self.subject.kind is FindingKind.LINE_NEAR_LIMIT:
+            return CureKind.MIGRATE_IDC if self.relief is not None and self.relief.policy else CureKind.LEADERS
         return _CURES[self.subject.kind]
 
 
-def troubles(watch: Watch, cluster: str) -> tuple[Trouble, ...]:
-    """Of one cluster, the gravest first. Findings that nobody can cure by moving replicas are left out."""
+def troubles(watch: Watch, cluster: str, of_lines: Iterable[Trouble] = ()) -> tuple[Trouble, ...]:
+    """Of one cluster, the gravest first, with those `of_lines` that fall to it. Findings that no plan cures are left
+    out."""
     found = [
-        Trouble(
-            subject,
-            seen.sighting.evidence,
-            seen.since_ms,
-            _standing(seen.last_seen_ms, watch.looks.get(seen.place, LastLook())),
-            seen.sighting.brokers,
-            seen.sighting.log_dirs,
-            seen.sighting.replicas,
-            seen.is_raised,
-        )
+        _trouble(subject, seen, watch)
         for subject, seen in watch.seen.items()
         if subject.cluster == cluster and subject.kind in _CURES
     ]
-    return tuple(sorted(found, key=lambda each: (each.subject.kind.gravity, each.since_ms, each.subject)))
+    return tuple(sorted((*found, *of_lines), key=lambda each: (each.subject.kind.gravity, each.since_ms, each.subject)))
+
+
+def has_lines(watch: Watch) -> bool:
+    """Whether a line between IDCs is among what was seen."""
+    return any(subject.kind is FindingKind.LINE_NEAR_LIMIT for subject in watch.seen)
+
+
+def line_troubles(
+    watch: Watch, places: Mapping[str, ClusterPlaces], tickets: Iterable[Ticket]
+) -> Mapping[str, tuple[Trouble, ...]]:
+    """By cluster, the lines near their limits that fall to it: a line is of no one cluster, its relief is planned in
+    one. That is where a ticket for it is open already, or else where the most can be done about it. `tickets` are all
+    of healing's own."""
+    own = [ticket for ticket in tickets if not ticket.state.is_over]
+    found: dict[str, tuple[Trouble, ...]] = {}
+    for subject, seen in watch.seen.items():
+        if subject.kind is not FindingKind.LINE_NEAR_LIMIT:
+            continue
+        crossers = seen.sighting.crossers
+        under_way = (each.cluster for each in own if covers(each, subject._replace(cluster=each.cluster)))
+        cluster = next(under_way, cluster_of(crossers, places))
+        if cluster in places:
+            trouble = _trouble(subject._replace(cluster=cluster), seen, watch)
+            relief = relief_of(crossers, cluster, places[cluster])
+            found[cluster] = (*found.get(cluster, ()), replace(trouble, relief=relief))
+    return found
+
+
+def _trouble(subject: Subject, seen: Seen, watch: Watch) -> Trouble:
+    return Trouble(
+        subject,
+        seen.sighting.evidence,
+        seen.since_ms,
+        _standing(seen.last_seen_ms, watch.looks.get(seen.place, LastLook())),
+        seen.sighting.brokers,
+        seen.sighting.log_dirs,
+        seen.sighting.replicas,
+        seen.is_raised,
+    )
 
 
 def is_seen(watch: Watch, cluster: str) -> bool:
@@ -178,6 +217,11 @@ class Cure:
     def log_dirs(self) -> frozenset[tuple[int, str]]:
         """Broken, slow or full ones, as (broker, path)."""
         return frozenset((trouble.brokers[0], path) for trouble in self.troubles for path in trouble.log_dirs)
+
+    @property
+    def relief(self) -> Relief | None:
+        """That of the line, where it is for one."""
+        return self.troubles[0].relief
 
 
 class Phase(StrEnum):
@@ -255,6 +299,8 @@ def evidence_of(cure: Cure, now_ms: int) -> str:
         + f" (for {human_duration(now_ms - trouble.since_ms)})"
         for trouble in cure.troubles[:_MAX_LINES]
     ]
+    if cure.relief is not None:
+        lines.append(cure.relief.sentence)
     return "\n".join(lines)
 
 
@@ -358,6 +404,7 @@ def _verdict(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int)
         return _of_open(trouble, newest, known, now_ms)
     return (
         _not_now(policy, trouble, newest, now_ms)
+        or _unplannable(trouble)
         or _after_tickets(policy, known, trouble, newest, now_ms)
         or _after_plan(known, trouble, now_ms)
         or _held_back(policy, known, trouble, now_ms)
@@ -385,6 +432,17 @@ def _not_now(policy: HealingPolicy, trouble: Trouble, newest: Ticket | None, now
         return None
     sentence = f"waits {human_duration(left_ms)} of {human_duration(grace_ms)} for it to end by itself"
     return Verdict(trouble, Phase.GRACE, sentence)
+
+
+def _unplannable(trouble: Trouble) -> Verdict | None:
+    """What a planner need not be asked about."""
+    if trouble.subject.kind is FindingKind.LINE_NEAR_LIMIT and trouble.relief is None:
+        sentence = (
+            "no move of leaders or replicas takes off the line what crosses it (producers, or replicas that are to be "
+            "there): look who crosses, move clients, or widen the line"
+        )
+        return Verdict(trouble, Phase.PERSON, sentence)
+    return None
 
 
 def _held_back(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+from guardian.model.links import Crosser
+
 
 class FindingKind(IntEnum):
     """Values are those of the wire; lower-case names are the label `kind` of the metrics."""
@@ -96,7 +98,7 @@ class Sighting:
     """What one look saw. `since_ms`: the detector knows it to have been so already then; 0: it knows of now alone.
 
     `brokers` and `log_dirs` (of the one broker) are those that it is about, where it is about some; `replicas` is how
-    many they are to have and have lost, None: not known.
+    many they are to have and have lost, None: not known. `crossers` are those of a line, the largest first.
     """
 
     subject: Subject
@@ -106,6 +108,7 @@ class Sighting:
     brokers: tuple[int, ...] = ()
     log_dirs: tuple[str, ...] = ()
     replicas: int | None = None
+    crossers: tuple[Crosser, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,8 @@ class FindingsWatch:
         for near in found:
             direction = near.use.direction
             subject = Subject(FindingKind.LINE_NEAR_LIMIT, "", f"{direction.from_idc} to {direction.to_idc}")
-            yield Sighting(subject, near.sentence, "guardian links --since 30m --top 10")
+            show = "guardian links --since 30m --top 10"
+            yield Sighting(subject, near.sentence, show, crossers=tuple(near.crossers))
 
     def _lake(self) -> LakeReader:
         return LakeReader(self._sources.lake_url, _LIMITS)

@@ -22,8 +22,9 @@ import structlog
 
 from guardian.core import healing, ticketing
 from guardian.core.findings import Watch
-from guardian.core.healing import Act, Cure, CureKind, Decision, Known, TicketAct, Tried
-from guardian.errors import Conflict, GuardianError
+from guardian.core.healing import Act, Cure, CureKind, Decision, Known, TicketAct, Tried, Trouble
+from guardian.core.relieving import ClusterPlaces
+from guardian.errors import Conflict, GuardianError, InvalidInput
 from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.finding import Subject
@@ -31,12 +32,13 @@ from guardian.model.healing import AUTHOR, HealingMode, HealingPolicies, Healing
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
+from guardian.server.directory import directory_of
 from guardian.server.findings import FindingsWatch
 from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
 from guardian.wire.plans import move_to_proto
 from metastore.views import Views
 from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Balance, EmptyDisk, Heal, LogDir, Relieve, Task
+from spark_analytics.planners.tasks import Balance, EmptyDisk, Heal, Leaders, LogDir, MigrateIdc, Relieve, Task
 
 _log = structlog.get_logger(__name__)
 _BUSY_S = 60.0  # until partitions that another ticket moves are looked at again
@@ -119,10 +121,13 @@ class Healer:
         views = self._store.read()
         clusters = {cluster.name: cluster for cluster in views.clusters()}
         self._begin(leads_since_ms, set(clusters))
+        lines = self._lines(watch, views)
         said: list[str] = []
         for name, cluster in sorted(clusters.items()):
             try:
-                said += [f"healing of {name}: {each}" for each in self._heal(cluster, watch, views)]
+                said += [
+                    f"healing of {name}: {each}" for each in self._heal(cluster, watch, views, lines.get(name, ()))
+                ]
             except GuardianError as error:
                 said.append(f"healing of {name}: {error}")
             except Exception as error:  # noqa: BLE001  one cluster's is none to leave all others unhealed
@@ -152,10 +157,29 @@ class Healer:
                 self._memory, self._leads_since_ms = {}, leads_since_ms
             self._memory = {name: self._memory.get(name, _Memory()) for name in clusters}
 
-    def _heal(self, cluster: Cluster, watch: Watch, views: Views) -> list[str]:
+    def _lines(self, watch: Watch, views: Views) -> Mapping[str, tuple[Trouble, ...]]:
+        """Over the whole federation: which cluster is to relieve which line."""
+        if not healing.has_lines(watch):
+            return {}
+        directory = directory_of(views, None)
+        policies = {policy.name: policy for policy in directory.policies}
+        places = {
+            cluster.name: ClusterPlaces(
+                {broker.id: broker.idc for broker in cluster.brokers if broker.idc},
+                {
+                    topic.name: policies[topic.idc_policy]
+                    for topic in directory.topics
+                    if topic.cluster == cluster.name and topic.idc_policy in policies
+                },
+            )
+            for cluster in directory.clusters
+        }
+        return healing.line_troubles(watch, places, [each for each in views.tickets() if each.author == AUTHOR])
+
+    def _heal(self, cluster: Cluster, watch: Watch, views: Views, lines: tuple[Trouble, ...]) -> list[str]:
         memory = self._memory[cluster.name]
         policy = self._policies.of(cluster.name)
-        troubles = healing.troubles(watch, cluster.name)
+        troubles = healing.troubles(watch, cluster.name, lines)
         now_ms = self._now_ms()
         tickets = self._own(cluster.name, views) if troubles or memory.has_open else ()
         memory.has_open = any(not ticket.state.is_over for ticket in tickets)
@@ -248,6 +272,9 @@ class Healer:
         if plan.moves and cure.spared:
             waits = "all that there is to move waits for brokers in their grace period"
             return self._note(memory, cure, waits, _BUSY_S)
+        if cure.relief is not None:
+            there = "nothing is left to move for the line: look whether its clients set client.rack, or widen it"
+            return self._note(memory, cure, there, policy.rest_s, is_failure=True)
         return self._note(memory, cure, "there was nothing to move", policy.rest_s)
 
     def _note(
@@ -282,6 +309,9 @@ class Healer:
 
 def task_of(cure: Cure) -> Task:
     """What a planner is asked for."""
+    if cure.relief is not None:
+        relief = cure.relief
+        return MigrateIdc(relief.policy, relief.topics) if relief.policy else Leaders(relief.topics, relief.away_from)
     log_dirs = tuple(LogDir(broker, path) for broker, path in sorted(cure.log_dirs))
     match cure.kind:
         case CureKind.HEAL:
@@ -292,6 +322,8 @@ def task_of(cure: Cure) -> Task:
             return Balance()
         case CureKind.RELIEVE:
             return Relieve(log_dirs=log_dirs)
+        case CureKind.LEADERS | CureKind.MIGRATE_IDC:
+            raise InvalidInput(f"relief of a plan of kind {cure.kind} is empty: only a line's relief is planned so")
 
 
 def _transition(act: Act, ticket: Ticket, reason: str, now_ms: int) -> TicketTransition:

@@ -6,6 +6,7 @@ No thread and no process: a member's loops are called one after the other, and a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from guardian.core.findings import findings
 from guardian.errors import GuardianError
 from guardian.executor.driver import Driver
 from guardian.kafka.fake import FakeKafka
+from guardian.model.federation import Entry, IdcPolicy, Topic
 from guardian.model.finding import Detector, Finding, FindingKind, Place
 from guardian.model.healing import HealingMode, HealingPolicies, HealingPolicy
+from guardian.model.links import Crosser, Crossing, Direction, LinkUse, load_links
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster
@@ -26,11 +29,14 @@ from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.findings import FindingsWatch
 from guardian.server.healing import Healer
 from guardian.server.healing_report import healing_report
+from guardian.server.link_use import LinkUseReader, NearLimit
 from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
+from guardian.wire.entries import entry_to_proto
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
+from protos.guardian.v1 import federation_pb2, records_pb2
 from protos.guardian.v1 import insight_pb2 as pb
 from raft.inmem import InMemoryReplica
 from spark_analytics.planners.planning import make
@@ -117,6 +123,7 @@ class HealedWorld:
         self.store = ReplicatedStore(self.replica, machine, self.now_ms)
         self.register(dict.fromkeys(ids, BrokerState.ACTIVE))
         self.policy = policy
+        self.links: Path | None = None
         self.planner = Planner(self)
         self.begin()
 
@@ -127,9 +134,14 @@ class HealedWorld:
         entries = tuple(Broker(broker, f"rack{broker}", state=state) for broker, state in states.items())
         self.store.put_cluster(cluster_to_proto(Cluster(LIVE, "h:9092", "fake", brokers=entries)))
 
+    def declare(self, *entries: Entry) -> None:
+        puts = [federation_pb2.FederationChange(put=entry_to_proto(entry)) for entry in entries]
+        changes = federation_pb2.ChangeFederationRequest(changes=puts)
+        self.store.propose(records_pb2.Command(change_federation=changes))
+
     def begin(self) -> None:
         """As a new leader does, which knows only the store and Kafka."""
-        sources = Sources(self.store, lambda _: self.kafka, self.lake, self.now_ms)
+        sources = Sources(self.store, lambda _: self.kafka, self.lake, self.now_ms, links_file=self.links)
         self.findings = FindingsWatch(sources, self.collect_ms, self.collect_ms)
         self.healer = Healer(
             self.store,
@@ -283,6 +295,69 @@ def test_a_slow_disk_is_emptied_onto_the_other_disk_of_its_broker(
     held = {(log_dir.broker, log_dir.path): len(log_dir.replicas) for log_dir in live.kafka.describe_log_dirs([1, 2])}
     assert held == {(1, "/data/sda"): 6, (1, "/data/sdb"): 6, (2, "/data/sda"): 12, (2, "/data/sdb"): 0}
     live.leaves_nothing()
+
+
+LINES = """
+[[lines]]
+between = ["sh", "sz"]
+gbit_per_s = 1.0
+"""
+
+
+def near_its_limit(live: HealedWorld, path: Path, monkeypatch: pytest.MonkeyPatch, crossing: Crossing) -> None:
+    """Brokers 1 and 2 are in sh, the others in sz, and topic orders crosses from sh to sz all the time."""
+    live.links = path / "links.toml"
+    live.links.write_text(LINES)
+    entries = tuple(Broker(broker, f"rack{broker}", idc="sh" if broker < 3 else "sz") for broker in range(1, 5))
+    live.store.put_cluster(cluster_to_proto(Cluster(LIVE, "h:9092", "fake", brokers=entries)))
+    direction = Direction("sh", "sz")
+    use = LinkUse(direction, {crossing: 7 * 10**9}, 0, (), live.now_ms(), 9e8, load_links(live.links).line(direction))
+    near = NearLimit(use, (Crosser(direction, crossing, LIVE, "orders", 10**9),), "sh to sz carried 0.90 of 1 Gbit/s")
+    monkeypatch.setattr(LinkUseReader, "near_limits", lambda *_: [near])
+    live.begin()
+
+
+@pytest.mark.parametrize("crossing", Crossing)
+def test_a_line_near_its_limit_gets_a_draft_that_takes_its_readers_off_it_or_calls_a_person(
+    world: Callable[..., HealedWorld], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crossing: Crossing
+) -> None:
+    live = world(brokers=4, policy=replace(ACT, balance_grace_s=300.0), partitions=8)
+    near_its_limit(live, tmp_path, monkeypatch, crossing)
+    live.collect_ms = 60_000
+    live.begin()
+    live.run(1300)
+    assert [finding.subject.name for finding in live.found(FindingKind.LINE_NEAR_LIMIT)] == ["sh to sz"]
+    if crossing is not Crossing.CONSUME:
+        assert live.tickets() == ()
+        assert [each.subject.name for each in live.found(FindingKind.HEALING_FAILED)] == ["line_near_limit sh to sz"]
+        return
+    (draft,) = live.tickets()
+    assert (draft.state, draft.kind, draft.bytes_to_copy) == (TicketState.DRAFT, "leaders", 0)
+    assert draft.evidence.startswith("line_near_limit sh to sz: sh to sz carried 0.90 of 1 Gbit/s (for ")
+    assert "leaders of orders go to sz, where clients read over the line now: nothing is copied" in draft.evidence
+    live.store.advance(
+        draft.id, draft.state, TicketTransition(TicketState.PENDING, live.now_ms(), "ann", "go"), None, 0
+    )
+    live.run_until("its end", lambda: live.tickets()[0].state is TicketState.SUCCEEDED)
+    leaders = {state.leader for state in live.kafka.peek().partitions.values()}
+    assert leaders == {3, 4}
+
+
+def test_a_line_is_relieved_as_its_topics_policy_says(
+    world: Callable[..., HealedWorld], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = world(brokers=4, policy=replace(ACT, balance_grace_s=300.0), partitions=0)
+    live.kafka.delete_topic("orders")
+    live.kafka.create_topic("orders", {0: (1, 2), 1: (2, 1)}, size_bytes=1_000_000, write_rate=1000.0)
+    policy = IdcPolicy("both", (("sh", 1), ("sz", 1)), "sz")
+    live.declare(policy, Topic(LIVE, "orders", idc_policy="both"))
+    near_its_limit(live, tmp_path, monkeypatch, Crossing.CONSUME)
+    live.collect_ms = 60_000
+    live.begin()
+    live.run(1300)
+    (draft,) = live.tickets()
+    assert (draft.state, draft.kind, draft.moves) == (TicketState.DRAFT, "migrate-idc", 2)
+    assert "IDC policy both wants orders where that does not cross from sh to sz" in draft.evidence
 
 
 def test_what_healing_is_at_is_reported(world: Callable[..., HealedWorld]) -> None:

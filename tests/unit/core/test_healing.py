@@ -23,14 +23,17 @@ from guardian.core.healing import (
     decide,
     evidence_of,
     is_seen,
+    line_troubles,
     trimmed,
     trimmed_again,
     troubles,
 )
+from guardian.core.relieving import ClusterPlaces
 from guardian.core.troubles import brokers_down, log_dirs_offline
 from guardian.model.cluster_state import LogDir
 from guardian.model.finding import Detector, FindingKind, Place, Sighting, Subject
 from guardian.model.healing import AUTHOR, HealingMode, HealingPolicy
+from guardian.model.links import Crosser, Crossing, Direction
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
@@ -399,3 +402,47 @@ def test_troubles_are_read_from_what_was_seen_with_what_the_last_look_says() -> 
     assert troubles(watch, "other") == ()
     weak = Seen(place, Sighting(Subject(FindingKind.TOPIC_WEAK, "live", "t"), "", ""), 0, 13_000)
     assert troubles(Watch({weak.sighting.subject: weak}, watch.looks), "live") == ()
+
+
+def near(crossing: Crossing, cluster: str = "live") -> Watch:
+    """A line that is near its limit, as two looks have seen it."""
+    subject = Subject(FindingKind.LINE_NEAR_LIMIT, "", "sh to sz")
+    crosser = Crosser(Direction("sh", "sz"), crossing, cluster, "orders", 9)
+    sighting = Sighting(subject, "sh to sz carried 9 of 10 Gbit/s", "guardian links", crossers=(crosser,))
+    watch = Watch()
+    for at_ms in (NOW - 70 * MINUTE, NOW):
+        watch = looked(watch, Place(Detector.LINKS, ""), at_ms, [sighting], LookTimes(MINUTE, MINUTE, 99 * MINUTE))
+    return watch
+
+
+PLACES = {name: ClusterPlaces({1: "sh", 2: "sz"}) for name in ("live", "other")}
+
+
+def test_a_line_near_its_limit_is_relieved_by_a_draft_in_the_cluster_that_can() -> None:
+    lines = line_troubles(near(Crossing.CONSUME), PLACES, ())
+    assert lines.keys() == {"live"}
+    cure = decide(POLICY, known(*troubles(Watch(), "live", lines["live"])), NOW).cure
+    assert cure is not None
+    assert (cure.kind, cure.cluster, cure.submits) == (CureKind.LEADERS, "live", False)
+    assert evidence_of(cure, NOW).splitlines() == [
+        "line_near_limit sh to sz: sh to sz carried 9 of 10 Gbit/s (for 1.2 h)",
+        "leaders of orders go to sz, where clients read over the line now: nothing is copied",
+    ]
+
+
+def test_a_line_stays_with_the_cluster_that_has_a_ticket_for_it() -> None:
+    lines = line_troubles(near(Crossing.CONSUME), PLACES, ())
+    draft = ticket(*lines["live"], state=TicketState.DRAFT)
+    moved = line_troubles(near(Crossing.CONSUME, "other"), PLACES, (draft,))
+    assert moved.keys() == {"live"}
+    decision = decide(POLICY, known(*moved["live"], tickets=(draft,)), NOW)
+    assert (decision.cure, decision.verdicts[0].ticket_id) == (None, "t-1")
+    over = replace(draft, state=TicketState.EXPIRED)
+    assert line_troubles(near(Crossing.CONSUME, "other"), PLACES, (over,)).keys() == {"other"}
+
+
+def test_a_line_that_no_plan_relieves_calls_a_person() -> None:
+    (trouble,) = line_troubles(near(Crossing.PRODUCE), PLACES, ())["live"]
+    decision = decide(POLICY, known(trouble), NOW)
+    assert (decision.cure, decision.verdicts[0].phase) == (None, Phase.PERSON)
+    assert decision.called[0].subject.name == "line_near_limit sh to sz"
