@@ -34,6 +34,7 @@ TRIES = 3  # tickets for the same trouble that failed within a day: then a perso
 _REDUNDANT = 2  # living replicas
 _DAY_MS = 86_400_000
 _HOUR_MS = 3_600_000
+_EMPTIED_MS = _DAY_MS  # since a slow disk was emptied: an idle disk looks sound, so that nobody sees whether it is
 _NAMED = 5
 _MAX_LINES = 20
 _MAX_LINE_CHARS = 500
@@ -62,6 +63,7 @@ _STORMY = (FindingKind.BROKER_DOWN, FindingKind.LOG_DIR_OFFLINE, FindingKind.SLO
 _OF_LINES = (CureKind.LEADERS, CureKind.MIGRATE_IDC)
 # What is not urgent is proposed at most: when to move so much for evenness is for a person to say.
 _PROPOSED_AT_MOST = (CureKind.BALANCE, CureKind.RELIEVE, *_OF_LINES)
+_URGENT_KINDS = frozenset(kind.value for kind in CureKind if kind not in _PROPOSED_AT_MOST)
 _CURE_KINDS = frozenset(kind.value for kind in CureKind)  # of its author are also tickets of the guard of exclusions
 _NEVER_RAN = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED)
 
@@ -77,7 +79,7 @@ class Standing(Enum):
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """Something that was seen, raised or not, and that healing knows a cure for. `relief` is that of a line; None:
-    nothing can be planned that takes load off it."""
+    nothing can be planned that takes load off it. `disks` are how many its broker has, 0: not known."""
 
     subject: Subject
     evidence: str
@@ -88,6 +90,7 @@ class Trouble:
     replicas: int | None = None
     is_raised: bool = True
     relief: Relief | None = None
+    disks: int = 0
 
     @property
     def is_healed(self) -> bool:
@@ -148,6 +151,7 @@ def _trouble(subject: Subject, seen: Seen, watch: Watch) -> Trouble:
         seen.sighting.log_dirs,
         seen.sighting.replicas,
         seen.is_raised,
+        disks=seen.sighting.disks,
     )
 
 
@@ -179,7 +183,7 @@ class Known:
     """All that a decision about one cluster rests on. `brokers`: how many it is to have; `tickets`: healing's own
     there, `running`: ids of others' that run there; `calm_since_ms`: when it was last a storm, or when this leader
     began to look; `stormed_ms`: when it was last a storm that this leader saw, 0: never; `is_seen`: the last looks at
-    its brokers and replicas succeeded."""
+    its brokers and replicas succeeded; `alive`: the brokers that live, as far as was seen."""
 
     cluster: str
     brokers: int
@@ -190,12 +194,14 @@ class Known:
     running: tuple[str, ...] = ()
     is_seen: bool = True
     stormed_ms: int = 0
+    alive: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Cure:
     """A plan to ask for. `troubles`: what it is for. Brokers of `spared` are away for a short time: they keep what they
-    hold, and get nothing. Two cures with the same key make one ticket."""
+    hold, and get nothing. `emptied` are log dirs that were emptied lately and stay empty. Two cures with the same key
+    make one ticket."""
 
     kind: CureKind
     cluster: str
@@ -203,6 +209,7 @@ class Cure:
     spared: frozenset[int]
     key: str
     submits: bool
+    emptied: frozenset[tuple[int, str]] = frozenset()
 
     @property
     def dead_brokers(self) -> frozenset[int]:
@@ -215,8 +222,8 @@ class Cure:
 
     @property
     def log_dirs(self) -> frozenset[tuple[int, str]]:
-        """Broken, slow or full ones, as (broker, path)."""
-        return frozenset((trouble.brokers[0], path) for trouble in self.troubles for path in trouble.log_dirs)
+        """Broken, slow or full ones, and those that stay empty, as (broker, path)."""
+        return self.emptied | {(trouble.brokers[0], path) for trouble in self.troubles for path in trouble.log_dirs}
 
     @property
     def relief(self) -> Relief | None:
@@ -287,7 +294,8 @@ def decide(policy: HealingPolicy, known: Known, now_ms: int) -> Decision:
         return Decision(tuple(verdicts), None, acts, storm, _calls(known.cluster, storm, ()))
     verdicts = [_verdict(policy, known, trouble, now_ms) for trouble in known.troubles]
     due = [verdict.trouble for verdict in verdicts if verdict.phase is Phase.ACTS and not verdict.ticket_id]
-    cure = _cure(policy, known, due) if due else None
+    soon = [verdict.trouble for verdict in verdicts if verdict.phase is Phase.GRACE and verdict.trouble.is_raised]
+    cure = _cure(policy, known, due, soon, now_ms) if due else None
     acts = (*_needless(known, now_ms), *_resumed(known, now_ms))
     return Decision(tuple(verdicts), cure, acts, "", _calls(known.cluster, "", verdicts))
 
@@ -301,6 +309,8 @@ def evidence_of(cure: Cure, now_ms: int) -> str:
     ]
     if cure.relief is not None:
         lines.append(cure.relief.sentence)
+    if cure.kind is CureKind.EMPTY_DISK:
+        lines += [f"empties broker {broker}, log dir {path}" for broker, path in sorted(cure.log_dirs)]
     return "\n".join(lines)
 
 
@@ -341,6 +351,8 @@ def trimmed_again(plan: Plan, ticket: Ticket) -> Plan:
 # As `troubles` writes them.
 _DEAD = re.compile(r"broker_down broker (\d+): ")
 _BROKEN = re.compile(r"log_dir_offline broker (\d+), log dir (.+): log dir \2 of broker ")
+_SLOW = re.compile(r"slow_disk broker (\d+), disk (.+?): ")
+_EMPTIES = re.compile(r"empties broker (\d+), log dir (.+)")
 _OF_BROKER = re.compile(r"(?:broker_down|log_dir_offline) broker (\d+)[:,] ")
 
 
@@ -363,9 +375,9 @@ def _leaves(move: PartitionMove, dead: frozenset[int], broken: frozenset[tuple[i
     )
 
 
-def tickets_of_last_hour(known: Known, now_ms: int) -> int:
-    """Those that healing made."""
-    return sum(ticket.kind in _CURE_KINDS and now_ms - ticket.created_at_ms < _HOUR_MS for ticket in known.tickets)
+def tickets_of_last_hour(known: Known, now_ms: int, kinds: Collection[str] = _URGENT_KINDS) -> int:
+    """Those that healing made of these kinds: drafts that wait for a person hold up no healing."""
+    return sum(ticket.kind in kinds and now_ms - ticket.created_at_ms < _HOUR_MS for ticket in known.tickets)
 
 
 def _storm(policy: HealingPolicy, known: Known) -> str:
@@ -404,7 +416,7 @@ def _verdict(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int)
         return _of_open(trouble, newest, known, now_ms)
     return (
         _not_now(policy, trouble, newest, now_ms)
-        or _unplannable(trouble)
+        or _unplannable(known, trouble, now_ms)
         or _after_tickets(policy, known, trouble, newest, now_ms)
         or _after_plan(known, trouble, now_ms)
         or _held_back(policy, known, trouble, now_ms)
@@ -434,8 +446,22 @@ def _not_now(policy: HealingPolicy, trouble: Trouble, newest: Ticket | None, now
     return Verdict(trouble, Phase.GRACE, sentence)
 
 
-def _unplannable(trouble: Trouble) -> Verdict | None:
+def _unplannable(known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
     """What a planner need not be asked about."""
+    if trouble.subject.kind is FindingKind.SLOW_DISK:
+        if not trouble.log_dirs:
+            sentence = (
+                "nobody knows which of its broker's log dirs are on it, so none can be emptied: look at the disk, and "
+                "at what the reporter says of its log dirs"
+            )
+            return Verdict(trouble, Phase.PERSON, sentence)
+        slow = _slow_disks(known, trouble.brokers[0], now_ms) | {trouble.subject.name}
+        if trouble.disks and len(slow) > 1 and 2 * len(slow) > trouble.disks:
+            sentence = (
+                f"{len(slow)} of the broker's {trouble.disks} disks are slow, or were emptied as slow within "
+                f"{human_duration(_EMPTIED_MS)}: what they share is slow (controller, cabling), look at it"
+            )
+            return Verdict(trouble, Phase.PERSON, sentence)
     if trouble.subject.kind is FindingKind.LINE_NEAR_LIMIT and trouble.relief is None:
         sentence = (
             "no move of leaders or replicas takes off the line what crosses it (producers, or replicas that are to be "
@@ -445,17 +471,51 @@ def _unplannable(trouble: Trouble) -> Verdict | None:
     return None
 
 
+def _slow_disks(known: Known, broker: int, now_ms: int) -> set[str]:
+    """Names of the broker's disks that are slow now, or were emptied lately."""
+    slow = [each for each in known.troubles if each.subject.kind is FindingKind.SLOW_DISK and broker in each.brokers]
+    lines = (line for ticket in _emptying(known, now_ms) for line in ticket.evidence.splitlines())
+    before = (match for line in lines if (match := _SLOW.match(line)) and int(match[1]) == broker)
+    return {
+        *(each.subject.name for each in slow if each.standing is not Standing.OVER),
+        *(f"broker {broker}, disk {match[2]}" for match in before),
+    }
+
+
+def _emptied(known: Known, broker: int, now_ms: int) -> frozenset[tuple[int, str]]:
+    """Log dirs of the broker that were emptied lately."""
+    lines = (line for ticket in _emptying(known, now_ms) for line in ticket.evidence.splitlines())
+    return frozenset(
+        (broker, match[2]) for line in lines if (match := _EMPTIES.match(line)) and int(match[1]) == broker
+    )
+
+
+def _emptying(known: Known, now_ms: int) -> list[Ticket]:
+    """Tickets that have emptied slow disks, or are at it."""
+    return [
+        ticket
+        for ticket in known.tickets
+        if ticket.kind == CureKind.EMPTY_DISK
+        and (ticket.state is TicketState.SUCCEEDED or ticket.state.is_driven)
+        and now_ms - ticket.updated_at_ms < _EMPTIED_MS
+    ]
+
+
 def _held_back(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
+    is_proposed = trouble.cure in _PROPOSED_AT_MOST
     calm_ms = known.calm_since_ms + CALM_MS - now_ms
     if calm_ms > 0 and trouble.cure is not CureKind.HEAL:
         return Verdict(trouble, Phase.WAITS, f"waits {human_duration(calm_ms)} for the cluster to be calm")
     stormed_ms = known.stormed_ms + CALM_MS - now_ms
     if known.stormed_ms and stormed_ms > 0:
         return Verdict(trouble, Phase.WAITS, f"waits {human_duration(stormed_ms)}: there was a storm")
-    made = tickets_of_last_hour(known, now_ms)
+    made = tickets_of_last_hour(known, now_ms, _CURE_KINDS - _URGENT_KINDS if is_proposed else _URGENT_KINDS)
     if made < policy.tickets_per_hour:
         return None
-    return Verdict(trouble, Phase.BRAKED, f"{made} healing tickets were made within an hour, the most allowed: waits")
+    told = f"{made} healing tickets were made within an hour, the most allowed: waits"
+    if trouble.cure is CureKind.HEAL:
+        return Verdict(trouble, Phase.PERSON, f"{told}, look what breaks so often, or raise tickets_per_hour")
+    return Verdict(trouble, Phase.BRAKED, told)
 
 
 def _of_open(trouble: Trouble, ticket: Ticket, known: Known, now_ms: int) -> Verdict:
@@ -535,10 +595,18 @@ def _grace_s(policy: HealingPolicy, trouble: Trouble) -> float:
     }.get(trouble.subject.kind, policy.balance_grace_s)
 
 
-def _cure(policy: HealingPolicy, known: Known, due: Sequence[Trouble]) -> Cure:
-    """For the gravest; dead brokers and broken disks together, everything else one at a time."""
+def _cure(policy: HealingPolicy, known: Known, due: Sequence[Trouble], soon: Sequence[Trouble], now_ms: int) -> Cure:
+    """For the gravest; dead brokers and broken disks together, slow disks of one broker, those that are due
+    `soon` too, everything else one at a time: what leaves a slow disk must not go to another slow one, nor back to one
+    that was emptied."""
     first = due[0]
-    together = [each for each in due if each.cure is first.cure] if first.cure is CureKind.HEAL else [first]
+    together = [first]
+    emptied: frozenset[tuple[int, str]] = frozenset()
+    if first.cure is CureKind.HEAL:
+        together = [each for each in due if each.cure is first.cure]
+    elif first.cure is CureKind.EMPTY_DISK:
+        together = [each for each in (*due, *soon) if each.cure is first.cure and each.brokers == first.brokers]
+        emptied = _emptied(known, first.brokers[0], now_ms)
     away = [each for each in known.troubles if each.subject.kind is FindingKind.BROKER_DOWN and each not in together]
     newest = [_newest(known.tickets, each.subject) for each in together]
     parts = [known.cluster, *(each.subject.title for each in together), *(each.id if each else "" for each in newest)]
@@ -550,6 +618,7 @@ def _cure(policy: HealingPolicy, known: Known, due: Sequence[Trouble]) -> Cure:
         frozenset(broker for each in away for broker in each.brokers),
         f"healing/{first.cure}/{digest}",
         submits=policy.mode is HealingMode.ACT and first.cure not in _PROPOSED_AT_MOST,
+        emptied=emptied,
     )
 
 
@@ -577,7 +646,7 @@ def _stopped(ticket: Ticket, storm: str) -> TicketAct:
 def _needless(known: Known, now_ms: int) -> Iterable[TicketAct]:
     """Tickets for dead brokers and broken disks that are all back: what did not start is not started, what moves to a
     place of a broker that is back goes home. Only where it is known that they are back, and not merely not seen: of a
-    broker that is stopped nobody sees that a log dir of it is broken."""
+    broker that is stopped nobody sees that a log dir of it is broken, and one that is being removed is no trouble."""
     if not known.is_seen or now_ms - known.calm_since_ms < CALM_MS:
         return
     present = {trouble.subject.title for trouble in known.troubles}
@@ -588,7 +657,8 @@ def _needless(known: Known, now_ms: int) -> Iterable[TicketAct]:
         lines = ticket.evidence.splitlines()
         if any(line.startswith(f"{title}: ") for line in lines for title in present):
             continue
-        if any(int(match[1]) in troubled for line in lines if (match := _OF_BROKER.match(line))):
+        brokers = {int(match[1]) for line in lines if (match := _OF_BROKER.match(line))}
+        if brokers & troubled or not brokers <= known.alive:
             continue
         if ticket.state in (*_NEVER_RAN, TicketState.RUNNING, TicketState.PAUSED):
             yield TicketAct(Act.WITHDRAW, ticket, "what it was for is over")
@@ -600,8 +670,9 @@ def _resumed(known: Known, now_ms: int) -> Iterable[TicketAct]:
         return
     for ticket in known.tickets:
         paused = ticket.state is TicketState.PAUSED and ticket.history and ticket.history[-1].actor == AUTHOR
-        is_own = ticket.kind in _CURE_KINDS and ticket.evidence
-        is_wanted = not is_own or any(covers(ticket, trouble.subject) for trouble in known.troubles)
+        # A disk that is being emptied looks sound; of all others it is seen whether they are still wanted.
+        is_judged = ticket.kind in _CURE_KINDS and ticket.kind != CureKind.EMPTY_DISK and ticket.evidence
+        is_wanted = not is_judged or any(covers(ticket, trouble.subject) for trouble in known.troubles)
         if paused and is_wanted:
             yield TicketAct(Act.RESUME, ticket, "the storm is over")
 

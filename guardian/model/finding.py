@@ -98,7 +98,8 @@ class Sighting:
     """What one look saw. `since_ms`: the detector knows it to have been so already then; 0: it knows of now alone.
 
     `brokers` and `log_dirs` (of the one broker) are those that it is about, where it is about some; `replicas` is how
-    many they are to have and have lost, None: not known. `crossers` are those of a line, the largest first.
+    many they are to have and have lost, None: not known. `crossers` are those of a line, the largest first; `disks` is
+    how many the broker of a slow disk has.
     """
 
     subject: Subject
@@ -109,6 +110,7 @@ class Sighting:
     log_dirs: tuple[str, ...] = ()
     replicas: int | None = None
     crossers: tuple[Crosser, ...] = ()
+    disks: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
@@ -102,6 +103,10 @@ class FindingsWatch:
         """How many brokers the cluster is to have, as far as the detectors know."""
         return self._looks.broker_count(cluster)
 
+    def alive(self, cluster: str) -> frozenset[int]:
+        """The brokers that the last look saw live; none where nobody has looked."""
+        return self._looks.alive(cluster)
+
     def close(self) -> None:
         """Ends the connections that are kept."""
         self._admins.close()
@@ -189,9 +194,11 @@ class FindingsWatch:
 
     def _disks(self, cluster: str, at_ms: int) -> Iterator[Sighting]:
         window = Window(at_ms - max(_LEAST_WINDOW_MS, _DISK_INTERVALS * self._collect_ms), at_ms + 1)
-        for disk in judge(lake_facts.disk_series(self._lake(), cluster, window)).disks:
+        disks = judge(lake_facts.disk_series(self._lake(), cluster, window)).disks
+        count = Counter(disk.broker for disk in disks)
+        for disk in disks:
             if disk.verdict is DiskVerdict.SLOW:
-                yield _of_disk(cluster, disk)
+                yield _of_disk(cluster, disk, count[disk.broker])
 
     def _reads(self, cluster: Cluster) -> Iterator[Sighting]:
         with closing(self._sources.connect(cluster)) as admin:
@@ -224,10 +231,10 @@ def _of_topic(cluster: str, topic: TopicDurability) -> Sighting:
     return Sighting(subject, "; ".join(topic.reasons), f"guardian durability {cluster} --topic {topic.topic}")
 
 
-def _of_disk(cluster: str, disk: DiskHealth) -> Sighting:
+def _of_disk(cluster: str, disk: DiskHealth, disks: int) -> Sighting:
     subject = Subject(FindingKind.SLOW_DISK, cluster, f"broker {disk.broker}, disk {disk.disk}")
     show = f"guardian disks {cluster} --since 1h"
-    return Sighting(subject, disk.why, show, disk.since_ms, (disk.broker,), disk.log_dirs)
+    return Sighting(subject, disk.why, show, disk.since_ms, (disk.broker,), disk.log_dirs, disks=disks)
 
 
 def _titled(subject: Subject) -> str:

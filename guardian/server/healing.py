@@ -196,6 +196,7 @@ class Healer:
             _running(cluster.name, views) if memory.has_open else (),
             healing.is_seen(watch, cluster.name),
             memory.storm_ms,
+            self._findings.alive(cluster.name),
         )
         decision = healing.decide(policy, known, now_ms)
         if decision.storm:

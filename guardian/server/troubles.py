@@ -71,6 +71,10 @@ class TroubleLooks:
         registered = {broker.id for broker in cluster.brokers}
         return len(registered | self._hosted.get(cluster.name, {}).keys() | self._alive.get(cluster.name, frozenset()))
 
+    def alive(self, cluster: str) -> frozenset[int]:
+        """The brokers that the last look that succeeded saw live."""
+        return self._alive.get(cluster, frozenset())
+
     def require_reachable(self, cluster: str) -> None:
         """Raises ClusterUnavailable for a cluster that did not answer just now: to wait for it once more would keep the
         looks at all other clusters waiting."""

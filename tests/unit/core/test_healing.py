@@ -54,13 +54,14 @@ def broken(broker: int, path: str, since_ms: int = 0) -> Trouble:
     return Trouble(subject, "it is offline", since_ms, Standing.PRESENT, (broker,), (path,))
 
 
-def slow(broker: int, *log_dirs: str) -> Trouble:
-    subject = Subject(FindingKind.SLOW_DISK, "live", f"broker {broker}, disk sdb")
-    return Trouble(subject, "await 60 ms", 0, Standing.PRESENT, (broker,), log_dirs)
+def slow(broker: int, *log_dirs: str, disk: str = "sdb", disks: int = 4, since_ms: int = 0) -> Trouble:
+    subject = Subject(FindingKind.SLOW_DISK, "live", f"broker {broker}, disk {disk}")
+    return Trouble(subject, "await 60 ms", since_ms, Standing.PRESENT, (broker,), log_dirs, disks=disks)
 
 
 def known(*found: Trouble, brokers: int = 12, tickets: tuple[Ticket, ...] = (), **others: object) -> Known:
-    return replace(Known("live", brokers, found, tickets), **others)  # type: ignore[arg-type]
+    alive = frozenset(range(brokers)) - {broker for each in found for broker in each.brokers}
+    return replace(Known("live", brokers, found, tickets, alive=alive), **others)  # type: ignore[arg-type]
 
 
 def ticket(
@@ -237,8 +238,23 @@ def test_after_a_ticket_that_failed_it_rests_twice_as_long_each_time_and_then_ca
 def test_no_more_tickets_are_made_in_an_hour_than_the_policy_has() -> None:
     tickets = tuple(ticket(down(broker), number=broker, at_ms=NOW - broker) for broker in range(3))
     decision = decide(POLICY, known(down(7), tickets=tickets), NOW)
-    assert (decision.cure, decision.verdicts[0].phase) == (None, Phase.BRAKED)
+    assert (decision.cure, decision.verdicts[0].phase) == (None, Phase.PERSON)
+    assert "3 healing tickets were made within an hour" in decision.called[0].evidence
+    braked = decide(POLICY, known(slow(7, "/d1"), tickets=tickets), NOW)
+    assert (braked.cure, braked.verdicts[0].phase, braked.called) == (None, Phase.BRAKED, ())
     assert decide(POLICY, known(down(7), tickets=tickets), NOW + 60 * MINUTE).cure is not None
+
+
+def fills(broker: int) -> Trouble:
+    subject = Subject(FindingKind.DISK_FILLS, "live", f"broker {broker}, log dir /d1")
+    return Trouble(subject, "it is full in 3.0 days", 0, Standing.PRESENT, (broker,), ("/d1",))
+
+
+def test_drafts_that_wait_for_a_person_hold_up_no_healing() -> None:
+    drafts = tuple(ticket(fills(broker), state=TicketState.DRAFT, number=broker) for broker in range(6))
+    assert decide(POLICY, known(down(7), tickets=drafts), NOW).cure is not None
+    another = decide(POLICY, known(fills(7), tickets=drafts), NOW)
+    assert (another.cure, another.verdicts[0].phase) == (None, Phase.BRAKED)
 
 
 def test_a_plan_that_came_to_nothing_is_asked_for_again_after_a_rest() -> None:
@@ -271,6 +287,13 @@ def test_a_ticket_whose_brokers_are_back_is_taken_back() -> None:
     for state in (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED, TicketState.RUNNING):
         acts = decide(POLICY, known(tickets=(ticket(down(3), state=state),), calm_since_ms=calm), NOW).acts
         assert [act.act for act in acts] == [Act.WITHDRAW], state
+
+
+def test_a_ticket_is_not_taken_back_because_its_broker_that_is_dead_is_being_removed() -> None:
+    running = known(tickets=(ticket(down(3)),), calm_since_ms=NOW - CALM_MS, alive=frozenset({1, 2}))
+    assert decide(POLICY, running, NOW).acts == ()
+    back = replace(running, alive=frozenset({1, 2, 3}))
+    assert [act.act for act in decide(POLICY, back, NOW).acts] == [Act.WITHDRAW]
 
 
 def test_a_ticket_is_not_taken_back_because_nobody_sees_its_trouble() -> None:
@@ -314,6 +337,50 @@ def test_a_disk_that_is_being_emptied_looks_sound_and_is_emptied_all_the_same() 
     for state in (TicketState.DRAFT, TicketState.APPROVED, TicketState.RUNNING):
         emptying = ticket(slow(1, "/d1"), state=state)
         assert decide(POLICY, known(tickets=(emptying,), calm_since_ms=NOW - CALM_MS), NOW).acts == ()
+
+
+def test_a_disk_whose_emptying_a_storm_paused_is_emptied_afterwards_though_it_looks_sound() -> None:
+    paused = ticket(slow(1, "/d1"), state=TicketState.PAUSED)
+    acts = decide(POLICY, known(tickets=(paused,), calm_since_ms=NOW - CALM_MS), NOW).acts
+    assert [act.act for act in acts] == [Act.RESUME]
+
+
+def test_a_slow_disk_without_known_log_dirs_calls_a_person_and_holds_up_nobody() -> None:
+    decision = decide(POLICY, known(slow(1), slow(2, "/d1")), NOW)
+    assert [verdict.phase for verdict in decision.verdicts] == [Phase.PERSON, Phase.ACTS]
+    assert "which of its broker's log dirs are on it" in decision.called[0].evidence
+    assert decision.cure is not None
+    assert decision.cure.log_dirs == {(2, "/d1")}
+
+
+def test_what_leaves_a_slow_disk_goes_to_no_other_that_is_slow_or_was_emptied_lately() -> None:
+    first, second = slow(1, "/d1", disk="sda"), slow(1, "/d2", disk="sdb", since_ms=NOW - MINUTE)
+    together = decide(POLICY, known(first, second), NOW).cure
+    assert together is not None
+    assert together.log_dirs == {(1, "/d1"), (1, "/d2")}
+    emptied = ticket(first, state=TicketState.SUCCEEDED)
+    assert emptied.evidence.splitlines()[1] == "empties broker 1, log dir /d1"
+    later = decide(POLICY, known(replace(second, since_ms=0), tickets=(emptied,)), NOW + 60 * MINUTE).cure
+    assert later is not None
+    assert later.log_dirs == {(1, "/d1"), (1, "/d2")}
+    other = decide(POLICY, known(slow(2, "/d2"), tickets=(emptied,)), NOW + 60 * MINUTE).cure
+    assert other is not None
+    assert other.log_dirs == {(2, "/d2")}
+    next_day = decide(POLICY, known(replace(second, since_ms=0), tickets=(emptied,)), NOW + DAY).cure
+    assert next_day is not None
+    assert next_day.log_dirs == {(1, "/d2")}
+
+
+def test_more_than_half_of_a_brokers_disks_call_a_person() -> None:
+    first, second = slow(1, "/d1", disk="sda", disks=3), slow(1, "/d2", disk="sdb", disks=3)
+    decision = decide(POLICY, known(first, second), NOW)
+    assert (decision.cure, {verdict.phase for verdict in decision.verdicts}) == (None, {Phase.PERSON})
+    assert "2 of the broker's 3 disks are slow, or were emptied as slow within 1 d" in decision.called[0].evidence
+    emptied = ticket(first, state=TicketState.SUCCEEDED)
+    to_and_fro = decide(POLICY, known(second, tickets=(emptied,)), NOW + 60 * MINUTE)
+    assert (to_and_fro.cure, to_and_fro.verdicts[0].phase) == (None, Phase.PERSON)
+    assert decide(POLICY, known(slow(1, "/d1", disks=1)), NOW).cure is not None
+    assert decide(POLICY, known(slow(1, "/d1", disks=0), slow(1, "/d2", disk="sda", disks=0)), NOW).cure is not None
 
 
 def test_a_cluster_is_seen_when_the_last_looks_at_brokers_and_replicas_succeeded() -> None:
