@@ -62,6 +62,7 @@ class Table(IntEnum):
     PROTECTION = 33  # cluster -> what is held to protect its disks
     CORDON = 34  # cluster, broker -> what was set where no new replicas are to come
     LEVEL = 35  # which commands all members know: one record
+    CALL = 36  # cluster, finding -> what calls a person
 
     @property
     def prefix(self) -> bytes:
@@ -221,6 +222,10 @@ def event(event_id: int) -> bytes:
 
 def event_sink(sink: str) -> bytes:
     return Table.EVENT.prefix + b"\x01" + _text(sink)
+
+
+def call(cluster_name: str, finding: str) -> bytes:
+    return Table.CALL.prefix + _text(cluster_name) + _text(finding)
 
 
 def cordons(cluster_name: str) -> bytes:

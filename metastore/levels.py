@@ -43,6 +43,8 @@ SINCE: Mapping[str, int] = {
     "guardian.v1.Ticket.approved_throttle": 1,
     "guardian.v1.AmendTicket.approved_throttle": 1,
     "guardian.v1.ExecutionTask.topic_partitions": 1,
+    "guardian.v1.PutEvents.raised": 1,
+    "guardian.v1.PutEvents.ended": 1,
 }
 """Fields of commands, and of what they carry, that level 0 did not have. RAISE may be proposed all the same."""
 

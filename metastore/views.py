@@ -9,7 +9,7 @@ from __future__ import annotations
 from guardian.errors import InvalidInput
 from guardian.model.collection import CollectionAssignment
 from guardian.model.cordon import Cordon
-from guardian.model.event import Event
+from guardian.model.event import Call, Event
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.protection import Protection
@@ -91,6 +91,10 @@ class Views:
     def events(self, after: int, limit: int) -> tuple[Event, ...]:
         """The next events of tickets and throttles behind the one with this id, oldest first."""
         return events.page(self._snapshot, after, limit)
+
+    def calls(self) -> tuple[Call, ...]:
+        """What calls a person now."""
+        return events.calls(self._snapshot)
 
     def event_delivered(self, sink: str) -> int | None:
         """The last event that the sink was given; None: never any."""

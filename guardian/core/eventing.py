@@ -3,6 +3,7 @@
     ticket before ──┐                       no ticket before       TICKET_CREATED
     ticket after  ──┴──▶ an event           another state          TICKET_MOVED
                                             another line of history, or other content   TICKET_AMENDED
+    what calls a person ──▶ an event when it begins and one when it ends     FINDING_RAISED, FINDING_ENDED
     throttles, rates before ──┐
     throttles, rates after  ──┴──▶ an event with each value that changed   THROTTLE_CHANGED
 
@@ -12,8 +13,9 @@ An event is stored by the very command that changes the ticket: none is lost, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from guardian.model.event import Event, EventKind, ThrottleChange
+from guardian.model.event import Call, Event, EventKind, ThrottleChange
 from guardian.model.execution import AdaptedRate, Execution, ThrottleIntent
 from guardian.model.protection import Lever, LeverKind, Protection
 from guardian.model.ticket import Ticket
@@ -102,6 +104,36 @@ def of_protection(event_id: int, at_ms: int, before: Protection, after: Protecti
         changes=tuple(changes[:MAX_CHANGES]),
         left_out=max(0, len(changes) - MAX_CHANGES),
     )
+
+
+def of_call(event_id: int, at_ms: int, call: Call, *, is_over: bool) -> Event:
+    """A finding calls a person, or does so no longer."""
+    title = f"{call.finding} of cluster {call.cluster}" if call.cluster else call.finding
+    return Event(
+        event_id,
+        at_ms,
+        EventKind.FINDING_ENDED if is_over else EventKind.FINDING_RAISED,
+        call.cluster,
+        f"{title} is over" if is_over else f"{title} calls a person: {call.sentence}",
+        actor="findings",
+        reason=call.sentence,
+        finding=call.finding,
+    )
+
+
+def standing(ticket: Ticket) -> Event | None:
+    """The state that the ticket is in, as it was entered; None where its history does not say."""
+    entered = None
+    for past in reversed(ticket.history):  # what was amended since has left lines of the same state
+        if past.state is not ticket.state:
+            break
+        entered = past
+    event = of_ticket(0, None, ticket)
+    if entered is None or event is None:
+        return None
+    reason = f": {entered.reason}" if entered.reason else ""
+    summary = f"ticket {ticket.id} ({ticket.kind} of cluster {ticket.cluster}) is {ticket.state.name}{reason}"
+    return replace(event, kind=EventKind.TICKET_MOVED, at_ms=entered.at_ms, summary=summary)
 
 
 def changes_of(before: Iterable[ThrottleIntent], after: Iterable[ThrottleIntent]) -> Iterator[ThrottleChange]:

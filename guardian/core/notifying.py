@@ -9,6 +9,8 @@ state of the ticket      alert                   ends
 PENDING                  GuardianTicketPending   when the ticket leaves the state
 PAUSED                   GuardianTicketPaused    when the ticket leaves the state
 FAILED                   GuardianTicketFailed    when it is rolled back, or after a day
+
+A finding that calls a person is the alert GuardianCallsPerson until it ends.
 """
 
 from __future__ import annotations
@@ -80,6 +82,7 @@ def _fields(event: Event) -> dict[str, object]:
         "to_state": event.to_state.name if event.to_state is not None else "",
         "moves": event.moves,
         "bytes_to_copy": event.bytes_to_copy,
+        "finding": event.finding,
     }
     return {name: values[name] for name in FIELDS}
 
@@ -111,6 +114,8 @@ def _chat_line(event: Event) -> str:
 
 def _alerts(sink: Sink, event: Event) -> list[dict[str, object]]:
     """The end of what the ticket was waiting for, and the begin of what it waits for now."""
+    if event.kind.is_of_finding:
+        return [_call_alert(event)]
     if event.kind not in (EventKind.TICKET_CREATED, EventKind.TICKET_MOVED):
         return []
     before, after = event.from_state, event.to_state
@@ -121,6 +126,21 @@ def _alerts(sink: Sink, event: Event) -> list[dict[str, object]]:
         lasts_ms = _FAILED_FOR_MS if after is TicketState.FAILED else _WAITS_FOR_MS
         alerts.append(_alert(event, after, event.at_ms, event.at_ms + lasts_ms))
     return alerts
+
+
+def _call_alert(event: Event) -> dict[str, object]:
+    alert: dict[str, object] = {
+        "labels": {
+            "alertname": "GuardianCallsPerson",
+            "severity": "critical",
+            "cluster": event.cluster,
+            "finding": event.finding,
+        },
+        "annotations": {"summary": event.summary},
+    }
+    if event.kind is EventKind.FINDING_ENDED:
+        return {**alert, "endsAt": time_of(event.at_ms)}
+    return {**alert, "startsAt": time_of(event.at_ms), "endsAt": time_of(event.at_ms + _WAITS_FOR_MS)}
 
 
 def _alert(event: Event, state: TicketState, starts_ms: int | None, ends_ms: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Something that happened to a ticket or a throttle, as it is told to whoever watches."""
+"""Something that happened to a ticket or a throttle, or that calls a person, as it is told to whoever watches."""
 
 from __future__ import annotations
 
@@ -15,6 +15,26 @@ class EventKind(Enum):
     TICKET_MOVED = 2  # to another state
     TICKET_AMENDED = 3  # something else about it was changed
     THROTTLE_CHANGED = 4
+    FINDING_RAISED = 5  # one that calls a person
+    FINDING_ENDED = 6
+
+    @property
+    def is_of_finding(self) -> bool:
+        return self in (EventKind.FINDING_RAISED, EventKind.FINDING_ENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A finding that calls a person until it ends. `finding` is its subject's title, such as "storm healing"."""
+
+    cluster: str
+    finding: str
+    sentence: str
+    since_ms: int
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.cluster, self.finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +56,7 @@ class Event:
     """`id` counts up in the order in which things happened, with gaps. `from_state` None: there was no ticket before.
 
     `summary` is all of it in one sentence. A throttle that protects disks is of no ticket: `ticket_id` is empty then.
+    `finding` is what calls a person: events of raising and of ending it name the same one in a cluster.
     """
 
     id: int
@@ -54,3 +75,4 @@ class Event:
     bytes_to_copy: int = 0
     changes: tuple[ThrottleChange, ...] = ()
     left_out: int = 0  # changes beyond those that are listed
+    finding: str = ""

@@ -18,7 +18,8 @@
     kind = "alertmanager"
     url  = "http://alertmanager:9093"
 
-Each may say which events it wants: `kinds` (TICKET_CREATED, TICKET_MOVED, TICKET_AMENDED, THROTTLE_CHANGED), `states`
+Each may say which events it wants: `kinds` (TICKET_CREATED, TICKET_MOVED, TICKET_AMENDED, THROTTLE_CHANGED,
+FINDING_RAISED, FINDING_ENDED: a finding that calls a person), `states`
 that a ticket enters (or leaves, where its alert ends), `clusters`; without them all but throttle changes, which have to
 be named.
 """
@@ -39,9 +40,10 @@ from guardian.model.ticket import TicketState
 
 FIELDS = (
     "id", "at_ms", "time", "kind", "cluster", "summary", "ticket_id", "ticket_kind", "author", "actor", "reason",
-    "from_state", "to_state", "moves", "bytes_to_copy",
+    "from_state", "to_state", "moves", "bytes_to_copy", "finding",
 )  # fmt: skip
-DEFAULT_KINDS = frozenset({EventKind.TICKET_CREATED, EventKind.TICKET_MOVED, EventKind.TICKET_AMENDED})
+DEFAULT_KINDS = frozenset(EventKind) - {EventKind.THROTTLE_CHANGED}
+_STATELESS = (EventKind.THROTTLE_CHANGED, EventKind.FINDING_RAISED, EventKind.FINDING_ENDED)
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _SETTINGS = (
@@ -77,7 +79,7 @@ class Sink:
         return (
             event.kind in self.kinds
             and (not self.clusters or event.cluster in self.clusters)
-            and (not self.states or event.kind is EventKind.THROTTLE_CHANGED or self._has_its_state(event))
+            and (not self.states or event.kind in _STATELESS or self._has_its_state(event))
         )
 
     def _has_its_state(self, event: Event) -> bool:

@@ -54,6 +54,7 @@ from guardian.rest.rates import LakeRates
 from guardian.rest.routes import Rest
 from guardian.server.admins import ClusterAdmins, connect_by_name
 from guardian.server.approvals import ApprovalKeeper, Approvals
+from guardian.server.calling import PersonCaller
 from guardian.server.certificates import CertificateWatch
 from guardian.server.collection import CollectionAssigner, KnownFederation, ReplicatedCollectionGroup
 from guardian.server.cordoning import Cordoner
@@ -391,6 +392,7 @@ def _leading(
         ("findings", findings.tick, _FINDINGS_S),
         ("lines", room.tick, _LINES_S),
         ("healing", healer.tick, _HEALING_S),
+        ("calls", PersonCaller(store, findings, healer, now_ms).tick, _HEALING_S),
         ("sinks", sinks.tick, _SINKS_S),
         ("placement", _cordoner(config, store, healer, stack).tick, _PLACEMENT_S),
         ("protection", protector.tick, config.protection.look_s),

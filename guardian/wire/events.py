@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guardian.errors import InvalidInput
-from guardian.model.event import Event, EventKind, ThrottleChange
+from guardian.model.event import Call, Event, EventKind, ThrottleChange
 from guardian.model.ticket import TicketState
 from guardian.wire.tickets import ticket_state_from_proto
 from protos.guardian.v1 import events_pb2 as pb
@@ -32,6 +32,7 @@ def event_to_proto(event: Event) -> pb.Event:
             for change in event.changes
         ],
         left_out=event.left_out,
+        finding=event.finding,
     )
 
 
@@ -63,7 +64,16 @@ def event_from_proto(message: pb.Event) -> Event:
             for change in message.changes
         ),
         left_out=message.left_out,
+        finding=message.finding,
     )
+
+
+def call_to_proto(call: Call) -> pb.Call:
+    return pb.Call(cluster=call.cluster, finding=call.finding, sentence=call.sentence, since_ms=call.since_ms)
+
+
+def call_from_proto(message: pb.Call) -> Call:
+    return Call(message.cluster, message.finding, message.sentence, message.since_ms)
 
 
 def _state(number: int) -> TicketState | None:

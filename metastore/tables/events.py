@@ -2,6 +2,7 @@
 
 event    id -> the event; the id is the command's log index, and a number within it
 cursor   sink -> the last event that it was given
+call     cluster, finding -> what calls a person until it ends
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Sequence
 
 from guardian.core import eventing
 from guardian.errors import InvalidInput
-from guardian.model.event import Event
-from guardian.wire.events import event_from_proto, event_to_proto
+from guardian.model.event import Call, Event
+from guardian.wire.events import call_from_proto, event_from_proto, event_to_proto
 from guardian.wire.protection import protection_from_proto
 from guardian.wire.tickets import execution_from_proto, ticket_from_proto
 from metastore import keys
@@ -25,8 +26,11 @@ from protos.guardian.v1 import events_pb2, protection_pb2, records_pb2, tickets_
 
 MAX_TRIMMED = 5000
 MAX_SINKS = 100
+MAX_CALLS = 100  # of each kind in one command
 _MAX_NAME_CHARS = 200
-_SOURCES = frozenset({"add_ticket", "advance_ticket", "amend_ticket", "put_protection"})
+_MAX_FINDING_CHARS = 1000
+_MAX_SENTENCE_CHARS = 2000
+_SOURCES = frozenset({"add_ticket", "advance_ticket", "amend_ticket", "put_protection", "put_events"})
 _SHIFT = 8  # one command makes a handful of events
 
 
@@ -38,11 +42,13 @@ def follow(kind: str, records: Sequence[Record], view: ReadView, proposal: Propo
     first = proposal.index << _SHIFT
     after = Overlay(view, records)
     for key, value in records:
-        if value is None:
-            continue
         event_id = first + len(found)
         event: Event | None = None
-        if key.startswith(keys.Table.TICKET.prefix):
+        if key.startswith(keys.Table.CALL.prefix):
+            event = _of_call(event_id, view.get(key), value, proposal)
+        elif value is None:
+            continue
+        elif key.startswith(keys.Table.TICKET.prefix):
             ticket = ticket_from_proto(tickets_pb2.Ticket.FromString(value))
             event = eventing.of_ticket(event_id, stored_ticket(view, ticket.id), ticket)
         elif key.startswith(keys.Table.EXECUTION.prefix):
@@ -54,6 +60,14 @@ def follow(kind: str, records: Sequence[Record], view: ReadView, proposal: Propo
         if event is not None:
             found.append(event)
     return [Put(keys.event(event.id), event_to_proto(event).SerializeToString(deterministic=True)) for event in found]
+
+
+def _of_call(event_id: int, before: bytes | None, after: bytes | None, proposal: Proposal) -> Event | None:
+    stored = after if after is not None else before
+    if stored is None:
+        return None
+    call = call_from_proto(events_pb2.Call.FromString(stored))
+    return eventing.of_call(event_id, proposal.at_ms, call, is_over=after is None)
 
 
 def _of_execution(
@@ -75,7 +89,7 @@ def _of_execution(
 def handle_put(
     command: events_pb2.PutEvents, view: ReadView, _proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
-    """Notes how far sinks have come, and forgets old events; `swept` is how many went."""
+    """Notes how far sinks have come and what calls a person, and forgets old events; `swept` is how many went."""
     if len(command.cursors) > MAX_SINKS:
         raise InvalidInput(f"cursors has {len(command.cursors)}: use up to {MAX_SINKS}")
     records: list[Record] = []
@@ -85,12 +99,47 @@ def handle_put(
         known = delivered(view, cursor.sink)
         if known is None or cursor.delivered > known:
             records.append(Put(keys.event_sink(cursor.sink), cursor.delivered.to_bytes(8, "big")))
+    records += _calls(command, view)
     gone: list[Record] = []
     if command.trim_below:
         limit = min(command.max_trimmed or MAX_TRIMMED, MAX_TRIMMED)
         end = keys.event(command.trim_below)
         gone = [Delete(key) for key, _ in view.scan(keys.events(), b"", limit) if key < end]
     return records + gone, records_pb2.CommandReply(swept=len(gone))
+
+
+def _calls(command: events_pb2.PutEvents, view: ReadView) -> list[Record]:
+    """Whoever says it again, as a new leader may, changes nothing."""
+    for name, count in (("raised", len(command.raised)), ("ended", len(command.ended))):
+        if count > MAX_CALLS:
+            raise InvalidInput(f"{name} has {count}: use up to {MAX_CALLS}")
+    found: dict[bytes, Record] = {}
+    for call in command.raised:
+        key = _call_key(call)
+        if view.get(key) is None:
+            short = events_pb2.Call(
+                cluster=call.cluster,
+                finding=call.finding,
+                sentence=call.sentence[:_MAX_SENTENCE_CHARS],
+                since_ms=call.since_ms,
+            )
+            found.setdefault(key, Put(key, short.SerializeToString(deterministic=True)))
+    for call in command.ended:
+        key = _call_key(call)
+        if view.get(key) is not None:
+            found[key] = Delete(key)
+    return list(found.values())
+
+
+def _call_key(call: events_pb2.Call) -> bytes:
+    if not 1 <= len(call.finding) <= _MAX_FINDING_CHARS:
+        raise InvalidInput(f"finding has {len(call.finding)} characters: use 1 to {_MAX_FINDING_CHARS}")
+    return keys.call(call.cluster, call.finding)
+
+
+def calls(view: ReadView) -> tuple[Call, ...]:
+    """What calls a person now, by cluster."""
+    return tuple(call_from_proto(events_pb2.Call.FromString(value)) for _, value in view.scan(keys.Table.CALL.prefix))
 
 
 def page(view: ReadView, after: int, limit: int) -> tuple[Event, ...]:

@@ -12,18 +12,22 @@ from pathlib import Path
 import pytest
 
 from guardian.core.findings import findings
+from guardian.core.notifying import post_of
 from guardian.errors import GuardianError
 from guardian.executor.driver import Driver
 from guardian.kafka.fake import FakeKafka
+from guardian.model.event import EventKind
 from guardian.model.federation import Entry, IdcPolicy, Topic
 from guardian.model.finding import Detector, Finding, FindingKind, Place
 from guardian.model.healing import HealingMode, HealingPolicies, HealingPolicy
 from guardian.model.links import Crosser, Crossing, Direction, LinkUse, load_links
 from guardian.model.plan import Plan
+from guardian.model.sink import sinks_of
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.server.admins import ClusterAdmins
 from guardian.server.approvals import ApprovalKeeper, Approvals
+from guardian.server.calling import PersonCaller
 from guardian.server.directory import directory_of
 from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.findings import FindingsWatch
@@ -34,6 +38,7 @@ from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
 from guardian.wire.entries import entry_to_proto
 from guardian.wire.federation import cluster_to_proto
+from metastore import levels
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import federation_pb2, records_pb2
@@ -121,6 +126,7 @@ class HealedWorld:
         machine = MetastoreStateMachine(MemoryStore())
         self.replica = Replica(machine)
         self.store = ReplicatedStore(self.replica, machine, self.now_ms)
+        self.store.raise_level(levels.LEVEL)
         self.register(dict.fromkeys(ids, BrokerState.ACTIVE))
         self.policy = policy
         self.links: Path | None = None
@@ -152,6 +158,7 @@ class HealedWorld:
             PlannerSettings(),
             self.now_ms,
         )
+        self.caller = PersonCaller(self.store, self.findings, self.healer, self.now_ms)
         self.keeper = ApprovalKeeper(self.store, Approvals(), self.now_ms)
         admins = ClusterAdmins(lambda name: self.store.read_local().cluster(name), lambda _: self.kafka)
         self.driver = Driver(
@@ -167,6 +174,7 @@ class HealedWorld:
         began = self.kafka.now_ms
         self.findings.tick()
         self.healer.tick()
+        self.caller.tick()
         self.keeper.tick()
         self.driver.tick()
         self.kafka.now_ms = max(self.kafka.now_ms, began + 2000)
@@ -188,6 +196,11 @@ class HealedWorld:
 
     def found(self, kind: FindingKind) -> list[Finding]:
         return [each for each in findings(self.findings.known()[0]) if each.subject.kind is kind]
+
+    def calls(self) -> list[tuple[EventKind, str]]:
+        """Events of findings that call a person, the oldest first."""
+        found = self.store.read().events(0, 1000)
+        return [(event.kind, event.finding) for event in found if event.kind.is_of_finding]
 
     def said(self) -> list[str]:
         known, _ = self.healer.status()
@@ -391,11 +404,78 @@ def test_six_of_ten_brokers_down_at_once_move_nothing_and_call_a_person(world: C
     (called,) = live.found(FindingKind.STORM)
     assert "6 of 10 brokers are in trouble at once (1, 2, 3, 4, 5 and 1 more), more than the 2" in called.evidence
     assert all("braked" in said for said in live.said())
+    assert live.calls() == [(EventKind.FINDING_RAISED, "storm healing")]
+    [event] = [event for event in live.store.read().events(0, 1000) if event.kind.is_of_finding]
+    for kind in ("webhook", "slack", "alertmanager"):
+        [sink] = sinks_of([{"name": "s", "kind": kind, "url": "http://h:1"}])
+        sent = post_of(sink, event)
+        assert sink.wants(event)
+        assert sent is not None
+        assert "6 of 10 brokers are in trouble at once" in sent.body.decode()
     for broker in range(1, 7):
         live.kafka.start_broker(broker)
-    live.run(120)
+    live.run(180)
     assert live.found(FindingKind.STORM) == []
+    assert live.calls()[1:] == [(EventKind.FINDING_ENDED, "storm healing")]
     assert live.tickets() == ()
+
+
+def test_a_new_leader_calls_nobody_again_while_it_lasts(world: Callable[..., HealedWorld]) -> None:
+    live = world(brokers=10, partitions=30)
+    live.run(30)
+    for broker in range(1, 7):
+        live.kafka.kill_broker(broker)
+    live.run(60)
+    for seconds in (2, 10, 150):
+        live.driver.close()
+        live.begin()
+        live.run(seconds)
+    assert live.calls() == [(EventKind.FINDING_RAISED, "storm healing")]
+    for broker in range(1, 7):
+        live.kafka.start_broker(broker)
+    live.driver.close()
+    live.begin()
+    live.run(180)
+    assert live.calls()[1:] == [(EventKind.FINDING_ENDED, "storm healing")]
+
+
+def test_a_new_leader_knows_what_a_person_was_called_for_through_its_grace_period(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world(brokers=3)
+    live.run(10)
+    live.kafka.kill_broker(2)
+    live.run_until("a call", lambda: bool(live.calls()))
+    live.driver.close()
+    live.begin()
+    live.run(4 * GRACE_S)
+    assert live.calls() == [(EventKind.FINDING_RAISED, "healing_failed broker_down broker 2")]
+    live.kafka.start_broker(2)
+    live.run(180)
+    assert live.calls()[1:] == [(EventKind.FINDING_ENDED, "healing_failed broker_down broker 2")]
+
+
+def test_a_cluster_that_nobody_reaches_calls_until_it_is_back(world: Callable[..., HealedWorld]) -> None:
+    live = world()
+    live.run(10)
+
+    def wait(seconds: float) -> None:
+        for _ in range(int(seconds / 2)):
+            live.findings.tick()
+            live.healer.tick()
+            live.caller.tick()
+            live.kafka.now_ms += 2000
+
+    live.kafka.reachable = False
+    wait(60)
+    live.kafka.reachable = True
+    wait(8)
+    live.kafka.reachable = False  # it comes and goes: one call
+    wait(60)
+    assert live.calls() == [(EventKind.FINDING_RAISED, "cluster_unreachable cluster")]
+    live.kafka.reachable = True
+    wait(120)
+    assert live.calls()[1:] == [(EventKind.FINDING_ENDED, "cluster_unreachable cluster")]
 
 
 def test_a_storm_that_begins_one_by_one_is_braked_before_the_first_grace_period_is_over(

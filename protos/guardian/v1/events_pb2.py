@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from protos.guardian.v1 import tickets_pb2 as protos_dot_guardian_dot_v1_dot_tickets__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/guardian/v1/events.proto\x12\x0bguardian.v1\x1a protos/guardian/v1/tickets.proto\"\x81\x03\n\x05\x45vent\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.guardian.v1.EventKind\x12\x0f\n\x07\x63luster\x18\x04 \x01(\t\x12\x0f\n\x07summary\x18\x05 \x01(\t\x12\x11\n\tticket_id\x18\x06 \x01(\t\x12\x13\n\x0bticket_kind\x18\x07 \x01(\t\x12\x0e\n\x06\x61uthor\x18\x08 \x01(\t\x12\r\n\x05\x61\x63tor\x18\t \x01(\t\x12\x0e\n\x06reason\x18\n \x01(\t\x12,\n\nfrom_state\x18\x0b \x01(\x0e\x32\x18.guardian.v1.TicketState\x12*\n\x08to_state\x18\x0c \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\r\n\x05moves\x18\r \x01(\r\x12\x15\n\rbytes_to_copy\x18\x0e \x01(\x04\x12,\n\x07\x63hanges\x18\x0f \x03(\x0b\x32\x1b.guardian.v1.ThrottleChange\x12\x10\n\x08left_out\x18\x10 \x01(\r\"X\n\x0eThrottleChange\x12\r\n\x05scope\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\x12\x0b\n\x03why\x18\x05 \x01(\t\"\x9d\x01\n\x12WatchEventsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x04\x12\x0c\n\x04last\x18\x02 \x01(\r\x12\x0f\n\x07\x66rom_ms\x18\x03 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x0f\n\x07\x63luster\x18\x05 \x01(\t\x12\x11\n\tticket_id\x18\x06 \x01(\t\x12%\n\x05kinds\x18\x07 \x03(\x0e\x32\x16.guardian.v1.EventKind\"\x12\n\x10ListSinksRequest\"8\n\x0eListSinksReply\x12&\n\x05sinks\x18\x01 \x03(\x0b\x32\x17.guardian.v1.SinkStatus\"=\n\nSinkStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tdelivered\x18\x02 \x01(\x04\x12\x0e\n\x06newest\x18\x03 \x01(\x04\"^\n\tPutEvents\x12(\n\x07\x63ursors\x18\x01 \x03(\x0b\x32\x17.guardian.v1.SinkCursor\x12\x12\n\ntrim_below\x18\x02 \x01(\x04\x12\x13\n\x0bmax_trimmed\x18\x03 \x01(\r\"-\n\nSinkCursor\x12\x0c\n\x04sink\x18\x01 \x01(\t\x12\x11\n\tdelivered\x18\x02 \x01(\x04*w\n\tEventKind\x12\x1a\n\x16\x45VENT_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eTICKET_CREATED\x10\x01\x12\x10\n\x0cTICKET_MOVED\x10\x02\x12\x12\n\x0eTICKET_AMENDED\x10\x03\x12\x14\n\x10THROTTLE_CHANGED\x10\x04\x32\x97\x01\n\x06\x45vents\x12\x44\n\x0bWatchEvents\x12\x1f.guardian.v1.WatchEventsRequest\x1a\x12.guardian.v1.Event0\x01\x12G\n\tListSinks\x12\x1d.guardian.v1.ListSinksRequest\x1a\x1b.guardian.v1.ListSinksReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/guardian/v1/events.proto\x12\x0bguardian.v1\x1a protos/guardian/v1/tickets.proto\"\x92\x03\n\x05\x45vent\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\x12$\n\x04kind\x18\x03 \x01(\x0e\x32\x16.guardian.v1.EventKind\x12\x0f\n\x07\x63luster\x18\x04 \x01(\t\x12\x0f\n\x07summary\x18\x05 \x01(\t\x12\x11\n\tticket_id\x18\x06 \x01(\t\x12\x13\n\x0bticket_kind\x18\x07 \x01(\t\x12\x0e\n\x06\x61uthor\x18\x08 \x01(\t\x12\r\n\x05\x61\x63tor\x18\t \x01(\t\x12\x0e\n\x06reason\x18\n \x01(\t\x12,\n\nfrom_state\x18\x0b \x01(\x0e\x32\x18.guardian.v1.TicketState\x12*\n\x08to_state\x18\x0c \x01(\x0e\x32\x18.guardian.v1.TicketState\x12\r\n\x05moves\x18\r \x01(\r\x12\x15\n\rbytes_to_copy\x18\x0e \x01(\x04\x12,\n\x07\x63hanges\x18\x0f \x03(\x0b\x32\x1b.guardian.v1.ThrottleChange\x12\x10\n\x08left_out\x18\x10 \x01(\r\x12\x0f\n\x07\x66inding\x18\x11 \x01(\t\"X\n\x0eThrottleChange\x12\r\n\x05scope\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\x12\x0b\n\x03why\x18\x05 \x01(\t\"\x9d\x01\n\x12WatchEventsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x04\x12\x0c\n\x04last\x18\x02 \x01(\r\x12\x0f\n\x07\x66rom_ms\x18\x03 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x0f\n\x07\x63luster\x18\x05 \x01(\t\x12\x11\n\tticket_id\x18\x06 \x01(\t\x12%\n\x05kinds\x18\x07 \x03(\x0e\x32\x16.guardian.v1.EventKind\"\x12\n\x10ListSinksRequest\"8\n\x0eListSinksReply\x12&\n\x05sinks\x18\x01 \x03(\x0b\x32\x17.guardian.v1.SinkStatus\"=\n\nSinkStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tdelivered\x18\x02 \x01(\x04\x12\x0e\n\x06newest\x18\x03 \x01(\x04\"\xa3\x01\n\tPutEvents\x12(\n\x07\x63ursors\x18\x01 \x03(\x0b\x32\x17.guardian.v1.SinkCursor\x12\x12\n\ntrim_below\x18\x02 \x01(\x04\x12\x13\n\x0bmax_trimmed\x18\x03 \x01(\r\x12!\n\x06raised\x18\x04 \x03(\x0b\x32\x11.guardian.v1.Call\x12 \n\x05\x65nded\x18\x05 \x03(\x0b\x32\x11.guardian.v1.Call\"L\n\x04\x43\x61ll\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0f\n\x07\x66inding\x18\x02 \x01(\t\x12\x10\n\x08sentence\x18\x03 \x01(\t\x12\x10\n\x08since_ms\x18\x04 \x01(\x03\"-\n\nSinkCursor\x12\x0c\n\x04sink\x18\x01 \x01(\t\x12\x11\n\tdelivered\x18\x02 \x01(\x04*\x9e\x01\n\tEventKind\x12\x1a\n\x16\x45VENT_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eTICKET_CREATED\x10\x01\x12\x10\n\x0cTICKET_MOVED\x10\x02\x12\x12\n\x0eTICKET_AMENDED\x10\x03\x12\x14\n\x10THROTTLE_CHANGED\x10\x04\x12\x12\n\x0e\x46INDING_RAISED\x10\x05\x12\x11\n\rFINDING_ENDED\x10\x06\x32\x97\x01\n\x06\x45vents\x12\x44\n\x0bWatchEvents\x12\x1f.guardian.v1.WatchEventsRequest\x1a\x12.guardian.v1.Event0\x01\x12G\n\tListSinks\x12\x1d.guardian.v1.ListSinksRequest\x1a\x1b.guardian.v1.ListSinksReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,24 +33,26 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.guardian.v1.events_p
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
-  _globals['_EVENTKIND']._serialized_start=1004
-  _globals['_EVENTKIND']._serialized_end=1123
+  _globals['_EVENTKIND']._serialized_start=1170
+  _globals['_EVENTKIND']._serialized_end=1328
   _globals['_EVENT']._serialized_start=83
-  _globals['_EVENT']._serialized_end=468
-  _globals['_THROTTLECHANGE']._serialized_start=470
-  _globals['_THROTTLECHANGE']._serialized_end=558
-  _globals['_WATCHEVENTSREQUEST']._serialized_start=561
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=718
-  _globals['_LISTSINKSREQUEST']._serialized_start=720
-  _globals['_LISTSINKSREQUEST']._serialized_end=738
-  _globals['_LISTSINKSREPLY']._serialized_start=740
-  _globals['_LISTSINKSREPLY']._serialized_end=796
-  _globals['_SINKSTATUS']._serialized_start=798
-  _globals['_SINKSTATUS']._serialized_end=859
-  _globals['_PUTEVENTS']._serialized_start=861
-  _globals['_PUTEVENTS']._serialized_end=955
-  _globals['_SINKCURSOR']._serialized_start=957
-  _globals['_SINKCURSOR']._serialized_end=1002
-  _globals['_EVENTS']._serialized_start=1126
-  _globals['_EVENTS']._serialized_end=1277
+  _globals['_EVENT']._serialized_end=485
+  _globals['_THROTTLECHANGE']._serialized_start=487
+  _globals['_THROTTLECHANGE']._serialized_end=575
+  _globals['_WATCHEVENTSREQUEST']._serialized_start=578
+  _globals['_WATCHEVENTSREQUEST']._serialized_end=735
+  _globals['_LISTSINKSREQUEST']._serialized_start=737
+  _globals['_LISTSINKSREQUEST']._serialized_end=755
+  _globals['_LISTSINKSREPLY']._serialized_start=757
+  _globals['_LISTSINKSREPLY']._serialized_end=813
+  _globals['_SINKSTATUS']._serialized_start=815
+  _globals['_SINKSTATUS']._serialized_end=876
+  _globals['_PUTEVENTS']._serialized_start=879
+  _globals['_PUTEVENTS']._serialized_end=1042
+  _globals['_CALL']._serialized_start=1044
+  _globals['_CALL']._serialized_end=1120
+  _globals['_SINKCURSOR']._serialized_start=1122
+  _globals['_SINKCURSOR']._serialized_end=1167
+  _globals['_EVENTS']._serialized_start=1331
+  _globals['_EVENTS']._serialized_end=1482
 # @@protoc_insertion_point(module_scope)

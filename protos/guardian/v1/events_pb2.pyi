@@ -15,14 +15,18 @@ class EventKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TICKET_MOVED: _ClassVar[EventKind]
     TICKET_AMENDED: _ClassVar[EventKind]
     THROTTLE_CHANGED: _ClassVar[EventKind]
+    FINDING_RAISED: _ClassVar[EventKind]
+    FINDING_ENDED: _ClassVar[EventKind]
 EVENT_KIND_UNSPECIFIED: EventKind
 TICKET_CREATED: EventKind
 TICKET_MOVED: EventKind
 TICKET_AMENDED: EventKind
 THROTTLE_CHANGED: EventKind
+FINDING_RAISED: EventKind
+FINDING_ENDED: EventKind
 
 class Event(_message.Message):
-    __slots__ = ("id", "at_ms", "kind", "cluster", "summary", "ticket_id", "ticket_kind", "author", "actor", "reason", "from_state", "to_state", "moves", "bytes_to_copy", "changes", "left_out")
+    __slots__ = ("id", "at_ms", "kind", "cluster", "summary", "ticket_id", "ticket_kind", "author", "actor", "reason", "from_state", "to_state", "moves", "bytes_to_copy", "changes", "left_out", "finding")
     ID_FIELD_NUMBER: _ClassVar[int]
     AT_MS_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -39,6 +43,7 @@ class Event(_message.Message):
     BYTES_TO_COPY_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    FINDING_FIELD_NUMBER: _ClassVar[int]
     id: int
     at_ms: int
     kind: EventKind
@@ -55,7 +60,8 @@ class Event(_message.Message):
     bytes_to_copy: int
     changes: _containers.RepeatedCompositeFieldContainer[ThrottleChange]
     left_out: int
-    def __init__(self, id: _Optional[int] = ..., at_ms: _Optional[int] = ..., kind: _Optional[_Union[EventKind, str]] = ..., cluster: _Optional[str] = ..., summary: _Optional[str] = ..., ticket_id: _Optional[str] = ..., ticket_kind: _Optional[str] = ..., author: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., from_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., to_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., moves: _Optional[int] = ..., bytes_to_copy: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[ThrottleChange, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...
+    finding: str
+    def __init__(self, id: _Optional[int] = ..., at_ms: _Optional[int] = ..., kind: _Optional[_Union[EventKind, str]] = ..., cluster: _Optional[str] = ..., summary: _Optional[str] = ..., ticket_id: _Optional[str] = ..., ticket_kind: _Optional[str] = ..., author: _Optional[str] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., from_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., to_state: _Optional[_Union[_tickets_pb2.TicketState, str]] = ..., moves: _Optional[int] = ..., bytes_to_copy: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[ThrottleChange, _Mapping]]] = ..., left_out: _Optional[int] = ..., finding: _Optional[str] = ...) -> None: ...
 
 class ThrottleChange(_message.Message):
     __slots__ = ("scope", "key", "before", "after", "why")
@@ -110,14 +116,30 @@ class SinkStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., delivered: _Optional[int] = ..., newest: _Optional[int] = ...) -> None: ...
 
 class PutEvents(_message.Message):
-    __slots__ = ("cursors", "trim_below", "max_trimmed")
+    __slots__ = ("cursors", "trim_below", "max_trimmed", "raised", "ended")
     CURSORS_FIELD_NUMBER: _ClassVar[int]
     TRIM_BELOW_FIELD_NUMBER: _ClassVar[int]
     MAX_TRIMMED_FIELD_NUMBER: _ClassVar[int]
+    RAISED_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
     cursors: _containers.RepeatedCompositeFieldContainer[SinkCursor]
     trim_below: int
     max_trimmed: int
-    def __init__(self, cursors: _Optional[_Iterable[_Union[SinkCursor, _Mapping]]] = ..., trim_below: _Optional[int] = ..., max_trimmed: _Optional[int] = ...) -> None: ...
+    raised: _containers.RepeatedCompositeFieldContainer[Call]
+    ended: _containers.RepeatedCompositeFieldContainer[Call]
+    def __init__(self, cursors: _Optional[_Iterable[_Union[SinkCursor, _Mapping]]] = ..., trim_below: _Optional[int] = ..., max_trimmed: _Optional[int] = ..., raised: _Optional[_Iterable[_Union[Call, _Mapping]]] = ..., ended: _Optional[_Iterable[_Union[Call, _Mapping]]] = ...) -> None: ...
+
+class Call(_message.Message):
+    __slots__ = ("cluster", "finding", "sentence", "since_ms")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    FINDING_FIELD_NUMBER: _ClassVar[int]
+    SENTENCE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_MS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    finding: str
+    sentence: str
+    since_ms: int
+    def __init__(self, cluster: _Optional[str] = ..., finding: _Optional[str] = ..., sentence: _Optional[str] = ..., since_ms: _Optional[int] = ...) -> None: ...
 
 class SinkCursor(_message.Message):
     __slots__ = ("sink", "delivered")

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from guardian.core.eventing import of_call
 from guardian.core.notifying import as_json, post_of
-from guardian.model.event import Event, EventKind, ThrottleChange
+from guardian.model.event import Call, Event, EventKind, ThrottleChange
 from guardian.model.sink import Sink, sinks_of
 from guardian.model.ticket import TicketState
 
@@ -121,3 +122,21 @@ def test_an_alert_of_a_named_state_ends_though_the_next_state_is_not_named() -> 
     assert isinstance(told, list)
     assert [alert["labels"]["alertname"] for alert in told] == ["GuardianTicketPaused"]
     assert "startsAt" not in told[0]
+
+
+def test_a_finding_that_calls_a_person_is_an_alert_until_it_ends() -> None:
+    call = Call("live", "storm healing", "6 of 10 brokers <are> in trouble", 900)
+    raised, ended = (of_call(7, at_ms, call, is_over=at_ms == 2_500) for at_ms in (1_500, 2_500))
+    for settings in ({}, {"states": ["PAUSED"]}):
+        [begin] = sent(sink(kind="alertmanager", **settings), raised)  # type: ignore[misc]
+        [end] = sent(sink(kind="alertmanager", **settings), ended)  # type: ignore[misc]
+        assert begin["labels"] == end["labels"]
+        assert begin["labels"]["alertname"] == "GuardianCallsPerson"
+        assert (begin["labels"]["finding"], begin["labels"]["severity"]) == ("storm healing", "critical")
+        assert begin["startsAt"] == "1970-01-01T00:00:01.500Z"
+        assert end["endsAt"] == "1970-01-01T00:00:02.500Z"
+    told = sent(sink(kind="slack"), raised)
+    assert told == {"text": "storm healing of cluster live calls a person: 6 of 10 brokers &lt;are&gt; in trouble"}
+    assert sink(states=["PENDING"]).wants(raised)
+    assert not sink(kinds=["TICKET_MOVED"]).wants(raised)
+    assert sent(sink(template='"{finding}"'), ended) == "storm healing"

@@ -97,6 +97,36 @@ def test_a_sinks_cursor_never_goes_back(store: Store) -> None:
     assert "sink has 0 characters" in put(store, cursors=[events_pb2.SinkCursor()]).error
 
 
+STORM = events_pb2.Call(cluster="live", finding="storm healing", sentence="6 of 10 brokers", since_ms=5)
+
+
+def test_what_calls_a_person_is_told_once_when_it_begins_and_once_when_it_ends(store: Store) -> None:
+    other = events_pb2.Call(cluster="other", finding="storm healing", sentence="2 of 3 brokers", since_ms=6)
+    put(store, ended=[STORM])  # nobody is called: nothing happens
+    put(store, raised=[STORM, STORM])
+    put(store, raised=[events_pb2.Call(cluster="live", finding="storm healing", sentence="7 of 10"), other])
+    assert [call.sentence for call in store.machine.read().calls()] == ["6 of 10 brokers", "2 of 3 brokers"]
+    put(store, ended=[STORM])
+    put(store, ended=[STORM])
+    assert [call.cluster for call in store.machine.read().calls()] == ["other"]
+    put(store, raised=[STORM])
+    assert [(event.kind, event.cluster, event.finding) for event in events(store)] == [
+        (EventKind.FINDING_RAISED, "live", "storm healing"),
+        (EventKind.FINDING_RAISED, "other", "storm healing"),
+        (EventKind.FINDING_ENDED, "live", "storm healing"),
+        (EventKind.FINDING_RAISED, "live", "storm healing"),
+    ]
+    assert events(store)[0].summary == "storm healing of cluster live calls a person: 6 of 10 brokers"
+    assert events(store)[2].summary == "storm healing of cluster live is over"
+
+
+def test_a_call_without_a_finding_or_too_many_are_refused(store: Store) -> None:
+    assert "finding has 0 characters" in put(store, raised=[events_pb2.Call()]).error
+    many = [events_pb2.Call(finding=f"storm {number}") for number in range(101)]
+    assert "raised has 101: use up to 100" in put(store, raised=many).error
+    assert events(store) == ()
+
+
 def test_old_events_go_and_cursors_stay(store: Store) -> None:
     store.add(TICKET)
     store.move(TicketState.PENDING, TicketState.APPROVED)
