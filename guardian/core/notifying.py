@@ -16,13 +16,14 @@ A finding that calls a person is the alert GuardianCallsPerson until it ends.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from guardian.model.event import Event, EventKind, ThrottleChange
+from guardian.core import eventing
+from guardian.model.event import Call, Event, EventKind, ThrottleChange
 from guardian.model.sink import FIELDS, PLACEHOLDER, Sink, SinkKind
-from guardian.model.ticket import TicketState
+from guardian.model.ticket import Ticket, TicketState
 
 ALERTED: Mapping[TicketState, tuple[str, str]] = {
     TicketState.PENDING: ("GuardianTicketPending", "info"),
@@ -54,6 +55,24 @@ def post_of(sink: Sink, event: Event) -> Post | None:
         case SinkKind.ALERTMANAGER:
             alerts = _alerts(sink, event)
             return Post(_ALERTS_PATH, sink.content_type, json.dumps(alerts).encode()) if alerts else None
+
+
+def standing(sink: Sink, tickets: Iterable[Ticket], calls: Iterable[Call], now_ms: int) -> Post | None:
+    """All alerts that last: an Alertmanager that was started anew has forgotten them. None where there are none."""
+    alerts: list[dict[str, object]] = []
+    for ticket in tickets:
+        event = eventing.standing(ticket) if ticket.state in ALERTED else None
+        if event is None or not sink.wants(event):
+            continue
+        is_failed = ticket.state is TicketState.FAILED
+        ends_ms = event.at_ms + _FAILED_FOR_MS if is_failed else now_ms + _WAITS_FOR_MS
+        if ends_ms > now_ms:
+            alerts.append(_alert(event, ticket.state, event.at_ms, ends_ms))
+    for call in calls:
+        event = eventing.of_call(0, call.since_ms, call, is_over=False)
+        if sink.wants(event):
+            alerts.append({**_call_alert(event), "endsAt": time_of(now_ms + _WAITS_FOR_MS)})
+    return Post(_ALERTS_PATH, sink.content_type, json.dumps(alerts).encode()) if alerts else None
 
 
 def as_json(event: Event) -> dict[str, object]:

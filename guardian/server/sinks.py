@@ -5,8 +5,9 @@
 Every event that a sink wants reaches it at least once, in order: the cursor goes on only behind what was taken, so the
 next leader goes on there, and an event whose answer was lost comes again (its id tells). A sink that does not answer
 holds up no other: each has a thread of its own while it works, and pauses ever longer after a failure. What it refuses
-as bad (400 to 499, but for 408, 425 and 429, and for 401, 403 and 407, which end when its token is put right) would be
-refused for ever, so it is passed over, and said. A sink that is new gets what happens from then on.
+as bad (400 to 499, but for 408, 425 and 429, and for 401, 403, 404, 407 and 410, which end when its token or address is
+put right) would be refused for ever, so it is passed over, and said. A sink that is new gets what happens from then on.
+An Alertmanager is told again and again of what lasts: one that was started anew has forgotten it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from guardian.core.notifying import Post, post_of
+from guardian.core.notifying import Post, post_of, standing
 from guardian.errors import GuardianError, InvalidInput, Unavailable
 from guardian.model.event import Event
-from guardian.model.sink import Sink, require_url
+from guardian.model.sink import Sink, SinkKind, require_url
 from guardian.server.store import ReplicatedStore
 from protos.guardian.v1 import events_pb2, records_pb2
 
@@ -31,7 +32,8 @@ _AT_ONCE = 100  # events between two looks at the cursor
 _FIRST_PAUSE_S = 1.0
 _MOST_PAUSE_S = 60.0
 _ANSWER_BYTES = 65536
-_AGAIN = (401, 403, 407, 408, 425, 429)
+_AGAIN = (401, 403, 404, 407, 408, 410, 425, 429)
+_REMIND_EVERY_S = 60.0
 _TRIM_EVERY_S = 60.0
 
 
@@ -61,6 +63,7 @@ class _Line:
     work: Future[str] | None = None
     failed_in_row: int = 0
     again_at_s: float = 0.0
+    remind_at_s: float = 0.0
 
 
 Send = Callable[[Sink, Post], None]
@@ -93,7 +96,7 @@ class EventSinks:
         for line in self._lines:
             if line.work is not None and line.work.done():
                 sentences += self._ended(line)
-            if line.work is None and self._clock_s() >= line.again_at_s and self._has_news(line.sink):
+            if line.work is None and self._clock_s() >= line.again_at_s and self._has_work(line):
                 line.work = self._pool.submit(self._deliver, line)
         return sentences + self._trim()
 
@@ -119,6 +122,12 @@ class EventSinks:
         line.failed_in_row = 0
         return [said] if said else []
 
+    def _has_work(self, line: _Line) -> bool:
+        return self._is_to_be_reminded(line) or self._has_news(line.sink)
+
+    def _is_to_be_reminded(self, line: _Line) -> bool:
+        return line.sink.kind is SinkKind.ALERTMANAGER and self._clock_s() >= line.remind_at_s
+
     def _has_news(self, sink: Sink) -> bool:
         views = self._store.read_local()
         delivered = views.event_delivered(sink.name)
@@ -142,8 +151,27 @@ class EventSinks:
                 said = self._give(line, event) or said
                 done = event.id
         finally:
-            self._note(sink, done)
+            if events:
+                self._note(sink, done)
+        if len(events) < _AT_ONCE and self._is_to_be_reminded(line):
+            said = self._remind(line) or said
         return said
+
+    def _remind(self, line: _Line) -> str:
+        """Behind all events: what they have ended is not told again."""
+        line.remind_at_s = self._clock_s() + _REMIND_EVERY_S
+        views = self._store.read()
+        if not self._store.is_leader():
+            raise Unavailable("this member leads no longer: the new leader goes on")
+        wanted = standing(line.sink, views.tickets(), views.calls(), self._now_ms())
+        del views
+        if wanted is None:
+            return ""
+        try:
+            self._send(line.sink, wanted)
+        except Refused as error:
+            return f"sink {line.sink.name} refuses to be told again of what lasts: {error}"
+        return ""
 
     def _give(self, line: _Line, event: Event) -> str:
         wanted = post_of(line.sink, event) if line.sink.wants(event) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from guardian.core.eventing import MAX_CHANGES, changes_of, of_protection, of_throttles, of_ticket
+from guardian.core.eventing import MAX_CHANGES, changes_of, of_protection, of_throttles, of_ticket, standing
 from guardian.model.event import EventKind, ThrottleChange
 from guardian.model.execution import AdaptedRate, Execution, ThrottleIntent
 from guardian.model.protection import DiskKey, Lever, LeverKind, Protection
@@ -46,6 +46,15 @@ def test_another_throttle_of_a_ticket_is_an_amendment_and_nothing_is_nothing() -
     assert event.kind is EventKind.TICKET_AMENDED
     assert event.summary == "ticket t-1 (balance of cluster live), PENDING, was amended by ben: slower"
     assert of_ticket(80, TICKET, TICKET) is None
+
+
+def test_a_state_that_lasts_is_told_as_it_was_entered_whatever_was_amended_since() -> None:
+    paused = replace(moved(TICKET, TicketState.PAUSED, reason="a storm"), throttle=2)
+    slower = TicketTransition(TicketState.PAUSED, 99, "ann", "slower")
+    event = standing(replace(paused, history=(*paused.history, slower)))
+    assert event is not None
+    assert (event.at_ms, event.to_state) == (7, TicketState.PAUSED)
+    assert event.summary == "ticket t-1 (balance of cluster live) is PAUSED: a storm"
 
 
 def test_throttles_are_told_by_key_with_what_they_were() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 import pytest
 
@@ -128,8 +129,8 @@ def test_a_finding_that_calls_a_person_is_an_alert_until_it_ends() -> None:
     call = Call("live", "storm healing", "6 of 10 brokers <are> in trouble", 900)
     raised, ended = (of_call(7, at_ms, call, is_over=at_ms == 2_500) for at_ms in (1_500, 2_500))
     for settings in ({}, {"states": ["PAUSED"]}):
-        [begin] = sent(sink(kind="alertmanager", **settings), raised)  # type: ignore[misc]
-        [end] = sent(sink(kind="alertmanager", **settings), ended)  # type: ignore[misc]
+        alerts = sink(kind="alertmanager", **settings)
+        begin, end = (cast("list[dict[str, Any]]", sent(alerts, what))[0] for what in (raised, ended))
         assert begin["labels"] == end["labels"]
         assert begin["labels"]["alertname"] == "GuardianCallsPerson"
         assert (begin["labels"]["finding"], begin["labels"]["severity"]) == ("storm healing", "critical")

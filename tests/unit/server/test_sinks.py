@@ -21,9 +21,11 @@ from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.sinks import EventSinks, NotTaken, Refused, post
 from guardian.server.store import ReplicatedStore
 from guardian.wire.federation import cluster_to_proto
+from metastore.levels import LEVEL
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.views import Views
+from protos.guardian.v1 import events_pb2, records_pb2
 from raft.inmem import InMemoryReplica
 
 DEADLINE_S = 30.0
@@ -172,6 +174,34 @@ def test_no_snapshot_is_held_while_a_sink_thinks(store: ReplicatedStore, monkeyp
     assert seen == [0, 0]
 
 
+def test_an_alertmanager_is_told_again_of_what_lasts_and_not_of_what_is_over(store: ReplicatedStore) -> None:
+    store.raise_level(LEVEL)
+    sent: list[list[dict[str, dict[str, str]]]] = []
+    clock = Clock()
+    [sink] = sinks_of([{"name": "a", "kind": "alertmanager", "url": "http://h:1"}])
+    loop = EventSinks(store, (sink,), 1 << 40, lambda: 5000, lambda _, it: sent.append(json.loads(it.body)), clock)
+    settle(loop)
+    add_tickets(store, "t1", "t2")
+    storm = events_pb2.Call(cluster="live", finding="storm healing", sentence="6 of 10 brokers", since_ms=900)
+    store.propose(records_pb2.Command(put_events=events_pb2.PutEvents(raised=[storm])))
+    settle(loop)
+    assert sum(map(len, sent)) == 3
+    approved = TicketTransition(TicketState.APPROVED, 2000, "ben", "fine")
+    store.advance("t1", TicketState.PENDING, approved, None, 0)
+    settle(loop)
+    sent.clear()
+    clock.s += 61
+    settle(loop)
+    [reminder] = sent
+    assert [alert["labels"]["alertname"] for alert in reminder] == ["GuardianTicketPending", "GuardianCallsPerson"]
+    assert reminder[0]["labels"]["ticket"] == "t2"
+    assert {str(alert["endsAt"]) for alert in reminder} == {"1970-01-08T00:00:05.000Z"}
+    clock.s += 59
+    settle(loop)
+    assert len(sent) == 1
+    loop.close()
+
+
 def test_old_events_are_forgotten(store: ReplicatedStore) -> None:
     add_tickets(store, "t1", "t2")
     loop = EventSinks(store, (), 500, lambda: 1400)
@@ -229,7 +259,9 @@ def test_a_post_goes_to_the_address_with_its_token(hook: tuple[type[Hook], str],
     ("status", "error"),
     [
         (400, Refused),
-        (404, Refused),
+        (422, Refused),
+        (404, NotTaken),
+        (410, NotTaken),
         (401, NotTaken),
         (403, NotTaken),
         (407, NotTaken),
