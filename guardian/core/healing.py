@@ -287,16 +287,18 @@ def decide(policy: HealingPolicy, known: Known, now_ms: int) -> Decision:
         verdicts = [
             Verdict(each, Phase.OBSERVED, "healing observes here: see [healing] mode") for each in known.troubles
         ]
-        return Decision(tuple(verdicts), storm=storm, called=_calls(known.cluster, storm, ()))
+        # The guard of exclusions moves replicas in every mode: a storm stops it in every mode.
+        acts = tuple(act for act in _brakes(known, storm, now_ms) if act.ticket.kind not in _CURE_KINDS)
+        return Decision(tuple(verdicts), None, acts, storm, _calls(known.cluster, storm, ()))
     if storm:
         verdicts = [_braked(trouble, known) for trouble in known.troubles]
-        acts = tuple(_stopped(ticket, storm) for ticket in known.tickets if _is_moving(ticket))
+        acts = tuple(_brakes(known, storm, now_ms))
         return Decision(tuple(verdicts), None, acts, storm, _calls(known.cluster, storm, ()))
     verdicts = [_verdict(policy, known, trouble, now_ms) for trouble in known.troubles]
     due = [verdict.trouble for verdict in verdicts if verdict.phase is Phase.ACTS and not verdict.ticket_id]
     soon = [verdict.trouble for verdict in verdicts if verdict.phase is Phase.GRACE and verdict.trouble.is_raised]
     cure = _cure(policy, known, due, soon, now_ms) if due else None
-    acts = (*_needless(known, now_ms), *_resumed(known, now_ms))
+    acts = (*_needless(known, now_ms), *_brakes(known, storm, now_ms))
     return Decision(tuple(verdicts), cure, acts, "", _calls(known.cluster, "", verdicts))
 
 
@@ -631,6 +633,13 @@ def _braked(trouble: Trouble, known: Known) -> Verdict:
     newest = _newest(known.tickets, trouble.subject)
     ticket_id = newest.id if newest is not None and not newest.state.is_over else ""
     return Verdict(trouble, Phase.BRAKED, "too much is wrong at once: nothing is moved, a person is called", ticket_id)
+
+
+def _brakes(known: Known, storm: str, now_ms: int) -> Iterable[TicketAct]:
+    """What a storm stops, and what goes on after one."""
+    if storm:
+        return [_stopped(ticket, storm) for ticket in known.tickets if _is_moving(ticket)]
+    return _resumed(known, now_ms)
 
 
 def _is_moving(ticket: Ticket) -> bool:

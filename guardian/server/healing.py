@@ -28,7 +28,7 @@ from guardian.errors import Conflict, GuardianError, InvalidInput
 from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.finding import Subject
-from guardian.model.healing import AUTHOR, HealingMode, HealingPolicies, HealingPolicy
+from guardian.model.healing import AUTHOR, HealingPolicies, HealingPolicy
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
@@ -205,8 +205,7 @@ class Healer:
             memory.last = ClusterHealing(policy, known, decision, now_ms)
         self._findings.report(cluster.name, decision.called)
         said = [decision.storm] if decision.storm else []
-        if policy.mode is not HealingMode.OBSERVE:
-            said += [self._act(act, now_ms) for act in decision.acts]
+        said += [self._act(act, now_ms) for act in decision.acts]
         return [*said, *self._cure(cluster, decision.cure, policy, memory, views)]
 
     def _own(self, cluster: str, views: Views) -> tuple[Ticket, ...]:

@@ -49,11 +49,8 @@ class StrayGuard:
         if not seen.excluded:
             return []
         views = self._store.read_local()
-        cordons = [
-            cordon
-            for cordon in views.cordons(seen.cluster)
-            if cordon.broker_id in seen.excluded and cordon.broker_id not in _being_emptied(views, seen.cluster)
-        ]
+        looked_after = seen.excluded - _being_emptied(views, seen.cluster)
+        cordons = [cordon for cordon in views.cordons(seen.cluster) if cordon.broker_id in looked_after]
         leave = _moving(views, seen.cluster) | seen.reassignments.keys()
         found = straying.strays(cordons, seen.partitions, leave)
         if not found:

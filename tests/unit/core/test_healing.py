@@ -282,6 +282,18 @@ def test_an_observer_does_nothing_and_calls_for_a_storm_all_the_same() -> None:
     assert decision.called
 
 
+def test_where_healing_observes_a_storm_stops_what_the_guard_of_exclusions_moves() -> None:
+    observer = replace(POLICY, mode=HealingMode.OBSERVE)
+    stray = replace(ticket(down(3)), kind="stray-replicas", evidence="t-0 is on brokers [1, 2]: it came to broker 2")
+    six = tuple(down(broker) for broker in range(6))
+    acts = decide(observer, known(*six, tickets=(stray, ticket(down(1)))), NOW).acts
+    assert [(act.act, act.ticket.kind) for act in acts] == [(Act.PAUSE, "stray-replicas")]
+    paused = replace(stray, state=TicketState.PAUSED, history=(TicketTransition(TicketState.PAUSED, NOW, AUTHOR, ""),))
+    for since_ms, resumes in ((NOW - CALM_MS, [Act.RESUME]), (NOW, [])):
+        after = decide(observer, known(tickets=(paused,), calm_since_ms=since_ms), NOW).acts
+        assert [act.act for act in after] == resumes
+
+
 def test_a_ticket_whose_brokers_are_back_is_taken_back() -> None:
     calm = NOW - CALM_MS
     for state in (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED, TicketState.RUNNING):

@@ -199,6 +199,28 @@ def test_a_stray_gets_a_ticket_once(store: ReplicatedStore, kafka: FakeKafka) ->
     assert len(store.read().tickets()) == 1
 
 
+def test_tickets_are_read_as_often_for_one_excluded_broker_as_for_three(
+    store: ReplicatedStore, kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = cordoner(store, kafka)
+    read: list[str | None] = []
+    tickets = Views.tickets
+
+    def noted(views: Views, cluster: str | None = None) -> tuple[Ticket, ...]:
+        read.append(cluster)
+        return tickets(views, cluster)
+
+    monkeypatch.setattr(Views, "tickets", noted)
+    counts = []
+    for broker in (2, 3, 4):
+        exclude(store, broker)
+        loop.tick()
+        read.clear()
+        loop.tick()
+        counts.append(len(read))
+    assert counts == [counts[0]] * 3
+
+
 def test_in_a_storm_strays_stay(store: ReplicatedStore, kafka: FakeKafka) -> None:
     storms = {"live": "6 of 10 brokers are in trouble"}
     guard = StrayGuard(store, (), 1_000_000, lambda: NOW_MS, lambda cluster: storms.get(cluster, ""))
