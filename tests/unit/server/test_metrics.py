@@ -10,6 +10,8 @@ from prometheus_client.core import Metric
 
 from guardian.activity.store import StoreStatus
 from guardian.model.execution import TaskState
+from guardian.model.progress import Progress
+from guardian.model.ticket import Ticket, TicketState
 from guardian.reporter.lake_writer import LakeStatus
 from guardian.server.counting import CallCounters, LoopCounters, Method
 from guardian.server.metrics import (
@@ -18,6 +20,7 @@ from guardian.server.metrics import (
     lake_metrics,
     loop_metrics,
     move_metrics,
+    progress_metrics,
     raft_metrics,
     refusal_metrics,
     tiering_metrics,
@@ -25,7 +28,7 @@ from guardian.server.metrics import (
 )
 from guardian.server.refusals import Why
 from guardian.server.tls import TlsCounters
-from guardian.server.totals import Moves, Totals
+from guardian.server.totals import Moves, TicketProgress, Totals
 from guardian.tiering.counting import TieringCounters
 from protos.guardian.v1 import tiering_pb2 as pb
 from raft.configuration import Role
@@ -238,3 +241,16 @@ def test_connections_that_are_remembered_are_bounded() -> None:
         counters.serve("ipv4:10.0.0.1:0")
     assert counters.served == 10_002
     assert len(counters._peers) == 10_000
+
+
+def test_a_ticket_tells_what_is_left_and_when_it_may_be_over_where_that_is_known() -> None:
+    first, second = (Ticket(name, "live", "balance", TicketState.RUNNING, "ann", "h", 1, 5, 5) for name in ("a", "b"))
+    found = [TicketProgress(first, Progress(900, 300, 50.0, 12_000)), TicketProgress(second, Progress(900, 0))]
+    told = text(lambda: progress_metrics(found))
+    labels = 'cluster="live",kind="balance",state="RUNNING",ticket='
+    assert f'guardian_ticket_left_bytes{{{labels}"a"}} 600.0' in told
+    assert f'guardian_ticket_copied_bytes{{{labels}"a"}} 300.0' in told
+    assert f'guardian_ticket_eta_seconds{{{labels}"a"}} 12.0' in told
+    assert [line for line in told if line.startswith("guardian_ticket_eta_seconds{")] == [
+        f'guardian_ticket_eta_seconds{{{labels}"a"}} 12.0'
+    ]
