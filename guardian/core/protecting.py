@@ -30,11 +30,12 @@ from guardian.core.protection_levers import (
     Candidate,
     candidates,
     key_of,
+    least_of,
     limit_before,
     partitions_of,
     reconcile,
     wanted,
-    why_not,
+    why_no_more,
     without_partitions,
 )
 from guardian.errors import InvalidInput
@@ -179,9 +180,10 @@ def _drop_held(draft: _Draft, holds: tuple[Hold, ...]) -> None:
 
 
 def _drop_needed(draft: _Draft, view: View) -> None:
-    """What was right when a replica was held back may be wrong by now: redundancy comes before the disk."""
+    """What was right when a replica was held back may be wrong by now: redundancy comes before the disk, and who has
+    caught up leaves room to the others."""
     for lever in list(draft.levers):
-        refusals = {partition: why_not(partition, view.cluster) for partition in partitions_of(lever)}
+        refusals = {partition: why_no_more(lever, partition, view.cluster) for partition in partitions_of(lever)}
         needed = {partition: why for partition, why in refusals.items() if why}
         if not needed:
             continue
@@ -199,6 +201,8 @@ def _raise_to_least(draft: _Draft, view: View, settings: ProtectionSettings) -> 
         least = {candidate.identity: candidate.least for candidate in offered}
         for lever in [lever for lever in draft.levers if lever.disk == disk]:
             needed = least.get(lever.identity, 0)
+            if lever.entries:
+                needed = max(needed, least_of(lever.kind, disk, lever.entries, view.doings, settings.floor))
             if needed <= lever.value:
                 continue
             reason = "as much must flow through it by now"
@@ -263,7 +267,7 @@ def _tighten(
         if refusal:
             draft.remarks.append(refusal)
             continue
-        cut = _cut(candidate, lever, condition, view, now_ms)
+        cut = _cut(_with_listed(candidate, lever, view, settings), lever, condition, view, now_ms)
         if cut is None:
             draft.remarks.append(f"{_what(candidate)} is at its least, or moves too little to matter: {candidate.hit}")
             continue
@@ -285,6 +289,15 @@ def _refusal(draft: _Draft, candidate: Candidate, lever: Lever | None, view: Vie
     return ""
 
 
+def _with_listed(candidate: Candidate, lever: Lever | None, view: View, settings: ProtectionSettings) -> Candidate:
+    """The candidate with the replicas that the lever lists already: as much must flow for them too."""
+    if lever is None or not lever.entries:
+        return candidate
+    entries = tuple(sorted({*lever.entries, *candidate.entries}))
+    least = least_of(candidate.kind, candidate.disk, entries, view.doings, settings.floor)
+    return replace(candidate, entries=entries, least=max(candidate.least, least))
+
+
 def _cut(candidate: Candidate, lever: Lever | None, condition: DiskCondition, view: View, now_ms: int) -> Lever | None:
     """None: there is nothing to gain."""
     limit = limit_before(candidate, view.cluster) if lever is None else float(lever.value)
@@ -298,7 +311,7 @@ def _cut(candidate: Candidate, lever: Lever | None, condition: DiskCondition, vi
         lever,
         value=value,
         least=candidate.least,
-        entries=tuple(sorted({*lever.entries, *candidate.entries})),
+        entries=candidate.entries,
         hit=candidate.hit,
         changed_at_ms=now_ms,
     )

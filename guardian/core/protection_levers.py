@@ -11,8 +11,9 @@
 
 A replica that catches up is held back only where its partition has more in sync than min.insync.replicas asks for, and
 more than one: else its coming back matters more than the disk. One that a reassignment brings is left to whoever moves
-it. A client's quota is set where it outranks all others and hits nobody else: for its user and client id. Where its
-user is not known it is set for the client id, unless some quota that names users might outrank it.
+it. One that has caught up is listed no longer: its bytes would fill what is left to the others. A client's quota is set
+where it outranks all others and hits nobody else: for its user and client id. Where its user is not known it is set for
+the client id, unless some quota that names users might outrank it.
 
 Levers are decisions; `wanted` is what they come to in Kafka, and `reconcile` takes Kafka there: the record of what may
 have been set (intents) is stored before anything is sent, and only values of that record are changed or taken back.
@@ -224,6 +225,33 @@ def why_not(partition: TopicPartition, cluster: ClusterLook) -> str:
     if least is None or in_sync <= max(least, 1):
         return f"{partition} is not held back: {in_sync} in sync, its replica that catches up is needed"
     return ""
+
+
+def why_no_more(lever: Lever, partition: TopicPartition, cluster: ClusterLook) -> str:
+    """Why the lever is for the partition no longer; empty while it is. Kafka counts what replicas in sync copy of a
+    listed partition too: it would leave nothing to those that still catch up."""
+    refusal = why_not(partition, cluster)
+    if refusal:
+        return refusal
+    state, broker = cluster.partitions[partition], lever.disk.broker
+    if lever.kind is LeverKind.FOLLOWER_RATE:
+        return f"{partition} has caught up on broker {broker}" if broker in state.isr else ""
+    behind = (set(state.replicas) - set(state.isr)) & cluster.brokers
+    return "" if behind and state.leader == broker else f"nothing catches up with broker {broker} on {partition}"
+
+
+def least_of(kind: LeverKind, disk: DiskKey, entries: Iterable[str], doings: Iterable[Doing], floor: int) -> int:
+    """What must flow through a replication rate for all that it lists, also what is not abnormal at present."""
+    listed = set(entries)
+    flows: dict[TopicPartition, float] = defaultdict(float)
+    for doing in doings:
+        if (
+            doing.disk == disk
+            and _OF_BEHAVIOUR.get(doing.behaviour) is kind
+            and listed.intersection(_entries(kind, doing))
+        ):
+            flows[doing.partition] = max(flows[doing.partition], _must_flow(doing))
+    return max(floor, round(HEADROOM * sum(flows.values())))
 
 
 def _must_flow(doing: Doing) -> float:

@@ -205,6 +205,64 @@ def test_what_is_held_is_raised_at_once_to_what_must_flow_by_now() -> None:
     assert protect(held, View(catching_up(), {}, (most,)), SETTINGS, NOW).protection.levers == ()
 
 
+T5, T7 = TopicPartition("t", 5), TopicPartition("t", 7)
+LEADER_RATE = Lever(SDB, LeverKind.LEADER_RATE, "", "", 2 * MB, 90 * MB, ("t:5:1", "t:7:1"), MB)
+
+
+def led(*isr_of_t5: int, leader: int = 1) -> ClusterLook:
+    """Broker 3 catches up on partition 7; both partitions are led by broker 1, unless another is said for the fifth."""
+    states = {T5: PartitionState(leader, (1, 2, 3), isr_of_t5), T7: PartitionState(1, (1, 2, 3), (1, 2))}
+    configs: dict[tuple[str, str], dict[str, str]] = {("BROKER", "1"): {}, ("TOPIC", "t"): {}}
+    return ClusterLook(NOW, frozenset({1, 2, 3}), states, min_isr={"t": 1}, configs=configs)
+
+
+def copied(partition: TopicPartition, write_rate: float, *, is_abnormal: bool) -> Doing:
+    return Doing(
+        SDB,
+        partition,
+        Behaviour.REPLICATION_READ,
+        20.0 * MB,
+        is_abnormal=is_abnormal,
+        why="late" if is_abnormal else "",
+        write_rate=write_rate,
+        followers=2,
+    )
+
+
+def test_a_replica_that_has_caught_up_leaves_the_rate_to_those_that_have_not() -> None:
+    """At 3 MB/s to two followers partition 5 would fill the 2 MB/s, and partition 7 never catch up."""
+    doings = (copied(T7, 0.1 * MB, is_abnormal=True), copied(T5, 3.0 * MB, is_abnormal=False))
+    held = replace(FREE, levers=(LEADER_RATE,), stepped_ms=((SDB, NOW),))
+    step = protect(held, View(led(1, 2, 3), {SDB: condition(DiskState.OVER)}, doings), SETTINGS, NOW)
+    assert [(each.entries, each.value) for each in step.protection.levers] == [(("t:7:1",), 2 * MB)]
+    assert "nothing catches up with broker 1 on t-5" in step.sentences[0]
+
+
+def test_a_follower_that_is_in_sync_again_is_held_back_no_more() -> None:
+    held = replace(FREE, levers=(CATCHING_UP,), stepped_ms=((SDB, NOW),))
+    states = catching_up().partitions
+    view_of = View(replace(catching_up(), partitions={**states, T1: replace(states[T1], isr=(2, 3, 1))}))
+    assert [each.entries for each in protect(held, view_of, SETTINGS, NOW).protection.levers] == [("t:0:1",)]
+
+
+def test_a_leader_that_leads_no_more_is_not_listed_and_a_dead_follower_keeps_nothing_listed() -> None:
+    held = replace(FREE, levers=(LEADER_RATE,), stepped_ms=((SDB, NOW),))
+    for look in (led(1, 2, leader=2), replace(led(1, 2), brokers=frozenset({1, 2}))):
+        step = protect(held, View(look), SETTINGS, NOW)
+        assert all("t:5:1" not in each.entries for each in step.protection.levers)
+
+
+def test_as_much_flows_as_all_that_is_listed_needs_also_what_is_not_abnormal_now() -> None:
+    """Broker 3 lags on both partitions, and reads the fifth from the page cache at present."""
+    doings = (copied(T7, 1.0 * MB, is_abnormal=True), copied(T5, 3.0 * MB, is_abnormal=False))
+    held = replace(FREE, levers=(LEADER_RATE,), stepped_ms=((SDB, NOW),))
+    step = protect(held, View(led(1, 2), {SDB: condition(DiskState.OVER)}, doings), SETTINGS, NOW)
+    assert [(each.value, each.least) for each in step.protection.levers] == [(12 * MB, 12 * MB)]
+    wide = replace(held, levers=(replace(LEADER_RATE, value=30 * MB),), stepped_ms=())
+    step = protect(wide, View(led(1, 2), {SDB: condition(DiskState.OVER)}, doings), SETTINGS, NOW)
+    assert [(each.value, each.least) for each in step.protection.levers] == [(12 * MB, 12 * MB)]
+
+
 @pytest.mark.parametrize("setting", ["step_ms", "floor", "levers"])
 def test_impossible_settings_are_refused(setting: str) -> None:
     with pytest.raises(InvalidInput, match=f"{setting} is 0: use at least 1"):
