@@ -144,7 +144,8 @@ class _Known:
     writers: dict[tuple[str, QuotaClient], int] = field(default_factory=dict)
 
     def remember(self, batch: reporter_pb2.MetricBatch, now_ms: int) -> None:
-        self.life_ms = batch.broker_started_at_ms
+        if batch.broker_started_at_ms != self.life_ms:  # slices are numbered from 1 again
+            self.life_ms, self.after = batch.broker_started_at_ms, 0
         for part in batch.activity:
             self.after = max(self.after, part.number)
             text = part.strings

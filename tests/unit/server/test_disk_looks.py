@@ -84,6 +84,17 @@ def test_users_of_client_ids_and_writers_of_topics_are_remembered_for_a_while() 
     assert not known.writers
 
 
+def test_a_broker_that_was_restarted_is_asked_for_the_slices_of_its_new_life() -> None:
+    known = _Known()
+    read = ("User:alice", "etl", "t", "READ")
+    known.remember(batch(activity=[slice_of(read, number=number) for number in (39, 40)], broker_started_at_ms=5), NOW)
+    assert (known.life_ms, known.after) == (5, 40)
+    known.remember(batch(broker_started_at_ms=9), NOW)
+    assert (known.life_ms, known.after) == (9, 0)
+    known.remember(batch(activity=[slice_of(read)], broker_started_at_ms=9), NOW)
+    assert (known.life_ms, known.after) == (9, 1)
+
+
 def test_a_reporter_that_is_not_there_is_named() -> None:
     looks = LooksAtBrokers(None, 0.2)
     with pytest.raises(ClusterUnavailable, match=r"the reporter of broker 7 at 127.0.0.1:1: UNAVAILABLE|DEADLINE"):
