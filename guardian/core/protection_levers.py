@@ -304,9 +304,10 @@ def quota_text(value: float) -> str:
 
 
 def limit_before(candidate: Candidate, cluster: ClusterLook) -> float | None:
-    """The quota that a client has already, by whomever; None: none."""
+    """The quota that a client has already, or the broker's rate, by whomever; None: none."""
     if candidate.kind is not LeverKind.CLIENT_QUOTA:
-        return None
+        broker = (BROKER, str(candidate.disk.broker))
+        return _number(cluster.configs.get(broker, {}).get(_RATE_KEYS[candidate.kind]))
     entity = QuotaEntity.of_name(candidate.subject)
     client = QuotaClient(entity.client_id or "", entity.user)
     found = effective_quota(cluster.quotas, candidate.quota_key, client)
@@ -387,12 +388,21 @@ def _reconcile_value(
             return Reconciled(recorded, {key: ConfigChange(present, replaced)}, none, ())
         # Not there any more, or not there yet: a request may still be on its way, a broker may answer from before it.
         return Reconciled(() if settled else recorded, {}, none, ())
-    value = str(rate)
+    # What must flow for several disks together may be more than was allowed before: that is not for us to raise.
+    most = _number(replaced)
+    value = str(rate) if most is None or rate < most else str(replaced)
     mine = ThrottleIntent(*key, value, replaced)
     others = tuple(intent for intent in recorded if intent.value != value)[-_MANY_VALUES:]
     if present == value:
         return Reconciled((*others, mine) if recorded else (), {}, none, ())
     return Reconciled((*others, mine), {key: ConfigChange(present, value)}, none, ())
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        return float(value) if value is not None else None
+    except ValueError:
+        return None
 
 
 def _is_foreign(intent: ThrottleIntent) -> bool:

@@ -205,6 +205,16 @@ def test_what_is_held_is_raised_at_once_to_what_must_flow_by_now() -> None:
     assert protect(held, View(catching_up(), {}, (most,)), SETTINGS, NOW).protection.levers == ()
 
 
+@pytest.mark.parametrize(("set_before", "expected"), [("2000000", []), ("8000000", [4 * MB]), ("90000000", [10 * MB])])
+def test_a_brokers_rate_that_somebody_has_set_is_never_raised(set_before: str, expected: list[int]) -> None:
+    """The catch-up moves 20 MB/s, and as much as 1.5 times 2 MB/s must flow."""
+    behind = Doing(SDB, T0, Behaviour.REPLICATION_WRITE, 20.0 * MB, is_abnormal=True, why="late", write_rate=2.0 * MB)
+    rate = {"follower.replication.throttled.rate": set_before}
+    look = catching_up(configs={("BROKER", "1"): rate, ("TOPIC", "t"): {}})
+    step = protect(FREE, View(look, {SDB: condition(DiskState.OVER)}, (behind,)), SETTINGS, NOW)
+    assert [each.value for each in step.protection.levers] == expected
+
+
 T5, T7 = TopicPartition("t", 5), TopicPartition("t", 7)
 LEADER_RATE = Lever(SDB, LeverKind.LEADER_RATE, "", "", 2 * MB, 90 * MB, ("t:5:1", "t:7:1"), MB)
 

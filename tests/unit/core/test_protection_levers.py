@@ -138,6 +138,17 @@ def test_a_quota_is_recorded_before_it_is_set_with_what_it_replaces() -> None:
     assert found.changes == {QUOTA: ConfigChange("30", "7")}
 
 
+def test_what_several_disks_need_together_raises_nobodys_rate() -> None:
+    look = cluster(configs={("BROKER", "1"): {FOLLOWER.key: "5"}})
+    found = reconcile((), Wanted({FOLLOWER: 8}, {}), True, look, frozenset())
+    assert (found.intents, found.changes) == ((), {})
+    mine = (ThrottleIntent(*FOLLOWER, "3", "5"),)
+    look = cluster(configs={("BROKER", "1"): {FOLLOWER.key: "3"}})
+    assert reconcile(mine, Wanted({FOLLOWER: 8}, {}), True, look, frozenset()).changes == {
+        FOLLOWER: ConfigChange("3", "5")
+    }
+
+
 def test_every_value_that_was_sent_is_ours_until_the_lever_goes() -> None:
     recorded = (intent("7", "30"), intent("5", "30"))
     for present in (7.0, 5.0, 30.0):
