@@ -29,9 +29,11 @@ from guardian.core.protection_levers import (
     CLIENT,
     Candidate,
     candidates,
+    is_held,
     key_of,
     least_of,
     limit_before,
+    lists_for,
     partitions_of,
     reconcile,
     wanted,
@@ -39,6 +41,7 @@ from guardian.core.protection_levers import (
     without_partitions,
 )
 from guardian.errors import InvalidInput
+from guardian.model.execution import ThrottleIntent
 from guardian.model.protection import DiskCondition, DiskKey, DiskState, Doing, Hold, Lever, Protection
 from guardian.model.units import human_bytes
 
@@ -109,6 +112,7 @@ class _Draft:
     sentences: list[str]
     remarks: list[str]
     foreign: frozenset[ConfigKey]
+    recorded: tuple[ThrottleIntent, ...]
 
 
 def since_ms(protection: Protection, disk: DiskKey) -> int:
@@ -122,7 +126,7 @@ def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: i
     settled = now_ms - now.changed_at_ms >= SETTLE_MS
     # Whose values stand where ours should is found out before anything is decided on them.
     present = reconcile(now.intents, wanted(now.levers), settled, view.cluster, view.held)
-    draft = _Draft(list(now.levers), dict(now.stepped_ms), [], [], present.foreign)
+    draft = _Draft(list(now.levers), dict(now.stepped_ms), [], [], present.foreign, now.intents)
     if settings.acts:
         _drop_held(draft, holds)
         _drop_needed(draft, view)
@@ -191,6 +195,9 @@ def _drop_needed(draft: _Draft, view: View) -> None:
         if not kept.entries:
             _drop(draft, [lever], "; ".join(needed.values()))
             continue
+        if any(is_held(lever.kind, partition, view.held) for partition in needed):
+            _drop(draft, [lever], f"{'; '.join(needed.values())}; and a ticket uses the list that it is on")
+            continue
         draft.levers[draft.levers.index(lever)] = kept
         draft.sentences.append(f"{title(lever)} holds for fewer: {'; '.join(needed.values())}")
 
@@ -258,7 +265,7 @@ def _tighten(
     now_ms: int,
 ) -> bool:
     """Whether something was cut."""
-    offered = candidates(disk, view.doings, view.loads, view.cluster, settings.floor)
+    offered = candidates(disk, view.doings, view.loads, view.cluster, settings.floor, view.held)
     draft.remarks.extend(offered.remarks)
     levers = {lever.identity: lever for lever in draft.levers}
     for candidate in offered.found:
@@ -284,6 +291,8 @@ def _refusal(draft: _Draft, candidate: Candidate, lever: Lever | None, view: Vie
     trial = lever or _lever(candidate, 1, "", 0)
     if key_of(trial) in draft.foreign or key_of(trial) in view.held:
         return f"{_what(candidate)} is set by somebody else and is left alone"
+    if lever is None and lists_for(candidate.kind, candidate.disk.broker, draft.recorded, view.held):
+        return f"{_what(candidate)} is not set: replicas that it is not for stay listed until a ticket ends"
     if lever is None and len(draft.levers) >= settings.levers:
         return f"{_what(candidate)} is not set: {settings.levers} are held already"
     return ""

@@ -120,12 +120,17 @@ class Reconciled:
 
 
 def candidates(
-    disk: DiskKey, queue: Sequence[Doing], loads: ClientLoads, cluster: ClusterLook, floor: int
+    disk: DiskKey,
+    queue: Sequence[Doing],
+    loads: ClientLoads,
+    cluster: ClusterLook,
+    floor: int,
+    held: frozenset[ConfigKey] = frozenset(),
 ) -> Candidates:
-    """Of the abnormal doings of one disk."""
+    """Of the abnormal doings of one disk. `held` are keys that tickets use: no replica can be listed there."""
     mine = [doing for doing in queue if doing.disk == disk and doing.is_abnormal]
     remarks: list[str] = []
-    found = [*_quotas(disk, mine, loads, cluster, floor, remarks), *_rates(disk, mine, cluster, floor, remarks)]
+    found = [*_quotas(disk, mine, loads, cluster, floor, remarks), *_rates(disk, mine, cluster, floor, held, remarks)]
     found.sort(key=lambda each: (-each.traffic, each.kind, each.subject))
     return Candidates(tuple(found), tuple(dict.fromkeys(remarks)))
 
@@ -187,7 +192,12 @@ def _quota(
 
 
 def _rates(
-    disk: DiskKey, doings: Sequence[Doing], cluster: ClusterLook, floor: int, remarks: list[str]
+    disk: DiskKey,
+    doings: Sequence[Doing],
+    cluster: ClusterLook,
+    floor: int,
+    held: frozenset[ConfigKey],
+    remarks: list[str],
 ) -> Iterable[Candidate]:
     by_kind: dict[LeverKind, list[Doing]] = defaultdict(list)
     for doing in doings:
@@ -195,6 +205,8 @@ def _rates(
         if kind is None:
             continue
         refusal = why_not(doing.partition, cluster) if kind is not LeverKind.LOG_DIR_RATE else ""
+        if not refusal and is_held(kind, doing.partition, held):
+            refusal = f"{doing.partition} is not held back: a ticket lists replicas of {doing.partition.topic}"
         if refusal:
             remarks.append(refusal)
         else:
@@ -225,6 +237,22 @@ def why_not(partition: TopicPartition, cluster: ClusterLook) -> str:
     if least is None or in_sync <= max(least, 1):
         return f"{partition} is not held back: {in_sync} in sync, its replica that catches up is needed"
     return ""
+
+
+def is_held(kind: LeverKind, partition: TopicPartition, held: frozenset[ConfigKey]) -> bool:
+    """Whether a ticket uses the list that the partition's replicas would come onto, or would have to leave."""
+    return kind in _ENTRY_KEYS and ConfigKey(TOPIC, partition.topic, _ENTRY_KEYS[kind]) in held
+
+
+def lists_for(kind: LeverKind, broker: int, intents: Iterable[ThrottleIntent], held: frozenset[ConfigKey]) -> bool:
+    """Whether replicas of the broker may still be on a list that a ticket uses now: whatever rate is set counts for
+    them."""
+    return any(
+        ConfigKey(intent.resource_type, intent.resource_name, intent.key) in held
+        and any(entry.endswith(f":{broker}") for entry in intent.value.split(","))
+        for intent in intents
+        if intent.key == _ENTRY_KEYS.get(kind)
+    )
 
 
 def why_no_more(lever: Lever, partition: TopicPartition, cluster: ClusterLook) -> str:

@@ -13,6 +13,7 @@ from guardian.core.effects import ConfigKey
 from guardian.core.protecting import AlterQuotas, ProtectionSettings, View, protect, released, since_ms, title
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import PartitionState, Reassignment
+from guardian.model.execution import ThrottleIntent
 from guardian.model.protection import (
     Behaviour,
     ClientUse,
@@ -271,6 +272,35 @@ def test_as_much_flows_as_all_that_is_listed_needs_also_what_is_not_abnormal_now
     wide = replace(held, levers=(replace(LEADER_RATE, value=30 * MB),), stepped_ms=())
     step = protect(wide, View(led(1, 2), {SDB: condition(DiskState.OVER)}, doings), SETTINGS, NOW)
     assert [(each.value, each.least) for each in step.protection.levers] == [(12 * MB, 12 * MB)]
+
+
+FOLLOWERS = ConfigKey("TOPIC", "t", "follower.replication.throttled.replicas")
+
+
+def test_a_needed_replica_that_can_not_leave_a_tickets_list_is_freed_of_the_rate() -> None:
+    """Nor does a rate come back for others while it is still listed."""
+    listed = ThrottleIntent(*FOLLOWERS, "0:1,1:1", None)
+    u0 = TopicPartition("u", 0)
+    held = replace(FREE, levers=(CATCHING_UP,), intents=(listed,))
+    needed = catching_up(in_sync=1, min_isr={"t": 1, "u": 1}, configs={("BROKER", "1"): {}})
+    look = replace(needed, partitions={**needed.partitions, u0: PartitionState(2, (2, 3, 1), (2, 3))})
+    other = Doing(SDB, u0, Behaviour.REPLICATION_WRITE, 20.0 * MB, is_abnormal=True, why="late")
+    seen = View(look, {SDB: condition(DiskState.OVER)}, (other,), held=frozenset({FOLLOWERS}))
+    step = protect(held, seen, SETTINGS, NOW)
+    assert (step.protection.levers, step.protection.intents) == ((), (listed,))
+    assert "and a ticket uses the list that it is on" in step.sentences[0]
+    assert any("stay listed until a ticket ends" in remark for remark in step.remarks)
+    free = protect(replace(FREE), replace(seen, held=frozenset()), SETTINGS, NOW)
+    assert [each.entries for each in free.protection.levers] == [("u:0:1",)]
+
+
+def test_nothing_is_cut_for_a_replica_that_can_not_come_onto_a_tickets_list() -> None:
+    behind = Doing(SDB, T0, Behaviour.REPLICATION_WRITE, 20.0 * MB, is_abnormal=True, why="late")
+    look = catching_up(configs={("BROKER", "1"): {}})
+    seen = View(look, {SDB: condition(DiskState.OVER)}, (behind,), held=frozenset({FOLLOWERS}))
+    step = protect(FREE, seen, SETTINGS, NOW)
+    assert step.protection.levers == ()
+    assert "t-0 is not held back: a ticket lists replicas of t" in step.remarks
 
 
 @pytest.mark.parametrize("setting", ["step_ms", "floor", "levers"])
