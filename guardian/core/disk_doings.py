@@ -2,7 +2,7 @@
 
                      leader here                        follower here
     user write       what producers write               -
-    user read        by group: at the tail, from disk   -
+    user read        by group: at the tail, from disk   the same, where consumers read from followers
     replication w.   -                                  in sync: as the leader is written; catching up: more
     replication r.   in sync: from the page cache;      -
                      catching up: from disk
@@ -10,8 +10,9 @@
     move read        a future replica elsewhere on the broker copies from here
 
 No broker counts bytes by partition, so they are told from what is counted: offsets gained x bytes an offset takes (the
-log's size over its offsets), committed offsets gained, the growth of copies. An offset is on disk when it is older than
-the page cache holds (core.disk_reads, DESIGN.md "Partition-level protection").
+log's size over its offsets), committed offsets gained, the growth of copies. Which replica a group reads is told by the
+client activity of their brokers: how often each saw the client read the topic; without, it is the leader. An offset is
+on disk when it is older than the page cache holds (core.disk_reads, DESIGN.md "Partition-level protection").
 
 Abnormal is a write above what is expected (by the topic directory; of a replica that catches up, anything), and any
 read from disk.
@@ -44,7 +45,8 @@ class LogFacts:
 @dataclass(frozen=True, slots=True)
 class BrokerLook:
     """One broker at one moment, as its reporter tells. `users` are those seen with a client id, `writers` the clients
-    seen to write a topic."""
+    seen to write a topic. `readers` is by topic and client id how often one was seen to read it lately; None: the
+    broker tells no client activity."""
 
     broker: int
     at_ms: int
@@ -55,6 +57,7 @@ class BrokerLook:
     replicas: Mapping[TopicPartition, str]  # -> log dir
     users: Mapping[str, frozenset[str]] = field(default_factory=dict)
     writers: Mapping[str, frozenset[QuotaClient]] = field(default_factory=dict)
+    readers: Mapping[tuple[str, str], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +109,12 @@ def doings(span: Span, disks: Iterable[DiskKey]) -> tuple[Doing, ...]:
 
 
 def client_loads(span: Span) -> ClientLoads:
-    """From what groups have committed meanwhile, on the brokers that lead what they read."""
+    """From what groups have committed meanwhile, on the brokers that they read from."""
     loads: dict[QuotaClient, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for reading in _Readings(span, _Sizes(span.now.values())).all():
-        state = span.cluster.partitions.get(reading.partition)
-        if state is not None and reading.client is not None:
-            loads[reading.client][state.leader] += reading.bytes_per_s
+        if reading.client is not None:
+            for broker, share in reading.shares.items():
+                loads[reading.client][broker] += reading.bytes_per_s * share
     return {client: dict(by_broker) for client, by_broker in loads.items()}
 
 
@@ -122,6 +125,7 @@ class _Reading:
     offset: int
     bytes_per_s: float
     client: QuotaClient | None
+    shares: Mapping[int, float]  # by broker, the part of it that is read there
 
 
 class _Sizes:
@@ -155,14 +159,37 @@ class _Readings:
                 gained = max(0, offset - before.get(partition, offset))
                 rate = gained * sizes[partition.topic] / seconds if seconds > 0 else 0.0
                 client = clients.get((group, partition))
-                self._of[partition].append(_Reading(group, partition, offset, rate, client))
+                shares = _shares(span, partition, client)
+                self._of[partition].append(_Reading(group, partition, offset, rate, client, shares))
 
-    def of(self, partition: TopicPartition) -> list[_Reading]:
-        return self._of.get(partition, [])
+    def on(self, broker: int, partition: TopicPartition) -> Iterator[_Reading]:
+        """With what of it is read from the broker."""
+        for reading in self._of.get(partition, []):
+            share = reading.shares.get(broker, 0.0)
+            if share:
+                yield replace(reading, bytes_per_s=reading.bytes_per_s * share)
 
     def all(self) -> Iterator[_Reading]:
         for found in self._of.values():
             yield from found
+
+
+def _shares(span: Span, partition: TopicPartition, client: QuotaClient | None) -> dict[int, float]:
+    """From which replicas the client reads: as often as each of those that tell saw it. One that the leader's broker
+    did not see reads where nobody has looked; one that no replica saw, though all tell, is too new to be known."""
+    state = span.cluster.partitions.get(partition)
+    if state is None:
+        return {}
+    if client is not None:
+        telling = {broker: span.now[broker].readers for broker in state.replicas if broker in span.now}
+        key = (partition.topic, client.client_id)
+        seen = {broker: readers.get(key, 0) for broker, readers in telling.items() if readers is not None}
+        total = sum(seen.values())
+        if total:
+            return {broker: count / total for broker, count in seen.items() if count}
+        if state.leader in seen and len(seen) < len(state.replicas):
+            return {}
+    return {state.leader: 1.0}
 
 
 def _clients(span: Span) -> dict[tuple[str, TopicPartition], QuotaClient]:
@@ -227,6 +254,7 @@ def _of_replica(host: _Host, disk: DiskKey, partition: TopicPartition, readings:
         yield from _of_leader(host, disk, partition, state, readings)
     elif host.broker in state.replicas:
         yield _of_follower(host, disk, partition, state)
+        yield from _user_reads(host, disk, partition, readings)
 
 
 def _of_leader(
@@ -281,7 +309,7 @@ def _of_leader(
 def _user_reads(host: _Host, disk: DiskKey, partition: TopicPartition, readings: _Readings) -> Iterator[Doing]:
     """One for those at the tail, one for those that read from disk."""
     by_place: dict[bool, list[_Reading]] = {False: [], True: []}
-    for reading in readings.of(partition):
+    for reading in readings.on(host.broker, partition):
         by_place[host.is_on_disk(partition, reading.offset)].append(reading)
     for from_disk, found in by_place.items():
         if not found:

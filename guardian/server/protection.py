@@ -56,6 +56,7 @@ _LOG_METRIC = re.compile(
 )
 _SUSPECT_MS = 300_000  # a broker is looked at for so long after it was last seen over a limit
 _SEEN_MS = 900_000  # a client's user, and who writes a topic, count for so long
+_READING_MS = 180_000  # where it reads: slices are of a minute, and a client goes to another replica at once
 _MAX_LOOKS = 120
 _PARALLEL = 8
 _READ_LIMITS = ReadLimits(seconds=10.0)
@@ -142,15 +143,24 @@ class _Known:
     after: int = 0
     users: dict[tuple[str, str], int] = field(default_factory=dict)  # (client id, user) -> last seen
     writers: dict[tuple[str, QuotaClient], int] = field(default_factory=dict)
+    readers: list[tuple[int, tuple[str, str], int]] = field(default_factory=list)  # seen at, (topic, client id), times
+    tells_activity: bool = False
 
     def remember(self, batch: reporter_pb2.MetricBatch, now_ms: int) -> None:
         if batch.broker_started_at_ms != self.life_ms:  # slices are numbered from 1 again
             self.life_ms, self.after = batch.broker_started_at_ms, 0
         for part in batch.activity:
+            self.tells_activity = True
             self.after = max(self.after, part.number)
             text = part.strings
-            for principal, client_id, kind, resource, operation in zip(
-                part.principals, part.client_ids, part.resource_types, part.resources, part.operations, strict=True
+            for principal, client_id, kind, resource, operation, allowed in zip(
+                part.principals,
+                part.client_ids,
+                part.resource_types,
+                part.resources,
+                part.operations,
+                part.allowed,
+                strict=True,
             ):
                 scheme, _, user = text[principal].partition(":")
                 if scheme != "User" or text[kind] != "TOPIC":
@@ -158,7 +168,10 @@ class _Known:
                 self.users[text[client_id], user] = now_ms
                 if text[operation] == "WRITE":
                     self.writers[text[resource], QuotaClient(text[client_id], user)] = now_ms
+                elif text[operation] == "READ" and batch.collected_at_ms - part.to_ms < _READING_MS:
+                    self.readers.append((now_ms, (text[resource], text[client_id]), allowed))
         self.users = {key: at_ms for key, at_ms in self.users.items() if now_ms - at_ms < _SEEN_MS}
+        self.readers = [each for each in self.readers if now_ms - each[0] < _READING_MS]
         self.writers = {key: at_ms for key, at_ms in self.writers.items() if now_ms - at_ms < _SEEN_MS}
 
 
@@ -179,6 +192,9 @@ def _look(batch: reporter_pb2.MetricBatch, values: Mapping[str, float], known: _
     writers: dict[str, set[QuotaClient]] = defaultdict(set)
     for topic, client in known.writers:
         writers[topic].add(client)
+    readers: dict[tuple[str, str], int] = defaultdict(int)
+    for _, reader, times in known.readers:
+        readers[reader] += times
     return BrokerLook(
         batch.broker_id,
         now_ms,
@@ -203,6 +219,7 @@ def _look(batch: reporter_pb2.MetricBatch, values: Mapping[str, float], known: _
         replicas,
         {client_id: frozenset(each) for client_id, each in users.items()},
         {topic: frozenset(each) for topic, each in writers.items()},
+        readers if known.tells_activity else None,
     )
 
 

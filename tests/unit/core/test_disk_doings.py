@@ -189,6 +189,66 @@ def test_a_group_elsewhere_counts_for_its_client_on_the_brokers_that_lead_there(
     }
 
 
+ETL = QuotaClient("etl")
+
+
+def late_reader(leader: int, here: Mapping[str, int] | None, there: Mapping[str, int] | None) -> Span:
+    """Group g reads 20 MB/s of what left the page cache; the brokers 1 and 2 saw clients read the topic so often."""
+
+    def reads(of: Mapping[str, int] | None) -> dict[tuple[str, str], int] | None:
+        return None if of is None else {("t", client): count for client, count in of.items()}
+
+    states = {T0: PartitionState(leader, (1, 2), (1, 2))}
+    found = span(
+        cluster(0, {"g": 0}, partitions=states),
+        cluster(SECONDS, {"g": 2_000_000}, partitions=states),
+        readers=reads(here),
+    )
+    other = replace(found.now[1], broker=2, replicas={}, readers=reads(there))
+    return replace(found, now={**found.now, 2: other})
+
+
+def user_reads(of: Span) -> list[float]:
+    """Abnormal ones on broker 1, in MB/s."""
+    found = doings(of, [SDB])
+    return [each.bytes_per_s / MB for each in found if each.behaviour is Behaviour.USER_READ and each.is_abnormal]
+
+
+def test_a_client_that_reads_from_a_follower_counts_there() -> None:
+    from_here = late_reader(2, {"etl": 60}, {})
+    assert user_reads(from_here) == [pytest.approx(20)]
+    assert client_loads(from_here) == {ETL: {1: pytest.approx(20 * MB)}}
+
+
+def test_a_client_that_reads_from_a_follower_elsewhere_does_not_count_for_its_leader() -> None:
+    from_there = late_reader(1, {}, {"etl": 60})
+    assert user_reads(from_there) == []
+    assert client_loads(from_there) == {ETL: {2: pytest.approx(20 * MB)}}
+
+
+def test_a_client_that_several_replicas_saw_counts_for_each_by_how_often_they_did() -> None:
+    """Its commits and its first fetch after five minutes are seen elsewhere too."""
+    both = late_reader(1, {"etl": 10}, {"etl": 30})
+    assert user_reads(both) == [pytest.approx(5)]
+    assert client_loads(both) == {ETL: {1: pytest.approx(5 * MB), 2: pytest.approx(15 * MB)}}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "expected"),
+    [
+        (None, None, [20]),  # nobody tells
+        (None, {}, [20]),
+        ({}, {}, [20]),  # all tell, and nobody has seen it yet
+        ({"app": 9}, {}, [20]),
+        ({}, None, []),  # the leader's broker tells that it is not read there
+    ],
+)
+def test_where_nobody_saw_the_client_it_reads_from_the_leader(
+    here: Mapping[str, int] | None, there: Mapping[str, int] | None, expected: list[float]
+) -> None:
+    assert user_reads(late_reader(1, here, there)) == pytest.approx(expected)
+
+
 def test_an_offset_that_was_set_back_is_not_read() -> None:
     back = span(cluster(0, {"g": 3_000_000}), cluster(SECONDS, {"g": 0}))
     assert of(doings(back, [SDB]), Behaviour.USER_READ).bytes_per_s == 0.0

@@ -54,6 +54,7 @@ def slice_of(*entries: tuple[str, str, str, str], number: int = 1) -> pb.Activit
         found.resource_types.append(0)
         found.resources.append(topic)
         found.operations.append(operation)
+        found.allowed.append(3)
     return found
 
 
@@ -82,6 +83,18 @@ def test_users_of_client_ids_and_writers_of_topics_are_remembered_for_a_while() 
     known.remember(batch(), NOW + 900_000)
     assert not known.users
     assert not known.writers
+
+
+def test_how_often_clients_read_a_topic_counts_for_three_minutes() -> None:
+    known, message = _Known(), batch()
+    assert _look(message, {}, known, NOW).readers is None
+    etl, bi = ("User:alice", "etl", "t", "READ"), ("User:bob", "bi", "t", "READ")
+    old, new = slice_of(etl, number=1), slice_of(etl, etl, bi, number=2)
+    old.to_ms, new.to_ms = 10_000, 190_000
+    known.remember(batch(activity=[old, new], collected_at_ms=190_000), NOW)
+    assert _look(message, {}, known, NOW).readers == {("t", "etl"): 6, ("t", "bi"): 3}
+    known.remember(batch(), NOW + 180_000)
+    assert _look(message, {}, known, NOW).readers == {}
 
 
 def test_a_broker_that_was_restarted_is_asked_for_the_slices_of_its_new_life() -> None:
