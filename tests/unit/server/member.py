@@ -21,6 +21,7 @@ from guardian.server.counting import CallCounters
 from guardian.server.findings import FindingsWatch
 from guardian.server.grpc_server import GrpcLimits, start_grpc
 from guardian.server.healing import Healer
+from guardian.server.protection import DiskWatch
 from guardian.server.replica_selectors import AskMappings, nobody_tells
 from guardian.server.services import Parts, register
 from guardian.server.sources import Sources
@@ -97,6 +98,7 @@ class Member:
         guarded: Callable[[ReplicatedStore], Sequence[grpc.aio.ServerInterceptor]] = lambda _: (),
         cautions: tuple[str, ...] = (),
         ask_mappings: AskMappings = nobody_tells,
+        watch_disks: Callable[[ReplicatedStore], DiskWatch] | None = None,
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -123,6 +125,7 @@ class Member:
             PlannerSettings(),
             lambda: self.now_ms,
         )
+        self.disk_watch = watch_disks(self.store) if watch_disks is not None else None
         self._finder = LeaderFinder(self._cluster_by_id, self._connect)
         parts = Parts(
             self.replica,
@@ -139,6 +142,8 @@ class Member:
             planner=planner or {},
             healer=self.healer,
             cautions=cautions,
+            protection=self.disk_watch,
+            protection_mode="off" if self.disk_watch is None else "act",
         )
         limits = GrpcLimits(threads=8, grace_s=0.0)
         self._server = start_grpc(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import grpc
@@ -19,10 +20,13 @@ from guardian.model.protection import DiskKey, DiskState, Lever, LeverKind, Prot
 from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaEntity
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.protection import DiskWatch, ProtectionServicer, ReplicatedProtectionStore
+from guardian.server.store import ReplicatedStore
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import protection_pb2 as pb
 from tests.command_line import app
+from tests.unit.server.lake import write_lake
 from tests.unit.server.member import Member
+from tests.unit.server.test_insight_lake import SPAN
 
 T0 = TopicPartition("t", 0)
 SDB = DiskKey(1, "sdb")
@@ -76,12 +80,21 @@ class Looks:
         return BrokerLook(broker.id, now_ms, disks, MB, {"/d0": "sdb"}, {T0: LogFacts(end * 100, 0, end)}, {T0: "/d0"})
 
 
+Suspects = Callable[[str, int], list[int]]
+
+
+def watch_of(store: ReplicatedStore, looks: Looks, suspects: Suspects = lambda _, __: [1]) -> DiskWatch:
+    return DiskWatch(store, ReplicatedProtectionStore(store).held_keys, suspects, looks.look, SETTINGS, 1000)
+
+
 class Story:
-    def __init__(self, member: Member, suspects: Callable[[str, int], list[int]] = lambda _, __: [1]) -> None:
+    """Of the member's own watch, where it has one that looks with these looks."""
+
+    def __init__(self, member: Member, suspects: Suspects = lambda _, __: [1], looks: Looks | None = None) -> None:
         self.member = member
-        self.looks = Looks()
+        self.looks = looks or Looks()
         self.held = ReplicatedProtectionStore(member.store)
-        self.watch = DiskWatch(member.store, self.held.held_keys, suspects, self.looks.look, SETTINGS, 1000)
+        self.watch = member.disk_watch or watch_of(member.store, self.looks, suspects)
         self.protector = Protector(self.held, lambda _: member.kafka, self.watch, SETTINGS, lambda: member.now_ms)
         self.servicer = ProtectionServicer(member.store, self.watch, "act", lambda: member.now_ms)
         member.kafka.join("g", "etl")
@@ -211,6 +224,30 @@ def test_the_cli_shows_what_is_held_and_releases_it(member: Member) -> None:
     assert json.loads(run("queue", "live", "-o", "json"))["held"]["levers"][0]["value"] == "5000000"
     assert "released: client quota" in run("release", "live", "--broker", "1")
     assert "nothing is held for broker 1, disk sdb until" in run("queue", "live")
+
+
+def test_the_health_of_disks_the_abnormal_queue_and_why_are_one_command(tmp_path: Path) -> None:
+    looks = Looks()
+    write_lake(tmp_path)
+    member = Member(lake=str(tmp_path), watch_disks=lambda store: watch_of(store, looks))
+    member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=(Broker(1, reporter="h:1"),))))
+    try:
+        story = Story(member, looks=looks)
+        story.tick(12)
+        words = ["disks", "live", *SPAN, "--endpoints", member.endpoint]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.exception
+        assert "cluster live: 6 disks: 1 SLOW, 5 sound" in result.output
+        lines = [" ".join(line.split()) for line in result.output.splitlines()]
+        (health,) = [line for line in lines if line.startswith("1 sdb OVER")]
+        assert "busy, limit 90%" in health
+        (doing,) = [line for line in lines if line.startswith("1 sdb t-0 user read")]
+        assert "etl" in doing
+        assert "g reads what is older than" in doing
+        (held,) = [line for line in lines if line.startswith("client quota: consumer_byte_rate of client-id=etl")]
+        assert "g reads what is older than" in held
+    finally:
+        member.stop()
 
 
 def test_a_cluster_may_be_shown_without_the_word_show(member: Member) -> None:

@@ -58,7 +58,7 @@ def found(member: Member, client: GuardianClient) -> list[str]:
     for _ in range(2):
         member.now_ms += LOOK_MS
         member.findings.tick()
-    kind = FindingKind.READS_LEAVE_IDC
+    kind = FindingKind.READS_LEAVE_IDC.value
     return [f"{each.subject}: {each.evidence}" for each in client.findings("live").findings if each.kind == kind]
 
 
