@@ -111,6 +111,13 @@ def _check_new(plan: Plan, view: _View) -> None:
 
 def _check_new_of(topic: str, moves: Sequence[PartitionMove], configs: Mapping[str, str], view: _View) -> None:
     there = [state for partition, state in view.partitions.items() if partition.topic == topic]
+    moved = min((partition for partition in view.reassignments if partition.topic == topic), default=None)
+    if moved is not None:
+        # Kafka counts the replicas of any one partition, those that come and those that go.
+        raise Conflict(
+            f"topic {topic} can't be expanded while {moved} is reassigned: Kafka would take its replicas, old and new, "
+            "for those of the topic, so wait until it ends"
+        )
     numbers = sorted(move.partition.partition for move in moves)
     expected = list(range(len(there), len(there) + len(moves)))
     if numbers != expected:

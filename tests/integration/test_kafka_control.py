@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka import admin as confluent_admin
 
 from deploy.local.kafka_cluster import KafkaCluster
 from guardian.errors import ClusterUnavailable
@@ -183,3 +184,24 @@ def test_brokers_without_the_replication_factor_guard_are_guarded_by_us(
     }
     until(lambda: control.describe_partitions([topic])[same].replicas == (2, 1))
     assert control.describe_partitions([topic])[fewer].replicas == (1, 2)
+
+
+def test_an_expansion_beside_a_reassignment_is_taken_and_counts_the_replicas_that_come_and_go(
+    kafka_cluster: KafkaCluster, control: KafkaControl, new_topic: NewTopic
+) -> None:
+    """The move goes on, and what Kafka places by itself has a replica more than the topic, for good."""
+    topic = new_topic()
+    moved, made = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    data.create_topics(Cluster("live", kafka_cluster.bootstrap), {topic: {0: (1, 2)}}, {})
+    with hanging(kafka_cluster, 3):
+        assert control.alter_reassignments({moved: (1, 3)}) == {}
+        assert control.list_reassignments()[moved].replicas == (1, 3, 2)
+        refused = control.create_partitions({made: (1, 2)}, validate_only=True)
+        assert "a partition with 2 replica(s), but this is not consistent with previous partitions" in refused[topic]
+        kafka = confluent_admin.AdminClient({"bootstrap.servers": kafka_cluster.bootstrap})
+        kafka.create_partitions([confluent_admin.NewPartitions(topic, 2)])[topic].result(DEADLINE_S)
+        assert moved in control.list_reassignments()
+    until(lambda: not control.list_reassignments())
+    replicas = {partition: state.replicas for partition, state in control.describe_partitions([topic]).items()}
+    assert replicas[moved] == (1, 3)
+    assert sorted(replicas[made]) == [1, 2, 3]

@@ -199,6 +199,14 @@ def test_new_topics_and_partitions_are_taken_as_they_are() -> None:
     assert plan.bytes_to_copy == 0
 
 
+def test_a_topic_is_not_expanded_while_one_of_its_partitions_is_reassigned() -> None:
+    """Kafka would refuse it, or give the new partition for good the replicas that the other has on its way."""
+    moves = (new("t-3", 1, 2), new("fresh-0", 1))
+    with pytest.raises(Conflict, match=r"topic t can't be expanded while t-1 is reassigned: .*, so wait until it ends"):
+        resolved(*moves, reassignments={T1: Reassignment((1, 2, 3), (1,), (3,))})
+    assert resolved(*moves, reassignments={DEAD: Reassignment((1, 2, 4), (2,), (4,))}).moves == moves
+
+
 def test_a_partition_that_exists_by_now_makes_the_plan_stale() -> None:
     with pytest.raises(Conflict, match="it creates t-2, which exists by now"):
         resolved(new("t-2", 1, 3))
