@@ -96,6 +96,24 @@ def leaving(plan: Plan, moves: Sequence[PartitionMove]) -> frozenset[int]:
     return emptied & marked if marked else emptied
 
 
+def why_not_emptied(plan: Plan, partitions: Mapping[TopicPartition, Collection[int]], alive: Collection[int]) -> str:
+    """Which of the brokers that a plan gives back would keep what, as the plan does not know of it; empty: none would.
+
+    `partitions` are all of the cluster, with their brokers.
+    """
+    moves = {move.partition: move.target_brokers for move in plan.moves}
+    for broker in sorted(leaving(plan, plan.moves) & set(alive)):
+        left = [
+            each for each, brokers in partitions.items() if broker in moves.get(each, brokers) and broker in brokers
+        ]
+        if left:
+            return (
+                f"broker {broker} would not become empty: it holds {_some(list(map(str, sorted(left))))}, which the "
+                "plan leaves there; wait until they are collected (guardian collection), then plan again"
+            )
+    return ""
+
+
 def remarks(
     plan: Plan,
     intents: Sequence[DirectoryIntent],

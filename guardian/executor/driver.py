@@ -27,6 +27,8 @@ import structlog
 from guardian import tracing
 from guardian.core import foreign, losing, overriding, repairing
 from guardian.core.adapting import Around
+from guardian.core.approving import why_expired
+from guardian.core.barring import barring, why_barred
 from guardian.core.effects import ConfigKey, SettleDebts
 from guardian.core.executing import Step, begin, brokers_at_work, brokers_of, step, tiered_topics, under_way, why_stale
 from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
@@ -189,9 +191,9 @@ class Driver:
     the lead when its local log holds what is written in `tiered_warm_up_s`; at once when that is 0. `replan` makes
     plans anew that do not fit the cluster any more, or whose input is older than `max_plan_age_s` (0: never too old).
     `operations` are for tickets that ask for brokers to be removed, restarted, ...: without, those wait. `labels`
-    are where brokers and topics that a ticket isolates get theirs. `elapsed_s` is the clock of a tick's length,
-    `since_boot_s` that of proofs (proving.py), `pool` where clusters are ticked: a thread each, unless a simulation has
-    it otherwise.
+    are where brokers and topics that a ticket isolates get theirs, and what bars brokers from new replicas; those with
+    `shared_labels` also hold topics without one. `elapsed_s` is the clock of a tick's length, `since_boot_s` that of
+    proofs (proving.py), `pool` where clusters are ticked: a thread each, unless a simulation has it otherwise.
     """
 
     def __init__(
@@ -207,6 +209,7 @@ class Driver:
         max_plan_age_s: float = 0.0,
         operations: Operations | None = None,
         labels: Labels | None = None,
+        shared_labels: Collection[str] = (),
         elapsed_s: Callable[[], float] = time.monotonic,
         since_boot_s: Callable[[], float] = since_boot_s,
         pool: Executor | None = None,
@@ -237,6 +240,7 @@ class Driver:
         self._operations = operations
         self._labels = labels
         self._made: dict[str, _Anew] = {}
+        self._shared_labels = shared_labels
         self._driven: Sequence[Ticket] = ()
         self._has_acted = False
         self._logged: dict[str, str] = {}
@@ -376,7 +380,8 @@ class Driver:
 
     def _drive_safely(self, job: _Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         try:
-            return f"ticket {job.ticket.id}: {self._drive(job, admin, observation)}"
+            said = self._expire(job.ticket) or self._drive(job, admin, observation)
+            return f"ticket {job.ticket.id}: {said}"
         except GuardianError as error:
             return f"ticket {job.ticket.id} waits: {error}"
         except Exception as error:  # noqa: BLE001  what nobody foresaw of one ticket must not stop those beside it
@@ -385,6 +390,14 @@ class Driver:
                 self._logged[job.ticket.id] = sentence
                 _log.exception("ticket", ticket=job.ticket.id)
             return sentence
+
+    def _expire(self, ticket: Ticket) -> str:
+        """Where there was no leader to see to it, or the one that is has not come to it yet; empty: it goes on."""
+        expired = why_expired(ticket, self._now_ms())
+        if not expired:
+            return ""
+        self._store.advance(ticket.id, ticket.state, self._transition(TicketState.EXPIRED, expired), None, 0)
+        return f"EXPIRED: {expired}"
 
     def _drive(self, job: _Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         if isinstance(job.work, Plan):
@@ -426,7 +439,7 @@ class Driver:
         ticket = job.ticket
         if ticket.kind in _WITHOUT_MOVES:
             return self._start(ticket, plan, observation, _WITHOUT_MOVES[ticket.kind])
-        stale = why_stale(plan, observation)
+        stale = why_stale(plan, observation) or self._why_barred(plan)
         doubt = stale or why_old(plan, self._max_plan_age_ms, self._now_ms())
         if not doubt:
             return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves")
@@ -445,6 +458,13 @@ class Driver:
                 reason += f" the approved one was stale: {doubt}"
             return self._give_up(ticket, reason)
         return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves as approved, though {doubt}")
+
+    def _why_barred(self, plan: Plan) -> str:
+        """What somebody said of its brokers since it was approved."""
+        if self._labels is None:
+            return ""
+        directory = self._labels.directory(plan.cluster)
+        return why_barred(plan, barring(plan, directory, self._shared_labels, self._now_ms()))
 
     def _start_anew(self, ticket: Ticket, plan: Plan, admin: KafkaAdmin, why: str) -> str:
         if not plan.moves:

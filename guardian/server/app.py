@@ -378,6 +378,7 @@ def _leading(
         replan=replanner,
         max_plan_age_s=config.execute.plan_age_s,
         labels=ReplicatedOperationStore(store, now_ms),
+        shared_labels=planner_settings(config.planner).shared_labels,
     )
     stack.callback(driver.close)
     housekeeper = Housekeeper(store, config.limits, now_ms)

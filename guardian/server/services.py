@@ -139,6 +139,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
         limits=parts.limits,
         asks=asks,
         notes_on_reads=partial(notes_on_reads, sources.connect, sources.ask_mappings),
+        shared_labels=parts.shared_labels,
     )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(

@@ -11,7 +11,8 @@ from functools import partial
 import grpc
 import grpc.aio
 
-from guardian.core import foreign, previewing, rolling_back, ticketing
+from guardian.core import foreign, labelling, previewing, rolling_back, ticketing
+from guardian.core.barring import barring, why_barred, why_crowded
 from guardian.core.executing import Step, begin, brokers_of, step, tiered_topics
 from guardian.core.operations.step import why_unapproved
 from guardian.core.progressing import progress
@@ -31,7 +32,7 @@ from guardian.model.topology import Cluster
 from guardian.server.asks import Asks
 from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changed, Changes
-from guardian.server.directory import exclusions_of
+from guardian.server.directory import directory_of, exclusions_of
 from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
 from guardian.wire.approvals import approvals_to_proto
 from guardian.wire.operations import ask_from_proto
@@ -56,7 +57,8 @@ _Decision = Callable[[Ticket, str, str, int], TicketTransition]
 class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     """`admin_for` opens a new admin connection by the cluster's name; the caller closes it. `policy` reads who may
     approve, at each question; `limits` are those of the executor, for previews. `asks` are for tickets of brokers.
-    `notes_on_reads` says what keeps consumers from reading in their own IDC on brokers of a cluster.
+    Brokers with `shared_labels` also hold topics without a label; `notes_on_reads` says what keeps consumers from reading
+    in their own IDC on brokers of a cluster.
 
     Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
     """
@@ -72,6 +74,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         limits: ExecutionLimits | None = None,
         asks: Asks | None = None,
         notes_on_reads: Callable[[Cluster | None, Collection[int]], tuple[str, ...]] = lambda _cluster, _brokers: (),
+        shared_labels: Collection[str] = (),
     ) -> None:
         self._store = store
         self._async_store = async_store
@@ -82,6 +85,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         self._limits = limits or ExecutionLimits()
         self._asks = asks
         self._notes_on_reads = notes_on_reads
+        self._shared_labels = shared_labels
 
     def GetPlan(self, request: pb.GetPlanRequest, context: grpc.ServicerContext) -> pb.GetPlanReply:
         plan = self._store.read().plan(request.plan_hash)
@@ -366,6 +370,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         admin = self._admin_for(plan.cluster)
         try:
             resolved = resolved_now(admin, plan)
+            self._require_allowed(resolved, admin)
         finally:
             admin.close()
         size = sum(move_to_proto(move).ByteSize() for move in resolved.moves)
@@ -383,6 +388,19 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         brokers = {broker for move in plan.moves for broker in move.target_brokers}
         notes = self._notes_on_reads(self._store.read_local().cluster(plan.cluster), brokers)
         return replace(plan, notes=(*plan.notes, *(note for note in notes if note not in plan.notes)))
+
+    def _require_allowed(self, plan: Plan, admin: KafkaAdmin) -> None:
+        """Raises InvalidInput when the plan breaks what people have said, or leaves what it means to take away."""
+        directory = directory_of(self._store.read_local(), None).of_cluster(plan.cluster)
+        brokers = admin.describe_cluster().brokers
+        racks = {broker: node.rack for broker, node in brokers.items()}
+        bars = barring(plan, directory, self._shared_labels, self._now_ms())
+        why = why_barred(plan, bars) or why_crowded(plan, bars, directory, racks)
+        if not why and labelling.leaving(plan, plan.moves):
+            partitions = {each: state.replicas for each, state in admin.describe_partitions().items()}
+            why = labelling.why_not_emptied(plan, partitions, brokers)
+        if why:
+            raise InvalidInput(why)
 
     def _expires_at_ms(self, expires_in_ms: int, now_ms: int) -> int:
         """As asked, else as the policy says; a policy that can't be read stops approvals, not this."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from guardian.errors import Unavailable
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Subject
-from guardian.model.federation import IdcPolicy, Machine, Topic
+from guardian.model.federation import Exclusion, IdcPolicy, Machine, Topic
 from guardian.model.topology import Broker, Cluster
 
 
@@ -27,11 +27,14 @@ class MemoryDirectory:
         self.of_topics = {topic.name: topic for topic in topics}
         self.policies = tuple(policies)
         self.machines = {machine.host: machine for machine in machines}
+        self.exclusions: tuple[Exclusion, ...] = ()
         self.failures = 0
         self.said: list[Sequence[DirectoryIntent]] = []
 
     def directory(self, cluster: str) -> Directory:
-        found = Directory((self.cluster,), tuple(self.machines.values()), (), self._topics(), self.policies)
+        found = Directory(
+            (self.cluster,), tuple(self.machines.values()), (), self._topics(), self.policies, self.exclusions
+        )
         return found.of_cluster(cluster)
 
     def say(self, cluster: str, intents: Sequence[DirectoryIntent]) -> None:

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.executor.driver import Driver
+from guardian.executor.driver import Driver, Labels
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
+from guardian.model.federation import Exclusion
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
+from tests.simulation.directory import MemoryDirectory
 from tests.simulation.world import CLUSTER, MB, World, move
 
 
@@ -41,7 +43,9 @@ def stale_world() -> World:
     return world
 
 
-def driven(world: World, planner: Planner | None, max_plan_age_s: float = 0.0) -> Callable[[], list[str]]:
+def driven(
+    world: World, planner: Planner | None, max_plan_age_s: float = 0.0, labels: Labels | None = None
+) -> Callable[[], list[str]]:
     world.driver = Driver(
         world.store,
         lambda _: world.kafka,
@@ -50,6 +54,7 @@ def driven(world: World, planner: Planner | None, max_plan_age_s: float = 0.0) -
         tiered_warm_up_s=0,
         replan=planner,
         max_plan_age_s=max_plan_age_s,
+        labels=labels,
     )
     return world.driver.tick
 
@@ -169,3 +174,42 @@ def test_a_ticket_that_goes_back_waits_for_one_that_runs_on_its_brokers() -> Non
     world.run()
     assert (world.state("t-1"), world.state("t-2")) == (TicketState.ROLLED_BACK, TicketState.SUCCEEDED)
     assert kafka.peek().partitions[move("t-0", 1).partition].replicas == (1, 2)
+
+
+def excluding_world() -> tuple[World, MemoryDirectory]:
+    """Somebody excluded broker 3, where the plan goes, after it was approved."""
+    world = World(brokers=4)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB)
+    world.ticket(move("t-0", 3, 2))
+    directory = MemoryDirectory()
+    directory.exclusions = (Exclusion(CLUSTER, 3, "ann", "it is sold"),)
+    return world, directory
+
+
+def test_a_plan_onto_a_broker_that_was_excluded_since_does_not_run() -> None:
+    world, directory = excluding_world()
+    driven(world, None, labels=directory)()
+    assert world.state() is TicketState.FAILED
+    assert world.reason() == (
+        "the plan is stale, nothing was changed: t-0 would come to broker 3, which ann excluded from new replicas: "
+        "it is sold"
+    )
+
+
+def test_it_is_made_anew_where_it_can_be() -> None:
+    world, directory = excluding_world()
+    tick = driven(world, Planner(plan(4, 2)), labels=directory)
+    tick()
+    assert world.state() is TicketState.RUNNING
+    assert [task.move.target_brokers for task in world.execution().tasks] == [(4, 2)]
+
+
+def test_a_ticket_that_expired_while_nobody_led_does_not_begin() -> None:
+    world = World(brokers=4)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB)
+    world.ticket(move("t-0", 3, 2))
+    world.store.put(replace(world.store.ticket("t-1"), expires_at_ms=world.kafka.now_ms), world.store.plan("t-1"))
+    world.tick()
+    assert world.state() is TicketState.EXPIRED
+    assert "it did not start before" in world.reason()
+    assert world.store.execution("t-1") is None

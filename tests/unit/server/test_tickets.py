@@ -14,6 +14,9 @@ from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Broker, Cluster
+from guardian.wire.federation import cluster_to_proto
+from protos.guardian.v1 import federation_pb2
 from tests.unit.server.member import Member, plan
 
 
@@ -100,6 +103,39 @@ def test_bad_input_is_refused_and_changes_nothing(
         client.create_ticket(**(good | arguments))  # type: ignore[arg-type]
     assert client.tickets() == ()
     assert member.kafka.opened == member.kafka.closed
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_plan_onto_a_broker_that_takes_nothing_is_refused(
+    member: Member, client: GuardianClient, dry_run: bool
+) -> None:
+    exclusion = federation_pb2.Exclusion(cluster="live", broker_id=3, who="bob", why="it is sold")
+    client.change_federation([federation_pb2.FederationChange(put=federation_pb2.FederationEntry(exclusion=exclusion))])
+    with pytest.raises(InvalidInput, match="t-0 would come to broker 3, which bob excluded from new replicas: it is s"):
+        client.create_ticket(plan(3, 2), author="ann", dry_run=dry_run)
+    with pytest.raises(InvalidInput, match="t-0 would come to broker 3"):
+        client.preview_plan(plan(3, 2))
+    key = federation_pb2.FederationKey(exclusion=federation_pb2.ExclusionKey(cluster="live", broker_id=3))
+    client.change_federation([federation_pb2.FederationChange(drop=key)])
+    member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=(Broker(3, label="gold"),))))
+    with pytest.raises(InvalidInput, match="broker 3, which has label gold, and topic t may stand only on brokers wit"):
+        client.create_ticket(plan(3, 2), author="ann", dry_run=dry_run)
+    assert client.tickets() == ()
+
+
+def test_a_plan_that_gives_back_a_broker_and_leaves_something_there_is_refused(
+    member: Member, client: GuardianClient
+) -> None:
+    member.kafka.create_topic("unknown", {0: [2, 1]}, 10)
+    shrink = replace(plan(3, 2), kind="isolate-label", settings=(("label", "gold"), ("release", "1")))
+    brokers = (Broker(1, label="gold"), Broker(3, label="gold"))
+    member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=brokers)))
+    topic = federation_pb2.Topic(cluster="live", name="t", label="gold")
+    client.change_federation([federation_pb2.FederationChange(put=federation_pb2.FederationEntry(topic=topic))])
+    with pytest.raises(InvalidInput, match="broker 1 would not become empty: it holds unknown-0, which the plan leave"):
+        client.create_ticket(shrink, author="ann", dry_run=True)
+    member.kafka.delete_topic("unknown")
+    assert client.create_ticket(shrink, author="ann", dry_run=True)[0].moves == 1
 
 
 def test_a_cluster_that_is_down_or_unknown_is_said_so(member: Member, client: GuardianClient) -> None:
