@@ -325,6 +325,8 @@ def set_throttle(
 ) -> None:
     """Change a ticket's throttle, also while it runs: it holds from the executor's next look on.
 
+    Anybody may slow it. Above what was approved only those bring it who may approve it; before that, its author.
+
     Example: guardian ticket throttle t-1a2b3c4d 20MB --reason "the evening peak"
     """
     asked, most = parse_rate(rate), parse_rate(max_rate) if max_rate else 0
@@ -333,7 +335,8 @@ def set_throttle(
             found = client.ticket(ticket_id)
             ticketing.max_throttle_asked(most, ticketing.throttle_asked(asked))
             would = f"{throttle_of(found[0])} -> {human_bytes(asked)}/s"
-            act.rehearse(found, partial(ticketing.set_throttle, throttle=asked, max_throttle=most), would)
+            decided = partial(ticketing.set_throttle, throttle=asked, max_throttle=most, policy=client.approvals())
+            act.rehearse(found, decided, would)
             return
         changed = client.set_throttle(ticket_id, asked, actor(), act.reason, most)
     if act.output is Output.JSON:

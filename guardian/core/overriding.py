@@ -22,7 +22,7 @@ from guardian.model.units import human_bytes
 THROTTLE_OVERRIDE = "throttle-override"  # the kind of plan
 MIN_RATE = 100_000
 MAX_RATE = 1_000_000_000_000
-_BROKER, _RATE, _UNTIL = "broker", "rate", "until_ms"
+_BROKER, _RATE, UNTIL = "broker", "rate", "until_ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class StandingRate:
 
 def plan_of(cluster: str, standing: StandingRate) -> Plan:
     """The plan that carries it."""
-    settings = ((_BROKER, str(standing.broker)), (_RATE, str(standing.rate)), (_UNTIL, str(standing.until_ms)))
+    settings = ((_BROKER, str(standing.broker)), (_RATE, str(standing.rate)), (UNTIL, str(standing.until_ms)))
     note = f"copies of all tickets take no more than {human_bytes(standing.rate)}/s of broker {standing.broker}"
     return Plan(cluster, THROTTLE_OVERRIDE, (), input="a standing rate", settings=settings, notes=(note,))
 
@@ -45,7 +45,7 @@ def read(plan: Plan) -> StandingRate:
     """What a plan of this kind asks for. Raises InvalidInput."""
     settings = dict(plan.settings)
     values = []
-    for name in (_BROKER, _RATE, _UNTIL):
+    for name in (_BROKER, _RATE, UNTIL):
         text = settings.get(name, "")
         if not text.isdecimal() or len(text) > 18:
             raise InvalidInput(f"{name} of the plan is {text[:30]!r}: use a whole number")

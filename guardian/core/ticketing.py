@@ -18,9 +18,14 @@ All raise Conflict when the ticket is in another state, and InvalidInput when th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from guardian.core.approving import POLICY, automatic, why_expired, why_no_way_back, why_not
+from guardian.core.overriding import UNTIL
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.approval import ApprovalPolicy
+from guardian.model.operation import Ask
+from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 
 DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
@@ -29,6 +34,7 @@ MAX_THROTTLE = 1_000_000_000_000  # more than a broker can send; Kafka takes no 
 _MAX_REASON_CHARS = 500
 
 _NEVER_RAN = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED)
+_WITHOUT_APPROVAL = (TicketState.DRAFT, TicketState.PENDING)
 _UNDER_WAY = (TicketState.RUNNING, TicketState.PAUSED, TicketState.ROLLING_BACK)
 _ENDED = (TicketState.SUCCEEDED, TicketState.FAILED, TicketState.CANCELLED)
 
@@ -98,14 +104,84 @@ def cancel(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransi
 
 
 def set_throttle(
-    ticket: Ticket, actor: str, reason: str, now_ms: int, throttle: int, max_throttle: int
+    ticket: Ticket,
+    actor: str,
+    reason: str,
+    now_ms: int,
+    throttle: int,
+    max_throttle: int,
+    policy: ApprovalPolicy,
 ) -> TicketTransition:
-    """The ticket stays in its state, with other rates."""
+    """The ticket stays in its state, with other rates, where `require_rate_allowed` allows them."""
     throttle = throttle_asked(throttle)
     max_throttle_asked(max_throttle, throttle)
     if ticket.state.is_over:
         raise Conflict(f"ticket {ticket.id} is {ticket.state.name}: only one that is not over has a throttle to change")
+    require_rate_allowed(policy, ticket, max(throttle, max_throttle), actor, now_ms)
     return _transition(ticket.state, actor, reason or f"throttle {ticket.throttle} -> {throttle} bytes/s", now_ms)
+
+
+def approved_throttle(ticket: Ticket) -> int:
+    """The highest rate that was approved, or is asked for where nothing was approved yet; bytes/s."""
+    asked = max(ticket.throttle, ticket.max_throttle) if ticket.throttle else MAX_THROTTLE
+    return asked if ticket.state in _WITHOUT_APPROVAL else ticket.approved_throttle or asked
+
+
+def require_rate_allowed(policy: ApprovalPolicy, ticket: Ticket, most: int, actor: str, now_ms: int) -> int:
+    """The highest rate that counts as approved once rates may rise to `most` (bytes/s); 0 before an approval.
+
+    A ticket may be slowed by anybody. Above what was approved only those bring it who may approve it, and what is not
+    approved yet its author, or somebody could approve what he made of it himself. Raises InvalidInput.
+    """
+    limit = approved_throttle(ticket)
+    is_approved = ticket.state not in _WITHOUT_APPROVAL
+    if most <= limit:
+        return limit if is_approved else 0
+    rise = f"the throttle of ticket {ticket.id} would rise from {limit} to {most} bytes/s"
+    if not is_approved:
+        if actor == ticket.author:
+            return 0
+        raise InvalidInput(f"{rise}, and it is not approved: only its author, {ticket.author}, may ask for more")
+    why = why_not(policy, ticket, actor, now_ms)
+    if why:
+        raise InvalidInput(f"{rise}, more than was approved: {why}")
+    return most
+
+
+def require_adoptable(
+    policy: ApprovalPolicy, ticket: Ticket, moves: int, size_bytes: int, actor: str, now_ms: int
+) -> None:
+    """Raises InvalidInput where the actor may not approve the ticket with so many moves and bytes more."""
+    larger = replace(ticket, moves=ticket.moves + moves, bytes_to_copy=ticket.bytes_to_copy + size_bytes)
+    why = why_not(policy, larger, actor, now_ms)
+    if why:
+        raise InvalidInput(f"what ticket {ticket.id} would adopt was not approved with it: {why}")
+
+
+def why_another(ticket: Ticket, made: Plan | None, author: str, asked: Plan | Ask) -> str:
+    """Why a request is another one than that which made the ticket, though their idempotency keys are the same; empty
+    where it is its repetition. `made` is the ticket's plan.
+
+    A ticket's plan lacks what was so already when it was made, and a standing rate's end is counted from the request. A
+    plan that a planner made may be made once more for the repetition, from a cluster that has moved on: then it is the
+    same when it was asked for in the same words.
+    """
+    if author != ticket.author:
+        return f"{ticket.author} made it, and {author} asks"
+    if isinstance(asked, Ask):
+        if ticket.ask is None or ticket.ask.kind is not asked.kind:
+            return f"that is {ticket.kind}, and this {asked.kind}"
+        is_amended = ticket.ask.revision > 0
+        return "" if is_amended or replace(asked, revision=0) == ticket.ask else "that asks for something else"
+    if ticket.ask is not None or (ticket.kind, ticket.cluster) != (asked.kind, asked.cluster):
+        return f"that is {ticket.kind} of cluster {ticket.cluster}, and this {asked.kind} of {asked.cluster}"
+    wanted = {(move.partition, move.target) for move in asked.moves}
+    settings = set(asked.settings)
+    is_same = made is None or (
+        (asked.is_ordered or all((move.partition, move.target) in wanted for move in made.moves))
+        and all(each in settings or each[0] == UNTIL for each in made.settings)
+    )
+    return "" if is_same else "that carries another plan"
 
 
 def throttle_asked(asked: int) -> int:

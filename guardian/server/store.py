@@ -38,6 +38,7 @@ from raft.protocol import Replica, ReplicaStatus
 
 DEFAULT_TIMEOUT_S = 10.0
 # One command carries an execution whole, and a command must stay below what Raft sends in one piece.
+_KEEPS_APPROVED_THROTTLE = levels.SINCE["guardian.v1.AmendTicket.approved_throttle"]
 MAX_EXECUTION_BYTES = 900 << 10
 OVERLOADED_RETRY_MS = 100
 LOW_DISK_RETRY_MS = 5000
@@ -192,10 +193,23 @@ class ReplicatedStore:
         )
         return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=actor).ticket)
 
-    def set_throttle(self, ticket_id: str, throttle: int, max_throttle: int, actor: str, reason: str) -> Ticket:
-        """Changes the throttle of a ticket that is not over. Raises Conflict when it is."""
+    def set_throttle(
+        self,
+        ticket_id: str,
+        expected_state: TicketState,
+        throttle: int,
+        max_throttle: int,
+        approved: int,
+        actor: str,
+        reason: str,
+    ) -> Ticket:
+        """Changes the throttle of a ticket that is not over; `approved` is the highest rate that was approved, 0: as it
+        is. While a group is upgraded that is not kept, and the rates of now count as approved. Raises Conflict when the
+        ticket is in another state, or over."""
         amend = records_pb2.AmendTicket(
             ticket_id=ticket_id,
+            expected_state=expected_state.name,
+            approved_throttle=(approved or None) if self.level() >= _KEEPS_APPROVED_THROTTLE else None,
             actor=actor,
             reason=reason,
             at_ms=self._now_ms(),

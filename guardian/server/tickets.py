@@ -57,8 +57,8 @@ _Decision = Callable[[Ticket, str, str, int], TicketTransition]
 class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     """`admin_for` opens a new admin connection by the cluster's name; the caller closes it. `policy` reads who may
     approve, at each question; `limits` are those of the executor, for previews. `asks` are for tickets of brokers.
-    Brokers with `shared_labels` also hold topics without a label; `notes_on_reads` says what keeps consumers from reading
-    in their own IDC on brokers of a cluster.
+    Brokers with `shared_labels` also hold topics without a label; `notes_on_reads` says what keeps consumers from
+    reading in their own IDC on brokers of a cluster.
 
     Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
     """
@@ -100,7 +100,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         _require_evidence(request.evidence)
         if not request.idempotency_key:
             raise InvalidInput("idempotency_key is empty: give a value that is unique to this request")
-        made = self._made_with(request.idempotency_key)
+        made = self._made_with(request)
         if made is not None:
             return made
         if request.HasField("ask"):
@@ -218,16 +218,34 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             raise InvalidInput(f"throttle is 0 bytes/s: use {ticketing.MIN_THROTTLE} to {ticketing.MAX_THROTTLE}")
         throttle = ticketing.throttle_asked(request.throttle)
         most = ticketing.max_throttle_asked(request.max_throttle, throttle)
-        ticket, _ = self._find(request.ticket_id)
-        if (ticket.throttle, ticket.max_throttle) == (throttle, most):
-            return ticket_to_proto(ticket)  # asked again
-        reason = f"throttle {ticket.throttle} -> {throttle} bytes/s"
-        reason += f" ({request.reason})" if request.reason else ""
-        return ticket_to_proto(self._store.set_throttle(ticket.id, throttle, most, request.actor, reason))
+        for _ in range(_ATTEMPTS):
+            ticket, _ = self._find(request.ticket_id)
+            if (ticket.throttle, ticket.max_throttle) == (throttle, most):
+                return ticket_to_proto(ticket)  # asked again
+            highest = max(throttle, most)
+            rises = highest > ticketing.approved_throttle(ticket)
+            policy = self._policy() if rises else ApprovalPolicy()  # one that can't be read keeps nobody from slowing
+            approved = ticketing.require_rate_allowed(policy, ticket, highest, request.actor, self._now_ms())
+            reason = f"throttle {ticket.throttle} -> {throttle} bytes/s"
+            reason += f" ({request.reason})" if request.reason else ""
+            try:
+                return ticket_to_proto(
+                    self._store.set_throttle(ticket.id, ticket.state, throttle, most, approved, request.actor, reason)
+                )
+            except Conflict:
+                if self._find(ticket.id)[0].state is ticket.state:
+                    raise
+                # Approved or started meanwhile: who may raise it is another question now.
+        raise Conflict(f"ticket {request.ticket_id} changes all the time: try again")
 
     def AdoptTicket(self, request: pb.TicketActionRequest, context: grpc.ServicerContext) -> pb.Ticket:
         def adopt(ticket: Ticket, execution: Execution | None) -> Execution:
-            return foreign.adopted(ticket, execution, self._now_ms())
+            adopted = foreign.adopted(ticket, execution, self._now_ms())
+            known = frozenset(execution.tasks if execution is not None else ())
+            more = [task.move for task in adopted.tasks if task.is_adopted and task not in known]
+            size = sum(move.bytes_to_copy for move in more)
+            ticketing.require_adoptable(self._policy(), ticket, len(more), size, request.actor, self._now_ms())
+            return adopted
 
         return self._about_others(request, adopt, TicketState.RUNNING, self._require_unheld)
 
@@ -356,13 +374,23 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         if why:
             raise Conflict(f"ticket {ticket.id} can't adopt what another tool moves: {why}; wait for it, or cancel it")
 
-    def _made_with(self, idempotency_key: str) -> pb.CreateTicketReply | None:
-        """A retry must not be checked again: by now the cluster may be moving because of the ticket itself."""
+    def _made_with(self, request: pb.CreateTicketRequest) -> pb.CreateTicketReply | None:
+        """A retry must not be checked again: by now the cluster may be moving because of the ticket itself.
+
+        Raises Conflict where the key made the ticket of another request.
+        """
         views = self._store.read()
-        ticket = views.ticket_by_idempotency_key(idempotency_key)
+        ticket = views.ticket_by_idempotency_key(request.idempotency_key)
         if ticket is None:
             return None
         plan = views.plan(ticket.plan_hash)
+        asked = ask_from_proto(request.ask) if request.HasField("ask") else plan_from_proto(request.plan)
+        why = ticketing.why_another(ticket, plan, request.author, asked)
+        if why:
+            raise Conflict(
+                f"idempotency_key {request.idempotency_key!r} made ticket {ticket.id} for another request ({why}): use "
+                "a new key for each request"
+            )
         return pb.CreateTicketReply(ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan) if plan else None)
 
     def _resolved(self, plan: Plan) -> Plan:

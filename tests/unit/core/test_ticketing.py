@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from guardian.core import ticketing
 from guardian.core.ticketing import approve, cancel, pause, reject, resume, roll_back, submit
 from guardian.errors import Conflict, InvalidInput
-from guardian.model.approval import everybody
+from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody
+from guardian.model.operation import Ask, AskKind
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.model.topology import TopicPartition
 
 Act = Callable[[Ticket], TicketTransition]
 FOUR_EYES = everybody(author_may_approve=False)
@@ -88,9 +92,9 @@ def test_nobody_is_no_actor() -> None:
 def test_a_throttle_is_changed_until_the_ticket_is_over(state: TicketState) -> None:
     if state.is_over:
         with pytest.raises(Conflict, match=f"ticket t-1 is {state.name}: only one that is not over"):
-            ticketing.set_throttle(ticket(state), "bob", "", 7, 20_000_000, 0)
+            ticketing.set_throttle(ticket(state), "bob", "", 7, 20_000_000, 0, everybody())
         return
-    changed = ticketing.set_throttle(ticket(state), "bob", "", 7, 20_000_000, 0)
+    changed = ticketing.set_throttle(ticket(state), "bob", "", 7, 20_000_000, 0, everybody())
     assert (changed.state, changed.reason) == (state, "throttle 0 -> 20000000 bytes/s")
 
 
@@ -104,8 +108,108 @@ def test_a_throttle_is_changed_until_the_ticket_is_over(state: TicketState) -> N
 )
 def test_rates_have_limits(throttle: int, most: int, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        ticketing.set_throttle(ticket(S.RUNNING), "bob", "", 7, throttle, most)
+        ticketing.set_throttle(ticket(S.RUNNING), "bob", "", 7, throttle, most, everybody())
     assert ticketing.throttle_asked(0) == ticketing.DEFAULT_THROTTLE
+
+
+def strict(author_may_approve: bool = False) -> ApprovalPolicy:
+    """Ann and bob may approve what copies up to 100 bytes."""
+    rule = ApprovalRule("small", approvers=("ann", "bob"), max_bytes=100, author_may_approve=author_may_approve)
+    return ApprovalPolicy((rule,))
+
+
+def made_by_ann(state: TicketState, throttle: int = 500_000, most: int = 0, approved: int = 0) -> Ticket:
+    made = Ticket("t-1", "live", "balance", state, "ann", "h", throttle, 0, 0, moves=1, bytes_to_copy=90)
+    return replace(made, max_throttle=most, approved_throttle=approved)
+
+
+@pytest.mark.parametrize("state", [S.APPROVED, S.RUNNING, S.PAUSED, S.CANCELLING, S.ROLLING_BACK])
+def test_above_what_was_approved_only_those_raise_it_who_may_approve_it(state: TicketState) -> None:
+    ticket = made_by_ann(state)
+    for who in ("ann", "cleo"):
+        assert ticketing.require_rate_allowed(strict(), ticket, 500_000, who, 7) == 500_000, "as it is, or less"
+        with pytest.raises(
+            InvalidInput, match="the throttle of ticket t-1 would rise from 500000 to 600000 bytes/s, mo"
+        ):
+            ticketing.require_rate_allowed(strict(), ticket, 600_000, who, 7)
+    with pytest.raises(InvalidInput, match="actor is 'ann', the author of ticket t-1: somebody else must approve it"):
+        ticketing.set_throttle(ticket, "ann", "", 7, 500_000, 600_000, strict())
+    assert ticketing.require_rate_allowed(strict(), ticket, 600_000, "bob", 7) == 600_000
+    assert ticketing.require_rate_allowed(strict(author_may_approve=True), ticket, 600_000, "ann", 7) == 600_000
+
+
+def test_a_ticket_that_was_slowed_may_be_as_fast_again_as_was_approved() -> None:
+    slowed = made_by_ann(S.RUNNING, 200_000, approved=500_000)
+    assert ticketing.require_rate_allowed(strict(), slowed, 500_000, "cleo", 7) == 500_000
+    with pytest.raises(InvalidInput, match="would rise from 500000 to 500001 bytes/s"):
+        ticketing.require_rate_allowed(strict(), slowed, 500_001, "cleo", 7)
+    may_rise = made_by_ann(S.RUNNING, 200_000, most=400_000)
+    assert ticketing.require_rate_allowed(strict(), may_rise, 400_000, "cleo", 7) == 400_000
+    unthrottled = made_by_ann(S.RUNNING, 0)
+    assert ticketing.require_rate_allowed(strict(), unthrottled, 10**9, "cleo", 7) == ticketing.MAX_THROTTLE
+
+
+@pytest.mark.parametrize("state", [S.DRAFT, S.PENDING])
+def test_before_it_is_approved_its_author_asks_for_what_he_likes(state: TicketState) -> None:
+    ticket = made_by_ann(state)
+    assert ticketing.require_rate_allowed(strict(), ticket, 10**9, "ann", 7) == 0
+    assert ticketing.require_rate_allowed(strict(), ticket, 100_000, "cleo", 7) == 0
+    with pytest.raises(InvalidInput, match="it is not approved: only its author, ann, may ask for more"):
+        ticketing.require_rate_allowed(strict(), ticket, 10**9, "bob", 7)
+
+
+def test_what_is_adopted_needs_whoever_may_approve_the_ticket_with_it() -> None:
+    ticket = made_by_ann(S.PAUSED)
+    ticketing.require_adoptable(strict(), ticket, 1, 10, "bob", 7)
+    with pytest.raises(InvalidInput, match="what ticket t-1 would adopt was not approved with it: actor is 'ann', the"):
+        ticketing.require_adoptable(strict(), ticket, 1, 10, "ann", 7)
+    with pytest.raises(InvalidInput, match="rule 'small' allows 100 B, and it copies 101 B"):
+        ticketing.require_adoptable(strict(), ticket, 1, 11, "bob", 7)
+
+
+def plan(*targets: int, kind: str = "balance", **settings: str) -> Plan:
+    moves = tuple(
+        PartitionMove(TopicPartition("t", number), (), (ReplicaPlacement(target),))
+        for number, target in enumerate(targets)
+    )
+    return Plan("live", kind, moves, settings=tuple(settings.items()))
+
+
+def planned(*targets: int, **settings: str) -> Plan:
+    """As a planner makes it: its moves say what they serve."""
+    made = plan(*targets, **settings)
+    return replace(made, moves=tuple(replace(move, goal="disk") for move in made.moves))
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "why"),
+    [
+        (plan(1, 2), plan(1, 2), ""),
+        (plan(1), plan(1, 2), ""),  # the other was so already
+        (plan(1, 2), plan(1, 3), "that carries another plan"),
+        (plan(1, 2), plan(1), "that carries another plan"),
+        (plan(1), plan(1, kind="leaders"), "that is balance of cluster live, and this leaders of live"),
+        (plan(1, limit="1"), plan(1, limit="2"), "that carries another plan"),
+        (plan(rate="1", until_ms="5"), plan(rate="1", until_ms="6"), ""),
+        (plan(rate="1", until_ms="5"), plan(rate="2", until_ms="5"), "that carries another plan"),
+        (planned(1, limit="1"), planned(2, limit="1"), ""),  # made once more
+        (planned(1, limit="1"), planned(1, limit="2"), "that carries another plan"),
+        (plan(1), Ask(AskKind.REMOVE, (1,)), "that is balance, and this remove-brokers"),
+    ],
+)
+def test_a_request_that_is_no_repetition_is_told_from_one_that_is(made: Plan, asked: Plan | Ask, why: str) -> None:
+    assert ticketing.why_another(made_by_ann(S.PENDING), made, "ann", asked) == why
+    assert ticketing.why_another(made_by_ann(S.PENDING), made, "bob", asked) == "ann made it, and bob asks"
+
+
+def test_an_ask_is_repeated_with_the_same_brokers_unless_it_was_amended_since() -> None:
+    first, other = Ask(AskKind.REMOVE, (1,)), Ask(AskKind.REMOVE, (2,))
+    ticket = replace(made_by_ann(S.PENDING), kind="remove-brokers", ask=first)
+    assert ticketing.why_another(ticket, None, "ann", first) == ""
+    assert ticketing.why_another(ticket, None, "ann", other) == "that asks for something else"
+    assert ticketing.why_another(ticket, None, "ann", plan(1)).startswith("that is remove-brokers of cluster live, and")
+    amended = replace(ticket, ask=replace(other, revision=1))
+    assert ticketing.why_another(amended, None, "ann", first) == ""
 
 
 def test_a_reason_is_no_essay() -> None:

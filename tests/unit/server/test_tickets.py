@@ -16,7 +16,7 @@ from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
-from protos.guardian.v1 import federation_pb2
+from protos.guardian.v1 import federation_pb2, records_pb2
 from tests.unit.server.member import Member, plan
 
 
@@ -152,6 +152,37 @@ def test_a_repeated_request_is_answered_though_the_cluster_has_moved_on(member: 
     member.kafka.reachable = False
     assert client.create_ticket(plan(3, 2), author="ann", idempotency_key="k") == first
     assert len(client.tickets()) == 1
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_key_that_made_another_ticket_is_refused(client: GuardianClient, dry_run: bool) -> None:
+    first, _ = client.create_ticket(plan(3, 2), author="ann", idempotency_key="k")
+    with pytest.raises(Conflict, match=f"idempotency_key 'k' made ticket {first.id} for another request .that carries"):
+        client.create_ticket(plan(2, 3), author="ann", idempotency_key="k", dry_run=dry_run)
+    with pytest.raises(Conflict, match="ann made it, and bob asks"):
+        client.create_ticket(plan(3, 2), author="bob", idempotency_key="k", dry_run=dry_run)
+    assert len(client.tickets()) == 1
+
+
+def test_a_throttle_rises_above_what_was_approved_by_those_who_may_approve_it() -> None:
+    member = Member(author_may_approve=False)
+    member.store.propose(records_pb2.Command(raise_level=records_pb2.RaiseLevel(level=1)))
+    try:
+        with GuardianClient([member.endpoint]) as client:
+            ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, throttle=500_000)
+            assert client.set_throttle(ticket.id, 600_000, "ann").throttle == 600_000
+            client.approve(ticket.id, "bob")
+            assert client.set_throttle(ticket.id, 200_000, "ann", "the evening peak").throttle == 200_000
+            assert client.set_throttle(ticket.id, 600_000, "ann").throttle == 600_000, "as approved"
+            with pytest.raises(InvalidInput, match="would rise from 600000 to 700000 bytes/s, more than was approved"):
+                client.set_throttle(ticket.id, 700_000, "ann")
+            with pytest.raises(InvalidInput, match="would rise from 600000 to 700000 bytes/s, more than was approved"):
+                client.set_throttle(ticket.id, 600_000, "ann", max_throttle=700_000)
+            assert client.set_throttle(ticket.id, 700_000, "bob").throttle == 700_000
+            client.set_throttle(ticket.id, 200_000, "ann")
+            assert client.set_throttle(ticket.id, 700_000, "ann").throttle == 700_000, "bob approved that too"
+    finally:
+        member.stop()
 
 
 def test_an_act_that_is_repeated_by_the_same_person_is_answered_alike(member: Member, client: GuardianClient) -> None:
