@@ -31,6 +31,7 @@ from guardian.core.approving import why_expired
 from guardian.core.barring import barring, why_barred
 from guardian.core.effects import ConfigKey, SettleDebts
 from guardian.core.executing import Step, begin, brokers_at_work, brokers_of, step, tiered_topics, under_way, why_stale
+from guardian.core.healing import CureKind
 from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
@@ -119,12 +120,14 @@ class ExecutionStore(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Job:
     """A ticket with what it works from: its execution, or its plan before it began. `taken` are the brokers of all
-    other tickets that go on, by ticket: what is planned only now keeps off them. `answer` is the plan that an operation
-    waits for; `withheld` says why it does not get one that is there."""
+    other tickets that go on, by ticket: what is planned only now keeps off them. `moving` are those between which
+    others move replicas now. `answer` is the plan that an operation waits for; `withheld` says why it does not get one
+    that is there."""
 
     ticket: Ticket
     work: Execution | Plan
     taken: Mapping[int, str] = field(default_factory=dict)
+    moving: Mapping[int, str] = field(default_factory=dict)
     around: Around | None = None
     answer: PlanAnswer | None = None
     withheld: str = ""
@@ -334,8 +337,10 @@ class Driver:
         """The tickets that may go on now. Those that began come first; each holds its brokers against later ones."""
         jobs: list[_Job] = []
         sentences: list[str] = []
-        holders: dict[int, str] = {}
-        admitted: dict[int, str] = {}  # one that waits for another must not be waited for by that one
+        # By whether it is healing that asks: a rolling restart, which may take days, keeps less from it.
+        holders: dict[bool, dict[int, str]] = {False: {}, True: {}}
+        # One that waits for another must not be waited for by that one.
+        admitted: dict[bool, dict[int, str]] = {False: {}, True: {}}
         moving = self._moving(tickets)
         found: list[_Job] = []
         for ticket in tickets:
@@ -344,17 +349,21 @@ class Driver:
             except GuardianError as error:
                 sentences.append(f"ticket {ticket.id} waits: {error}")
         for each in sorted(found, key=_turn):
-            ticket, job = each.ticket, self._with_answer(each, holders, moving)
-            brokers = _held(job)
-            blocked = {holders[broker] for broker in brokers if broker in holders}
+            ticket, job = each.ticket, self._with_answer(each, holders[False], moving)
+            held = {from_healing: _held(job, from_healing) for from_healing in (False, True)}
+            before = holders[_heals(ticket)]
+            blocked = {before[broker] for broker in held[False] if broker in before}
             if blocked and not _has_begun(job) and not _finds_out_itself(ticket):
                 sentences.append(f"ticket {ticket.id} waits for {', '.join(sorted(blocked))}, on the same brokers")
             else:
                 jobs.append(job)
-                admitted = dict.fromkeys(brokers, ticket.id) | admitted
-            holders = dict.fromkeys(brokers, ticket.id) | holders
-        taken = [{b: t for b, t in admitted.items() if t != job.ticket.id} for job in jobs]
-        return [replace(job, taken=others) for job, others in zip(jobs, taken, strict=True)], sentences
+                admitted = {key: dict.fromkeys(held[key], ticket.id) | known for key, known in admitted.items()}
+            holders = {key: dict.fromkeys(held[key], ticket.id) | known for key, known in holders.items()}
+        taken = [{b: t for b, t in admitted[_heals(job.ticket)].items() if t != job.ticket.id} for job in jobs]
+        return [
+            replace(job, taken=others, moving=_without(moving, job.ticket.id))
+            for job, others in zip(jobs, taken, strict=True)
+        ], sentences
 
     def _with_answer(self, job: _Job, before: Mapping[int, str], moving: Mapping[int, Collection[str]]) -> _Job:
         """With the plan that its operation waits for, once nobody else moves replicas between the same brokers: what is
@@ -683,7 +692,8 @@ class Driver:
             self._has_acted = True
             self._store.advance(ticket.id, ticket.state, running, execution, execution.revision)
             return reason
-        world = operations.world(ticket, ask, observation, admin, job.answer, self._other_removals(ticket))
+        others = self._other_operations(ticket)
+        world = operations.world(ticket, ask, observation, admin, job.answer, others, job.moving)
         decided = operate(ticket, execution, world, self._mover(job, observation), self._now_ms())
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
@@ -703,15 +713,11 @@ class Driver:
         waits = (job.withheld, operations.delay(ticket)) if decided.plan_wanted else ()
         return "; ".join((decided.sentence, *filter(None, waits), *notes))
 
-    def _other_removals(self, ticket: Ticket) -> dict[str, Execution]:
+    def _other_operations(self, ticket: Ticket) -> list[tuple[Ticket, Execution]]:
         """As they are stored now: one of them may have been driven on in this very tick."""
-        removals = [
-            each.id
-            for each in self._driven
-            if each.cluster == ticket.cluster and each.id != ticket.id and _finds_out_itself(each)
-        ]
-        found = {each: self._store.execution(each) for each in removals}
-        return {each: execution for each, execution in found.items() if execution is not None}
+        others = [each for each in self._driven if each.cluster == ticket.cluster and each.id != ticket.id and each.ask]
+        found = [(each, self._store.execution(each.id)) for each in others]
+        return [(each, execution) for each, execution in found if execution is not None]
 
     def _moving(self, tickets: Sequence[Ticket]) -> dict[int, set[str]]:
         """By broker, the tickets that move replicas to or from it now. Only asked for where an operation may wait."""
@@ -858,10 +864,22 @@ def _finds_out_itself(ticket: Ticket) -> bool:
     return ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
 
 
-def _held(job: _Job) -> frozenset[int]:
-    if job.ticket.ask is not None and isinstance(job.work, Execution):
-        return held_by(job.ticket.ask, job.work, job.answer)
-    return brokers_of(job.work)
+def _heals(ticket: Ticket) -> bool:
+    return ticket.kind == CureKind.HEAL
+
+
+def _held(job: _Job, from_healing: bool) -> frozenset[int]:
+    ticket = job.ticket
+    if ticket.ask is None or not isinstance(job.work, Execution):
+        return brokers_of(job.work)
+    is_paused = ticket.state is TicketState.PAUSED
+    return held_by(ticket.ask, job.work, job.answer, from_healing=from_healing, is_paused=is_paused)
+
+
+def _without(moving: Mapping[int, Collection[str]], ticket_id: str) -> dict[int, str]:
+    """By broker, the first ticket but this one."""
+    others = {broker: sorted(set(each) - {ticket_id}) for broker, each in moving.items()}
+    return {broker: each[0] for broker, each in others.items() if each}
 
 
 def _scope(job: _Job) -> Scope:

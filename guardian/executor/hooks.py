@@ -46,6 +46,11 @@ class HookRunner:
             raise InvalidInput(f"hook is {name!r}: name one of the members' configuration ({known}), [hooks.{name}]")
         return hook
 
+    def must_be_seen(self, name: str) -> bool:
+        """Whether its yes may come though nothing was restarted; of a hook that is not known here, it may not come."""
+        hook = self._hooks.get(name)
+        return hook is not None and hook.must_be_seen
+
     def start(self, ticket_id: str, key: HookKey, name: str, target: HookTarget) -> None:
         """Starts the hook, unless this process started the run with this key already. Never raises: what is wrong is
         the run's answer."""

@@ -25,7 +25,7 @@ from guardian.core.operations.effects import (
     SetBrokerStates,
     UnregisterBroker,
 )
-from guardian.core.operations.step import holds, leaving
+from guardian.core.operations.step import holds, holds_from_healing, in_hand, leaving
 from guardian.core.operations.world import OperationLimits, OperationWorld
 from guardian.errors import GuardianError, InvalidInput
 from guardian.executor.hooks import HookRunner
@@ -175,10 +175,11 @@ class Operations:
         observation: ClusterObservation,
         admin: KafkaAdmin,
         plan: PlanAnswer | None,
-        others: Mapping[str, Execution],
+        others: Sequence[tuple[Ticket, Execution]],
+        moving: Mapping[int, str],
     ) -> OperationWorld:
-        """`observation` holds all partitions; `others` are the executions of the cluster's other removals, by ticket.
-        Raises ClusterUnavailable."""
+        """`observation` holds all partitions; `others` are the cluster's other tickets with an ask, `moving` names by
+        broker a ticket that moves replicas there. Raises ClusterUnavailable."""
         cluster = ticket.cluster
         is_online = ask.kind is AskKind.ONLINE
         return OperationWorld(
@@ -188,8 +189,13 @@ class Operations:
             exclusions=self._store.exclusions(cluster),
             states=self._store.broker_states(cluster),
             hooks=self._hooks.answers(ticket.id),
+            must_be_seen=self._hooks.must_be_seen(ask.hook),
             plan=plan,
-            leaving={broker: each for each in sorted(others, reverse=True) for broker in leaving(others[each])},
+            leaving=_leaving(ask, others),
+            in_hand={
+                node: other.id for other, execution in others if other.ask for node in in_hand(other.ask, execution)
+            },
+            moving=moving,
             remembered=self._store.leader_moves(cluster, ask.brokers) if is_online else (),
             quorum=admin.describe_quorum(),
             tiered_warm_up_s=self._tiered_warm_up_s,
@@ -261,10 +267,14 @@ def scope_of_ask(execution: Execution, answer: PlanAnswer | None) -> Scope:
     return replace(scope, all_partitions=True)
 
 
-def held_by(ask: Ask, execution: Execution, answer: PlanAnswer | None) -> frozenset[int]:
-    """The brokers that an operation keeps from others: its own, and those that its moves touch or are about to."""
+def held_by(
+    ask: Ask, execution: Execution, answer: PlanAnswer | None, *, from_healing: bool = False, is_paused: bool = False
+) -> frozenset[int]:
+    """The nodes that an operation keeps from others, or even from healing: its own, and those that its moves touch or
+    are about to."""
     planned = brokers_of(answer.plan) if answer is not None and answer.plan is not None else frozenset()
-    return holds(ask, execution) | planned
+    held = holds_from_healing(ask, execution, is_paused=is_paused) if from_healing else holds(ask, execution)
+    return held | planned
 
 
 def is_moving(execution: Execution) -> frozenset[int]:
@@ -280,6 +290,17 @@ def completed(admin: KafkaAdmin, plan: Plan) -> Plan:
     busy = admin.list_reassignments()
     moves = tuple(move for move in plan.moves if move.partition in present and move.partition not in busy)
     return resolved_now(admin, replace(plan, moves=moves)) if moves else replace(plan, moves=())
+
+
+def _leaving(ask: Ask, others: Sequence[tuple[Ticket, Execution]]) -> dict[int, str]:
+    """What another removal does is not done twice, where that one goes as far: who wants a broker stopped goes on with
+    it when one that does not has emptied it."""
+    removals = {
+        other.id: execution
+        for other, execution in others
+        if other.ask is not None and other.ask.kind is AskKind.REMOVE and (other.ask.shutdown or not ask.shutdown)
+    }
+    return {broker: each for each in sorted(removals, reverse=True) for broker in leaving(removals[each])}
 
 
 def _key(ticket_id: str, request: PlanRequest) -> str:

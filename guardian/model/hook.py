@@ -78,6 +78,11 @@ class Hook:
         actions = frozenset({HookAction.RESTART}) if kind == "kubernetes" else frozenset(HookAction)
         return cls(name, kind, command, actions, _timeout(where, table))
 
+    @property
+    def must_be_seen(self) -> bool:
+        """Its yes alone is no sign of a restart: a pod that was not found is none that was deleted."""
+        return self.kind == "kubernetes"
+
     def command_for(self, action: HookAction, target: HookTarget) -> tuple[str, ...]:
         """Raises InvalidInput where it can't do that, or doesn't know the host that it needs."""
         if action not in self.actions:
@@ -109,7 +114,10 @@ def _commands(where: str, kind: str, table: Mapping[str, object]) -> tuple[str, 
         unit = _text(where, table, "unit")
         return ("systemctl", *((f"--host={host}",) if host else ()), "{action}", "--", unit)
     namespace, pod = _text(where, table, "namespace"), _text(where, table, "pod")
-    return ("kubectl", f"--namespace={namespace}", "delete", "pod", "--wait=false", "--ignore-not-found", "--", pod)
+    # Until the old process is gone, be it long in its preStop: who did not wait would take that one for the new one.
+    timeout = f"--timeout={math.ceil(_timeout(where, table))}s"
+    options = ("--wait=true", timeout, "--ignore-not-found")
+    return ("kubectl", f"--namespace={namespace}", "delete", "pod", *options, "--", pod)
 
 
 def _text(where: str, table: Mapping[str, object], key: str, *, required: bool = True) -> str:

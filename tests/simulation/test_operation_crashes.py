@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from guardian.core.operations.step import amended
+from guardian.errors import Conflict
 from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind, HookAction, OperationPhase, Standing
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -551,6 +553,128 @@ def test_a_restart_is_amended_while_it_runs() -> None:
     assert [node for _, node in world.machines.log] == [1, 2, 3]
 
 
+def a_quorum_of_three(*asks: Ask) -> OperationsWorld:
+    world = OperationsWorld(6, racks=3)
+    world.topic("t", {0: [1, 2, 3], 1: [4, 5, 6]})
+    for number, ask in enumerate(asks, start=1):
+        world.ask(ask, f"t-{number}")
+    return world
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        [Ask(AskKind.RESTART, (), (101,), hook="h"), Ask(AskKind.RESTART, (), (102,), hook="h")],
+        [Ask(AskKind.RESTART, (1,), hook="h"), Ask(AskKind.RESTART, (2,), hook="h")],
+        [Ask(AskKind.OFFLINE, (1,), shutdown=True, hook="h"), Ask(AskKind.RESTART, (2,), hook="h")],
+        [Ask(AskKind.OFFLINE, (1,), shutdown=True, hook="h"), Ask(AskKind.OFFLINE, (2,), shutdown=True, hook="h")],
+    ],
+    ids=["controllers", "combined", "offline beside restart", "offline twice"],
+)
+def test_two_tickets_together_leave_the_controllers_their_majority(asks: list[Ask]) -> None:
+    """As a cluster shows it: who went down counts as caught up for some seconds."""
+    world = a_quorum_of_three(*asks)
+    if asks[0].brokers:
+        world.machines_quorum(3, 1, 2, 3)
+    world.machines.down_ms = 1  # both are down before anybody could see the first of them
+    both = {(work, n) for n, ask in enumerate(asks, start=1) for work in (*ask.brokers, *ask.controllers)}
+    for _ in range(60):
+        if not world.store.driven_tickets():
+            break
+        shown = world.kafka.quorum
+        assert shown is not None
+        world.kafka.quorum = replace(shown, caught_up=shown.voters)  # nothing is noticed
+        world.driver.tick()
+        world.kafka.quorum = replace(shown, caught_up=shown.voters - world.machines.away)
+        world.machines.let_pass()
+        assert len(world.machines.away & shown.voters) <= 1, both
+    assert len(world.machines.log) >= 1
+
+
+def test_a_broker_that_does_not_come_back_is_no_longer_said_to_be_away_so_that_healing_sees_it() -> None:
+    world = restart_world(batch_limit=1)
+    world.machines.away_ms = 10_000_000
+    world.run(pauses=True)
+    world.tick(2)
+    assert world.state() is TicketState.PAUSED
+    assert world.federation.states[1] is BrokerState.ACTIVE
+    # Its batch is no longer kept from healing, and all else is from others.
+    dead = restart_task_of_healing(world, broker=1)
+    world.tick(3)
+    assert world.state(dead) is TicketState.RUNNING
+    world.ask(Ask(AskKind.OFFLINE, (6,)), "t-3").tick(3)
+    assert world.state("t-3") is TicketState.APPROVED
+    # Resumed, it is on its way again, and who it waits for is away by our doing.
+    world.run_until(lambda: world.state(dead) is not TicketState.RUNNING)
+    world.advance(TicketState.RUNNING).tick(2)
+    assert world.federation.states[1] is BrokerState.MAINTENANCE
+    world.machines._start(1)
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.federation.states[1] is BrokerState.ACTIVE
+
+
+def restart_task_of_healing(world: OperationsWorld, broker: int) -> str:
+    """A ticket of healing that takes one replica off the broker."""
+    now = world.kafka.peek()
+    partition, state = next((tp, st) for tp, st in sorted(now.partitions.items()) if broker in st.replicas)
+    free = min(now.brokers.keys() - set(state.replicas))
+    target = tuple(ReplicaPlacement(free if each == broker else each) for each in state.replicas)
+    move = PartitionMove(partition, tuple(map(ReplicaPlacement, state.replicas)), target, goal="heal")
+    plan = Plan(CLUSTER, "heal", (move,))
+    at_ms = world.kafka.now_ms
+    ticket = Ticket("t-2", CLUSTER, "heal", TicketState.APPROVED, "healing", "h", 5 * MB, at_ms, at_ms, (), "t-2")
+    world.store.put(ticket, plan)
+    return ticket.id
+
+
+def test_healing_begins_between_two_batches_and_the_next_one_keeps_off_its_brokers() -> None:
+    world = restart_world(batch_limit=1)
+    reach(world, OperationPhase.RESTART)
+    assert world.operation().batch == (1,)
+    world.run_until(lambda: not world.operation().batch)
+    heal = restart_task_of_healing(world, broker=6)
+    world.run_until(lambda: world.state(heal) is TicketState.SUCCEEDED)
+    assert world.state() is TicketState.RUNNING
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+
+
+def test_a_release_that_crashes_once_it_leads_stops_the_restart() -> None:
+    world = restart_world(batch_limit=1)
+    reach(world, OperationPhase.LEADERS_BACK)
+    world.kafka.kill_broker(1)
+    world.run(pauses=True)
+    assert world.reason() == "stopped at the first sign of harm: node 1 went down again"
+    assert [node for _, node in world.machines.log] == [1]
+
+
+def test_a_broker_that_crashes_after_its_batch_stops_the_restart_at_the_gate() -> None:
+    world = restart_world(batch_limit=1)
+    world.run_until(
+        lambda: any(w.standing is Standing.DONE for w in world.operation().brokers) if world.begun("t-1") else False
+    )
+    world.kafka.kill_broker(1)
+    world.run(pauses=True)
+    assert world.reason() == "the cluster is not well after a batch: node 1 went down again"
+    assert [node for _, node in world.machines.log] == [1]
+
+
+def test_what_is_down_in_maintenance_is_left_out_with_a_sentence() -> None:
+    world = restart_world()
+    world.federation.states[4] = BrokerState.MAINTENANCE
+    world.kafka.kill_broker(4)
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED
+    assert world.reason() == (
+        "nodes 1, 2, 3, 5, 6 restarted, leaders as before; broker 4: down and in maintenance, so it is not restarted: "
+        "bring it online (guardian brokers online)"
+    )
+    world.ask(Ask(AskKind.RESTART, (4,), hook="h"), "t-2").run()
+    assert world.state("t-2") is TicketState.FAILED
+    assert "broker 4: down and in maintenance" in world.reason("t-2")
+
+
 # Offline and online.
 
 
@@ -656,6 +780,86 @@ def test_two_offline_tickets_are_undone_in_any_order() -> None:
     assert world.state("t-4") is TicketState.SUCCEEDED
     assert world.orders() == fresh
     assert world.federation.excluded == {}
+
+
+@pytest.mark.parametrize("kind", [AskKind.OFFLINE, AskKind.REMOVE])
+def test_what_another_ticket_said_of_a_broker_is_what_it_is_after_an_undo(kind: AskKind) -> None:
+    """The first ticket's broker is away, or leaving; the second one asks for it too and is cancelled."""
+    marked = BrokerState.MAINTENANCE if kind is AskKind.OFFLINE else BrokerState.DRAINING
+    world = OperationsWorld(5)
+    world.topic("t", {0: [1, 2], 1: [2, 3], 2: [5, 1]}, 5 * MB)
+    world.federation.states[4] = marked
+    world.federation.excluded[4] = Exclusion(CLUSTER, 4, "bob", "by another ticket")
+    world.ask(Ask(kind, (4, 5)))
+    world.run_until(lambda: 5 in world.federation.excluded)
+    world.advance(TicketState.CANCELLING).run()
+    assert world.state() is TicketState.CANCELLED
+    assert (world.federation.states[4], world.federation.states[5]) == (marked, BrokerState.ACTIVE)
+
+
+def test_who_never_marked_a_broker_unmarks_none() -> None:
+    world = removal_world()
+    reach(world, OperationPhase.EXECUTE)
+    world.ask(Ask(AskKind.REMOVE, (3, 4), shutdown=True, hook="systemd"), "t-2")
+    world.run_until(lambda: world.begun("t-2") and world.operation("t-2").phase is not OperationPhase.VALIDATE)
+    world.advance(TicketState.CANCELLING, "t-2")
+    world.run_until(lambda: world.state("t-2") is TicketState.CANCELLED)
+    assert world.federation.states[4] is BrokerState.DRAINING
+
+
+def test_what_another_removal_gave_up_is_removed_after_all() -> None:
+    world = removal_world()
+    world.topic("big", {0: [4, 1]}, 20 * MB)
+    reach(world, OperationPhase.EXECUTE)
+    world.ask(Ask(AskKind.REMOVE, (3, 4), shutdown=True, hook="systemd"), "t-2")
+    world.run_until(lambda: world.begun("t-2") and world.operation("t-2").phase is not OperationPhase.VALIDATE)
+    assert [work.standing for work in world.operation("t-2").brokers] == [Standing.UNDER_WAY, Standing.ELSEWHERE]
+    world.advance(TicketState.CANCELLING)
+    world.run()
+    assert world.state("t-2") is TicketState.SUCCEEDED, world.reason("t-2")
+    assert sorted(world.kafka.registered_brokers() or ()) == [1, 2, 5]
+    assert world.on(3, 4) == []
+
+
+def test_a_broker_that_another_removal_only_empties_is_stopped_by_the_one_that_is_to() -> None:
+    world = removal_world(shutdown=False)
+    reach(world, OperationPhase.EXECUTE)
+    world.ask(Ask(AskKind.REMOVE, (4,), shutdown=True, hook="systemd"), "t-2").run()
+    assert world.state("t-2") is TicketState.SUCCEEDED, world.reason("t-2")
+    assert sorted(world.kafka.registered_brokers() or ()) == [1, 2, 3, 5]
+    # What the other one left on it was for a broker that is gone.
+    assert list(world.federation.excluded) == [5]
+
+
+def test_a_broker_that_is_being_stopped_is_not_let_go_before_its_hook_has_ended() -> None:
+    world = removal_world()
+    world.machines.down_ms = 3000
+    world.run_until(lambda: len(world.machines.log) == 2)
+    with pytest.raises(Conflict, match="broker 5 is stopped already, or about to be: keep it in the ticket"):
+        amended(world.store.ticket("t-1"), world.execution(), [4])
+    # One who asked a moment before the hook began was not refused.
+    ask = replace(world.store.ticket("t-1").ask or Ask(AskKind.REMOVE, (4,)), brokers=(4,))
+    world.store.amend("t-1", ask, "bob", world.kafka.now_ms)
+    while 5 not in world.machines.away:
+        assert 5 in world.federation.excluded
+        world.tick()
+    world.run()
+    assert list(world.federation.excluded) == []
+
+
+def test_an_offline_ticket_looks_at_the_majority_again_before_it_stops_a_voter() -> None:
+    world = OperationsWorld(4)
+    world.topic("t", {0: [1, 2], 1: [3, 4]})
+    world.machines_quorum(3, 1, 2, 3)
+    world.ask(Ask(AskKind.OFFLINE, (1,), shutdown=True, hook="h"))
+    reach(world, OperationPhase.LEADERS_AWAY)
+    world.kafka.quorum = replace(world.machines._quorum(), caught_up=frozenset({1, 3}))
+    world.tick(6)
+    assert world.machines.log == []
+    assert "waits to stop broker 1: without broker 1, 1 of the quorum's 3 voters" in world.operation().detail
+    world.kafka.quorum = replace(world.machines._quorum(), caught_up=frozenset({1, 2, 3}))
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED
 
 
 # All of it together.

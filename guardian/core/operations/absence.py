@@ -15,7 +15,6 @@ from dataclasses import replace
 from guardian.core.operations import health, hooks, leaders, marking
 from guardian.core.operations.effects import AnyEffect, LiftExclusions, SetBrokerStates
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
-from guardian.model.execution import TaskState
 from guardian.model.operation import BrokerWork, HookAction, OperationPhase, Standing
 from guardian.model.ticket import TicketState
 from guardian.model.topology import BrokerState
@@ -27,19 +26,10 @@ def validate_offline(turn: Turn) -> Result:
     unknown = [broker for broker in asked if broker not in turn.world.registered]
     if unknown:
         return _refuse(turn, f"{named(unknown)} {'are' if len(unknown) > 1 else 'is'} not in the cluster")
-    if turn.world.quorum is not None:
-        left = turn.world.quorum.caught_up - set(asked)
-        majority = len(turn.world.quorum.voters) // 2 + 1
-        if not turn.world.quorum.voters.isdisjoint(asked) and len(left) < majority:
-            return _refuse(
-                turn,
-                f"without {named(asked)}, {len(left)} of the quorum's {len(turn.world.quorum.voters)} voters would be "
-                f"caught up, and {majority} are its majority",
-            )
     why = _why_not_down(turn)
     if why:
         return _refuse(turn, f"{named(asked)} must not be offline at once: {why}")
-    turn = turn.with_works(replace(work, standing=Standing.UNDER_WAY) for work in turn.operation.brokers)
+    turn = marking.under_way(turn, turn.operation.brokers)
     return turn.go_on(OperationPhase.EXCLUDE)
 
 
@@ -92,16 +82,12 @@ def undo_offline(turn: Turn) -> Result:
     turn, waits = hooks.let_end(turn)
     if waits is not None:
         return waits
-    never = [
-        replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=turn.now_ms)
-        for task in turn.round_tasks()
-        if task.state is TaskState.PENDING
-    ]
-    turn = turn.with_tasks([*never, *leaders.back(turn.round_tasks())])
+    turn = leaders.bring_back(turn)
     effects = marking.unmark(turn, turn.operation.brokers, BrokerState.MAINTENANCE)
-    turn, step = turn.move(turn.ticket.state)
-    if step is not None:
-        return turn.keep(step.sentence, *effects, *step.effects)
+    turn, step = turn.move(TicketState.CANCELLING)
+    if step is not None or not leaders.are_back(turn):
+        sentence = step.sentence if step is not None else "gives leaders back"
+        return turn.keep(sentence, *effects, *(step.effects if step is not None else ()))
     if effects:
         return turn.keep("lifts the exclusions", *effects)
     down = [work.node for work in turn.operation.brokers if not turn.world.is_alive(work.node)]
@@ -192,7 +178,8 @@ def works_of(turn: Turn) -> list[BrokerWork]:
 
 def _why_not_down(turn: Turn) -> str:
     nodes = [work.node for work in turn.operation.brokers]
-    return health.why_not_down(turn.world, nodes, accept_unavailable=turn.ask.accept_unavailable)
+    why = health.why_no_majority(turn.world, nodes)
+    return why or health.why_not_down(turn.world, nodes, accept_unavailable=turn.ask.accept_unavailable)
 
 
 def _refuse(turn: Turn, why: str) -> Result:

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Mapping
 from guardian.core.operations.turn import named
 from guardian.core.operations.world import OperationWorld
 from guardian.model.cluster_state import PartitionState
-from guardian.model.operation import Quorum
 from guardian.model.topology import TopicPartition
 
 
@@ -50,37 +49,39 @@ def why_not_down(world: OperationWorld, nodes: Collection[int], *, accept_unavai
 
 
 def batch_of(waiting: Collection[int], world: OperationWorld, limit: int, *, accept_unavailable: bool) -> list[int]:
-    """The next brokers that may be down at once: of the first rack that has any, as many as ISR allows."""
+    """The next brokers that may be down at once: of the first rack of which any may, as many as ISR allows."""
     rack_of = {broker: world.observation.brokers[broker].rack for broker in waiting if world.is_alive(broker)}
-    if not rack_of:
-        return []
-    rack = min(rack_of.values())
     hosted = _by_broker(world)
-    batch: list[int] = []
-    for broker in sorted(broker for broker in rack_of if rack_of[broker] == rack):
-        if len(batch) == limit:
-            break
-        going = world.away.union(batch, [broker])
-        affected = hosted.get(broker, {}).items()
-        if not any(_why_missed(p, state, going, world, accept_unavailable) for p, state in affected):
-            batch.append(broker)
-    return batch
+    for rack in sorted(set(rack_of.values())):
+        batch: list[int] = []
+        for broker in sorted(broker for broker in rack_of if rack_of[broker] == rack):
+            if len(batch) == limit:
+                break
+            going = world.away.union(batch, [broker])
+            affected = hosted.get(broker, {}).items()
+            if not any(_why_missed(p, state, going, world, accept_unavailable) for p, state in affected):
+                batch.append(broker)
+        if batch:
+            return batch
+    return []
 
 
-def why_no_majority(quorum: Quorum | None, voter: int) -> str:
-    """Why the controllers' quorum can't do without this voter; empty when it can."""
-    if quorum is None:
-        return "the controllers' quorum can't be read"
-    if voter not in quorum.voters:
-        return f"controller {voter} is no voter of the quorum, whose voters are {sorted(quorum.voters)}"
+def why_no_majority(world: OperationWorld, nodes: Collection[int], what: str = "broker") -> str:
+    """Why the controllers' quorum can't do without these at once, with what other tickets may take down at any moment;
+    empty when it can, or when none of them votes. A voter that went down counts as caught up for some seconds."""
+    quorum = world.quorum
+    if quorum is None or quorum.voters.isdisjoint(nodes):
+        return ""
     majority = len(quorum.voters) // 2 + 1
-    left = len(quorum.caught_up - {voter})
-    if left < majority:
-        return (
-            f"without controller {voter}, {left} of the quorum's {len(quorum.voters)} voters would be caught up, "
-            f"and {majority} are its majority"
-        )
-    return ""
+    others = (world.away & quorum.voters) - set(nodes)
+    left = len(quorum.caught_up - set(nodes) - others)
+    if left >= majority:
+        return ""
+    held = f" and {named(others, 'node')}, away or about to go" if others else ""
+    return (
+        f"without {named(nodes, what)}{held}, {left} of the quorum's {len(quorum.voters)} voters would be caught up, "
+        f"and {majority} are its majority"
+    )
 
 
 def counted(sentences: Iterator[str]) -> str:

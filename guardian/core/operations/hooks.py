@@ -82,8 +82,7 @@ def run_all(
 def let_end(turn: Turn) -> tuple[Turn, Result | None]:
     """Nothing is undone while a hook may yet take a node down; an answer that does not come, as when who asked for it
     crashed, is waited for no longer than a node may be away. Meanwhile what copies goes on as in a paused ticket."""
-    turn = watched(turn, (answered(turn, work) for work in turn.operation.brokers))
-    running = [work.node for work in turn.operation.brokers if has_open_run(work) and not is_surely_down(turn, work)]
+    turn, running = still_open(turn, turn.operation.brokers)
     if not running or turn.now_ms - turn.resumed_at_ms > turn.back_within_ms:
         return turn, None
     turn, step = turn.move(TicketState.PAUSED)
@@ -91,16 +90,26 @@ def let_end(turn: Turn) -> tuple[Turn, Result | None]:
     return turn, turn.keep(f"waits until hook {turn.ask.hook} has ended on {named(running)}", *effects)
 
 
+def still_open(turn: Turn, works: Iterable[BrokerWork]) -> tuple[Turn, list[int]]:
+    """With the answers that came, and the nodes that a hook may yet take down."""
+    nodes = {work.node for work in works}
+    turn = watched(turn, (answered(turn, work) for work in turn.operation.brokers if work.node in nodes))
+    open_runs = [work for work in turn.operation.brokers if work.node in nodes and has_open_run(work)]
+    return turn, [work.node for work in open_runs if not is_surely_down(turn, work)]
+
+
 def has_open_run(work: BrokerWork) -> bool:
     return work.hook is not None and not work.hook.ended_at_ms
 
 
 def is_restarted(turn: Turn, work: BrokerWork) -> bool:
-    """The hook said so, and the node was seen down, or so long has passed that it must have been a quick one."""
+    """The hook said so, and the node was seen down; or, where the hook's word is worth that much, so long has passed
+    that it must have been a quick one."""
     last = work.hook
     if last is None or last.action is not HookAction.RESTART or not last.ended_at_ms or not last.is_ok:
         return False
-    return is_up(turn, work) and (work.was_down or turn.now_ms - last.ended_at_ms >= turn.limits.unseen_ms)
+    is_over = not turn.world.must_be_seen and turn.now_ms - last.ended_at_ms >= turn.limits.unseen_ms
+    return is_up(turn, work) and (work.was_down or is_over)
 
 
 def is_up(turn: Turn, work: BrokerWork) -> bool:
@@ -131,4 +140,5 @@ def _is_spent(turn: Turn, work: BrokerWork, last: HookRun) -> bool:
     """It failed, or it was without effect, before the ticket was resumed."""
     if not last.ended_at_ms or turn.resumed_at_ms <= last.ended_at_ms:
         return False
-    return not last.is_ok or (last.action is HookAction.STOP and is_up(turn, work))
+    is_vain = last.action is HookAction.RESTART and turn.world.must_be_seen and not work.was_down
+    return not last.is_ok or is_vain or (last.action is HookAction.STOP and is_up(turn, work))

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from guardian.core.operations.turn import MAX_NEW_TASKS, Turn
 from guardian.core.operations.world import OperationWorld
 from guardian.model.cluster_state import PartitionState
 from guardian.model.execution import ExecutionTask, TaskState
@@ -47,14 +48,30 @@ def still_led(world: OperationWorld, nodes: Collection[int]) -> str:
     return ""
 
 
-def back(tasks: Iterable[ExecutionTask]) -> list[ExecutionTask]:
-    """Those of the tasks that took leaders away, on their way back."""
-    there = (TaskState.DONE, TaskState.RUNNING)
-    return [
-        replace(task, state=TaskState.REVERTING, detail="", ended_at_ms=0)
-        for task in tasks
-        if task.state in there and task.move.goal == GOAL
+def bring_back(turn: Turn) -> Turn:
+    """The turn with its round's leaders on their way back, as many as one command bears. A move under way is left to
+    whoever cancels: what was sent for it may still arrive, so it is looked at twice."""
+    never = [
+        replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=turn.now_ms)
+        for task in turn.round_tasks()
+        if task.state is TaskState.PENDING
     ]
+    busy = sum(not task.state.is_over for task in turn.round_tasks())
+    there = [task for task in turn.round_tasks() if _is_away(task)]
+    going = [
+        replace(task, state=TaskState.REVERTING, detail="", ended_at_ms=0)
+        for task in there[: max(MAX_NEW_TASKS - busy, 0)]
+    ]
+    return turn.with_tasks((*never, *going))
+
+
+def are_back(turn: Turn) -> bool:
+    """Whether none of the round's moves is left that took leaders away."""
+    return not any(_is_away(task) for task in turn.round_tasks())
+
+
+def _is_away(task: ExecutionTask) -> bool:
+    return task.state is TaskState.DONE and task.move.goal == GOAL
 
 
 def restored(

@@ -13,16 +13,32 @@ from dataclasses import replace
 from guardian.core.operations.effects import AnyEffect, LiftExclusions, PutExclusions, SetBrokerStates
 from guardian.core.operations.turn import Turn
 from guardian.model.federation import Exclusion
-from guardian.model.operation import AskKind, BrokerWork
+from guardian.model.operation import AskKind, BrokerWork, Standing
 from guardian.model.topology import BrokerState
 
 OFFLINE_WORDS = "taken offline by ticket"
+_MARKED = (Standing.UNDER_WAY, Standing.DONE, Standing.RELEASED)
 _WORDS = {AskKind.REMOVE: "removed by ticket", AskKind.OFFLINE: OFFLINE_WORDS}
 
 
 def exclusion(turn: Turn, broker: int) -> Exclusion:
     """The one that this ticket puts."""
     return Exclusion(turn.ticket.cluster, broker, turn.ticket.author, f"{_WORDS[turn.ask.kind]} {turn.ticket.id}")
+
+
+def under_way(turn: Turn, works: Iterable[BrokerWork]) -> Turn:
+    """With those of these that waited under way, and what the federation said of each until now: also where it says
+    already what they will be marked with, by somebody else's doing. A mark of ours that was not undone yet is none."""
+    states = turn.world.states
+    return turn.with_works(
+        replace(
+            work,
+            standing=Standing.UNDER_WAY,
+            state_before=work.state_before if work.is_excluded else states.get(work.node, work.state_before),
+        )
+        for work in works
+        if work.standing is Standing.WAITING
+    )
 
 
 def mark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[Turn, tuple[AnyEffect, ...]]:
@@ -49,8 +65,9 @@ def set_state(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tu
 
 
 def unmark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[AnyEffect, ...]:
-    """What is left of the marks: our exclusions, and `state` where the federation still says it."""
-    marked = [work for work in works if not work.is_controller]
+    """What is left of the marks: our exclusions, and `state` where the federation still says it. What was never marked
+    has none, whatever is said of it."""
+    marked = [work for work in works if not work.is_controller and work.standing in _MARKED]
     states = turn.world.states
     stale = {work.node: work.state_before for work in marked if states.get(work.node) is state is not work.state_before}
     return lift(turn, marked) + ((SetBrokerStates(stale),) if stale else ())

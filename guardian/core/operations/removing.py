@@ -12,6 +12,7 @@
     CLEAN_UP    what is surely down is unregistered, then its exclusion is lifted
 
 A broker that other removals have under way, or that is gone, costs nothing; with none left the ticket succeeds at once.
+Before it succeeds it looks once more whether those others did what they were to do, and does it where they did not.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import replace
 
 from guardian.core.executing import begin
 from guardian.core.operations import hooks, marking
-from guardian.core.operations.effects import AnyEffect, ForgetBroker, UnregisterBroker
+from guardian.core.operations.effects import AnyEffect, ForgetBroker, LiftExclusions, UnregisterBroker
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
 from guardian.model.execution import TaskState
 from guardian.model.operation import (
@@ -164,7 +165,9 @@ def clean_up(turn: Turn) -> Result:
             *(UnregisterBroker(work.node) for work in sure),
         )
     known = [work.node for work in turn.under_way() if work.node in turn.world.states]
-    effects = (*marking.lift(turn, turn.under_way()), *map(ForgetBroker, known))
+    # Whosever they are: they would be for the next broker of that id.
+    stale = tuple(each for work in turn.under_way() if (each := turn.world.exclusions.get(work.node)))
+    effects: tuple[AnyEffect, ...] = ((LiftExclusions(stale),) if stale else ()) + (*map(ForgetBroker, known),)
     if effects:
         return turn.keep("lifts the exclusions of what is gone", *effects)
     return _succeed(
@@ -176,12 +179,16 @@ def amend(turn: Turn) -> Turn:
     """More brokers, or fewer: what has not begun to move is planned anew, what is under way is finished."""
     asked = set(turn.ask.brokers)
     known = {work.node for work in turn.operation.brokers if work.standing is not Standing.RELEASED}
-    released = [
+    dropped = [work for work in turn.operation.brokers if work.node not in asked]
+    # Nothing was done to one that waits, so there is nothing to undo; unless it was let go before, and asked for again.
+    untouched = [work for work in dropped if work.standing is Standing.WAITING and not work.is_excluded]
+    kept = tuple(work for work in turn.operation.brokers if work not in untouched)
+    turn = turn.with_operation(replace(turn.operation, brokers=kept))
+    turn = turn.with_works(
         replace(work, standing=Standing.RELEASED, detail="no longer asked for")
-        for work in turn.operation.brokers
-        if work.node not in asked and not work.standing.is_over
-    ]
-    turn = turn.with_works(released)
+        for work in dropped
+        if work not in untouched and not work.standing.is_over
+    )
     asked_again = [
         replace(work, standing=Standing.WAITING, detail="")
         for work in turn.operation.brokers
@@ -212,11 +219,14 @@ def amend(turn: Turn) -> Turn:
 
 def let_go(turn: Turn) -> tuple[Turn, tuple[AnyEffect, ...]]:
     """Undoes what was done to brokers that are no longer asked for, then forgets them."""
-    released = [work for work in turn.operation.brokers if work.standing is Standing.RELEASED]
+    turn, running = hooks.still_open(turn, (w for w in turn.operation.brokers if w.standing is Standing.RELEASED))
+    since_ms = turn.now_ms - turn.back_within_ms  # an answer may never come, as when who asked for it crashed
+    waits = {w.node for w in turn.operation.brokers if w.node in running and w.hook and w.hook.asked_at_ms >= since_ms}
+    released = [w for w in turn.operation.brokers if w.standing is Standing.RELEASED and w.node not in waits]
     effects = marking.unmark(turn, released, BrokerState.DRAINING)
     if effects or not released:
         return turn, effects
-    kept = tuple(work for work in turn.operation.brokers if work.standing is not Standing.RELEASED)
+    kept = tuple(work for work in turn.operation.brokers if work not in released)
     return turn.with_operation(replace(turn.operation, brokers=kept)), ()
 
 
@@ -309,7 +319,7 @@ def _coming(turn: Turn, partition: TopicPartition) -> tuple[int, ...]:
 
 def _refuse(turn: Turn, why: str) -> Result:
     """What is under way already is not given up because of an amendment."""
-    begun = (Standing.UNDER_WAY, Standing.RELEASED)
+    begun = (Standing.UNDER_WAY, Standing.RELEASED, Standing.DONE)
     marked = bool(turn.execution.tasks) or any(work.standing in begun for work in turn.operation.brokers)
     turn = turn.with_operation(replace(turn.operation, plan_round=turn.operation.plan_round + 1))
     if marked:
@@ -318,7 +328,7 @@ def _refuse(turn: Turn, why: str) -> Result:
 
 
 def _start(turn: Turn, leaving: Collection[BrokerWork]) -> Result:
-    turn = turn.with_works(replace(work, standing=Standing.UNDER_WAY) for work in leaving)
+    turn = marking.under_way(turn, leaving)
     turn = turn.with_operation(replace(turn.operation, plan_round=turn.operation.plan_round + 1))
     return turn.go_on(OperationPhase.EXCLUDE)
 
@@ -368,11 +378,21 @@ def _is_empty(turn: Turn, broker: int) -> bool:
     return not _left_on(turn, [broker])
 
 
+def _is_left(turn: Turn, work: BrokerWork) -> bool:
+    is_there = work.node in turn.world.registered or not _is_empty(turn, work.node)
+    return is_there and work.node not in turn.world.leaving
+
+
 def _paused(reason: str) -> tuple[TicketState, str]:
     return TicketState.PAUSED, reason
 
 
 def _succeed(turn: Turn) -> Result:
+    """Unless another ticket was to remove one of them and has not, or not as far as this one goes."""
+    left = [work for work in turn.operation.brokers if work.standing is Standing.ELSEWHERE and _is_left(turn, work)]
+    if left:
+        turn = turn.with_works(replace(work, standing=Standing.WAITING, detail="") for work in left)
+        return turn.go_on(OperationPhase.VALIDATE, f"{named(work.node for work in left)}: {left[0].detail} no longer")
     works = turn.operation.brokers
     parts = [
         f"{named(found)} {words}"

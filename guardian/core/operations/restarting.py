@@ -23,7 +23,6 @@ from dataclasses import replace
 from guardian.core.operations import health, hooks, leaders, marking
 from guardian.core.operations.effects import AnyEffect
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
-from guardian.model.execution import TaskState
 from guardian.model.operation import BrokerWork, HookAction, OperationPhase, Quorum, Standing
 from guardian.model.ticket import TicketState
 from guardian.model.topology import BrokerState
@@ -36,6 +35,8 @@ def validate(turn: Turn) -> Result:
     unknown = [broker for broker in brokers if broker not in turn.world.registered]
     if unknown:
         return _refuse(turn, f"{named(unknown)} {'are' if len(unknown) > 1 else 'is'} not in the cluster")
+    if asked and all(_why_left_out(turn, work) for work in asked):
+        return _refuse(turn, f"{named(brokers)}: {_why_left_out(turn, asked[0])}, and nothing else is asked for")
     voters = [work.node for work in asked if work.is_controller or _votes(turn.world.quorum, work.node)]
     for voter in voters:
         why = _why_never(turn.world.quorum, voter)
@@ -56,17 +57,29 @@ def validate(turn: Turn) -> Result:
 
 def gate(turn: Turn) -> Result:
     """Well for a while, then the next batch."""
+    turn = turn.with_works(
+        replace(work, standing=Standing.GONE, detail=why)
+        for work in turn.operation.brokers
+        if work.standing is Standing.WAITING and (why := _why_left_out(turn, work))
+    )
     waiting = [work for work in turn.operation.brokers if work.standing is Standing.WAITING]
     if not waiting:
         return _succeed(turn)
-    trouble = health.trouble(turn.world)
+    restarted = [work for work in turn.operation.brokers if work.standing is Standing.DONE]
+    is_first = not restarted
+    fallen = [work.node for work in restarted if _has_fallen(turn, work)]
+    trouble = f"{named(fallen, 'node')} went down again" if fallen else health.trouble(turn.world)
     if trouble:
         turn = turn.with_operation(replace(turn.operation, well_since_ms=0))
+        turn, lasts_ms = _harmed(turn, trouble)
+        # Before the first batch nothing was done to the cluster: that may wait as long as it likes.
+        if not is_first and lasts_ms >= (turn.limits.calm_ms if fallen else turn.back_within_ms):
+            return turn.end(TicketState.PAUSED, f"the cluster is not well after a batch: {trouble}")
         return turn.keep(f"waits until the cluster is well: {trouble}")
+    turn, _ = _harmed(turn, "")
     if not turn.operation.well_since_ms:
         turn = turn.with_operation(replace(turn.operation, well_since_ms=turn.now_ms))
     # The first batch need not wait: nothing was done to the cluster yet.
-    is_first = not any(work.standing is Standing.DONE for work in turn.operation.brokers)
     if not is_first and turn.now_ms - turn.operation.well_since_ms < turn.limits.calm_ms:
         return turn.keep(f"looks whether the cluster stays well; {len(waiting)} nodes are left")
     batch, why = _next_batch(turn, waiting)
@@ -114,7 +127,8 @@ def restart(turn: Turn) -> Result:
     if harm is not None:
         return harm
     refusal = _why_not_now(turn)
-    effects: list[AnyEffect] = []
+    turn, marks = marking.set_state(turn, _brokers(turn), BrokerState.MAINTENANCE)  # again, after a pause
+    effects: list[AnyEffect] = [*marks]
     failures = []
     for work in turn.in_batch():
         if refusal and not hooks.has_open_run(work) and not hooks.is_restarted(turn, work) and work.hook is None:
@@ -129,9 +143,10 @@ def restart(turn: Turn) -> Result:
     if not late:
         return turn.go_on(OperationPhase.IN_SYNC)
     if turn.is_late:
-        return turn.end(
-            TicketState.PAUSED, f"{named(late)} was not back {turn.back_within_ms // 1000} s after its restart began"
-        )
+        was_seen = all(work.was_down for work in turn.in_batch() if work.node in late)
+        what = "was not back" if was_seen else "was not seen to go down and come back"
+        reason = f"{named(late)} {what} {turn.back_within_ms // 1000} s after its restart began"
+        return turn.end(TicketState.PAUSED, reason)
     if refusal:
         return turn.keep(f"waits to restart {named(late)}: {refusal}", *effects)
     return turn.keep(f"hook {turn.ask.hook} restarts {turn.batch_name}: waits for {named(late)}", *effects)
@@ -143,28 +158,32 @@ def in_sync(turn: Turn) -> Result:
     turn, harm = _look_for_harm(turn)
     if harm is not None:
         return harm
+    turn, marks = marking.set_state(turn, _brokers(turn), BrokerState.MAINTENANCE)  # again, after a pause
     down = [work.node for work in turn.in_batch() if not hooks.is_up(turn, work)]
     missing = f"{named(down)} went down again" if down else health.lagging(turn.world, turn.operation.batch)
     if not missing:
         return turn.go_on(OperationPhase.LEADERS_BACK)
     if turn.is_late:
         return turn.end(TicketState.PAUSED, f"not in sync after {turn.back_within_ms // 1000} s: {missing}")
-    return turn.keep(f"{turn.batch_name}: {missing}")
+    return turn.keep(f"{turn.batch_name}: {missing}", *marks)
 
 
 def leaders_back(turn: Turn) -> Result:
     """The order of replicas as it was, and the leaders with it."""
     turn = hooks.watched(turn, turn.in_batch())
-    turn, harm = _look_for_harm(turn)
+    fallen = [work.node for work in turn.in_batch() if not hooks.is_up(turn, work)]
+    turn, harm = _look_for_harm(turn, f"{named(fallen, 'node')} went down again" if fallen else "")
     if harm is not None:
         return harm
-    turn = turn.with_tasks(leaders.back(turn.round_tasks()))
+    turn = leaders.bring_back(turn)
     turn, step = turn.move(TicketState.RUNNING)
     effects = _restored_states(turn)
-    if step is not None:
+    if step is not None or not leaders.are_back(turn):
+        sentence = step.sentence if step is not None else "there are more"
         if turn.is_late:
-            return turn.end(TicketState.PAUSED, f"the leaders do not come back: {step.sentence}")
-        return turn.keep(f"gives leaders back to {turn.batch_name}: {step.sentence}", *effects, *step.effects)
+            return turn.end(TicketState.PAUSED, f"the leaders do not come back: {sentence}")
+        sent = step.effects if step is not None else ()
+        return turn.keep(f"gives leaders back to {turn.batch_name}: {sentence}", *effects, *sent)
     if effects:
         return turn.keep(f"{turn.batch_name} are back", *effects)
     turn = turn.with_works(replace(work, standing=Standing.DONE, detail="restarted") for work in turn.in_batch())
@@ -202,16 +221,12 @@ def undo(turn: Turn) -> Result:
     unsettled = [work.node for work in turn.in_batch() if _is_unsettled(turn, work)]
     if unsettled and since_ms <= turn.back_within_ms:
         return turn.keep(f"waits until {named(unsettled)} is restarted and back, to give the leaders back to it")
-    never = [
-        replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=turn.now_ms)
-        for task in turn.round_tasks()
-        if task.state is TaskState.PENDING
-    ]
-    turn = turn.with_tasks([*never, *leaders.back(turn.round_tasks())])
-    turn, step = turn.move(turn.ticket.state)
+    turn = leaders.bring_back(turn)
+    turn, step = turn.move(TicketState.CANCELLING)
     effects = _restored_states(turn)
-    if step is not None:
-        return turn.keep(step.sentence, *effects, *step.effects)
+    if step is not None or not leaders.are_back(turn):
+        sentence = step.sentence if step is not None else "gives leaders back"
+        return turn.keep(sentence, *effects, *(step.effects if step is not None else ()))
     if effects:
         return turn.keep(f"{turn.batch_name} as before", *effects)
     done = [work.node for work in turn.operation.brokers if work.standing is Standing.DONE]
@@ -220,6 +235,36 @@ def undo(turn: Turn) -> Result:
     if turn.ticket.state is TicketState.ROLLING_BACK:
         return turn.end(TicketState.ROLLED_BACK, f"a restart can't be taken back; {said}")
     return turn.end(TicketState.CANCELLED, said)
+
+
+def given_back(turn: Turn) -> tuple[Turn, tuple[AnyEffect, ...]]:
+    """While it is paused: what was taken down and is not back in time is no longer said to be away for a while, so that
+    healing sees it."""
+    turn = hooks.watched(turn, turn.in_batch())
+    late = [work for work in _brokers(turn) if not hooks.is_up(turn, work) and _is_overdue(turn, work)]
+    return turn, marking.unmark(turn, late, BrokerState.MAINTENANCE)
+
+
+def _is_overdue(turn: Turn, work: BrokerWork) -> bool:
+    since_ms = work.hook.asked_at_ms if work.hook is not None else work.down_since_ms
+    return turn.now_ms - since_ms > turn.back_within_ms
+
+
+def _has_fallen(turn: Turn, work: BrokerWork) -> bool:
+    """Restarted, and down again by nobody's doing."""
+    return not hooks.is_up(turn, work) and work.node not in turn.world.away
+
+
+def _why_left_out(turn: Turn, work: BrokerWork) -> str:
+    """Why it is not restarted at all; empty when it is. Waiting would not end while somebody keeps it offline."""
+    world = turn.world
+    if work.is_controller or world.is_alive(work.node) or work.node in world.in_hand:
+        return ""
+    if work.node not in world.registered:
+        return "not in the cluster any more"
+    if world.states.get(work.node) is BrokerState.MAINTENANCE:
+        return "down and in maintenance, so it is not restarted: bring it online (guardian brokers online)"
+    return ""
 
 
 def _is_unsettled(turn: Turn, work: BrokerWork) -> bool:
@@ -242,21 +287,39 @@ def _next_batch(turn: Turn, waiting: list[BrokerWork]) -> tuple[list[int], str]:
     if plain:
         limit = max(1, int(len(turn.world.observation.brokers) * turn.limits.max_share))
         limit = min(limit, turn.ask.batch_limit or limit)
-        batch = health.batch_of(plain, turn.world, limit, accept_unavailable=turn.ask.accept_unavailable)
+        still = [broker for broker in plain if broker not in turn.world.moving]
+        batch = health.batch_of(still, turn.world, limit, accept_unavailable=turn.ask.accept_unavailable)
         if batch:
             return batch, ""
-        first = min(plain)
-        why = health.why_not_down(turn.world, [first], accept_unavailable=turn.ask.accept_unavailable)
-        return [], f"waits to restart broker {first}: {why}"
+        whys = ((broker, _why_waits(turn, broker)) for broker in sorted(plain))
+        return [], next(f"waits to restart broker {broker}: {why}" for broker, why in whys if why)
     voters = [work.node for work in waiting if not work.is_controller] or [work.node for work in waiting]
     active = quorum.leader if quorum is not None else -1
     # The active one of all that are left goes last, be it a broker too: so controllers may come before it.
     others = [work.node for work in waiting if work.node != active]
     node = min([voter for voter in voters if voter != active] or others or voters)
-    why = health.why_no_majority(quorum, node)
+    why = _why_not_spared(turn, node)
     if not why and node in turn.ask.brokers:
-        why = health.why_not_down(turn.world, [node], accept_unavailable=turn.ask.accept_unavailable)
+        why = _why_waits(turn, node)
     return ([], f"waits to restart node {node}: {why}") if why else ([node], "")
+
+
+def _why_waits(turn: Turn, broker: int) -> str:
+    if broker in turn.world.moving:
+        return f"ticket {turn.world.moving[broker]} moves replicas there"
+    if not turn.world.is_alive(broker):
+        return f"it is down, by ticket {turn.world.in_hand[broker]}" if broker in turn.world.in_hand else "it is down"
+    return health.why_not_down(turn.world, [broker], accept_unavailable=turn.ask.accept_unavailable)
+
+
+def _why_not_spared(turn: Turn, voter: int) -> str:
+    """Why the controllers' quorum can't do without this voter now; empty when it can."""
+    quorum = turn.world.quorum
+    if quorum is None:
+        return "the controllers' quorum can't be read"
+    if voter not in quorum.voters:
+        return f"controller {voter} is no voter of the quorum, whose voters are {sorted(quorum.voters)}"
+    return health.why_no_majority(turn.world, [voter], "controller")
 
 
 def _why_not_now(turn: Turn) -> str:
@@ -264,7 +327,7 @@ def _why_not_now(turn: Turn) -> str:
     brokers = [work.node for work in _brokers(turn)]
     why = health.why_not_down(turn.world, brokers, accept_unavailable=turn.ask.accept_unavailable)
     voters = [work.node for work in turn.in_batch() if work.is_controller or _votes(turn.world.quorum, work.node)]
-    return why or next((why for voter in voters if (why := health.why_no_majority(turn.world.quorum, voter))), "")
+    return why or next((why for voter in voters if (why := _why_not_spared(turn, voter))), "")
 
 
 def _why_never(quorum: Quorum | None, voter: int) -> str:
@@ -293,18 +356,24 @@ def _restored_states(turn: Turn) -> tuple[AnyEffect, ...]:
     return marking.unmark(turn, turn.in_batch(), BrokerState.MAINTENANCE)
 
 
-def _look_for_harm(turn: Turn) -> tuple[Turn, Result | None]:
-    """The turn without harm; or, while there is some, nothing new, and a pause when it lasts."""
-    harm = health.trouble(turn.world, turn.operation.batch)
-    operation = turn.operation
+def _look_for_harm(turn: Turn, of_batch: str = "") -> tuple[Turn, Result | None]:
+    """The turn without harm; or, while there is some, nothing new, and a pause when it lasts. `of_batch` is what is
+    wrong with the batch itself."""
+    harm = of_batch or health.trouble(turn.world, turn.operation.batch)
+    turn, lasts_ms = _harmed(turn, harm)
     if not harm:
-        return turn.with_operation(replace(operation, harm="", harm_since_ms=0)), None
-    since_ms = max(operation.harm_since_ms or turn.now_ms, turn.resumed_at_ms)
-    turn = turn.with_operation(replace(operation, harm=harm, harm_since_ms=since_ms))
-    if turn.now_ms - since_ms >= turn.limits.calm_ms:
-        reason = f"stopped at the first sign of harm: {harm}"
-        return turn, turn.end(TicketState.PAUSED, reason)
+        return turn, None
+    if lasts_ms >= turn.limits.calm_ms:
+        return turn, turn.end(TicketState.PAUSED, f"stopped at the first sign of harm: {harm}")
     return turn, turn.keep(f"holds on: {harm}")
+
+
+def _harmed(turn: Turn, harm: str) -> tuple[Turn, int]:
+    """With this harm, empty: none, and for how long there has been some."""
+    operation = turn.operation
+    since_ms = max(operation.harm_since_ms or turn.now_ms, turn.resumed_at_ms) if harm else 0
+    turn = turn.with_operation(replace(operation, harm=harm, harm_since_ms=since_ms))
+    return turn, turn.now_ms - since_ms if harm else 0
 
 
 def _refuse(turn: Turn, why: str) -> Result:
@@ -316,4 +385,6 @@ def _refuse(turn: Turn, why: str) -> Result:
 
 def _succeed(turn: Turn) -> Result:
     done = [work.node for work in turn.operation.brokers if work.standing is Standing.DONE]
-    return turn.end(TicketState.SUCCEEDED, f"{named(done, 'node')} restarted, leaders as before")
+    gone = [work for work in turn.operation.brokers if work.standing is Standing.GONE]
+    said = f"{named(done, 'node')} restarted, leaders as before" if done else "nothing was left to restart"
+    return turn.end(TicketState.SUCCEEDED, "; ".join((said, *(f"broker {work.node}: {work.detail}" for work in gone))))

@@ -108,10 +108,32 @@ def operate(ticket: Ticket, execution: Execution, world: OperationWorld, move: M
 
 
 def holds(ask: Ask, execution: Execution | None) -> frozenset[int]:
-    """The brokers that nobody else should touch meanwhile: those asked for, and those of moves that are not over."""
+    """The nodes that nobody else should touch meanwhile: those asked for, and those of moves that are not over."""
+    return frozenset((*ask.brokers, *ask.controllers)) | _moved(execution)
+
+
+def holds_from_healing(ask: Ask, execution: Execution | None, *, is_paused: bool) -> frozenset[int]:
+    """Those of them that even healing should not touch. A rolling restart, which may take days, keeps from it only its
+    batch; and while it is paused, only what of the batch is not down: nobody else would mend that."""
+    operation = execution.operation if execution is not None else None
+    if ask.kind is not AskKind.RESTART or operation is None:
+        return holds(ask, execution)
+    batch = [work for work in operation.brokers if work.node in operation.batch]
+    return frozenset(work.node for work in batch if not (is_paused and work.down_since_ms)) | _moved(execution)
+
+
+def _moved(execution: Execution | None) -> frozenset[int]:
     tasks = execution.tasks if execution is not None else ()
     moves = [task.move for task in tasks if not task.state.is_over]
-    return frozenset(ask.brokers) | {b for move in moves for b in (*move.original_brokers, *move.target_brokers)}
+    return frozenset(broker for move in moves for broker in (*move.original_brokers, *move.target_brokers))
+
+
+def in_hand(ask: Ask, execution: Execution) -> frozenset[int]:
+    """The nodes that it may take down at any moment, so that nobody else counts on them: a batch, or what goes offline.
+    What a removal empties is counted on until it is empty."""
+    operation = execution.operation
+    works = operation.brokers if operation is not None and ask.kind is not AskKind.REMOVE else ()
+    return frozenset(work.node for work in works if work.standing is Standing.UNDER_WAY)
 
 
 def leaving(execution: Execution) -> frozenset[int]:
@@ -144,6 +166,14 @@ def amended(
     ]
     if over:
         raise Conflict(f"{named(over)} {'are' if len(over) > 1 else 'is'} done already: keep it in the ticket")
+    stopped = [
+        work.node
+        for work in (operation.brokers if operation is not None else ())
+        if ask.kind is AskKind.REMOVE and work.hook is not None and work.node not in wanted.brokers
+    ]
+    if stopped:
+        what = "are stopped already, or about to be" if len(stopped) > 1 else "is stopped already, or about to be"
+        raise Conflict(f"{named(stopped)} {what}: keep it in the ticket, or cancel the ticket and start it by hand")
     return wanted
 
 
@@ -194,8 +224,9 @@ def _paused(turn: Turn) -> Result:
     """What copies goes on as in any paused ticket, and what a hook answers is kept; nothing else begins."""
     works = turn.in_batch() or turn.under_way()
     turn = turn.with_works(hooks.answered(turn, work) for work in works)
+    turn, effects = restarting.given_back(turn) if turn.ask.kind is AskKind.RESTART else (turn, ())
     turn, step = turn.move(TicketState.PAUSED)
-    return turn.keep(turn.operation.detail, *(step.effects if step is not None else ()))
+    return turn.keep(turn.operation.detail, *effects, *(step.effects if step is not None else ()))
 
 
 def _stepped(turn: Turn, result: Result) -> OperationStep:

@@ -42,6 +42,9 @@ class OperationWorld:
     are not). `min_isr` is min.insync.replicas in force, by topic. `exclusions` are those of the cluster, by broker;
     `states` what the federation says of its brokers. `hooks` are the answers to this ticket's runs so far as this
     process knows them, `plan` that to its newest request. `leaving` names, by broker, another removal that runs.
+    `in_hand` names, by node, another ticket that may take it down at any moment (a restart's batch, what goes offline);
+    `moving`, by broker, another one that moves replicas to or from it. `must_be_seen`: that the hook said yes is no
+    sign of a restart, however long ago, until the node was seen down.
     `remembered` are, for brokers that are brought online, the moves (goal "leaders away") of the tickets that took
     brokers offline, newest first. `quorum` is None where it can't be told. `tiered_warm_up_s` as in `executing.begin`.
     """
@@ -52,8 +55,11 @@ class OperationWorld:
     exclusions: Mapping[int, Exclusion] = field(default_factory=dict)
     states: Mapping[int, BrokerState] = field(default_factory=dict)
     hooks: Mapping[HookKey, HookAnswer] = field(default_factory=dict)
+    must_be_seen: bool = False
     plan: PlanAnswer | None = None
     leaving: Mapping[int, str] = field(default_factory=dict)
+    in_hand: Mapping[int, str] = field(default_factory=dict)
+    moving: Mapping[int, str] = field(default_factory=dict)
     remembered: Collection[PartitionMove] = ()
     quorum: Quorum | None = None
     tiered_warm_up_s: float = 0.0
@@ -64,8 +70,9 @@ class OperationWorld:
 
     @property
     def away(self) -> frozenset[int]:
-        """The brokers that are offline, or may be at any moment, as the federation says."""
-        return frozenset(broker for broker, state in self.states.items() if state is BrokerState.MAINTENANCE)
+        """The nodes that are offline, or may be at any moment, as the federation or another ticket says."""
+        marked = {broker for broker, state in self.states.items() if state is BrokerState.MAINTENANCE}
+        return frozenset(marked | self.in_hand.keys())
 
 
 @dataclass(frozen=True, slots=True)

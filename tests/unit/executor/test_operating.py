@@ -159,7 +159,7 @@ def test_the_world_is_read_and_min_isr_follows() -> None:
 
     def world(ask: Ask = ASK) -> OperationWorld:
         observation = observe(fake, [Scope(all_partitions=True)], 1_000)
-        return edge.world(TICKET, ask, observation, fake, None, {})
+        return edge.world(TICKET, ask, observation, fake, None, [], {})
 
     seen = world()
     assert seen.registered == {1, 2, 3}
@@ -203,7 +203,7 @@ def test_effects_are_carried_out() -> None:
     assert fake.registered_brokers() == {1: False, 2: False}
     key = HookKey(3, HookAction.STOP, 1)
     edge.carry_out(TICKET, RunHook(key, "none-such"), observation, fake)
-    answers = edge.world(TICKET, ASK, observation, fake, None, {}).hooks
+    answers = edge.world(TICKET, ASK, observation, fake, None, [], {}).hooks
     assert "hook is 'none-such'" in answers[key].output
 
 

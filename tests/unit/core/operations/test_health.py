@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -108,17 +109,42 @@ def test_a_batch_is_of_the_first_rack_and_as_large_as_isr_and_limit_allow() -> N
     assert batch_of([1, 3, 4], together, 9, accept_unavailable=False) == [1, 4]
 
 
+ALL = frozenset({7, 8, 9})
+
+
 @pytest.mark.parametrize(
-    ("quorum", "why"),
+    ("caught_up", "in_hand", "why"),
     [
-        (None, "the controllers' quorum can't be read"),
-        (Quorum(7, frozenset({7, 8, 9}), frozenset({7, 8, 9})), ""),
+        (ALL, {}, ""),
         (
-            Quorum(7, frozenset({7, 8, 9}), frozenset({7, 8})),
+            frozenset({7, 8}),
+            {},
             "without controller 8, 1 of the quorum's 3 voters would be caught up, and 2 are its majority",
         ),
-        (Quorum(7, frozenset({7}), frozenset({7})), "controller 8 is no voter of the quorum, whose voters are [7]"),
+        (
+            ALL,
+            {9: "t-2"},
+            "without controller 8 and node 9, away or about to go, 1 of the quorum's 3 voters would be caught up, and "
+            "2 are its majority",
+        ),
+        (frozenset({7}), {}, "without controller 8, 1 of"),
     ],
 )
-def test_a_controller_goes_only_with_a_majority_to_spare(quorum: Quorum | None, why: str) -> None:
-    assert why_no_majority(quorum, 8) == why
+def test_a_controller_goes_only_with_a_majority_to_spare(
+    caught_up: frozenset[int], in_hand: Mapping[int, str], why: str
+) -> None:
+    now = replace(world({}), quorum=Quorum(7, ALL, caught_up), in_hand=in_hand)
+    found = why_no_majority(now, [8], "controller")
+    assert found.startswith(why) if why else found == ""
+    assert why_no_majority(now, [1, 2]) == ""
+
+
+def test_a_combined_node_in_maintenance_is_no_part_of_the_majority() -> None:
+    now = replace(world({}, away=(2,)), quorum=Quorum(1, frozenset({1, 2, 3}), frozenset({1, 2, 3})))
+    assert why_no_majority(now, [3]).startswith("without broker 3 and node 2, away or about to go, 1 of")
+
+
+def test_where_no_broker_of_the_first_rack_can_go_the_next_rack_has_its_turn() -> None:
+    racks = {1: "a", 2: "b", 3: "c"}
+    held_up = world({T0: PartitionState(1, (1, 3), (1,))}, min_isr=1, racks=racks)
+    assert batch_of([1, 2], held_up, 9, accept_unavailable=False) == [2]

@@ -119,5 +119,21 @@ def test_a_hook_whose_broker_is_surely_down_has_done_what_it_could() -> None:
     assert waits.execution.operation.detail == "waits until hook systemd has ended on broker 4"
 
 
+def test_an_absence_that_nobody_saw_is_one_only_where_the_hooks_word_is_worth_that_much() -> None:
+    """kubectl says yes of a pod that it did not find."""
+    said = HookRun(HookAction.RESTART, 1, NOW_MS - 50_000, NOW_MS - 40_000, is_ok=True)
+    work = BrokerWork(4, standing=Standing.UNDER_WAY, hook=said)
+    now = turn(AskKind.RESTART, work)
+    assert hooks.is_restarted(now, work)
+    strict = replace(now, world=replace(now.world, must_be_seen=True))
+    assert not hooks.is_restarted(strict, work)
+    assert hooks.is_restarted(strict, replace(work, was_down=True))
+    # Who resumes such a ticket has looked: the hook is asked for once more.
+    assert hooks.run(strict, work, HookAction.RESTART).effect is None
+    resumed = turn(AskKind.RESTART, work, since_ms=NOW_MS - 1000)
+    again = hooks.run(replace(resumed, world=strict.world), work, HookAction.RESTART)
+    assert again.effect == RunHook(HookKey(4, HookAction.RESTART, 2), "systemd")
+
+
 def _no_move(state: TicketState, execution: Execution) -> NoReturn:
     raise AssertionError(f"nothing is to be moved: {state} {execution}")

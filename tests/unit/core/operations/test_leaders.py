@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import NoReturn
 
-from guardian.core.operations.leaders import GOAL, away, back, restored, still_led
+from guardian.core.operations.leaders import GOAL, are_back, away, bring_back, restored, still_led
+from guardian.core.operations.turn import MAX_NEW_TASKS, Turn
 from guardian.core.operations.world import OperationWorld
 from guardian.model.cluster_state import BrokerNode, ClusterObservation, PartitionState
-from guardian.model.execution import ExecutionTask, TaskState
+from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.operation import Ask, AskKind, Operation, OperationPhase
 from guardian.model.plan import PartitionMove
+from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, TopicPartition
 
 
@@ -60,11 +65,33 @@ def test_what_is_busy_is_left_to_a_later_look() -> None:
     assert away(world(states), [1], {partition(0)}) == []
 
 
+def turn(*tasks: ExecutionTask) -> Turn:
+    ask = Ask(AskKind.RESTART, (1,), hook="h")
+    ticket = Ticket("t-1", "live", ask.kind, TicketState.RUNNING, "ann", "", 1, 0, 0, ask=ask)
+    operation = Operation(OperationPhase.LEADERS_BACK, 0)
+    execution = Execution("t-1", tasks, operation=operation)
+    return Turn(ticket, ask, execution, operation, world({}), _no_move, 5)
+
+
 def test_the_way_back_is_the_task_reverted() -> None:
     (move,) = away(world({0: PartitionState(1, (1, 2), (1, 2))}), [1], ())
     done = ExecutionTask(3, move, TaskState.DONE, ended_at_ms=9)
-    (task,) = back([done, ExecutionTask(4, move, TaskState.FAILED)])
-    assert (task.number, task.state, task.move.original_brokers) == (3, TaskState.REVERTING, (1, 2))
+    before = turn(done, ExecutionTask(4, move, TaskState.FAILED), ExecutionTask(5, move))
+    assert not are_back(before)
+    after = bring_back(before)
+    assert [task.state for task in after.execution.tasks] == [TaskState.REVERTING, TaskState.FAILED, TaskState.REVERTED]
+    assert after.execution.tasks[0].move.original_brokers == (1, 2)
+    assert are_back(after)
+
+
+def test_more_leaders_than_one_command_bears_go_back_one_after_the_other() -> None:
+    (move,) = away(world({0: PartitionState(1, (1, 2), (1, 2))}), [1], ())
+    after = bring_back(turn(*(ExecutionTask(1 + n, move, TaskState.DONE) for n in range(MAX_NEW_TASKS + 5))))
+    states = Counter(task.state for task in after.execution.tasks)
+    assert states == {TaskState.REVERTING: MAX_NEW_TASKS, TaskState.DONE: 5}
+    assert not are_back(after)
+    again = bring_back(after)
+    assert again.execution == after.execution, "those under way come first"
 
 
 def test_another_tickets_order_is_restored_where_it_still_stands() -> None:
@@ -78,3 +105,7 @@ def test_another_tickets_order_is_restored_where_it_still_stands() -> None:
     assert restored(changed, [move], []) == []
     (restoring,) = restored(as_left, [move], [])
     assert restored(as_left, [move], [ExecutionTask(1, restoring, TaskState.DONE)]) == []
+
+
+def _no_move(state: TicketState, execution: Execution) -> NoReturn:
+    raise AssertionError(f"nothing is to be moved: {state} {execution}")
