@@ -131,13 +131,13 @@ class Asks:
         self, ticket: Ticket, ask: Ask, execution: Execution, admin: KafkaAdmin, answer: PlanAnswer | None
     ) -> _Scene:
         observation = observe(admin, [scope_of_ask(execution, answer)], self._now_ms())
-        others = {
-            each.id: found
+        others = [
+            (each, found)
             for each in self._store.read_local().driven_tickets()
-            if each.cluster == ticket.cluster and each.ask is not None and each.ask.kind is AskKind.REMOVE
+            if each.cluster == ticket.cluster and each.ask is not None
             if (found := self._store.read_local().execution(each.id)) is not None
-        }
-        world = self._operations.world(ticket, ask, observation, admin, answer, others)
+        ]
+        world = self._operations.world(ticket, ask, observation, admin, answer, others, {})
         return _Scene(ticket, world, observation, self._now_ms())
 
 
