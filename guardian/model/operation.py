@@ -133,7 +133,7 @@ class Standing(Enum):
     WAITING = 1
     UNDER_WAY = 2
     DONE = 3  # removed, empty, offline, online or restarted, whatever was asked for
-    GONE = 4  # it was not in the cluster when its turn came
+    GONE = 4  # it was not in the cluster, or down in maintenance, when its turn came
     ELSEWHERE = 5  # another ticket does the same with it already
     RELEASED = 6  # it is no longer asked for: what was done to it is undone, then it is forgotten
 

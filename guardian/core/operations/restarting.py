@@ -13,7 +13,8 @@
 Brokers that vote in the controllers' quorum, and then the controllers, go one by one, the active one last, and only
 while the others are a majority without it. Harm that is not of the batch's own making (another broker down, a
 partition that lacks a replica elsewhere), a hook that fails, a broker that is not back in time: the ticket pauses and
-touches nothing more. Resumed, it goes on where it was.
+touches nothing more. Resumed, it goes on where it was. Tickets of healing may run between two batches, and on what is
+not back in time.
 """
 
 from __future__ import annotations
