@@ -7,7 +7,17 @@ from typing import NoReturn
 
 import pytest
 
-from guardian.core.operations.step import amended, amending, begin, holds, leaving, operate, why_unapproved
+from guardian.core.operations.step import (
+    amended,
+    amending,
+    begin,
+    holds,
+    holds_from_healing,
+    in_hand,
+    leaving,
+    operate,
+    why_unapproved,
+)
 from guardian.core.operations.world import OperationWorld
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.approval import everybody
@@ -39,6 +49,45 @@ def test_it_holds_what_it_is_about_and_what_it_moves() -> None:
     execution = replace(begin(RUNNING, 0), tasks=(ExecutionTask(1, MOVE), ExecutionTask(2, MOVE, TaskState.DONE)))
     assert holds(REMOVE, execution) == {2, 4, 5}
     assert holds(REMOVE, None) == {4, 5}
+
+
+RESTART = Ask(AskKind.RESTART, (1, 2, 3), (101, 102), hook="h")
+
+
+def restarting(batch: tuple[int, ...], down_since_ms: int = 0) -> Execution:
+    execution = begin(replace(RUNNING, ask=RESTART), 0)
+    assert execution.operation is not None
+    works = tuple(
+        replace(work, standing=Standing.UNDER_WAY, down_since_ms=down_since_ms) if work.node in batch else work
+        for work in execution.operation.brokers
+    )
+    return replace(execution, operation=replace(execution.operation, brokers=works, batch=batch))
+
+
+def test_a_restart_holds_all_its_nodes_but_from_healing_only_the_batch() -> None:
+    execution = restarting((2,))
+    assert holds(RESTART, execution) == {1, 2, 3, 101, 102}
+    assert holds_from_healing(RESTART, execution, is_paused=False) == {2}
+    moving = replace(execution, tasks=(ExecutionTask(1, MOVE),))
+    assert holds_from_healing(RESTART, moving, is_paused=False) == {2, 4}
+    assert holds_from_healing(REMOVE, begin(RUNNING, 0), is_paused=False) == {4, 5}
+
+
+def test_what_of_a_batch_does_not_come_back_is_left_to_healing_while_the_restart_is_paused() -> None:
+    execution = restarting((2,), down_since_ms=7)
+    assert holds_from_healing(RESTART, execution, is_paused=False) == {2}
+    assert holds_from_healing(RESTART, execution, is_paused=True) == frozenset()
+    assert holds_from_healing(RESTART, restarting((2,)), is_paused=True) == {2}
+
+
+def test_in_hand_is_what_may_go_down_at_any_moment_and_nothing_that_is_only_emptied() -> None:
+    assert in_hand(RESTART, restarting((101,))) == {101}
+    execution = begin(RUNNING, 0)
+    assert execution.operation is not None
+    works = tuple(replace(work, standing=Standing.UNDER_WAY) for work in execution.operation.brokers)
+    under_way = replace(execution, operation=replace(execution.operation, brokers=works))
+    assert in_hand(REMOVE, under_way) == frozenset()
+    assert in_hand(Ask(AskKind.OFFLINE, (4, 5)), under_way) == {4, 5}
 
 
 def test_only_what_is_under_way_counts_as_leaving() -> None:
