@@ -67,6 +67,9 @@ def test_each_kind_has_its_command() -> None:
     assert Hook.of("unit", {"kind": "systemd", "unit": "kafka"}).command[:2] == ("systemctl", "{action}")
     pod = Hook.of("pod", {"kind": "kubernetes", "namespace": "kafka", "pod": "live-{broker}"})
     assert pod.command_for(HookAction.RESTART, TARGET)[-1] == "live-4"
+    assert {"--wait=true", "--timeout=300s"} < set(pod.command), "the old process is gone when it has ended"
+    runner = HookRunner({"pod": pod, "unit": unit})
+    assert [runner.must_be_seen(name) for name in ("pod", "unit", "none-such")] == [True, False, False]
     with pytest.raises(InvalidInput, match="can restart a broker and not stop it"):
         pod.command_for(HookAction.STOP, TARGET)
     with pytest.raises(InvalidInput, match="needs the host of broker 4"):
