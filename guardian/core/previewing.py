@@ -2,8 +2,9 @@
 
     observation ──▶ step ──▶ requests ──▶ as if Kafka had done them all ──▶ step ──▶ ... until the ticket is over
 
-The first round is what the first tick sends, given the cluster as it is. Those after it come in this order, but not at
-these times: here each copy ends before the next tick, and nobody else changes anything.
+The first round is what the first tick sends, given the cluster as it is and brokers that are not in trouble (nobody
+asks them before copies begin): rates as low as they begin, standing rates, holds of tiered topics. Those after it come
+in this order, but not at these times: here each copy ends before the next tick, and nobody else changes anything.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ from guardian.model.preview import Preview, PreviewRequest, PreviewRound
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
+ADAPTS = (
+    "rates begin as shown and adapt to what brokers measure: one in trouble, or behind a line without room, gets less "
+    "from the first tick on"
+)
 _TICK_MS = 1000
 _MOST_ROUNDS = 200
 _MOST_LOOKS = 20_000  # at tasks, over all rounds: a preview of a large plan ends early and says so

@@ -13,6 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
+from guardian.core.adapting import Around, Line, ThrottleSettings
 from guardian.core.slots import ExecutionLimits
 from guardian.executor.hooks import HookRunner
 from guardian.executor.planning import LivePlanner
@@ -35,6 +36,7 @@ from guardian.server.raft import RaftServicer
 from guardian.server.replica_selectors import notes_on_reads
 from guardian.server.sessions import SessionsServicer
 from guardian.server.sources import Sources
+from guardian.server.store import ReplicatedStore
 from guardian.server.tickets import TicketsServicer
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import LeaderEpochs
@@ -88,7 +90,8 @@ class Parts:
     `ask_broker` reads a broker's reporter, and is None where none can be asked. `planner` is what plans are asked for
     unless a command says otherwise, `live_planner` makes them at once. Brokers with
     `shared_labels` also hold topics without a label. `protection` is what looks at unhealthy disks, where something
-    does; `cautions` are sentences on how the member was configured."""
+    does; `cautions` are sentences on how the member was configured. `throttle`, `lines` (bytes/s that moves may take,
+    as far as this member knows) and `tiered_warm_up_s` are the executor's; without `throttle` rates are fixed."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
@@ -112,6 +115,18 @@ class Parts:
     protection: DiskWatch | None = None
     protection_mode: Mode = "off"
     cautions: tuple[str, ...] = ()
+    throttle: ThrottleSettings | None = None
+    lines: Callable[[], Mapping[Line, float]] = dict
+    tiered_warm_up_s: float = 0.0
+
+
+def _around(parts: Parts, store: ReplicatedStore, cluster: str) -> Around | None:
+    """What is known of a cluster before its brokers are asked how they are."""
+    known = store.read_local().cluster(cluster)
+    if parts.throttle is None:
+        return None
+    idcs = {broker.id: broker.idc for broker in (known.brokers if known is not None else ()) if broker.idc}
+    return Around(parts.throttle, idcs=idcs, lines=parts.lines())
 
 
 def register(parts: Parts, server: grpc.aio.Server) -> None:
@@ -140,6 +155,8 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
         asks=asks,
         notes_on_reads=partial(notes_on_reads, sources.connect, sources.ask_mappings),
         shared_labels=parts.shared_labels,
+        around=partial(_around, parts, store),
+        tiered_warm_up_s=parts.tiered_warm_up_s,
     )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(

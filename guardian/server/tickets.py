@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
 import grpc
 import grpc.aio
 
-from guardian.core import foreign, labelling, previewing, rolling_back, ticketing
+from guardian.core import foreign, labelling, overriding, previewing, rolling_back, ticketing
+from guardian.core.adapting import Around
 from guardian.core.barring import barring, why_barred, why_crowded
 from guardian.core.executing import Step, begin, brokers_of, step, tiered_topics
 from guardian.core.operations.step import why_unapproved
@@ -58,7 +59,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     """`admin_for` opens a new admin connection by the cluster's name; the caller closes it. `policy` reads who may
     approve, at each question; `limits` are those of the executor, for previews. `asks` are for tickets of brokers.
     Brokers with `shared_labels` also hold topics without a label; `notes_on_reads` says what keeps consumers from
-    reading in their own IDC on brokers of a cluster.
+    reading in their own IDC on brokers of a cluster. `around` is what is known of a cluster before anybody asked its
+    brokers how they are, `tiered_warm_up_s` the executor's: for previews too.
 
     Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
     """
@@ -75,6 +77,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         asks: Asks | None = None,
         notes_on_reads: Callable[[Cluster | None, Collection[int]], tuple[str, ...]] = lambda _cluster, _brokers: (),
         shared_labels: Collection[str] = (),
+        around: Callable[[str], Around | None] = lambda _: None,
+        tiered_warm_up_s: float = 0.0,
     ) -> None:
         self._store = store
         self._async_store = async_store
@@ -86,6 +90,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         self._asks = asks
         self._notes_on_reads = notes_on_reads
         self._shared_labels = shared_labels
+        self._around = around
+        self._tiered_warm_up_s = tiered_warm_up_s
 
     def GetPlan(self, request: pb.GetPlanRequest, context: grpc.ServicerContext) -> pb.GetPlanReply:
         plan = self._store.read().plan(request.plan_hash)
@@ -478,10 +484,30 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         finally:
             admin.close()
         if isinstance(work, Plan):
-            work = begin(ticket, work, tiered_topics(observation))
-        since_ms = observation.observed_at_ms if ticket.state.is_over else ticket.updated_at_ms
-        move = partial(_step, limits=self._limits, throttle=ticket.throttle, since_ms=since_ms)
-        return previewing.preview(state, work, observation, move)
+            work = begin(ticket, work, tiered_topics(observation), self._tiered_warm_up_s)
+        around = self._around(ticket.cluster)
+        move = partial(
+            _step,
+            limits=self._limits,
+            ticket=ticket,
+            around=around,
+            standing=self._standing_rates(ticket.cluster),
+            since_ms=observation.observed_at_ms if ticket.state.is_over else ticket.updated_at_ms,
+        )
+        found = previewing.preview(state, work, observation, move)
+        if around is None or not around.settings.adaptive or not ticket.throttle:
+            return found
+        return replace(found, remark=f"{found.remark}; {previewing.ADAPTS}")
+
+    def _standing_rates(self, cluster: str) -> dict[int, int]:
+        """As the executor finds them."""
+        views = self._store.read_local()
+        plans = [
+            views.plan(each.plan_hash)
+            for each in views.tickets(cluster)
+            if each.kind == overriding.THROTTLE_OVERRIDE and each.state is TicketState.RUNNING
+        ]
+        return overriding.lowest(overriding.read(plan) for plan in plans if plan is not None)
 
     def _plan(self, ticket: Ticket) -> Plan:
         plan = self._store.read_local().plan(ticket.plan_hash)
@@ -500,10 +526,23 @@ def _step(
     now_ms: int,
     *,
     limits: ExecutionLimits,
-    throttle: int,
+    ticket: Ticket,
+    around: Around | None,
+    standing: Mapping[int, int],
     since_ms: int,
 ) -> Step:
-    return step(state, execution, observation, limits, throttle, now_ms, since_ms=since_ms)
+    return step(
+        state,
+        execution,
+        observation,
+        limits,
+        ticket.throttle,
+        now_ms,
+        around=around,
+        max_throttle=ticket.max_throttle,
+        standing=standing,
+        since_ms=since_ms,
+    )
 
 
 def _asked_throttle(request: pb.CreateTicketRequest) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from guardian.errors import Unavailable
 from guardian.model.directory import Directory
@@ -68,7 +69,8 @@ class MemoryDirectory:
             case Subject.TOPIC:
                 topic = self.of_topics.get(name, Topic(self.cluster.name, name))
                 if getattr(topic, intent.field) == intent.replaced:
-                    self.of_topics[name] = replace(topic, **{intent.field: intent.value})
+                    change: dict[str, Any] = {intent.field: intent.value}
+                    self.of_topics[name] = replace(topic, **change)
 
     def _topics(self) -> tuple[Topic, ...]:
         return tuple(self.of_topics.values())

@@ -41,7 +41,7 @@ def growing() -> Story:
 
 
 def shrinking() -> Story:
-    brokers = [Broker(1, label="gold"), Broker(2), Broker(3, label="gold"), Broker(4)]
+    brokers = [Broker(1, label="gold"), Broker(2), Broker(3, label="gold"), Broker(4, label="gold")]
     machines = [Machine(f"m{each}", cluster="live", broker_id=each, label="gold") for each in (1, 2, 3)]
     directory = MemoryDirectory(brokers, [Topic("live", "t", label="gold")], machines=machines)
     world = World(labels=directory)

@@ -135,8 +135,8 @@ def test_a_broker_that_was_to_be_emptied_and_is_not_is_named_with_what_it_holds(
     moves = [move(0, (7, 8), (9, 6)), move(1, (8, 6), (9, 6))]
     shrink = plan(ISOLATE_LABEL, SHRINK)
     assert leaving(shrink, moves) == {7, 8}
-    loads = (LoadSummary(7, "", 1.0, 0.0, is_leaving=True), LoadSummary(7, "/d", 1.0, 0.0, is_leaving=True))
-    loads += (LoadSummary(8, "", 2.0, 1.0),)
+    gone = (LoadSummary(7, "", 1.0, 0.0, is_leaving=True), LoadSummary(7, "/d", 1.0, 0.0, is_leaving=True))
+    loads = (*gone, LoadSummary(8, "", 2.0, 1.0))
     marked = Plan("live", ISOLATE_LABEL, (), loads=loads, settings=tuple(SHRINK.items()))
     assert leaving(marked, moves) == {7}, "8 only lost some on the way"
     said = (DirectoryIntent(Subject.BROKER, "label", ("8",), "", "gold"),)

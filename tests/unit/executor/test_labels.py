@@ -20,9 +20,9 @@ T0 = TopicPartition("t", 0)
 Settings = tuple[tuple[str, str], ...]
 
 
-def directory(*topics: Topic, of_1: str = "") -> MemoryDirectory:
+def directory(*topics: Topic, of_1: str = "", of_7: str = "") -> MemoryDirectory:
     policies = [IdcPolicy(name, (("shanghai", 1), ("suzhou", 1))) for name in ("home", "two-cities")]
-    return MemoryDirectory((Broker(1, label=of_1), Broker(2), Broker(7)), topics, policies)
+    return MemoryDirectory((Broker(1, label=of_1), Broker(2), Broker(7, label=of_7)), topics, policies)
 
 
 class Story:
@@ -82,7 +82,7 @@ def run(labels: MemoryDirectory, settings: Settings, kind: str = ISOLATE_LABEL) 
 
 
 def test_a_broker_that_was_offered_and_is_used_gets_the_label() -> None:
-    labels = directory()
+    labels = directory(Topic("live", "t", label="gold"))
     run(labels, (("label", "gold"), ("brokers", "7, 8")))
     assert labels.labels() == {1: "", 2: "", 7: "gold"}
 
@@ -115,7 +115,7 @@ def test_what_it_is_about_to_say_is_stored_with_what_that_replaces_before_it_is_
 
 
 def test_the_ticket_has_not_succeeded_before_the_labels_are_put() -> None:
-    labels = directory()
+    labels = directory(Topic("live", "t", label="gold"))
     labels.failures = 2
     run(labels, (("label", "gold"), ("brokers", "7")))
     assert labels.failures == 0
@@ -155,7 +155,8 @@ def test_a_policy_that_was_dropped_meanwhile_ends_no_ticket_in_waiting() -> None
 @pytest.mark.parametrize("of_topic", ["", "red", "gold"])
 @pytest.mark.parametrize("how", [("brokers", "7"), ("release", "1")])
 def test_rolled_back_all_is_as_before(how: tuple[str, str], of_topic: str) -> None:
-    labels = directory(Topic("live", "t", label=of_topic), of_1="gold" if how[0] == "release" else "")
+    mine = "gold" if how[0] == "release" else ""
+    labels = directory(Topic("live", "t", label=of_topic), of_1=mine, of_7=mine)
     before = labels.labels()
     story = run(labels, (("label", "gold"), how, ("topics", "t")))
     assert labels.labels() != before
@@ -208,7 +209,7 @@ def test_a_ticket_that_never_said_anything_takes_nothing_back() -> None:
 
 
 def test_a_way_back_that_is_stopped_halfway_leaves_said_what_was_said() -> None:
-    labels = directory()
+    labels = directory(Topic("live", "t", label="gold"))
     story = run(labels, (("label", "gold"), ("brokers", "7")))
     story.told(TicketState.ROLLING_BACK).told(TicketState.CANCELLING).until(TicketState.CANCELLED)
     assert labels.labels()[7] == "gold"

@@ -11,6 +11,7 @@ import grpc.aio
 
 from deploy.local import ports
 from guardian.activity.store import ActivityStore
+from guardian.core.adapting import ThrottleSettings
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
 from guardian.model.approval import everybody
@@ -99,6 +100,8 @@ class Member:
         cautions: tuple[str, ...] = (),
         ask_mappings: AskMappings = nobody_tells,
         watch_disks: Callable[[ReplicatedStore], DiskWatch] | None = None,
+        throttle: ThrottleSettings | None = None,
+        tiered_warm_up_s: float = 0.0,
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -144,6 +147,8 @@ class Member:
             cautions=cautions,
             protection=self.disk_watch,
             protection_mode="off" if self.disk_watch is None else "act",
+            throttle=throttle,
+            tiered_warm_up_s=tiered_warm_up_s,
         )
         limits = GrpcLimits(threads=8, grace_s=0.0)
         self._server = start_grpc(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 from guardian.client import GuardianClient
+from guardian.core import overriding
+from guardian.core.adapting import Around, ThrottleSettings
+from guardian.core.effects import Effect
+from guardian.core.previewing import ADAPTS, described
 from guardian.errors import Conflict, InvalidInput
 from guardian.executor.driver import Driver
+from guardian.executor.sending import Outcome, send
+from guardian.kafka.admin import KafkaAdmin
 from guardian.model.approval import everybody
+from guardian.model.preview import PreviewRequest
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.server.approvals import ApprovalKeeper, Approvals
 from guardian.server.execution import ReplicatedExecutionStore
@@ -124,6 +131,57 @@ def test_a_preview_of_a_plan_stores_and_sends_nothing(member: Member, client: Gu
 def test_a_draft_is_previewed_as_if_it_ran(client: GuardianClient) -> None:
     ticket, _ = client.create_ticket(plan(3, 2), author="ann")
     assert client.preview(ticket.id).rounds == client.preview_plan(plan(3, 2)).rounds
+
+
+class Quiet:
+    """Brokers that did not answer yet, and are not unseen either: as a ticket finds them when it begins."""
+
+    def ask(self, _cluster: str, _brokers: Collection[int]) -> Callable[[], Around]:
+        return lambda: Around(ThrottleSettings())
+
+
+@pytest.mark.parametrize("max_throttle", [0, 90_000_000])
+def test_the_first_round_of_a_preview_is_what_the_first_tick_sends(
+    max_throttle: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adaptive rates begin at a tenth, broker 1 has a standing rate, the topic is tiered."""
+    member = Member(throttle=ThrottleSettings(), tiered_warm_up_s=600)
+    member.kafka.set_config(("TOPIC", "t"), "remote.storage.enable", "true")
+    store = ReplicatedExecutionStore(member.store)
+    driver = Driver(store, lambda _: member.kafka, now_ms=lambda: member.now_ms, around=Quiet())
+    sent: list[PreviewRequest] = []
+
+    def sending(admin: KafkaAdmin, effect: Effect) -> Outcome:
+        sent.extend(described(effect, member.kafka.peek()))
+        return send(admin, effect)
+
+    monkeypatch.setattr("guardian.executor.driver.send", sending)
+    try:
+        with GuardianClient([member.endpoint]) as client:
+            rate = overriding.plan_of("live", overriding.StandingRate(1, 2_000_000, 10**12))
+            standing, _ = client.create_ticket(rate, author="ann", submit=True)
+            client.approve(standing.id, "bob")
+            run(driver, client, standing, TicketState.RUNNING)
+            made, _ = client.create_ticket(
+                plan(3, 2, write_rate=1000.0),
+                author="ann",
+                submit=True,
+                throttle=50_000_000,
+                max_throttle=max_throttle,
+            )
+            found = client.preview(made.id)
+            client.approve(made.id, "bob")
+            run(driver, client, made, TicketState.RUNNING)
+            assert sent == []
+            driver.tick()
+            assert tuple(sent) == found.rounds[0].requests
+            changes = {request.subject: request.change for request in sent if request.subject.startswith("broker")}
+            assert " = 2000000 (" in changes["broker 1"]
+            assert " = 5000000 (" in changes["broker 3"]
+            assert found.remark.endswith(f"; {ADAPTS}")
+    finally:
+        driver.close()
+        member.stop()
 
 
 def test_tickets_expire_as_the_request_or_the_policy_says(member: Member, client: GuardianClient) -> None:
