@@ -253,8 +253,8 @@ def _judged(
     sudden = max(_pressures(latest, rate.baselines, settings), key=lambda each: each.value)
     if sudden.value > _GRAVE:
         return _fallen(rate, latest, sudden, work, bounds, now_ms)
-    if worst.value > 1 and _is_full(reading, settings) and _is_full(latest, settings):
-        return _fallen(rate, reading, worst._replace(value=1 / _MOST_FALL), work, bounds, now_ms)
+    if worst.value > ROOM and (full := _full(latest, settings)) is not None:
+        return _fallen(rate, latest, full, work, bounds, now_ms)
     if worst.value > 1 and (not rate.trouble or now_ms - rate.changed_at_ms >= settings.settle_s * 1000):
         return _fallen(rate, reading, worst, work, bounds, now_ms)
     rise_s = settings.rise_s if rate.trouble else settings.rise_s / _FREE_RISES
@@ -263,12 +263,14 @@ def _judged(
     return rate
 
 
-def _is_full(reading: BrokerReading, settings: ThrottleSettings) -> bool:
-    """A disk or an interface, whose share can't say how much too much it is. A second may be full by chance, seconds
-    are not."""
-    return reading.utilisation >= max(_FULL, settings.disk_utilisation) or reading.nic_share >= max(
-        _FULL, settings.nic_share
-    )
+def _full(reading: BrokerReading, settings: ThrottleSettings) -> _Pressure | None:
+    """A disk or an interface whose share can't say how much too much it is. Where there was room in the last seconds,
+    one look at it may be chance."""
+    if reading.utilisation >= _FULL and reading.utilisation > settings.disk_utilisation:
+        return _Pressure(1 / _MOST_FALL, _of_disk(reading, settings))
+    if reading.nic_share >= _FULL and reading.nic_share > settings.nic_share:
+        return _Pressure(1 / _MOST_FALL, _of_nic(reading, settings))
+    return None
 
 
 def _fallen(
@@ -346,17 +348,23 @@ def _pressures(
 ) -> Iterator[_Pressure]:
     yield _Pressure(0.0, "nothing is used")
     if reading.disk:
-        text = f"disk {reading.disk} is {reading.utilisation:.0%} busy, limit {settings.disk_utilisation:.0%}"
-        yield _Pressure(reading.utilisation / settings.disk_utilisation, text)
+        yield _Pressure(reading.utilisation / settings.disk_utilisation, _of_disk(reading, settings))
     if reading.slowest_disk and reading.utilisation >= _DISK_MATTERS * settings.disk_utilisation:
         text = f"disk {reading.slowest_disk} takes {reading.await_ms:.0f} ms a request, limit {settings.await_ms:g} ms"
         yield _Pressure(reading.await_ms / settings.await_ms, text)
     if reading.nic:
-        text = f"interface {reading.nic} is {reading.nic_share:.0%} full, limit {settings.nic_share:.0%}"
-        yield _Pressure(reading.nic_share / settings.nic_share, text)
+        yield _Pressure(reading.nic_share / settings.nic_share, _of_nic(reading, settings))
     for baseline in baselines:
         if baseline.request in reading.latencies:
             yield _pressure_of_clients(baseline, reading.latencies[baseline.request], settings)
+
+
+def _of_disk(reading: BrokerReading, settings: ThrottleSettings) -> str:
+    return f"disk {reading.disk} is {reading.utilisation:.0%} busy, limit {settings.disk_utilisation:.0%}"
+
+
+def _of_nic(reading: BrokerReading, settings: ThrottleSettings) -> str:
+    return f"interface {reading.nic} is {reading.nic_share:.0%} full, limit {settings.nic_share:.0%}"
 
 
 def _pressure_of_clients(baseline: Baseline, latency: Latency, settings: ThrottleSettings) -> _Pressure:

@@ -173,9 +173,10 @@ def test_what_is_full_halves_the_rate_at_each_tick(full: BrokerReading) -> None:
     assert seen == [50 * MB, 25 * MB, 12 * MB, 6 * MB, 3 * MB]
 
 
-def test_a_second_that_is_full_by_chance_is_waited_for_and_so_is_one_that_is_over() -> None:
+def test_a_second_that_is_full_is_chance_where_there_was_room_and_it_is_over_when_the_next_one_is_not() -> None:
     just_now = at(50 * MB, changed_at_ms=59_000, trouble=60 * MB)
-    assert next_rate(just_now, replace(around(read(3, 0.9)), latest={3: read(3, 1.0)})).rate == 50 * MB
+    assert next_rate(just_now, replace(around(read(3, 0.7)), latest={3: read(3, 1.0)})).rate == 25 * MB
+    assert next_rate(just_now, replace(around(read(3, 0.6)), latest={3: read(3, 1.0)})).rate == 50 * MB
     assert next_rate(just_now, replace(around(read(3, 1.0)), latest={3: read(3, 0.5)})).rate == 50 * MB
 
 
