@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.execute.throttle import FIXED, MB, NEVER, Answer, answer_of, edge_fault, fault_of, known_room
+from tests.bench.execute.throttle import (
+    FIXED,
+    MB,
+    NEVER,
+    RISES_AT,
+    Answer,
+    answer_of,
+    edge_fault,
+    fault_of,
+    known_room,
+    quiet_second,
+)
 
 FLOOR = MB
 
 
 def test_only_a_fall_of_a_fifth_answers_load_that_rises() -> None:
     rates = [{0: 100, 1: 100}, {0: 90, 1: 99}, {0: 81, 1: 99}, {0: 80, 1: 99}]
-    assert answer_of(rates, {0}, 1) == Answer(3, 0, ())
-    assert answer_of(rates, {0, 1}, 1).ticks == NEVER
+    assert answer_of(rates, {0}) == Answer(3, 0)
+    assert answer_of(rates, {0, 1}).ticks == NEVER
 
 
 def test_falls_of_brokers_whose_load_stayed_are_counted() -> None:
     rates = [{0: 100, 1: 100, 2: 100}, {0: 50, 1: 80, 2: 100}, {0: 50, 1: 80, 2: 100}, {0: 50, 1: 80, 2: 50}]
-    assert answer_of(rates, {0}, 1) == Answer(1, 1, ())
+    assert answer_of(rates, {0}) == Answer(1, 1)
 
 
-def test_a_broker_that_was_at_its_floor_answers_nothing() -> None:
-    rates = [{0: 5 * MB, 4: FLOOR}, {0: 2 * MB, 4: FLOOR}]
-    found = answer_of(rates, {0, 4}, FLOOR)
-    assert found == Answer(NEVER, 0, (4,))
-    assert fault_of([found]) == "brokers [4] were at the floor before their load rose, so that no fall could answer it"
+def test_load_rises_at_a_second_at_which_no_rate_would_have_fallen_and_each_may() -> None:
+    steady = [{0: 5 * MB, 4: 5 * MB}] * RISES_AT
+    at_floor, falling = [{0: 5 * MB, 4: FLOOR}] * 3, [{0: 4 * MB, 4: 5 * MB}]
+    later = [{0: 4 * MB, 4: 5 * MB}] * 3
+    assert quiet_second(steady + at_floor + later, {0, 4}, FLOOR) == RISES_AT + 3
+    assert quiet_second([*steady, {0: 5 * MB, 4: 5 * MB}, *falling, *later], {0, 4}, FLOOR) == RISES_AT + 1
+    assert quiet_second(steady + at_floor, {0, 4}, FLOOR) is None
+    assert quiet_second(steady + at_floor, {0}, FLOOR) == RISES_AT
 
 
 @pytest.mark.parametrize(
@@ -32,7 +46,7 @@ def test_a_broker_that_was_at_its_floor_answers_nothing() -> None:
     [(2, ""), (3, "load that rises is answered in 3 ticks only"), (NEVER, "load that rises is not answered")],
 )
 def test_the_slowest_answer_counts(ticks: int, fault: str) -> None:
-    assert fault_of([Answer(1, 0, ()), Answer(ticks, 0, ())]) == fault
+    assert fault_of([Answer(1, 0), Answer(ticks, 0)]) == fault
 
 
 def test_a_best_rate_at_the_edge_of_the_grid_is_a_fault() -> None:
