@@ -280,6 +280,21 @@ def test_where_an_old_replica_is_lost_for_good_those_in_sync_stay(is_cancelled: 
     world.leaves_nothing()
 
 
+@pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 1)], ids=["before", "after", "late"])
+def test_the_replicas_in_sync_stay_whatever_dies_meanwhile(after: bool, late: int) -> None:
+    """No call leaves fewer replicas in sync than there were: the invariant is checked after each."""
+    rehearsal = world_with_a_lagging_replica(3, 2)
+    first = rehearsal.wire.calls + 1
+    rehearsal.cancel().run()
+    for die_at in range(first, rehearsal.wire.calls + 1, 4):
+        world = world_with_a_lagging_replica(3, 2)
+        world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
+        world.cancel().run()
+        assert world.state() is TicketState.CANCELLED, world.reason()
+        assert sorted(world.kafka.peek().partitions[T0].isr) == [1, 3]
+        world.leaves_nothing()
+
+
 # A log dir that fails: its broker lives, and does not tell what lay there.
 
 
