@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import admin as confluent_admin
+from confluent_kafka.cimpl import NewPartitions
 
 from deploy.local.kafka_cluster import KafkaCluster
 from guardian.errors import ClusterUnavailable
@@ -199,7 +200,7 @@ def test_an_expansion_beside_a_reassignment_is_taken_and_counts_the_replicas_tha
         refused = control.create_partitions({made: (1, 2)}, validate_only=True)
         assert "a partition with 2 replica(s), but this is not consistent with previous partitions" in refused[topic]
         kafka = confluent_admin.AdminClient({"bootstrap.servers": kafka_cluster.bootstrap})
-        kafka.create_partitions([confluent_admin.NewPartitions(topic, 2)])[topic].result(DEADLINE_S)
+        kafka.create_partitions([NewPartitions(topic, 2)])[topic].result(DEADLINE_S)
         assert moved in control.list_reassignments()
     until(lambda: not control.list_reassignments())
     replicas = {partition: state.replicas for partition, state in control.describe_partitions([topic]).items()}
