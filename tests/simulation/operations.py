@@ -118,6 +118,7 @@ class Machines:
         self.refusals: Counter[int] = Counter()  # how often a node's hook will fail
         self.log: list[tuple[HookAction, int]] = []
         self.away: set[int] = set()
+        self.stopped: set[int] = set()  # since the world looked last
         self.answer_ms = 0  # so much later than the node is down or up, its hook ends
 
     def let_pass(self) -> None:
@@ -142,6 +143,7 @@ class Machines:
 
     def _stop(self, node: int) -> None:
         self.away.add(node)
+        self.stopped.add(node)
         quorum = self._quorum()
         self._kafka.quorum = replace(quorum, caught_up=quorum.caught_up - {node})
         if node < CONTROLLER:
@@ -189,8 +191,9 @@ class Hooks:
 class OperationsWorld:
     """Brokers 1 to `brokers`, two in a rack, all tickets on cluster "live". `min_isr` holds for every topic.
 
-    After every call of the driver: no partition has fewer in-sync replicas than `min_isr`, a leader is there, nothing
-    is on a broker that was unregistered, and no more controllers are away than a majority can spare.
+    After every call of the driver: no partition has fewer in-sync replicas than `min_isr`, nor than it was created with
+    less those on brokers that went down and have not caught up since; a leader is there, nothing is on a broker that
+    was unregistered, and no more controllers are away than a majority can spare.
     """
 
     def __init__(self, brokers: int = 5, min_isr: int = 1, controllers: int = 3, racks: int = 0) -> None:
@@ -208,7 +211,8 @@ class OperationsWorld:
         self.said: list[str] = []
         self.lows: set[TopicPartition] = set()  # allowed to be without its leader: it has one replica
         self._replication_factor: dict[TopicPartition, int] = {}
-        self.configs: Mapping[tuple[str, str], Mapping[str, str]] = {}
+        self._behind: set[tuple[TopicPartition, int]] = set()  # replicas on brokers that went down, not yet in sync again
+        self.configs = dict(self.kafka.peek().configs)
         self.driver = self.new_driver()
 
     def new_driver(self) -> Driver:
@@ -240,7 +244,8 @@ class OperationsWorld:
         self.kafka.set_config(("TOPIC", name), "min.insync.replicas", str(self.min_isr))
         for number, replicas in assignments.items():
             self._replication_factor[TopicPartition(name, number)] = len(replicas)
-        self.configs = self.kafka.peek().configs
+        # Only the topic's own: whatever a ticket has set meanwhile is to be gone in the end.
+        self.configs["TOPIC", name] = self.kafka.peek().configs["TOPIC", name]
         return self
 
     def ask(self, ask: Ask, ticket_id: str = "t-1", author: str = "ann") -> OperationsWorld:
@@ -268,12 +273,18 @@ class OperationsWorld:
     def check_invariants(self) -> None:
         self.machines.let_pass()
         gone = self.kafka._unregistered
+        down = {broker for broker, at in self.kafka._brokers.items() if not at.alive} | self.machines.stopped
+        self.machines.stopped.clear()
         for tp, state in self.kafka._partitions.items():
             if tp in self.lows:
                 continue
             factor = self._replication_factor[tp]
             need = min(self.min_isr, factor)
             assert len(state.isr) >= need, f"{tp} is under min ISR {need}: {state}"
+            self._behind |= {(tp, broker) for broker in down.intersection(state.replicas)}
+            self._behind -= {(tp, broker) for broker in set(state.isr) - down}
+            excused = {broker for broker in state.replicas if (tp, broker) in self._behind}
+            assert len({*state.isr, *excused}) >= factor, f"{tp} has fewer in-sync replicas than before: {state}"
             assert state.leader >= 0, f"{tp} has no leader: {state}"
             assert gone.isdisjoint(state.replicas), f"{tp} is on a broker that was unregistered: {state}"
             heading = set(state.replicas) - set(state.removing)
@@ -376,4 +387,10 @@ class OperationsWorld:
         now = self.kafka.peek()
         assert now.configs == self.configs
         assert not now.reassignments
+        return self
+
+    def is_whole(self) -> OperationsWorld:
+        """Every replica is in sync."""
+        lacking = {str(tp): at for tp, at in self.kafka.peek().partitions.items() if len(at.isr) < len(at.replicas)}
+        assert not lacking
         return self

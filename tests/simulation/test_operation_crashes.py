@@ -80,7 +80,7 @@ def is_removed(world: OperationsWorld) -> None:
     assert world.kafka.registered_brokers() == {1: False, 2: False, 3: False}
     assert world.federation.excluded == {}
     assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
-    world.leaves_no_throttle()
+    world.leaves_no_throttle().is_whole()
 
 
 @pytest.mark.slow
@@ -367,7 +367,7 @@ def is_restarted(*nodes: int) -> Check:
         assert world.orders() == fresh
         assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
         assert world.federation.excluded == {}
-        world.leaves_no_throttle()
+        world.leaves_no_throttle().is_whole()
 
     return check
 
@@ -894,7 +894,7 @@ def is_back(world: OperationsWorld) -> None:
     assert world.orders() == absence_world().orders()
     assert world.federation.excluded == {}
     assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
-    world.leaves_no_throttle()
+    world.leaves_no_throttle().is_whole()
 
 
 def is_offline(world: OperationsWorld) -> None:
