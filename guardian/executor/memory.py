@@ -32,6 +32,11 @@ class MemoryExecutionStore:
         with self._lock:
             return self._tickets[ticket_id]
 
+    def tickets(self) -> Sequence[Ticket]:
+        """All of them, the oldest first."""
+        with self._lock:
+            return sorted(self._tickets.values(), key=lambda ticket: (ticket.created_at_ms, ticket.id))
+
     def amend(self, ticket_id: str, ask: Ask, actor: str, at_ms: int) -> None:
         """Replaces what the ticket asks for, as the replicated store does."""
         with self._lock:

@@ -30,7 +30,7 @@ from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import BrokerState, TopicPartition
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Remove, Task
-from tests.simulation.world import CLUSTER, MB, Crash, InThisThread, Wire, Wired
+from tests.simulation.world import CLUSTER, MB, Crash, InThisThread, Moment, Wire, Wired, moments_of
 
 LIMITS = OperationLimits(settle_ms=1500, calm_ms=1500, back_within_ms=60_000, retry_ms=1500, unseen_ms=4000)
 CONTROLLER = 100
@@ -211,7 +211,9 @@ class OperationsWorld:
         self.said: list[str] = []
         self.lows: set[TopicPartition] = set()  # allowed to be without its leader: it has one replica
         self._replication_factor: dict[TopicPartition, int] = {}
-        self._behind: set[tuple[TopicPartition, int]] = set()  # replicas on brokers that went down, not yet in sync again
+        self._behind: set[tuple[TopicPartition, int]] = (
+            set()
+        )  # replicas on brokers that went down, not yet in sync again
         self.configs = dict(self.kafka.peek().configs)
         self.driver = self.new_driver()
 
@@ -269,6 +271,9 @@ class OperationsWorld:
 
     def no_plan(self) -> Plan:
         return Plan(CLUSTER, "", ())
+
+    def moments(self) -> frozenset[Moment]:
+        return moments_of(self.store)
 
     def check_invariants(self) -> None:
         self.machines.let_pass()
@@ -378,6 +383,9 @@ class OperationsWorld:
         """The partitions with a replica there."""
         now = self.kafka.peek()
         return sorted(str(tp) for tp, state in now.partitions.items() if not set(brokers).isdisjoint(state.replicas))
+
+    def topics(self) -> set[str]:
+        return {tp.topic for tp in self.kafka.peek().partitions}
 
     def orders(self) -> dict[str, tuple[int, tuple[int, ...]]]:
         """Who leads, and the order of replicas."""

@@ -49,15 +49,12 @@ from spark_analytics.planners.planning import make
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Task
 from spark_analytics.readers.live import LiveFacts, live_model
+from tests.simulation.world import Crash, InThisThread, Wire, Wired
 from tests.unit.server.lake import TO_MS, write_lake
 
 LIVE = "live"
 GRACE_S = 60.0
 ACT = HealingPolicy(HealingMode.ACT, broker_grace_s=GRACE_S, log_dir_grace_s=20.0, rest_s=120.0)
-
-
-class Crash(BaseException):
-    """The member's process died."""
 
 
 class Replica(InMemoryReplica):
@@ -74,7 +71,7 @@ class Replica(InMemoryReplica):
         if self.proposals == self.die_at:
             if self.after:
                 super().propose(command, timeout_s)
-            raise Crash
+            raise Crash(str(self.die_at))
         return super().propose(command, timeout_s)
 
 
@@ -124,6 +121,7 @@ class HealedWorld:
         self.kafka = FakeKafka({broker: f"rack{broker}" for broker in ids}, log_dirs, 5_000_000)
         self.kafka.now_ms = TO_MS if lake else 1_000_000
         self.lake, self.collect_ms = str(lake or "/nowhere"), 60_000 if lake else 3_600_000
+        self.wire = Wire(lambda: None)  # of the driver to Kafka
         machine = MetastoreStateMachine(MemoryStore())
         self.replica = Replica(machine)
         self.store = ReplicatedStore(self.replica, machine, self.now_ms)
@@ -161,13 +159,15 @@ class HealedWorld:
         )
         self.caller = PersonCaller(self.store, self.findings, self.healer, self.now_ms)
         self.keeper = ApprovalKeeper(self.store, Approvals(), self.now_ms)
-        admins = ClusterAdmins(lambda name: self.store.read_local().cluster(name), lambda _: self.kafka)
+        wired = Wired(self.wire, self.kafka)
+        admins = ClusterAdmins(lambda name: self.store.read_local().cluster(name), lambda _: wired)  # type: ignore[arg-type, return-value]
         self.driver = Driver(
             ReplicatedExecutionStore(self.store),
             admins,
             now_ms=self.now_ms,
             tiered_warm_up_s=0.0,
             since_boot_s=lambda: self.now_ms() / 1000,
+            pool=InThisThread(),
         )
 
     def tick(self) -> None:
@@ -571,6 +571,40 @@ def test_a_leader_that_dies_at_any_proposal_leaves_one_ticket_that_heals(
         assert live.is_whole()
         live.leaves_nothing()
     assert die_at > 4  # the plan, the ticket, its approval and its start at least
+
+
+def healed_though_somebody_dies(live: HealedWorld) -> None:
+    live.run(10)
+    live.kafka.kill_broker(2)
+    for _ in range(3 * int(GRACE_S)):
+        try:
+            live.tick()
+        except Crash:
+            live.driver.close()
+            live.begin()
+        if live.tickets() and live.is_whole() and all(ticket.state.is_over for ticket in live.tickets()):
+            break
+    assert [ticket.state for ticket in live.tickets()] == [TicketState.SUCCEEDED], live.said()
+    assert live.is_whole()
+    live.leaves_nothing()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 3)], ids=["before", "after", "late"])
+def test_a_leader_that_dies_at_a_call_to_kafka_leaves_one_ticket_that_heals(
+    world: Callable[..., HealedWorld], *, after: bool, late: int
+) -> None:
+    """At some twelve calls of the driver's, others in other cases."""
+    rehearsal = world(partitions=5)
+    healed_though_somebody_dies(rehearsal)
+    calls = rehearsal.wire.calls
+    assert calls > 20
+    every = max(1, calls // 12)
+    for die_at in range(1 + (late + after) % every, calls + 1, every):
+        live = world(partitions=5)
+        live.wire.die_at, live.wire.after, live.wire.late = die_at, after, late
+        healed_though_somebody_dies(live)
+        assert live.wire.calls > die_at
 
 
 def test_a_ticket_that_did_not_start_is_withdrawn_when_its_broker_is_back(world: Callable[..., HealedWorld]) -> None:

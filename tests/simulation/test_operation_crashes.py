@@ -6,6 +6,7 @@ After every single call: min ISR holds, leaders are there, nothing is on a broke
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,28 +20,29 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, TopicPartition
 from tests.simulation.operations import OperationsWorld
-from tests.simulation.world import CLUSTER, MB, Crash
+from tests.simulation.sweeping import sweep, tick, tick_until
+from tests.simulation.world import CLUSTER, MB
 
 MODES = pytest.mark.parametrize(
     ("after", "late"), [(False, 0), (True, 0), (False, 1), (False, 8)], ids=["before", "after", "late", "later"]
 )
+ORDER = (
+    OperationPhase.VALIDATE,
+    OperationPhase.EXCLUDE,
+    OperationPhase.PLAN,
+    OperationPhase.EXECUTE,
+    OperationPhase.GATE,
+    OperationPhase.LEADERS_AWAY,
+    OperationPhase.SHUT_DOWN,
+    OperationPhase.CLEAN_UP,
+    OperationPhase.RESTART,
+    OperationPhase.START,
+    OperationPhase.IN_SYNC,
+    OperationPhase.LEADERS_BACK,
+)
 Make = Callable[[], OperationsWorld]
 Story = Callable[[OperationsWorld], None]
 Check = Callable[[OperationsWorld], None]
-
-
-def sweep(make: Callable[[], OperationsWorld], story: Story, check: Check, after: bool, late: int, every: int) -> None:
-    """Dies at each call of the story (at every so many, others in other modes), and looks at the end."""
-    rehearsal = make()
-    story(rehearsal)
-    check(rehearsal)
-    assert rehearsal.wire.calls > 20
-    first = 1 + (2 * late + 3 * after) % every
-    for die_at in range(first, rehearsal.wire.calls + 1, every):
-        world = make()
-        world.wire.die_at, world.wire.after, world.wire.late = die_at, after, late
-        story(world)
-        check(world)
 
 
 # Removal.
@@ -53,25 +55,36 @@ def removal_world(shutdown: bool = True, hook: str = "systemd") -> OperationsWor
     return world.ask(Ask(AskKind.REMOVE, (4, 5), shutdown=shutdown, hook=hook if shutdown else ""))
 
 
+EVERY_TICKS = 4  # between two new topics
+LAST_DRAINED = 4  # so many of them on brokers that leave: else these would never be empty
+
+
 def run_while_topics_come(world: OperationsWorld) -> None:
-    """New topics on brokers that leave: one while the others drain, one when they were empty already."""
-    seen: set[OperationPhase] = set()
-    for _ in range(600):
+    """New topics all along, by turns on brokers that leave and where Kafka would put them: not on excluded ones. What
+    is on a broker that is down or gone is refused."""
+    made: Counter[OperationPhase | None] = Counter()
+    drained = 0
+    for number in range(600):
         if not world.store.driven_tickets():
-            return
-        execution = world.store.execution("t-1")
-        phase = execution.operation.phase if execution is not None and execution.operation is not None else None
-        if phase is OperationPhase.EXECUTE and phase not in seen:
-            world.topic("during", {0: [4, 3], 1: [2, 5]}, MB)
-            seen.add(phase)
-        if phase is OperationPhase.SHUT_DOWN and phase not in seen:
-            world.topic("late", {0: [3, 5]}, MB)
-            seen.add(phase)
-        try:
-            world.tick()
-        except Crash:
-            world.new_driver()
-    raise AssertionError(f"not over: {world.said}")
+            break
+        now = phase_of(world)
+        if number % EVERY_TICKS == 0:
+            on_leaving = drained < LAST_DRAINED and number % (2 * EVERY_TICKS) == 0
+            kept = sorted({1, 2, 3} - world.federation.excluded.keys())
+            replicas = [4 + drained % 2, kept[number % len(kept)]] if on_leaving else kept[:2]
+            if set(replicas) <= world.kafka.peek().brokers.keys():
+                world.topic(f"new{number}", {0: replicas}, MB // 4)
+                made[now] += 1
+                drained += on_leaving
+        elif now is OperationPhase.SHUT_DOWN and "late" not in world.topics() and 5 in world.kafka.peek().brokers:
+            world.topic("late", {0: [3, 5]}, MB // 4)
+        tick(world)
+    assert not world.store.driven_tickets(), f"not over: {world.said}"
+    if world.wire.die_at >= 0:
+        return  # a death may leave no tick between two phases
+    assert made[OperationPhase.EXECUTE]
+    assert "late" in world.topics()
+    assert made[OperationPhase.SHUT_DOWN] + made[OperationPhase.CLEAN_UP]
 
 
 def is_removed(world: OperationsWorld) -> None:
@@ -123,23 +136,48 @@ def test_a_roll_back_under_way_and_a_removal_that_is_approved_meanwhile_both_end
     world.leaves_no_throttle()
 
 
-@pytest.mark.parametrize("ticks", [3, 7, 12])
-@MODES
-def test_a_cancelled_removal_leaves_no_mark(ticks: int, after: bool, late: int) -> None:
+def cancelled_at(phase: OperationPhase) -> Story:
+    """Cancelled as soon as that phase is stored, or, where a driver died over it, the next one that was."""
+
+    def is_there(world: OperationsWorld) -> bool:
+        now = phase_of(world)
+        return now is not None and ORDER.index(now) >= ORDER.index(phase)
+
     def story(world: OperationsWorld) -> None:
-        for _ in range(ticks):
-            crash_safe_tick(world)
+        tick_until(world, lambda: is_there(world) or world.state().is_over)
         if world.state() is TicketState.RUNNING:
             world.advance(TicketState.CANCELLING)
         world.run()
 
-    def check(world: OperationsWorld) -> None:
-        assert world.state() in (TicketState.CANCELLED, TicketState.APPROVED, TicketState.SUCCEEDED), world.reason()
-        assert world.federation.excluded == {}
-        assert BrokerState.DRAINING not in world.federation.states.values()
-        world.leaves_no_throttle()
+    return story
 
-    sweep(removal_world, story, check, after, late, every=41)
+
+REMOVAL_PHASES = (
+    OperationPhase.VALIDATE,
+    OperationPhase.EXECUTE,
+    OperationPhase.SHUT_DOWN,
+    OperationPhase.CLEAN_UP,
+)
+
+
+def is_unmarked(world: OperationsWorld) -> None:
+    """A removal was cancelled: who was stopped stays so."""
+    if world.state() is TicketState.SUCCEEDED:
+        is_removed(world)
+        return
+    assert world.state() is TicketState.CANCELLED, world.reason()
+    assert world.federation.excluded == {}
+    assert BrokerState.DRAINING not in world.federation.states.values()
+    world.leaves_no_throttle()
+    if not world.machines.away:
+        world.is_whole()
+
+
+@pytest.mark.parametrize("phase", REMOVAL_PHASES)
+@MODES
+def test_a_cancelled_removal_leaves_no_mark(phase: OperationPhase, after: bool, late: int) -> None:
+    deaths = sweep(removal_world, cancelled_at(phase), is_unmarked, after, late, 41, OperationsWorld.state)
+    assert TicketState.CANCELLED in deaths.ends
 
 
 @pytest.mark.slow
@@ -488,24 +526,27 @@ def test_a_restart_hook_that_fails_pauses_and_is_run_again_when_resumed() -> Non
     is_restarted(1, 2, 3, 4, 5, 6)(world)
 
 
-@pytest.mark.parametrize("ticks", [3, 5, 8])
+RESTART_PHASES = (
+    OperationPhase.VALIDATE,
+    OperationPhase.LEADERS_AWAY,
+    OperationPhase.RESTART,
+    OperationPhase.LEADERS_BACK,
+)
+
+
+def is_restarted_in_part(world: OperationsWorld) -> None:
+    assert world.state() in (TicketState.CANCELLED, TicketState.SUCCEEDED), world.reason()
+    assert world.orders() == restart_world().orders()
+    assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+    assert world.federation.excluded == {}
+    world.leaves_no_throttle().is_whole()
+
+
+@pytest.mark.parametrize("phase", RESTART_PHASES)
 @MODES
-def test_a_cancelled_restart_gives_all_leaders_back(ticks: int, after: bool, late: int) -> None:
-    def story(world: OperationsWorld) -> None:
-        for _ in range(ticks):
-            crash_safe_tick(world)
-        if world.state() is TicketState.RUNNING:
-            world.advance(TicketState.CANCELLING)
-        world.run()
-
-    fresh = restart_world().orders()
-
-    def check(world: OperationsWorld) -> None:
-        assert world.state() in (TicketState.CANCELLED, TicketState.SUCCEEDED), world.reason()
-        assert world.orders() == fresh
-        assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
-
-    sweep(restart_world, story, check, after, late, every=47)
+def test_a_cancelled_restart_gives_all_leaders_back(phase: OperationPhase, after: bool, late: int) -> None:
+    deaths = sweep(restart_world, cancelled_at(phase), is_restarted_in_part, after, late, 47, OperationsWorld.state)
+    assert TicketState.CANCELLED in deaths.ends
 
 
 def test_a_restart_that_is_cancelled_before_its_hook_took_the_broker_down_waits_for_it() -> None:
@@ -707,7 +748,7 @@ def test_a_cancelled_offline_ticket_gives_all_of_it_back(ticks: int, after: bool
 
     def story(world: OperationsWorld) -> None:
         for _ in range(ticks):
-            crash_safe_tick(world)
+            tick(world)
         if world.state() is TicketState.RUNNING:
             world.advance(TicketState.CANCELLING)
         world.run()
@@ -882,7 +923,7 @@ def test_many_crashes_and_a_cluster_that_comes_and_goes_change_nothing_in_the_en
         world.wire.die_at = world.wire.calls + chance.randrange(1, 60)
         world.wire.after = chance.random() < 0.5
         world.wire.late = chance.choice([0, 0, 2])
-        crash_safe_tick(world)
+        tick(world)
         if world.state() is TicketState.PAUSED:
             world.advance(TicketState.RUNNING)
     world.kafka.reachable = True
@@ -907,19 +948,13 @@ def run_to_the_end(world: OperationsWorld) -> None:
     world.run()
 
 
-def crash_safe_tick(world: OperationsWorld) -> None:
-    try:
-        world.tick()
-    except Crash:
-        world.new_driver()
-
-
 def reach(world: OperationsWorld, phase: OperationPhase) -> None:
-    def reached() -> bool:
-        execution = world.store.execution("t-1")
-        return execution is not None and execution.operation is not None and execution.operation.phase is phase
+    world.run_until(lambda: phase_of(world) is phase)
 
-    world.run_until(reached)
+
+def phase_of(world: OperationsWorld) -> OperationPhase | None:
+    execution = world.store.execution("t-1")
+    return execution.operation.phase if execution is not None and execution.operation is not None else None
 
 
 def amend(world: OperationsWorld, *brokers: int) -> None:

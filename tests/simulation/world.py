@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from typing import Any
+from typing import Any, NamedTuple
 
 from guardian.core import foreign
 from guardian.core.slots import ExecutionLimits
@@ -19,6 +19,7 @@ from guardian.model.execution import Execution
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
+from tests.moments import moment
 
 CLUSTER = "live"
 MB = 1_000_000
@@ -58,11 +59,24 @@ class InThisThread(Executor):
         return future
 
 
+class Moment(NamedTuple):
+    """Where a ticket stands, as it is stored."""
+
+    kind: str
+    where: str
+
+
+def moments_of(store: MemoryExecutionStore) -> frozenset[Moment]:
+    """Of each ticket."""
+    return frozenset(Moment(each.kind, moment(each, store.execution(each.id))) for each in store.tickets())
+
+
 class Wire:
     """Every call of the driver to Kafka and to the store passes here, is counted, and may be its last.
 
     At call number `die_at` the process dies: before the call reaches its end, or `after` it did. A write to Kafka that
-    dies with `late` calls to go still reaches Kafka, when the next driver has made so many calls.
+    dies with `late` calls to go still reaches Kafka, when the next driver has made so many calls. Who listens gets the
+    moments before and after each call, and those at which the process died.
     """
 
     def __init__(self, check: Callable[[], None]) -> None:
@@ -72,6 +86,13 @@ class Wire:
         self.die_at = -1
         self.after = False
         self.late = 0
+        self.before_calls: list[frozenset[Moment]] = []
+        self.after_calls: list[frozenset[Moment]] = []
+        self.died_at: frozenset[Moment] = frozenset()
+        self._moments: Callable[[], frozenset[Moment]] | None = None
+
+    def listen(self, moments: Callable[[], frozenset[Moment]]) -> None:
+        self._moments = moments
 
     def _check(self) -> None:
         try:
@@ -91,8 +112,14 @@ class Wire:
             elif self.late and name in WRITES and name != "advance":
                 self._delayed.append((self.calls + self.late, lambda: function(*args)))
             self._check()
+            self.died_at = self._moments() if self._moments else frozenset()
             raise Crash(name)
+        is_rehearsal = self._moments is not None and self.die_at < 0
+        if self._moments is not None and is_rehearsal:
+            self.before_calls.append(self._moments())
         answer = function(*args)
+        if self._moments is not None and is_rehearsal:
+            self.after_calls.append(self._moments())
         self._check()
         return answer
 
@@ -135,7 +162,7 @@ class World:
         self.heard: set[str] = set()  # in all ticks
         self._in_sync: dict[TopicPartition, int] = {}
         self._replication_factor: dict[TopicPartition, set[int]] = {}
-        self._configs: Mapping[tuple[str, str], Mapping[str, str]] = {}
+        self.configs: Mapping[tuple[str, str], Mapping[str, str]] = {}
         self.driver = self.new_driver()
 
     def new_driver(self) -> Driver:
@@ -193,7 +220,10 @@ class World:
         now = self.kafka.peek()
         self.expect_losses()
         self._replication_factor = {tp: {len(state.replicas)} for tp, state in now.partitions.items()}
-        self._configs = now.configs
+        self.configs = now.configs
+
+    def moments(self) -> frozenset[Moment]:
+        return moments_of(self.store)
 
     def expect_losses(self) -> None:
         """What just died has taken replicas out of sync: no more of them may go."""
@@ -292,7 +322,7 @@ class World:
     def leaves_nothing(self) -> World:
         """Configurations are those of before, and nothing is in flight."""
         now = self.kafka.peek()
-        assert now.configs == self._configs
+        assert now.configs == self.configs
         assert not now.reassignments
         assert not any(log_dir.future_replicas for log_dir in now.log_dirs)
         return self
