@@ -11,19 +11,24 @@ from deploy.local import processes
 from deploy.local.processes import LocalProcess
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, KafkaAdmin
 
-# (resource type, name) -> the dynamic configuration set there
+QUOTA = "QUOTA"  # of the client that the name is
+# (resource type, name) -> the dynamic configuration set there; the broker without a name is the default of all brokers
 Configs = Mapping[tuple[str, str], Mapping[str, str]]
 
 
 def dynamic_configs(admin: KafkaAdmin) -> Configs:
-    """Every dynamic configuration of the cluster's brokers and topics."""
-    brokers = [(BROKER, str(broker)) for broker in admin.describe_cluster().brokers]
+    """Every dynamic configuration of the cluster's brokers, of all of them together, of topics, and clients' quotas."""
+    brokers = [(BROKER, ""), *((BROKER, str(broker)) for broker in admin.describe_cluster().brokers)]
     topics = [(TOPIC, topic) for topic in sorted({partition.topic for partition in admin.describe_partitions()})]
-    return admin.describe_configs([*brokers, *topics])
+    quotas = admin.describe_client_quotas().items()
+    return {
+        **admin.describe_configs([*brokers, *topics]),
+        **{(QUOTA, entity.name): {key: f"{value:g}" for key, value in values.items()} for entity, values in quotas},
+    }
 
 
 def of_cluster(admin: KafkaAdmin, before: Configs) -> list[str]:
-    """One sentence for each throttle, changed configuration, reassignment or inter-disk move that is left.
+    """One sentence for each throttle, changed configuration or quota, reassignment or inter-disk move that is left.
 
     A broker that does not answer is left too: nobody knows what it still has.
     """
@@ -34,10 +39,11 @@ def of_cluster(admin: KafkaAdmin, before: Configs) -> list[str]:
             old, new = before.get(resource, {}).get(key), now.get(resource, {}).get(key)
             if old == new:
                 continue
+            where = f"{resource[0].lower()} {resource[1]}" if resource[1] else "all brokers"
             if new is not None and key in WRITABLE_CONFIGS:
-                left.append(f"throttle {key}={new} on {resource[0].lower()} {resource[1]}")
+                left.append(f"throttle {key}={new} on {where}")
             else:
-                left.append(f"{key} of {resource[0].lower()} {resource[1]} was {old} and is {new}")
+                left.append(f"{key} of {where} was {old} and is {new}")
     left += [f"reassignment of {partition}" for partition in sorted(admin.list_reassignments())]
     brokers = sorted(admin.describe_cluster().brokers)
     log_dirs = admin.describe_log_dirs(brokers)

@@ -89,7 +89,8 @@ class KafkaAdmin(Protocol):
     def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
         """The dynamic configuration set on exactly these resources, without defaults and static values.
 
-        A topic or broker that does not exist is left out, and so is a broker that does not answer in time.
+        A topic or broker that does not exist is left out, and so is a broker that does not answer in time. The broker
+        without a name is the default of all brokers, which can only be read.
         """
 
     def effective_configs(

@@ -90,7 +90,8 @@ _WITHOUT_MEMBERS = ("Empty", "Dead")
 _CONSUMERS = ("", "consumer")  # kinds of group protocols; the first where offsets are committed without members
 
 _RESOURCE_TYPES = {TOPIC: 2, BROKER: 4}
-_DYNAMIC_SOURCES = {TOPIC: 1, BROKER: 2}  # set on that very resource; 3 is the cluster-wide default of brokers
+_DYNAMIC_SOURCES = {TOPIC: 1, BROKER: 2}  # set on that very resource
+_DEFAULT_SOURCE = 3  # set for all brokers of the cluster: on the resource without a name
 _SET, _DELETE = 0, 1
 
 _ERRNO = re.compile(r"(\d+) E[A-Z]+")
@@ -371,7 +372,7 @@ class KafkaControl:
         self, resources: Collection[ConfigResource], keys: frozenset[str] | None
     ) -> dict[ConfigResource, dict[str, str]]:
         """Values in force of these keys, or (None) all that is set on exactly these resources."""
-        brokers = {_broker_id(name) for kind, name in resources if _require_kind(kind) == BROKER}
+        brokers = {_broker_id(name) for kind, name in resources if _require_kind(kind) == BROKER and name}
         topics = {name for kind, name in resources if kind == TOPIC}
 
         async def ask(session: _Session) -> dict[ConfigResource, dict[str, str]]:
@@ -385,6 +386,9 @@ class KafkaControl:
             )
             configs = {(TOPIC, name): values for name, values in found.items()}
             for answer in answers.values():
+                configs |= {(BROKER, name): values for name, values in _read_configs(BROKER, answer, keys).items()}
+            if (BROKER, "") in resources:
+                answer = await session.ask_any(lambda: _describe_configs_request(BROKER, [""], keys))
                 configs |= {(BROKER, name): values for name, values in _read_configs(BROKER, answer, keys).items()}
             return configs
 
@@ -952,10 +956,11 @@ def _read_configs(kind: str, response: Any, keys: frozenset[str] | None) -> dict
         if issubclass(error, kafka_errors.AuthorizationError):
             raise error(f"describe configuration of {kind.lower()} {result.resource_name}")
         if result.error_code == _NO_ERROR:
+            source = _DYNAMIC_SOURCES[kind] if result.resource_name else _DEFAULT_SOURCE
             configs[result.resource_name] = {
                 config.name: config.value
                 for config in result.configs
-                if (config.config_source == _DYNAMIC_SOURCES[kind] if keys is None else config.name in keys)
+                if (config.config_source == source if keys is None else config.name in keys)
                 and config.value is not None
             }
     return configs

@@ -112,6 +112,9 @@ _DEFAULTS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+_ALL_BROKERS = (BROKER, "")
+
+
 class FakeKafka:
     """A KafkaAdmin, and the hands of whoever runs the cluster. Safe to use from several threads.
 
@@ -208,8 +211,10 @@ class FakeKafka:
             self._brokers[broker].outdated = None
 
     def set_config(self, resource: ConfigResource, key: str, value: str | None) -> None:
-        """What another tool does to a configuration."""
+        """What another tool does to a configuration; (BROKER, "") is the default of all brokers."""
         with self._lock:
+            if resource == _ALL_BROKERS:
+                self._configs.setdefault(resource, {})
             if value is None:
                 self._configs[resource].pop(key, None)
             else:
@@ -307,9 +312,9 @@ class FakeKafka:
     def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
         with self._read():
             return {
-                resource: dict(self._configs[resource])
+                resource: dict(self._configs.get(resource, {}))
                 for resource in resources
-                if resource in self._configs and self._answers(resource)
+                if resource == _ALL_BROKERS or (resource in self._configs and self._answers(resource))
             }
 
     def effective_configs(
@@ -743,10 +748,10 @@ class _Budget:
     """The bytes that the brokers' rates leave for one read's time."""
 
     def __init__(self, configs: Mapping[ConfigResource, Mapping[str, str]], key: str) -> None:
+        of_all = configs.get(_ALL_BROKERS, {})
+        rates = {name: {**of_all, **values} for (kind, name), values in configs.items() if kind == BROKER and name}
         self._left = {
-            int(name): int(values[key]) * MS_PER_READ / 1000
-            for (kind, name), values in configs.items()
-            if kind == BROKER and key in values
+            int(name): int(values[key]) * MS_PER_READ / 1000 for name, values in rates.items() if key in values
         }
 
     def left(self, broker: int) -> float:

@@ -5,7 +5,8 @@
          └── whichever member answers ◀────────────────────────────────────────┘
 
 A moment is what the store says of the ticket: its state, and while it is driven the phase of its operation and how far
-its moves are. Looks are linearizable reads, so a moment that is seen is the newest one, on the disks of a majority.
+its moves are. Looks are linearizable reads, so a moment that is seen is the newest one, on the disks of a majority. It
+has had its kill when the first look after the kill shows it still, or only what was stored later than the kill.
 A member that starts is not waited for: the next kill may leave the group without a majority for some seconds, in which
 nothing is stored (only Kafka copies on), so that hardly a moment passes unseen because of that.
 """
@@ -17,7 +18,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 
 from deploy.local import broker_hook, leftovers, processes
@@ -29,6 +30,7 @@ from guardian.errors import GuardianError
 from guardian.model.execution import Execution
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster
+from guardian.server.store import now_ms
 from tests.moments import moment
 
 MEMBERS = 3
@@ -40,6 +42,8 @@ _ASLEEP_S = 3.0
 HOOK = "local"
 
 Act = Callable[[GuardianClient, str], object]
+Holds = Callable[[], bool]
+Look = tuple[Ticket, Execution | None]
 
 
 @dataclass
@@ -50,6 +54,7 @@ class Stage:
     hooks: Path
     members: list[Member]
     start: Callable[[Member], Member]
+    struck_at_ms: int = 0  # when the last leader was dead or stopped
 
     @property
     def now(self) -> KafkaCluster:
@@ -64,23 +69,27 @@ class Stage:
     def endpoints(self) -> list[str]:
         return [member.grpc for member in self.members]
 
-    def kill_leader(self, client: GuardianClient) -> str:
-        """Kills whoever says that it leads, and starts it again without waiting. Its name; empty: nobody says so."""
+    def kill_leader(self, client: GuardianClient, holds: Holds) -> str:
+        """Kills whoever says that it leads, if it holds just before, and starts it again without waiting. Its name;
+        empty: nobody says so, or it holds no more."""
         for number, member in enumerate(self.members):
-            if member.process is None or not _leads(client, member):
+            if member.process is None or not _leads(client, member) or not holds():
                 continue
             processes.kill(member.process)
+            self.struck_at_ms = now_ms()
             self.members[number] = self.start(replace(member, process=None))
             return f"{member.name} killed"
         return ""
 
-    def freeze_leader(self, client: GuardianClient) -> str:
+    def freeze_leader(self, client: GuardianClient, holds: Holds) -> str:
         """Stops whoever says that it leads (SIGSTOP) until another one has led for some ticks, then wakes it: what it
-        was about to send when it stopped it would send now. What it did; empty: nobody says that it leads."""
+        was about to send when it stopped it would send now. What it did; empty: nobody says that it leads, or it holds
+        no more."""
         for member in self.members:
-            if member.process is None or not _leads(client, member):
+            if member.process is None or not _leads(client, member) or not holds():
                 continue
             os.kill(member.process.pid, signal.SIGSTOP)
+            self.struck_at_ms = now_ms()
             try:
                 others = [other for other in self.members if other.name != member.name]
                 deadline = time.monotonic() + DEADLINE_S
@@ -97,7 +106,7 @@ class Stage:
         wait_ready(self.members)
 
 
-Interrupt = Callable[[Stage, GuardianClient], str]
+Interrupt = Callable[[Stage, GuardianClient, Holds], str]
 
 
 @contextmanager
@@ -157,14 +166,27 @@ def carried_out(stage: Stage, ticket_id: str, story: Story, killed: set[str]) ->
             if now not in seen:
                 seen.append(now)
             if now not in killed | story.spared:
-                victim = story.interrupt(stage, eyes)
+                before = (ticket, execution)
+
+                def is_still(now: str = now) -> bool:
+                    with suppress(GuardianError):
+                        return moment(*eyes.ticket(ticket_id)) == now
+                    return False
+
+                victim = story.interrupt(stage, eyes, is_still)
                 if not victim:
                     continue
-                say(f"{story.name}: {victim} at {now}")
-                killed.add(now)
                 kills += 1
                 # What takes long are kills: a ticket has its time from the last one on.
                 since = time.monotonic()
+                after = _look(eyes, ticket_id, since + DEADLINE_S)
+                then = moment(*after)
+                if then == now or went_on_later(before, after, stage.struck_at_ms):
+                    say(f"{story.name}: {victim} at {now}")
+                    killed.add(now)
+                else:
+                    say(f"{story.name}: {victim} after {now}, at {then} perhaps")
+                    continue
             if now in acts:
                 acts.pop(now)(hands, ticket_id)
                 continue
@@ -175,6 +197,23 @@ def carried_out(stage: Stage, ticket_id: str, story: Story, killed: set[str]) ->
         stage.wait_whole()
         say(f"{story.name}: {kills} leaders interrupted, {time.monotonic() - began:.0f} s; {', '.join(seen)}")
         return hands.ticket(ticket_id)[0]
+
+
+def went_on_later(before: Look, after: Look, at_ms: int) -> bool:
+    """Whether all that is stored with a time since the look before is from later than that: the ticket stood where it
+    was then."""
+    new = _times(after) - _times(before) - {0}
+    return bool(new) and min(new) >= at_ms
+
+
+def _times(value: object) -> set[int]:
+    """All times in it, ms since the epoch."""
+    if isinstance(value, tuple):
+        return set().union(*map(_times, value))
+    if not is_dataclass(value):
+        return set()
+    found = {getattr(value, each.name) for each in fields(value) if each.name.endswith(("at_ms", "since_ms"))}
+    return found.union(*(_times(getattr(value, each.name)) for each in fields(value)))
 
 
 def _look(eyes: GuardianClient, ticket_id: str, deadline: float) -> tuple[Ticket, Execution | None]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from deploy.local import leftovers, processes
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.fake import FakeKafka
+from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaEntity
 from guardian.model.topology import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -35,6 +36,20 @@ def test_a_throttle_a_changed_setting_and_a_reassignment_are_found() -> None:
     assert "throttle leader.replication.throttled.rate=5 on broker 1" in found
     assert "retention.ms of topic t was None and is 1" in found
     assert "reassignment of t-0" in found
+
+
+def test_a_throttle_of_all_brokers_and_a_clients_quota_are_found() -> None:
+    kafka = cluster()
+    kafka.set_quota(QuotaEntity("ann"), CONSUMER_BYTE_RATE, 10.0)
+    before = leftovers.dynamic_configs(kafka)
+    kafka.set_config((BROKER, ""), "follower.replication.throttled.rate", "5")
+    kafka.set_quota(QuotaEntity("ann"), CONSUMER_BYTE_RATE, 5.0)
+    kafka.set_quota(QuotaEntity(None, "etl"), CONSUMER_BYTE_RATE, 5.0)
+    assert leftovers.of_cluster(kafka, before) == [
+        "throttle follower.replication.throttled.rate=5 on all brokers",
+        "consumer_byte_rate of quota client-id=etl was None and is 5",
+        "consumer_byte_rate of quota user=ann was 10 and is 5",
+    ]
 
 
 def test_what_another_tool_had_set_before_is_not_ours() -> None:
