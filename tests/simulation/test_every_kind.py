@@ -25,7 +25,7 @@ from guardian.core.overriding import StandingRate
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.kafka import reassignment_json
 from guardian.model.execution import TaskState
-from guardian.model.operation import Ask, AskKind
+from guardian.model.operation import Ask, AskKind, OperationPhase
 from guardian.model.plan import PartitionMove
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState
@@ -332,7 +332,7 @@ def is_as_before(make: Callable[[], OperationsWorld], ticket_id: str = "t-1") ->
 
 
 def cancel_offline(world: OperationsWorld) -> None:
-    operations.cancelled_at(operations.OperationPhase.LEADERS_AWAY)(world)
+    operations.cancelled_at(OperationPhase.LEADERS_AWAY)(world)
 
 
 def cancel_online(world: OperationsWorld) -> None:
@@ -369,7 +369,7 @@ def is_whole_and_unmarked(world: OperationsWorld) -> None:
 
 
 def stories_of_brokers() -> Iterator[Story]:
-    phases = operations.OperationPhase
+    phases = OperationPhase
     remove, restart, offline, online = AskKind.REMOVE, AskKind.RESTART, AskKind.OFFLINE, AskKind.ONLINE
     cancelled_at = operations.cancelled_at
     over, back = TicketState.CANCELLED, TicketState.ROLLED_BACK
