@@ -8,25 +8,30 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from deploy.local import broker_hook, leftovers, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
-from guardian.errors import InvalidInput
+from guardian.errors import GuardianError, InvalidInput
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
 from guardian.model.execution import Execution
-from guardian.model.operation import Ask, AskKind, OperationPhase
+from guardian.model.operation import Ask, AskKind, HookRun, OperationPhase
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, Cluster, TopicPartition
+from guardian.server.store import now_ms
 from protos.guardian.v1 import federation_pb2
 
 pytestmark = pytest.mark.integration
@@ -35,6 +40,10 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 DEADLINE_S = 300.0
 PLANNING_S = 300.0
+LOOK_EVERY_S = 0.2
+MAKE_EVERY_S = 1.0
+ANSWER_S = 10.0
+_NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT)
 BROKERS = (1, 2, 3, 4, 5)
 SETTINGS = {"min.insync.replicas": "2", "auto.leader.rebalance.enable": "false"}
 PARTITIONS = 12
@@ -135,6 +144,87 @@ class Load:
         self.failures += [f"{left} records were not delivered"] if left else []
 
 
+@contextmanager
+def beside(job: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Runs the job in a thread until its event is set, at the end; what it raises is raised here."""
+    over = threading.Event()
+    with ThreadPoolExecutor(1, "beside") as pool:
+        running = pool.submit(job, over)
+        try:
+            yield
+        finally:
+            over.set()
+        running.result()
+
+
+@dataclass
+class Watch:
+    """Looks at the in-sync replicas of a topic; `looks` are the times (ms) of those that had an answer: a broker that
+    restarts may owe one."""
+
+    cluster: Cluster
+    topic: str
+    min_isr: int
+    looks: list[int] = field(default_factory=list)
+    too_few: list[str] = field(default_factory=list)
+
+    def __call__(self, over: threading.Event) -> None:
+        with closing(KafkaControl(self.cluster)) as admin:
+            while not over.wait(LOOK_EVERY_S):
+                try:
+                    states = admin.describe_partitions([self.topic])
+                except GuardianError:
+                    continue
+                self.looks.append(now_ms())
+                few = [f"{tp}: {state.isr}" for tp, state in states.items() if len(state.isr) < self.min_isr]
+                self.too_few += few
+
+    def during(self, run: HookRun) -> int:
+        """How often it looked while the hook ran."""
+        return sum(run.asked_at_ms <= at_ms <= run.ended_at_ms for at_ms in self.looks)
+
+
+@dataclass
+class TopicMaker:
+    """Makes topics all along: where Kafka chooses the brokers, and ever more rarely on those that leave, so that they
+    are empty at last, and once when they are shut down. What Kafka refuses of the latter, since they are down or gone,
+    is counted. `made` is by the phase of the removal just before."""
+
+    cluster: Cluster
+    leaving: tuple[int, int]
+    phase: Callable[[], OperationPhase | None]
+    names: list[str] = field(default_factory=list)
+    made: Counter[tuple[OperationPhase | None, str]] = field(default_factory=Counter)
+    refused: list[str] = field(default_factory=list)
+
+    def __call__(self, over: threading.Event) -> None:
+        number, is_late = 0, False
+        while not over.wait(MAKE_EVERY_S):
+            number += 1
+            phase, name = self.phase(), f"new-{number}"
+            is_first_late = phase is OperationPhase.SHUT_DOWN and not is_late
+            is_late |= is_first_late
+            is_explicit = is_first_late or number & (number + 1) == 0
+            topic = NewTopic(name, 2, 3)
+            if is_explicit:
+                topic = NewTopic(name, 1, replica_assignment=[[*self.leaving, 3]])
+            try:
+                self._make(name, topic)
+            except KafkaException as error:
+                # Whoever had the request may have been the broker that is stopped: it may have been carried out.
+                if not (is_explicit or error.args[0].code() in _NO_ANSWER):
+                    raise
+                self.refused.append(f"{name} in {phase}: {error}")
+                continue
+            self.names.append(name)
+            self.made[phase, "explicit" if is_explicit else "chosen"] += 1
+
+    def _make(self, name: str, topic: NewTopic) -> None:
+        """With a client of its own, which knows no broker that is gone."""
+        with data._admin(self.cluster, ANSWER_S) as admin:
+            admin.create_topics([topic], request_timeout=ANSWER_S)[name].result(2 * ANSWER_S)
+
+
 def wait_for(what: str, holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + DEADLINE_S
     while not holds():
@@ -217,28 +307,20 @@ def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_b
     assert rehearsed.notes[0].startswith("batch 1: ")
     assert {broker.id: broker.pid for broker in broker_hook.load(stage.folder).brokers} == started
 
-    too_few: list[str] = []
-    with Load(stage.cluster, "orders") as load, closing(KafkaControl(stage.cluster)) as watcher:
+    watch = Watch(stage.cluster, "orders", min_isr=2)
+    with Load(stage.cluster, "orders") as load, beside(watch):
         ticket_id = approved(client, ask)
-        over = threading.Event()
-
-        def watch() -> None:
-            while not over.wait(0.2):
-                states = watcher.describe_partitions(["orders"])
-                too_few.extend(f"{tp}: {state.isr}" for tp, state in states.items() if len(state.isr) < 2)
-
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
-            wait_for("a restart", lambda: phase(client, ticket_id) is OperationPhase.RESTART)
-            kill_leader(stage, client)
-            finished(client, ticket_id)
-        finally:
-            over.set()
-            thread.join(DEADLINE_S)
+        wait_for("a restart", lambda: phase(client, ticket_id) is OperationPhase.RESTART)
+        kill_leader(stage, client)
+        _, execution = finished(client, ticket_id)
     assert load.failures == []
     assert load.sent > 100
-    assert too_few == []
+    assert watch.too_few == []
+    assert execution.operation is not None
+    runs = {work.node: work.hook for work in execution.operation.brokers if work.hook is not None}
+    assert runs.keys() == set(BROKERS)
+    # No broker was away without looks.
+    assert min(watch.during(run) for run in runs.values()) >= 2, (runs, watch.looks)
     now = broker_hook.load(stage.folder)
     assert all(broker.pid not in (None, started[broker.id]) for broker in now.brokers)
     after = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
@@ -301,35 +383,25 @@ def test_two_of_five_brokers_are_removed_while_topics_come_and_the_leader_dies(
     assert rehearsed.moves
     assert exclusions(client) == []
 
-    made: list[str] = []
-    moving, over = threading.Event(), threading.Event()
+    with GuardianClient(stage.endpoints, timeout_s=PLANNING_S) as eyes:
+        asked: list[str] = []
+        maker = TopicMaker(stage.cluster, (4, 5), lambda: phase(eyes, asked[0]) if asked else None)
+        with beside(maker):
+            wait_for("topics before", lambda: len(maker.names) > 1)
+            asked.append(approved(client, ask, throttle=1_000_000))
+            wait_for("the moves", lambda: phase(client, asked[0]) is OperationPhase.EXECUTE)
+            assert sorted(exclusions(client)) == [4, 5]
+            kill_leader(stage, client)
+            finished(client, asked[0])
 
-    def create() -> None:
-        while not over.wait(2.0):
-            name = f"new-{len(made)}"
-            # As anybody's tool does: also on those that are about to go, even while they are emptied.
-            replicas = (1, 2, 3) if moving.is_set() else (4, 5, 3)
-            data.create_topics(stage.cluster, {name: {0: replicas}}, {})
-            made.append(name)
-
-    creator = threading.Thread(target=create, daemon=True)
-    creator.start()
-    try:
-        ticket_id = approved(client, ask, throttle=1_000_000)
-        wait_for("the moves", lambda: phase(client, ticket_id) is OperationPhase.EXECUTE)
-        assert sorted(exclusions(client)) == [4, 5]
-        kill_leader(stage, client)
-        before = len(made)
-        wait_for("one more topic", lambda: len(made) > before)
-        moving.set()
-        finished(client, ticket_id)
-    finally:
-        over.set()
-        creator.join(DEADLINE_S)
-
+    during = {OperationPhase.PLAN, OperationPhase.EXECUTE}
+    late = {OperationPhase.SHUT_DOWN, OperationPhase.CLEAN_UP}
+    assert "chosen" in {how for at, how in maker.made if at in during}, maker
+    assert "chosen" in {how for at, how in maker.made if at in late}, maker
+    assert maker.made[OperationPhase.SHUT_DOWN, "explicit"] + len(maker.refused) > 0, maker
+    assert sum(count for (at, how), count in maker.made.items() if at in during | late and how == "explicit"), maker
     partitions = admin.describe_partitions()
-    assert len(made) >= 3
-    assert {tp.topic for tp in partitions} >= {"payments", *made}
+    assert {tp.topic for tp in partitions} >= {"payments", *maker.names}
     assert not [tp for tp, state in partitions.items() if {4, 5} & set(state.replicas)]
     assert {len(state.replicas) for tp, state in partitions.items() if tp.topic == "payments"} == {3}
     assert admin.registered_brokers() == {1: False, 2: False, 3: False}
