@@ -43,6 +43,7 @@ SINCE: Mapping[str, int] = {
     "guardian.v1.Ticket.approved_throttle": 1,
     "guardian.v1.AmendTicket.approved_throttle": 1,
     "guardian.v1.ExecutionTask.topic_partitions": 1,
+    "guardian.v1.AdaptedRate.idle_since_ms": 1,
     "guardian.v1.PutEvents.raised": 1,
     "guardian.v1.PutEvents.ended": 1,
 }
