@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from guardian.core.operations.leaders import GOAL
 from guardian.errors import Conflict
@@ -166,7 +166,8 @@ def _shows(entry: Broker | Machine | Topic, intent: DirectoryIntent, value: str)
 
 
 def _saying(entry: _Labelled, intent: DirectoryIntent) -> _Labelled:
-    return replace(entry, **{intent.field: intent.value})
+    change: dict[str, Any] = {intent.field: intent.value}
+    return replace(entry, **change)
 
 
 def _said_of(broker: Broker, intents: Sequence[DirectoryIntent]) -> Broker:
