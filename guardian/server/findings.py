@@ -201,6 +201,8 @@ class FindingsWatch:
                 yield _of_disk(cluster, disk, count[disk.broker])
 
     def _reads(self, cluster: Cluster) -> Iterator[Sighting]:
+        if not near_reads.spans_idcs(cluster.brokers):
+            return
         with closing(self._sources.connect(cluster)) as admin:
             yield from near_reads.sightings(cluster.name, reads_of(admin, cluster, self._sources.ask_mappings))
 

@@ -37,7 +37,7 @@ def notes_on_reads(
 ) -> tuple[str, ...]:
     """For a plan that brings replicas to these brokers of the cluster. A cluster that does not answer this question
     keeps no plan waiting."""
-    if cluster is None:
+    if cluster is None or not spans_idcs(cluster.brokers):
         return ()
     try:
         with closing(connect(cluster)) as admin:
