@@ -9,8 +9,7 @@ that the ticket is still what the decision was made from: leadership may have go
 Clusters are driven in a thread each, so that one that does not answer holds up no other: a tick waits `PATIENCE_S` for
 them and leaves a slower one to finish by itself; that cluster gets no second thread meanwhile. A tick begins with the
 clusters that waited longest, and leaves to the next one what it does not come to in `ROUND_S`: however many there are,
-a tick is short. Tickets of one cluster that share a broker run one after the other, the oldest first: they would share
-its rates, and could share partitions.
+a tick is short. Which tickets of a cluster go on, and which wait for one another, is told in admitting.py.
 """
 
 from __future__ import annotations
@@ -19,19 +18,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import structlog
 
 from guardian import tracing
 from guardian.core import foreign, losing, overriding, repairing
-from guardian.core.adapting import Around
 from guardian.core.approving import why_expired
 from guardian.core.barring import barring, why_barred
 from guardian.core.effects import ConfigKey, SettleDebts
-from guardian.core.executing import Step, begin, brokers_at_work, brokers_of, step, tiered_topics, under_way, why_stale
-from guardian.core.healing import CureKind
+from guardian.core.executing import Step, begin, brokers_of, step, tiered_topics, under_way, why_stale
 from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
@@ -49,11 +46,18 @@ from guardian.core.replanning import (
     why_unmet,
 )
 from guardian.core.slots import ExecutionLimits, line_shares
-from guardian.core.throttling import Copy
 from guardian.errors import GuardianError, InvalidInput
+from guardian.executor.admitting import (
+    Job,
+    admit,
+    at_work,
+    copies_under_way,
+    moves_between,
+    scope_of_job,
+)
 from guardian.executor.around import Surroundings
-from guardian.executor.observing import Scope, observe, scope_of
-from guardian.executor.operating import Operations, held_by, is_moving, scope_of_ask
+from guardian.executor.observing import observe, scope_of
+from guardian.executor.operating import Operations
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.rehearsing import resolved_now
 from guardian.executor.sending import send, send_acls
@@ -62,7 +66,7 @@ from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Execution, ForeignWork, TaskState
-from guardian.model.operation import Ask, AskKind, PlanAnswer
+from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
@@ -115,25 +119,6 @@ class ExecutionStore(Protocol):
 
         Raises Unavailable when it leads no longer, and Conflict when somebody else has driven the ticket on meanwhile.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A ticket with what it works from: its execution, or its plan before it began. `taken` are the brokers of all
-    other tickets that go on, by ticket: what is planned only now keeps off them. `moving` are those between which
-    others move replicas now. `answer` is the plan that an operation waits for; `withheld` says why it does not get one
-    that is there."""
-
-    ticket: Ticket
-    work: Execution | Plan
-    taken: Mapping[int, str] = field(default_factory=dict)
-    moving: Mapping[int, str] = field(default_factory=dict)
-    around: Around | None = None
-    answer: PlanAnswer | None = None
-    withheld: str = ""
-    foreign: tuple[ForeignWork, ...] | None = None  # what other tools move; None when that is not known
-    others: str = ""  # their throttles, in words
-    under_way: dict[str, tuple[Copy | None, ...]] = field(default_factory=dict)  # by ticket of the cluster, this tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,14 +292,14 @@ class Driver:
             return sentences
         try:
             admin = self._admin_for(cluster)
-            look_around = self._around.ask(cluster, _at_work(jobs)) if self._around else None
-            observation = observe(admin, map(_scope, jobs), self._now_ms())
+            look_around = self._around.ask(cluster, at_work(jobs)) if self._around else None
+            observation = observe(admin, map(scope_of_job, jobs), self._now_ms())
             around = look_around() if look_around else None
         except GuardianError as error:
             return sentences + [f"ticket {job.ticket.id} waits: {error}" for job in jobs]
         self._standing[cluster] = self._standing_rates(tickets)
         works, others = self._foreign(tickets, observation)
-        copies = _under_way(jobs, observation, self._now_ms()) if len(jobs) > 1 else {}
+        copies = copies_under_way(jobs, observation, self._now_ms()) if len(jobs) > 1 else {}
         jobs = [replace(job, around=around, foreign=works, others=others, under_way=copies) for job in jobs]
         return sentences + [self._drive_safely(job, admin, observation) for job in jobs]
 
@@ -333,39 +318,20 @@ class Driver:
             return None, ""
         return foreign.found(observation, executions), foreign.throttles(observation, executions)
 
-    def _admit(self, tickets: list[Ticket]) -> tuple[list[_Job], list[str]]:
-        """The tickets that may go on now. Those that began come first; each holds its brokers against later ones."""
-        jobs: list[_Job] = []
+    def _admit(self, tickets: list[Ticket]) -> tuple[list[Job], list[str]]:
+        """The tickets that may go on now, and what is said of the others."""
         sentences: list[str] = []
-        # By whether it is healing that asks: a rolling restart, which may take days, keeps less from it.
-        holders: dict[bool, dict[int, str]] = {False: {}, True: {}}
-        # One that waits for another must not be waited for by that one.
-        admitted: dict[bool, dict[int, str]] = {False: {}, True: {}}
-        moving = self._moving(tickets)
-        found: list[_Job] = []
+        found: list[Job] = []
         for ticket in tickets:
             try:
-                found.append(_Job(ticket, self._work(ticket)))
+                found.append(Job(ticket, self._work(ticket)))
             except GuardianError as error:
                 sentences.append(f"ticket {ticket.id} waits: {error}")
-        for each in sorted(found, key=_turn):
-            ticket, job = each.ticket, self._with_answer(each, holders[False], moving)
-            held = {from_healing: _held(job, from_healing) for from_healing in (False, True)}
-            before = holders[_heals(ticket)]
-            blocked = {before[broker] for broker in held[False] if broker in before}
-            if blocked and not _has_begun(job) and not _finds_out_itself(ticket):
-                sentences.append(f"ticket {ticket.id} waits for {', '.join(sorted(blocked))}, on the same brokers")
-            else:
-                jobs.append(job)
-                admitted = {key: dict.fromkeys(held[key], ticket.id) | known for key, known in admitted.items()}
-            holders = {key: dict.fromkeys(held[key], ticket.id) | known for key, known in holders.items()}
-        taken = [{b: t for b, t in admitted[_heals(job.ticket)].items() if t != job.ticket.id} for job in jobs]
-        return [
-            replace(job, taken=others, moving=_without(moving, job.ticket.id))
-            for job, others in zip(jobs, taken, strict=True)
-        ], sentences
+        moving = self._moving(tickets)
+        admitted, waiting = admit(found, moving, lambda job, holders: self._with_answer(job, holders, moving))
+        return admitted, sentences + waiting
 
-    def _with_answer(self, job: _Job, before: Mapping[int, str], moving: Mapping[int, Collection[str]]) -> _Job:
+    def _with_answer(self, job: Job, before: Mapping[int, str], moving: Mapping[int, Collection[str]]) -> Job:
         """With the plan that its operation waits for, once nobody else moves replicas between the same brokers: what is
         planned while a ticket runs keeps out of the way of others as those keep out of its."""
         ticket = job.ticket
@@ -387,7 +353,7 @@ class Driver:
             return execution
         return begin_operation(ticket, self._now_ms()) if ticket.ask else self._store.plan(ticket.plan_hash)
 
-    def _drive_safely(self, job: _Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+    def _drive_safely(self, job: Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         try:
             said = self._expire(job.ticket) or self._drive(job, admin, observation)
             return f"ticket {job.ticket.id}: {said}"
@@ -408,7 +374,7 @@ class Driver:
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.EXPIRED, expired), None, 0)
         return f"EXPIRED: {expired}"
 
-    def _drive(self, job: _Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+    def _drive(self, job: Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         if isinstance(job.work, Plan):
             return self._begin(job, job.work, admin, observation)
         if job.ticket.kind == repairing.ACL_REPAIR:
@@ -425,12 +391,12 @@ class Driver:
         stored = replace(noticed.execution, revision=job.work.revision + 1)
         return "; ".join((self._go_on(job, stored, admin, observation), noticed.sentence))
 
-    def _go_on(self, job: _Job, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+    def _go_on(self, job: Job, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         if job.ticket.ask is not None:
             return self._operate(job, job.ticket.ask, execution, admin, observation)
         return self._step(job, execution, admin, observation)
 
-    def _notice(self, job: _Job, execution: Execution) -> foreign.Notice | None:
+    def _notice(self, job: Job, execution: Execution) -> foreign.Notice | None:
         """Stores that the ticket pauses for other tools, goes on after them, or what they do; mostly nothing."""
         if job.foreign is None:
             return None
@@ -443,7 +409,7 @@ class Driver:
         self._store.advance(ticket.id, ticket.state, transition, noticed.execution, execution.revision)
         return noticed
 
-    def _begin(self, job: _Job, plan: Plan, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+    def _begin(self, job: Job, plan: Plan, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         """Starts the plan as it was approved, or, where it is stale, one that was made anew."""
         ticket = job.ticket
         if ticket.kind in _WITHOUT_MOVES:
@@ -483,7 +449,7 @@ class Driver:
 
     def _anew(
         self,
-        job: _Job,
+        job: Job,
         plan: Plan,
         admin: KafkaAdmin,
         observation: ClusterObservation,
@@ -506,7 +472,7 @@ class Driver:
         return made
 
     def _looked_at(
-        self, job: _Job, answer: Plan | str | None, admin: KafkaAdmin, observation: ClusterObservation
+        self, job: Job, answer: Plan | str | None, admin: KafkaAdmin, observation: ClusterObservation
     ) -> _Anew:
         if answer is None:
             return _Anew(waits="waits for a new plan", is_being_made=True)
@@ -534,7 +500,7 @@ class Driver:
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.FAILED, reason), None, 0)
         return f"FAILED: {reason}"
 
-    def _step(self, job: _Job, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
+    def _step(self, job: Job, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         ticket = job.ticket
         decided = self._mover(job, observation)(ticket.state, execution)
         if ticket.state in (TicketState.RUNNING, TicketState.PAUSED) and is_at_its_end(decided):
@@ -622,7 +588,7 @@ class Driver:
         self._store.advance(ticket.id, ticket.state, self._transition(*ended), execution, execution.revision)
         return ended[1]
 
-    def _go_on_elsewhere(self, job: _Job, decided: Step, admin: KafkaAdmin, observation: ClusterObservation) -> Step:
+    def _go_on_elsewhere(self, job: Job, decided: Step, admin: KafkaAdmin, observation: ClusterObservation) -> Step:
         """The step with the tasks of a new plan, where a dead broker took some or topics grew; as it was, with a word
         about that, where there is none."""
         ticket, tasks = job.ticket, decided.execution.tasks
@@ -649,7 +615,7 @@ class Driver:
         unmet = why_unmet(expanded, "" if lost else why_none, is_met=is_met)
         return _ended(decided, "; ".join(filter(None, (lost, unmet))))
 
-    def _mover(self, job: _Job, observation: ClusterObservation) -> Mover:
+    def _mover(self, job: Job, observation: ClusterObservation) -> Mover:
         """`step` with all else bound; what Kafka answered to the last tick is told once."""
         ticket, around, others = job.ticket, job.around, job.under_way
         idcs = around.idcs if around is not None else {}
@@ -680,7 +646,7 @@ class Driver:
         return move
 
     def _operate(
-        self, job: _Job, ask: Ask, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation
+        self, job: Job, ask: Ask, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation
     ) -> str:
         """A ticket that is more than one plan."""
         ticket, operations = job.ticket, self._operations
@@ -726,7 +692,7 @@ class Driver:
             return found
         for ticket in tickets:
             execution = self._store.execution(ticket.id)
-            for broker in _moves_between(ticket, execution) if execution is not None else ():
+            for broker in moves_between(ticket, execution) if execution is not None else ():
                 found.setdefault(broker, set()).add(ticket.id)
         return found
 
@@ -780,33 +746,6 @@ class Driver:
         return TicketTransition(state, self._now_ms(), ACTOR, reason)
 
 
-def _has_begun(job: _Job) -> bool:
-    """Whether it touches brokers already; before, it waits until no other ticket holds one of them."""
-    if job.ticket.state is TicketState.ROLLING_BACK:
-        return isinstance(job.work, Execution) and _goes_back(job.work)
-    return job.ticket.state is not TicketState.APPROVED
-
-
-def _goes_back(execution: Execution) -> bool:
-    """Whether a roll-back has begun: held up on its way, it would leave its throttles to the ticket that it waits for,
-    which may wait for its moves."""
-    return bool(execution.throttles) or bool(is_moving(execution))
-
-
-def _moves_between(ticket: Ticket, execution: Execution) -> frozenset[int]:
-    """The brokers between which it moves replicas now; a roll-back comes to all of its own, one after the other."""
-    is_back = ticket.state is TicketState.ROLLING_BACK and _goes_back(execution)
-    return brokers_of(execution) if is_back else is_moving(execution)
-
-
-def _turn(job: _Job) -> tuple[int, int]:
-    """Those that began come first, then those that will go back, in the order in which they were asked to, then new
-    ones."""
-    if _has_begun(job):
-        return 0, 0
-    return (1, job.ticket.updated_at_ms) if job.ticket.state is TicketState.ROLLING_BACK else (2, 0)
-
-
 def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset[TopicPartition]]:
     """By broker that tells, what it holds."""
     held: dict[int, frozenset[TopicPartition]] = {}
@@ -815,7 +754,7 @@ def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset
     return held
 
 
-def _held_up(job: _Job, plan: Plan, observation: ClusterObservation) -> str:
+def _held_up(job: Job, plan: Plan, observation: ClusterObservation) -> str:
     """What a plan that was made anew waits for; empty when it may begin."""
     blocking = sorted({job.taken[broker] for broker in brokers_of(plan) if broker in job.taken})
     if blocking:
@@ -846,43 +785,3 @@ def _ended(decided: Step, more: str) -> Step:
         transition=(state, f"{reason}; {more}"),
         sentence=sentence,
     )
-
-
-def _under_way(
-    jobs: Sequence[_Job], observation: ClusterObservation, now_ms: int
-) -> dict[str, tuple[Copy | None, ...]]:
-    """By ticket, what its active tasks copy."""
-    return {job.ticket.id: under_way(job.work, observation, now_ms) for job in jobs if isinstance(job.work, Execution)}
-
-
-def _at_work(jobs: Sequence[_Job]) -> frozenset[int]:
-    return frozenset().union(*(brokers_at_work(job.work) for job in jobs))
-
-
-def _finds_out_itself(ticket: Ticket) -> bool:
-    """Brokers that another ticket holds keep no removal from beginning: it may ask for nothing new."""
-    return ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
-
-
-def _heals(ticket: Ticket) -> bool:
-    return ticket.kind == CureKind.HEAL
-
-
-def _held(job: _Job, from_healing: bool) -> frozenset[int]:
-    ticket = job.ticket
-    if ticket.ask is None or not isinstance(job.work, Execution):
-        return brokers_of(job.work)
-    is_paused = ticket.state is TicketState.PAUSED
-    return held_by(ticket.ask, job.work, job.answer, from_healing=from_healing, is_paused=is_paused)
-
-
-def _without(moving: Mapping[int, Collection[str]], ticket_id: str) -> dict[int, str]:
-    """By broker, the first ticket but this one."""
-    others = {broker: sorted(set(each) - {ticket_id}) for broker, each in moving.items()}
-    return {broker: each[0] for broker, each in others.items() if each}
-
-
-def _scope(job: _Job) -> Scope:
-    if job.ticket.ask is not None and isinstance(job.work, Execution):
-        return scope_of_ask(job.work, job.answer)
-    return scope_of(job.work, back=job.ticket.state is TicketState.ROLLING_BACK)
