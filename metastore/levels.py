@@ -44,6 +44,10 @@ SINCE: Mapping[str, int] = {
     "guardian.v1.AmendTicket.approved_throttle": 1,
     "guardian.v1.ExecutionTask.topic_partitions": 1,
     "guardian.v1.AdaptedRate.idle_since_ms": 1,
+    "guardian.v1.Ask.finalize": 1,
+    "guardian.v1.Ask.metadata_version": 1,
+    "guardian.v1.Operation.metadata_version_from": 1,
+    "guardian.v1.Operation.metadata_version_to": 1,
     "guardian.v1.PutEvents.raised": 1,
     "guardian.v1.PutEvents.ended": 1,
 }

@@ -94,16 +94,17 @@ def plugin_jar() -> Path:
     return jar
 
 
-def bootstrap_checkpoint(kafka: str = KAFKA) -> Path:
-    """The `bootstrap.checkpoint` of a new cluster: this Kafka's feature levels, written once by its own tool.
+def bootstrap_checkpoint(kafka: str = KAFKA, release: str = "") -> Path:
+    """The `bootstrap.checkpoint` of a new cluster: this Kafka's feature levels, or those of an older
+    `release` such as "4.1", written once by its own tool.
 
     It names no cluster and no node, so that one file serves all; formatting would cost a JVM's start for each node.
     """
     libs = kafka_libs(kafka)
-    checkpoint = TARGET / f"{_stamp(libs).read_text()[:12]}.{CHECKPOINT}"
+    checkpoint = TARGET / f"{_stamp(libs).read_text()[:12]}{release and f'.{release}'}.{CHECKPOINT}"
     with locked(TARGET / "checkpoint.lock"):
         if not checkpoint.exists():
-            _format_once(libs, checkpoint)
+            _format_once(libs, checkpoint, release)
     return checkpoint
 
 
@@ -170,7 +171,7 @@ def render_rules(checksums: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def _format_once(libs: Path, checkpoint: Path) -> None:
+def _format_once(libs: Path, checkpoint: Path, release: str) -> None:
     with tempfile.TemporaryDirectory(dir=TARGET) as scratch:
         properties = Path(scratch) / "server.properties"
         properties.write_text(
@@ -180,6 +181,7 @@ def _format_once(libs: Path, checkpoint: Path) -> None:
         )
         tool = [require_java(), "-cp", f"{libs}/*", "kafka.tools.StorageTool", "format"]
         command = [*tool, "--cluster-id", "AAAAAAAAAAAAAAAAAAAAAA", "--config", str(properties)]
+        command += ["--release-version", release] if release else []
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise InvalidInput(f"kafka.tools.StorageTool refused {properties.name}: {done.stderr.strip()[-500:]}")

@@ -234,7 +234,7 @@ class KafkaCluster:
         `on_start` is called after each process is started: the moment to write the state down.
         """
         kafka_libs(self.spec.kafka)
-        bootstrap_checkpoint(self.spec.kafka)
+        bootstrap_checkpoint(self.spec.kafka, self.spec.release)
         self._archive()
         idle = [node for node in self.nodes if node.pid is None]
         for attempt in range(1, _ATTEMPTS + 1):
@@ -336,7 +336,7 @@ class KafkaCluster:
         metadata = home / "metadata"
         self._format(node.id, metadata)
         if not (metadata / CHECKPOINT).exists():
-            _write_whole(metadata / CHECKPOINT, bootstrap_checkpoint(self.spec.kafka).read_bytes())
+            _write_whole(metadata / CHECKPOINT, bootstrap_checkpoint(self.spec.kafka, self.spec.release).read_bytes())
         text = controller_properties(self.spec, node.id, self._controller_ports(), metadata)
         # An authorizer of the plugin is the controllers' too.
         node.process = self._spawn(node, home, text, plugin_jar() if self.spec.plugin else None)

@@ -22,7 +22,8 @@ REPORTERS = "guardian.kafka.GuardianMetricsReporter,org.apache.kafka.common.metr
 class ClusterSpec:
     """What a cluster is to be. Racks are dealt out to brokers in turn; an IDC is a rack's name up to its last '-'.
 
-    `kafka` is the version, one of `distribution.FOLDERS`; `settings` are more lines of server.properties, which win;
+    `kafka` is the version, one of `distribution.FOLDERS`; `release` is that of a new cluster's feature levels, empty:
+    the same; `settings` are more lines of server.properties, which win;
     `jvm` are more options of each node's JVM;
     `hosts` are the addresses of nodes, by id, that are not on loopback; `certificates` is the folder of those that
     brokers' reporters show, without it they speak plain text.
@@ -40,6 +41,7 @@ class ClusterSpec:
     first_controller_id: int = 101
     racks: tuple[str, ...] = ("shanghai-a", "shanghai-b", "suzhou-a")
     kafka: str = KAFKA
+    release: str = ""
     tiered: TieredStorage | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[int, str] = field(default_factory=dict)

@@ -148,6 +148,21 @@ def restart(
         str, typer.Option("--back-within", help="Each must be back by then, such as 20m. [10m]")
     ] = "",
     accept_unavailable: UnavailableOption = False,
+    finalize: Annotated[
+        bool,
+        typer.Option(
+            "--finalize",
+            help="When all is restarted, raise Kafka's metadata.version, as after an upgrade. It can't be taken back.",
+        ),
+    ] = False,
+    metadata_version: Annotated[
+        int,
+        typer.Option(
+            "--metadata-version",
+            help="The level for --finalize, such as 25; 0: the highest that all brokers and controllers support.",
+            min=0,
+        ),
+    ] = 0,
     dry_run: DryRunOption = False,
     key: KeyOption = "",
     reason: ReasonOption = "",
@@ -157,6 +172,7 @@ def restart(
     """Restart brokers in batches, none of which a partition would miss: leaders away, restarted, in sync, leaders back.
 
     Stops (PAUSED) at the first sign of harm. The hook may also upgrade: whatever it does, the broker must come back.
+    Without --finalize metadata.version stays as it is, and brokers can go back to the version that they had.
 
     Example: guardian brokers restart live --hook by-systemd --dry-run
     """
@@ -170,6 +186,8 @@ def restart(
         batch_limit=batch,
         accept_unavailable=accept_unavailable,
         back_within_ms=_duration(back_within),
+        finalize=finalize,
+        metadata_version=metadata_version,
     )
     _ask(cluster, ask, "50MB", dry_run, key, reason, endpoints, output)
 

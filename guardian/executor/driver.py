@@ -659,7 +659,7 @@ class Driver:
             self._store.advance(ticket.id, ticket.state, running, execution, execution.revision)
             return reason
         others = self._other_operations(ticket)
-        world = operations.world(ticket, ask, observation, admin, job.answer, others, job.moving)
+        world = operations.world(ticket, ask, observation, admin, job.answer, others, job.moving, execution.operation)
         decided = operate(ticket, execution, world, self._mover(job, observation), self._now_ms())
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)

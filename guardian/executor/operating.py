@@ -16,11 +16,13 @@ from typing import Protocol
 
 from guardian.core.cordoning import CORDONED
 from guardian.core.executing import brokers_of
+from guardian.core.operations import finalizing
 from guardian.core.operations.effects import (
     ForgetBroker,
     LiftExclusions,
     OperationEffect,
     PutExclusions,
+    RaiseMetadataVersion,
     RunHook,
     SetBrokerStates,
     UnregisterBroker,
@@ -37,7 +39,7 @@ from guardian.model.cordon import Cordon
 from guardian.model.execution import Execution
 from guardian.model.federation import Exclusion
 from guardian.model.hook import HookTarget
-from guardian.model.operation import Ask, AskKind, OperationPhase, PlanAnswer, PlanRequest
+from guardian.model.operation import Ask, AskKind, MetadataVersion, Operation, OperationPhase, PlanAnswer, PlanRequest
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.ticket import Ticket
 from guardian.model.topology import BrokerState
@@ -177,9 +179,10 @@ class Operations:
         plan: PlanAnswer | None,
         others: Sequence[tuple[Ticket, Execution]],
         moving: Mapping[int, str],
+        operation: Operation | None = None,
     ) -> OperationWorld:
         """`observation` holds all partitions; `others` are the cluster's other tickets with an ask, `moving` names by
-        broker a ticket that moves replicas there. Raises ClusterUnavailable."""
+        broker a ticket that moves replicas there. `operation` is the ticket's own. Raises ClusterUnavailable."""
         cluster = ticket.cluster
         is_online = ask.kind is AskKind.ONLINE
         return OperationWorld(
@@ -198,6 +201,7 @@ class Operations:
             moving=moving,
             remembered=self._store.leader_moves(cluster, ask.brokers) if is_online else (),
             quorum=admin.describe_quorum(),
+            metadata_version=_metadata_version(ask, operation, admin),
             tiered_warm_up_s=self._tiered_warm_up_s,
             limits=self._limits,
         )
@@ -224,6 +228,9 @@ class Operations:
                 self._unregistered.setdefault(ticket.cluster, set()).add(broker)
             case ForgetBroker(broker):
                 self._store.forget_broker(ticket.cluster, broker)
+            case RaiseMetadataVersion(level):
+                refused = admin.raise_metadata_version(level)
+                return f"Kafka did not raise metadata.version to {level}: {refused}" if refused else ""
         return ""
 
     def _uncordon(self, cluster: str, broker: int, admin: KafkaAdmin) -> str:
@@ -290,6 +297,18 @@ def completed(admin: KafkaAdmin, plan: Plan) -> Plan:
     busy = admin.list_reassignments()
     moves = tuple(move for move in plan.moves if move.partition in present and move.partition not in busy)
     return resolved_now(admin, replace(plan, moves=moves)) if moves else replace(plan, moves=())
+
+
+def _metadata_version(ask: Ask, operation: Operation | None, admin: KafkaAdmin) -> MetadataVersion | None:
+    if operation is None or not finalizing.is_told(ask, operation):
+        return None
+    version = admin.metadata_version()
+    refused: dict[int, str] = {}
+    for level in finalizing.candidates(ask, operation, version):
+        refused[level] = admin.raise_metadata_version(level, True)
+        if not refused[level]:
+            break
+    return replace(version, refused=refused)
 
 
 def _leaving(ask: Ask, others: Sequence[tuple[Ticket, Execution]]) -> dict[int, str]:

@@ -13,7 +13,7 @@ from typing import Protocol
 from guardian.core.effects import NewTopic
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import BrokerView, ClusterDescription, LogDir, PartitionState, Reassignment
-from guardian.model.operation import Quorum
+from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMember, QuotaEntity
 from guardian.model.topology import TopicPartition
 
@@ -170,6 +170,16 @@ class KafkaAdmin(Protocol):
 
     def describe_quorum(self) -> Quorum | None:
         """The controllers' quorum, or None where it can't be told."""
+
+    def metadata_version(self) -> MetadataVersion:
+        """The level of `metadata.version` that is in force, and what each broker that answers soon supports."""
+
+    def raise_metadata_version(self, level: int, validate_only: bool = False) -> str:
+        """Raises it, which nobody can take back. The reason where Kafka refuses, else empty.
+
+        Kafka refuses what a registered broker or a controller does not support, up or down, and what is below the level
+        in force; that very level is no error. With `validate_only` nothing changes.
+        """
 
     def close(self) -> None:
         """Ends the connections. The object is of no use afterwards."""

@@ -67,7 +67,7 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
-from guardian.model.operation import Quorum
+from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMember, QuotaEntity, require_writable_quotas
 from guardian.model.topology import Cluster, ClusterSecurity, TopicPartition
 
@@ -356,6 +356,12 @@ class KafkaControl:
 
     def describe_quorum(self) -> Quorum | None:
         return self._call(membership.describe_quorum)
+
+    def metadata_version(self) -> MetadataVersion:
+        return self._call(membership.metadata_version)
+
+    def raise_metadata_version(self, level: int, validate_only: bool = False) -> str:
+        return self._call(lambda session: membership.raise_metadata_version(session, level, validate_only))
 
     def close(self) -> None:
         self._closed = True

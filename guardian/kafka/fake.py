@@ -36,12 +36,13 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
-from guardian.model.operation import Quorum
+from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMember, QuotaEntity, require_writable_quotas
 from guardian.model.topology import TopicPartition
 
 MS_PER_READ = 100
 NO_LEADER = -1
+LEVEL = 29  # of metadata.version
 
 _LEADER_RATE = "leader.replication.throttled.rate"
 _FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -144,6 +145,8 @@ class FakeKafka:
         self._quotas: dict[QuotaEntity, dict[str, float]] = {}
         self._unregistered: set[int] = set()
         self.quorum: Quorum | None = Quorum(100, frozenset({100}), frozenset({100}))
+        self.level = LEVEL
+        self.supported: dict[int, int] = {}  # by node, the highest level, where that is another one
         self._lock = threading.RLock()
 
     # Those who run the cluster.
@@ -486,10 +489,36 @@ class FakeKafka:
         with self._read():
             return self.quorum
 
+    def metadata_version(self) -> MetadataVersion:
+        with self._read():
+            return MetadataVersion(self.level, {broker: self._most(broker) for broker in self._nodes()})
+
+    def raise_metadata_version(self, level: int, validate_only: bool = False) -> str:
+        with self._write():
+            brokers = self._brokers.keys() - self._unregistered
+            controllers = self.quorum.voters - brokers if self.quorum is not None else frozenset()
+            nodes = [("Broker", node) for node in sorted(brokers)] + [
+                ("Controller", node) for node in sorted(controllers)
+            ]
+            whys = [
+                f"{kind} {node} only supports versions 7-{self._most(node)}"
+                for kind, node in nodes
+                if self._most(node) < level
+            ]
+            whys += [f"Can't downgrade the version of this feature from {self.level}"] if level < self.level else []
+            if whys:
+                return f"INVALID_UPDATE_VERSION: Invalid update version {level} for feature metadata.version. {whys[0]}"
+            if not validate_only:
+                self.level = level
+            return ""
+
     def close(self) -> None:
         """Nothing to end: the cluster outlives its clients."""
 
     # Inside.
+
+    def _most(self, node: int) -> int:
+        return self.supported.get(node, LEVEL)
 
     def _rules(self) -> tuple[AclBinding, ...]:
         if self._acls is None:

@@ -1,24 +1,36 @@
-"""Which brokers a cluster knows, and who decides for it: registrations and the controllers' quorum.
+"""Which brokers a cluster knows, and who decides for it: registrations, the controllers' quorum, `metadata.version`.
 
 A broker that is down is fenced, and stays registered until it is unregistered. Unregistering one that runs answers
 "done" and breaks it (KAFKA.md, trap 8), so it is asked once more, right before, whether it is fenced.
+
+Each broker tells in ApiVersions which levels of `metadata.version` it supports, and which one is in force as far as it
+has heard. What controllers and brokers that are down support is in their registrations: the active controller refuses a
+level that one of them lacks, and says so without a change where it is only to validate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
 import kafka.errors as kafka_errors
-from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
+from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest, UpdateFeaturesRequest
 from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.metadata import ApiVersionsRequest
 
-from guardian.model.operation import Quorum
+from guardian.kafka.reasons import NO_ERROR, reason
+from guardian.model.operation import MetadataVersion, Quorum
 
 _METADATA = "__cluster_metadata"
 _WITH_FENCED = 2  # the first version of DescribeCluster that tells fenced brokers (Kafka 4.0)
 _BEHIND_MS = 5_000
 _BEHIND_RECORDS = 100
+_FEATURE = "metadata.version"
+_WITH_FEATURES = 3  # the first version of ApiVersions that tells features (Kafka 2.4)
+_VALIDATING = 1  # the first version of UpdateFeatures that can validate only (Kafka 3.3)
+_UPGRADE = 1  # of UpdateFeatures: never down
+_REFUSALS = (kafka_errors.InvalidUpdateVersionError, kafka_errors.FeatureUpdateFailedError)
 
 
 class UnregisterBrokerRequest(ApiMessage, load_json="guardian.kafka.schemas"):  # type: ignore[call-arg,misc]
@@ -33,6 +45,15 @@ class Session(Protocol):
     """What these calls need of the connection: the answer of whichever broker gives one."""
 
     async def ask_any(self, request: Any) -> Any: ...
+
+
+class SessionWithAll(Session, Protocol):
+    """And the answers of all brokers that give one soon."""
+
+    async def ask_once(self, brokers: Iterable[int], request: Callable[[int], Any]) -> dict[int, Any]: ...
+
+    @property
+    def attempt_ms(self) -> int: ...
 
 
 async def registered_brokers(session: Session) -> dict[int, bool] | None:
@@ -73,6 +94,45 @@ async def describe_quorum(session: Session) -> Quorum | None:
         raise _unreadable(kafka_errors.LeaderNotAvailableError)
     caught_up = frozenset(node for node, voter in voters.items() if voter is leader or _is_near(voter, leader))
     return Quorum(leader.replica_id, frozenset(voters), caught_up)
+
+
+async def metadata_version(session: SessionWithAll) -> MetadataVersion:
+    """The level of the broker that has heard last of a change. Raises KafkaError where no broker answers."""
+    live = await session.ask_any(DescribeClusterRequest)
+    answers = await session.ask_once([each.broker_id for each in live.brokers], lambda _: _api_versions_request())
+    if not answers:
+        raise kafka_errors.BrokerNotAvailableError(f"no broker tells its {_FEATURE}")
+    newest = max(answers.values(), key=lambda answer: answer.finalized_features_epoch)
+    levels = {each.name: each.max_version_level for each in newest.finalized_features or ()}
+    supported = {
+        broker: each.max_version
+        for broker, answer in answers.items()
+        for each in answer.supported_features or ()
+        if each.name == _FEATURE
+    }
+    return MetadataVersion(levels.get(_FEATURE, 0), supported)
+
+
+async def raise_metadata_version(session: SessionWithAll, level: int, validate_only: bool) -> str:
+    """Why it was refused; empty: it is in force, or would be."""
+    update = UpdateFeaturesRequest.FeatureUpdateKey(feature=_FEATURE, max_version_level=level, upgrade_type=_UPGRADE)
+    try:
+        answer = await session.ask_any(
+            lambda: UpdateFeaturesRequest(
+                timeout_ms=session.attempt_ms,
+                feature_updates=[update],
+                validate_only=validate_only,
+                min_version=_VALIDATING,
+            )
+        )
+    except _REFUSALS as error:
+        return reason(error.errno, ": ".join(map(str, error.args)))
+    failed = next((each for each in answer.results or () if each.error_code != NO_ERROR), None)  # before Kafka 4.0
+    return reason(failed.error_code, failed.error_message) if failed is not None else ""
+
+
+def _api_versions_request() -> Any:
+    return ApiVersionsRequest(client_software_name="guardian", client_software_version="1", min_version=_WITH_FEATURES)
 
 
 def _unreadable(kind: type[kafka_errors.KafkaError]) -> kafka_errors.KafkaError:

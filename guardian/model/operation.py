@@ -8,6 +8,7 @@ The moves of an operation are ordinary tasks of its execution. An ask may be ame
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import NamedTuple
@@ -20,6 +21,7 @@ MAX_BROKERS = 1000
 _MAX_BATCH = 1000
 _MAX_HOOK_CHARS = 100
 _MAX_WAIT_MS = 24 * 3600 * 1000
+_MAX_LEVEL = 32_767  # of a feature, on Kafka's wire
 
 
 class AskKind(StrEnum):
@@ -49,6 +51,8 @@ class Ask:
     `batch_limit` is how many brokers are restarted at once at most, 0: as many as ISR and rack allow.
     `accept_unavailable`: partitions that can't do without one of their brokers may be unavailable meanwhile.
     `back_within_ms` is how long a broker may be away, 0: the usual. `revision` counts the amendments.
+    `finalize`: when all of a rolling restart is done, Kafka's `metadata.version` is raised, which nobody can take back,
+    to the level `metadata_version`, 0: to the highest that all nodes support.
     """
 
     kind: AskKind
@@ -60,6 +64,8 @@ class Ask:
     accept_unavailable: bool = False
     back_within_ms: int = 0
     revision: int = 0
+    finalize: bool = False
+    metadata_version: int = 0
 
     def __post_init__(self) -> None:
         for name, nodes in (("brokers", self.brokers), ("controllers", self.controllers)):
@@ -78,6 +84,15 @@ class Ask:
             raise InvalidInput(f"hook is {shown!r}: use up to {_MAX_HOOK_CHARS} printable characters")
         if not 0 <= self.back_within_ms <= _MAX_WAIT_MS:
             raise InvalidInput(f"back_within_ms is {self.back_within_ms}: use 0 to {_MAX_WAIT_MS}, 0 for the usual")
+        if not 0 <= self.metadata_version <= _MAX_LEVEL:
+            raise InvalidInput(
+                f"metadata_version is {self.metadata_version}: use a level such as 25, or 0 for the highest that all "
+                "nodes support"
+            )
+        if self.metadata_version and not self.finalize:
+            raise InvalidInput(
+                f"metadata_version is {self.metadata_version}, but finalize is not set: without it nothing is raised"
+            )
 
     def _require_what_fits_the_kind(self) -> None:
         if self.kind is AskKind.RESTART:
@@ -88,6 +103,8 @@ class Ask:
             raise InvalidInput(f"controllers is {list(self.controllers)}: only {AskKind.RESTART} takes controllers")
         if self.batch_limit:
             raise InvalidInput(f"batch_limit is {self.batch_limit}: only {AskKind.RESTART} has batches; leave it out")
+        if self.finalize:
+            raise InvalidInput(f"finalize of {self.kind} is set: only {AskKind.RESTART} raises metadata.version")
 
 
 def _require_nodes(name: str, nodes: tuple[int, ...]) -> None:
@@ -177,6 +194,7 @@ class OperationPhase(Enum):
     IN_SYNC = 10
     LEADERS_BACK = 11
     START = 12
+    FINALIZE = 13  # all is restarted: metadata.version, where it was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +206,8 @@ class Operation:
     moves, `plan_round` counts the plans that were asked for, the next one not before `retry_at_ms`.
     `harm` is what has gone wrong, since `harm_since_ms`; when it lasts, the ticket pauses.
     `well_since_ms` is since when the cluster was seen well, 0: it was not.
+    `metadata_version_to` is the level to which `metadata.version` is raised from `metadata_version_from`, stored before
+    Kafka is asked; 0: none was decided on.
     """
 
     phase: OperationPhase
@@ -202,6 +222,8 @@ class Operation:
     well_since_ms: int = 0
     ask_revision: int = 0
     detail: str = ""
+    metadata_version_from: int = 0
+    metadata_version_to: int = 0
 
     def work(self, node: int) -> BrokerWork | None:
         return next((work for work in self.brokers if work.node == node), None)
@@ -233,3 +255,21 @@ class Quorum:
     leader: int
     voters: frozenset[int]
     caught_up: frozenset[int] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataVersion:
+    """Kafka's feature `metadata.version`: the level in force, and by broker that answered the highest that it supports.
+
+    `refused` says by level why the controllers would not raise it to that one now, empty: they would. Levels that they
+    were not asked about are not in it.
+    """
+
+    level: int
+    supported: Mapping[int, int]
+    refused: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def highest(self) -> int:
+        """The highest that all brokers that answered support."""
+        return min(self.supported.values(), default=self.level)

@@ -117,6 +117,8 @@ class AskBody(_Body):
     hook: str = Field("", description="[hooks.NAME] that stops, starts or restarts them.")
     batch_limit: int = Field(0, ge=0, description="rolling-restart: at once at most; 0: as ISR allows.")
     accept_unavailable: bool = Field(False, description="Partitions may be unavailable meanwhile.")
+    finalize: bool = Field(False, description="rolling-restart: raise metadata.version at the end, for good.")
+    metadata_version: int = Field(0, ge=0, description="finalize: to this level; 0: the highest that all support.")
 
     def ask(self) -> Ask:
         """Raises InvalidInput."""
@@ -128,6 +130,8 @@ class AskBody(_Body):
             self.hook,
             self.batch_limit,
             self.accept_unavailable,
+            finalize=self.finalize,
+            metadata_version=self.metadata_version,
         )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from guardian.core import executing
+from guardian.core.operations import finalizing
 from guardian.core.operations.step import amended, begin, operate
 from guardian.core.operations.world import OperationStep, OperationWorld
 from guardian.core.slots import ExecutionLimits
@@ -104,6 +105,8 @@ class Asks:
             plan = replace(answer.plan, kind=ticket.ask.kind.value)
             return replace(plan, notes=(*_words(ticket.ask, step), *plan.notes))
         notes = _batches(scene, step) if ticket.ask.kind is AskKind.RESTART else _words(ticket.ask, step)
+        if ticket.ask.finalize and scene.world.metadata_version is not None:
+            notes.append(finalizing.foretold(ticket.ask, scene.world.metadata_version))
         return Plan(ticket.cluster, ticket.ask.kind.value, (), notes=tuple(notes))
 
     def amend(
@@ -137,7 +140,7 @@ class Asks:
             if each.cluster == ticket.cluster and each.ask is not None
             if (found := self._store.read_local().execution(each.id)) is not None
         ]
-        world = self._operations.world(ticket, ask, observation, admin, answer, others, {})
+        world = self._operations.world(ticket, ask, observation, admin, answer, others, {}, execution.operation)
         return _Scene(ticket, world, observation, self._now_ms())
 
 
@@ -197,6 +200,9 @@ def _batches(scene: _Scene, step: OperationStep) -> list[str]:
 
 
 def _words_of_end(step: OperationStep, words: list[str]) -> list[str]:
+    operation = step.execution.operation
+    if operation is not None and operation.phase is OperationPhase.FINALIZE:
+        return []  # told by what brokers support before they are restarted
     if step.transition is not None and step.transition[0] is TicketState.SUCCEEDED and words:
         return []
     return [step.transition[1] if step.transition is not None else step.sentence]

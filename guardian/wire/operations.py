@@ -33,6 +33,8 @@ def ask_to_proto(ask: Ask) -> pb.Ask:
         accept_unavailable=ask.accept_unavailable,
         back_within_ms=ask.back_within_ms,
         revision=ask.revision,
+        finalize=ask.finalize,
+        metadata_version=ask.metadata_version,
     )
 
 
@@ -48,6 +50,8 @@ def ask_from_proto(message: pb.Ask) -> Ask:
         accept_unavailable=message.accept_unavailable,
         back_within_ms=message.back_within_ms,
         revision=message.revision,
+        finalize=message.finalize,
+        metadata_version=message.metadata_version,
     )
 
 
@@ -65,6 +69,8 @@ def operation_to_proto(operation: Operation) -> pb.Operation:
         well_since_ms=operation.well_since_ms,
         ask_revision=operation.ask_revision,
         detail=operation.detail,
+        metadata_version_from=operation.metadata_version_from,
+        metadata_version_to=operation.metadata_version_to,
     )
 
 
@@ -83,6 +89,8 @@ def operation_from_proto(message: pb.Operation) -> Operation:
         well_since_ms=message.well_since_ms,
         ask_revision=message.ask_revision,
         detail=message.detail,
+        metadata_version_from=message.metadata_version_from,
+        metadata_version_to=message.metadata_version_to,
     )
 
 

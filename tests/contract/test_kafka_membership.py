@@ -1,4 +1,4 @@
-"""Registrations and the quorum: one suite, on the fake and on real brokers (KAFKA.md, traps 8 and 24)."""
+"""Registrations, the quorum, metadata.version: one suite, on the fake and on real brokers (KAFKA.md, traps 8, 24)."""
 
 from __future__ import annotations
 
@@ -62,3 +62,23 @@ def test_the_quorum_names_its_leader_and_who_has_caught_up(bench: Bench) -> None
     assert quorum is not None
     assert quorum.leader in quorum.voters
     assert quorum.leader in quorum.caught_up <= quorum.voters
+
+
+def test_each_broker_tells_what_it_supports_and_kafka_refuses_a_level_that_one_lacks(bench: Bench) -> None:
+    version = bench.admin.metadata_version()
+    assert version.supported.keys() == {1, 2, 3}
+    assert 0 < version.level <= version.highest
+    refused = bench.admin.raise_metadata_version(version.highest + 1000, validate_only=True)
+    assert refused.startswith("INVALID_UPDATE_VERSION: Invalid update version")
+    assert str(version.highest + 1000) in refused
+    assert refused == bench.admin.raise_metadata_version(version.highest + 1000)
+    assert bench.admin.raise_metadata_version(version.level) == ""
+    assert "INVALID_UPDATE_VERSION" in bench.admin.raise_metadata_version(version.level - 1)
+    assert bench.admin.metadata_version() == version
+
+
+def test_a_broker_that_is_down_tells_nothing(bench: Bench) -> None:
+    bench.kill(3)
+    bench.until(lambda: bench.admin.metadata_version().supported.keys() == {1, 2})
+    bench.start(3)
+    bench.until(lambda: bench.admin.metadata_version().supported.keys() == {1, 2, 3})

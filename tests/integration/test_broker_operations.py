@@ -45,6 +45,7 @@ MAKE_EVERY_S = 1.0
 ANSWER_S = 10.0
 _NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT)
 BROKERS = (1, 2, 3, 4, 5)
+RELEASE = "4.1"  # of the cluster's feature levels: its brokers know higher ones
 SETTINGS = {"min.insync.replicas": "2", "auto.leader.rebalance.enable": "false"}
 PARTITIONS = 12
 RECORD_BYTES = 20_000
@@ -71,7 +72,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     home = tmp_path_factory.mktemp("operations")
-    spec = ClusterSpec("live", brokers=len(BROKERS), plugin=False, heap_mb=256, settings=SETTINGS)
+    spec = ClusterSpec("live", brokers=len(BROKERS), plugin=False, heap_mb=256, settings=SETTINGS, release=RELEASE)
     folder = home / "hooks"
     hooks = broker_hook.config_section(folder)
     with KafkaCluster.start(spec, home / "kafka") as kafka:
@@ -301,10 +302,14 @@ def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_b
 
     with pytest.raises(InvalidInput, match="hook is 'none-such'"):
         client.ask_for("live", Ask(AskKind.RESTART, BROKERS, hook="none-such"), author="ann", dry_run=True)
-    ask = Ask(AskKind.RESTART, BROKERS, hook="local")
+    version = admin.metadata_version()
+    old, new = version.level, version.highest
+    assert old < new
+    ask = Ask(AskKind.RESTART, BROKERS, hook="local", finalize=True)
     _, rehearsed = client.ask_for("live", ask, author="ann", dry_run=True)
     assert rehearsed is not None
     assert rehearsed.notes[0].startswith("batch 1: ")
+    assert rehearsed.notes[-1].startswith(f"then metadata.version {old} -> {new}")
     assert {broker.id: broker.pid for broker in broker_hook.load(stage.folder).brokers} == started
 
     watch = Watch(stage.cluster, "orders", min_isr=2)
@@ -312,8 +317,10 @@ def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_b
         ticket_id = approved(client, ask)
         wait_for("a restart", lambda: phase(client, ticket_id) is OperationPhase.RESTART)
         kill_leader(stage, client)
-        _, execution = finished(client, ticket_id)
+        ticket, execution = finished(client, ticket_id)
     assert load.failures == []
+    assert ticket.history[-1].reason.endswith(f"; metadata.version raised from {old} to {new}")
+    wait_for("all brokers to hear of the level", lambda: admin.metadata_version().level == new)
     assert load.sent > 100
     assert watch.too_few == []
     assert execution.operation is not None

@@ -308,6 +308,27 @@ def restart_world() -> OperationsWorld:
     return slow(world).ask(Ask(AskKind.RESTART, ALL, hook="systemd"))
 
 
+def upgrade_world() -> OperationsWorld:
+    """The cluster is at an older level, and one that all support is asked for."""
+    world = OperationsWorld(6, min_isr=2, racks=3)
+    world.topic("t", {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5], 3: [4, 5, 6], 4: [5, 6, 1], 5: [6, 1, 2]}, MB, 100_000)
+    world.kafka.level, world.kafka.supported[6] = 25, 28
+    return slow(world).ask(Ask(AskKind.RESTART, ALL, hook="systemd", finalize=True))
+
+
+def is_finalized(world: OperationsWorld) -> None:
+    """By a ticket that ended, and by no other."""
+    is_as_before(upgrade_world)(world)
+    operation = world.operation()
+    if world.state() is TicketState.CANCELLED and not operation.metadata_version_to:
+        assert world.kafka.level == 25
+        assert world.reason().endswith("; metadata.version was not raised")
+        return
+    assert (operation.metadata_version_from, operation.metadata_version_to, world.kafka.level) == (25, 28, 28)
+    said = "raised" if world.state() is TicketState.SUCCEEDED else "was raised"
+    assert f"; metadata.version {said} from 25 to 28" in world.reason()
+
+
 def absence_world(shutdown: bool = True) -> OperationsWorld:
     world = OperationsWorld(5)
     orders = {0: [4, 1, 2], 1: [5, 2, 4], 2: [1, 4, 5], 3: [2, 3, 5], 4: [3, 1, 4]}
@@ -379,7 +400,14 @@ def stories_of_brokers() -> Iterator[Story]:
     )
     yield Story(remove, "rolled back", drained_world, roll_back, is_whole_and_unmarked, back)
     restarted = is_as_before(restart_world)
-    yield Story(restart, "to the end", restart_world, run, restarted)
+    yield Story(restart, "to the end", upgrade_world, run, is_finalized)
+    yield Story(
+        restart, "cancelled before it finalizes", upgrade_world, cancelled_at(phases.RESTART), is_finalized, over
+    )
+    yield Story(
+        restart, "cancelled while it finalizes", upgrade_world, cancelled_at(phases.FINALIZE), is_finalized, over
+    )
+    yield Story(restart, "without finalize", restart_world, run, restarted)
     yield Story(restart, "cancelled", restart_world, cancelled_at(phases.RESTART), restarted, over)
     yield Story(restart, "rolled back", restart_world, roll_back, restarted, back)
     yield Story(offline, "to the end", absence_world, run, operations.is_offline)

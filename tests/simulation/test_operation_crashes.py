@@ -39,6 +39,7 @@ ORDER = (
     OperationPhase.START,
     OperationPhase.IN_SYNC,
     OperationPhase.LEADERS_BACK,
+    OperationPhase.FINALIZE,
 )
 Make = Callable[[], OperationsWorld]
 Story = Callable[[OperationsWorld], None]

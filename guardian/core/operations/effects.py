@@ -54,5 +54,14 @@ class ForgetBroker:
     broker: int
 
 
-OperationEffect = PutExclusions | LiftExclusions | SetBrokerStates | RunHook | UnregisterBroker | ForgetBroker
+@dataclass(frozen=True, slots=True)
+class RaiseMetadataVersion:
+    """Raises Kafka's `metadata.version` to this level for good; where it is that already, nothing happens."""
+
+    level: int
+
+
+OperationEffect = (
+    PutExclusions | LiftExclusions | SetBrokerStates | RunHook | UnregisterBroker | ForgetBroker | RaiseMetadataVersion
+)
 AnyEffect = Effect | OperationEffect

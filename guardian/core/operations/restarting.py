@@ -1,6 +1,6 @@
 """Brokers restarted batch after batch, controllers last; each phase is stored, so whoever leads goes on from it.
 
-    VALIDATE ──▶ GATE ──▶ LEADERS_AWAY ──▶ RESTART ──▶ IN_SYNC ──▶ LEADERS_BACK ──▶ GATE ... ──▶ SUCCEEDED
+    VALIDATE ──▶ GATE ──▶ LEADERS_AWAY ──▶ RESTART ──▶ IN_SYNC ──▶ LEADERS_BACK ──▶ GATE ... ──▶ FINALIZE ──▶ SUCCEEDED
                   │                           │
                   └── a controller ───────────┘          a controller has no leaders, and is in sync when it caught up
 
@@ -9,6 +9,7 @@
     RESTART         by the hook; seen down and up again
     IN_SYNC         every replica of the batch is in its ISR again
     LEADERS_BACK    the order of replicas, and with it the leaders, as before
+    FINALIZE        only where it was asked for: `metadata.version` is raised, for good (finalizing)
 
 Brokers that vote in the controllers' quorum, and then the controllers, go one by one, the active one last, and only
 while the others are a majority without it. Harm that is not of the batch's own making (another broker down, a
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from guardian.core.operations import health, hooks, leaders, marking
+from guardian.core.operations import finalizing, health, hooks, leaders, marking
 from guardian.core.operations.effects import AnyEffect
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
 from guardian.model.operation import BrokerWork, HookAction, OperationPhase, Quorum, Standing
@@ -38,6 +39,9 @@ def validate(turn: Turn) -> Result:
         return _refuse(turn, f"{named(unknown)} {'are' if len(unknown) > 1 else 'is'} not in the cluster")
     if asked and all(_why_left_out(turn, work) for work in asked):
         return _refuse(turn, f"{named(brokers)}: {_why_left_out(turn, asked[0])}, and nothing else is asked for")
+    why = finalizing.why_never(turn)
+    if why:
+        return _refuse(turn, why)
     voters = [work.node for work in asked if work.is_controller or _votes(turn.world.quorum, work.node)]
     for voter in voters:
         why = _why_never(turn.world.quorum, voter)
@@ -57,15 +61,15 @@ def validate(turn: Turn) -> Result:
 
 
 def gate(turn: Turn) -> Result:
-    """Well for a while, then the next batch."""
+    """Well for a while, then the next batch; or what comes after the last one."""
     turn = turn.with_works(
         replace(work, standing=Standing.GONE, detail=why)
         for work in turn.operation.brokers
         if work.standing is Standing.WAITING and (why := _why_left_out(turn, work))
     )
     waiting = [work for work in turn.operation.brokers if work.standing is Standing.WAITING]
-    if not waiting:
-        return _succeed(turn)
+    if not waiting and not turn.ask.finalize:
+        return _succeed(turn, finalizing.left_at_the_end(turn))
     restarted = [work for work in turn.operation.brokers if work.standing is Standing.DONE]
     is_first = not restarted
     fallen = [work.node for work in restarted if _has_fallen(turn, work)]
@@ -83,6 +87,10 @@ def gate(turn: Turn) -> Result:
     # The first batch need not wait: nothing was done to the cluster yet.
     if not is_first and turn.now_ms - turn.operation.well_since_ms < turn.limits.calm_ms:
         return turn.keep(f"looks whether the cluster stays well; {len(waiting)} nodes are left")
+    return _begin_batch(turn, waiting) if waiting else turn.go_on(OperationPhase.FINALIZE)
+
+
+def _begin_batch(turn: Turn, waiting: list[BrokerWork]) -> Result:
     batch, why = _next_batch(turn, waiting)
     if not batch:
         return turn.keep(why)
@@ -191,13 +199,33 @@ def leaders_back(turn: Turn) -> Result:
     return turn.with_operation(replace(turn.operation, batch=())).new_round().go_on(OperationPhase.GATE)
 
 
+def finalize(turn: Turn) -> Result:
+    """`metadata.version`, once every node is up and supports it."""
+    fallen = [
+        work.node for work in turn.operation.brokers if work.standing is Standing.DONE and _has_fallen(turn, work)
+    ]
+    turn, harm = _look_for_harm(turn, f"{named(fallen, 'node')} went down again" if fallen else "")
+    if harm is not None:
+        return harm
+    turn, decision = finalizing.decide(turn)
+    match decision:
+        case finalizing.Over(sentence):
+            return _succeed(turn, sentence)
+        case finalizing.Stuck(sentence):
+            return turn.end(TicketState.PAUSED, sentence)
+        case finalizing.Waits(sentence, None):
+            return turn.keep(sentence)
+        case finalizing.Waits(sentence, effect):
+            return turn.keep(sentence, effect)
+
+
 def amend(turn: Turn) -> Turn:
     """More nodes, or fewer: those of the present batch are finished in any case."""
     asked = {*turn.ask.brokers, *turn.ask.controllers}
     kept = [w for w in turn.operation.brokers if w.node in asked or w.standing is not Standing.WAITING]
     known = {work.node for work in kept}
     new = [work for work in works_of(turn) if work.node not in known]
-    is_between = turn.operation.phase in (OperationPhase.VALIDATE, OperationPhase.GATE)
+    is_between = turn.operation.phase in (OperationPhase.VALIDATE, OperationPhase.GATE, OperationPhase.FINALIZE)
     return turn.with_operation(
         replace(
             turn.operation,
@@ -233,6 +261,7 @@ def undo(turn: Turn) -> Result:
     done = [work.node for work in turn.operation.brokers if work.standing is Standing.DONE]
     away = f"; {named(unsettled)} was not restarted and back, and may lose its leaders yet" if unsettled else ""
     said = f"{named(done, 'node')} restarted, leaders as before{away}" if done else f"leaders as before{away}"
+    said = "; ".join(filter(None, (said, finalizing.left_by_a_cancel(turn))))
     if turn.ticket.state is TicketState.ROLLING_BACK:
         return turn.end(TicketState.ROLLED_BACK, f"a restart can't be taken back; {said}")
     return turn.end(TicketState.CANCELLED, said)
@@ -384,8 +413,9 @@ def _refuse(turn: Turn, why: str) -> Result:
     return turn.end(TicketState.FAILED, f"nothing was changed: {why}")
 
 
-def _succeed(turn: Turn) -> Result:
+def _succeed(turn: Turn, of_version: str) -> Result:
     done = [work.node for work in turn.operation.brokers if work.standing is Standing.DONE]
     gone = [work for work in turn.operation.brokers if work.standing is Standing.GONE]
     said = f"{named(done, 'node')} restarted, leaders as before" if done else "nothing was left to restart"
-    return turn.end(TicketState.SUCCEEDED, "; ".join((said, *(f"broker {work.node}: {work.detail}" for work in gone))))
+    words = (said, *(f"broker {work.node}: {work.detail}" for work in gone), of_version)
+    return turn.end(TicketState.SUCCEEDED, "; ".join(filter(None, words)))

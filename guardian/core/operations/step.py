@@ -42,6 +42,7 @@ _PHASES: Mapping[AskKind, Mapping[OperationPhase, _Phase]] = {
         OperationPhase.RESTART: restarting.restart,
         OperationPhase.IN_SYNC: restarting.in_sync,
         OperationPhase.LEADERS_BACK: restarting.leaders_back,
+        OperationPhase.FINALIZE: restarting.finalize,
     },
     AskKind.OFFLINE: {
         OperationPhase.VALIDATE: absence.validate_offline,

@@ -10,7 +10,7 @@ from guardian.core.operations.effects import AnyEffect
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution
 from guardian.model.federation import Exclusion
-from guardian.model.operation import HookAnswer, HookKey, PlanAnswer, PlanRequest, Quorum
+from guardian.model.operation import HookAnswer, HookKey, MetadataVersion, PlanAnswer, PlanRequest, Quorum
 from guardian.model.plan import PartitionMove
 from guardian.model.ticket import TicketState
 from guardian.model.topology import BrokerState
@@ -46,7 +46,8 @@ class OperationWorld:
     `moving`, by broker, another one that moves replicas to or from it. `must_be_seen`: that the hook said yes is no
     sign of a restart, however long ago, until the node was seen down.
     `remembered` are, for brokers that are brought online, the moves (goal "leaders away") of the tickets that took
-    brokers offline, newest first. `quorum` is None where it can't be told. `tiered_warm_up_s` as in `executing.begin`.
+    brokers offline, newest first. `quorum` is None where it can't be told. `metadata_version` is None where it was not
+    asked for (`finalizing.is_told`). `tiered_warm_up_s` as in `executing.begin`.
     """
 
     observation: ClusterObservation
@@ -62,6 +63,7 @@ class OperationWorld:
     moving: Mapping[int, str] = field(default_factory=dict)
     remembered: Collection[PartitionMove] = ()
     quorum: Quorum | None = None
+    metadata_version: MetadataVersion | None = None
     tiered_warm_up_s: float = 0.0
     limits: OperationLimits = OperationLimits()
 

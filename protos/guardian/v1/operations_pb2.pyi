@@ -22,6 +22,7 @@ class OperationPhase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PHASE_IN_SYNC: _ClassVar[OperationPhase]
     PHASE_LEADERS_BACK: _ClassVar[OperationPhase]
     PHASE_START: _ClassVar[OperationPhase]
+    PHASE_FINALIZE: _ClassVar[OperationPhase]
 
 class BrokerStanding(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -45,6 +46,7 @@ PHASE_RESTART: OperationPhase
 PHASE_IN_SYNC: OperationPhase
 PHASE_LEADERS_BACK: OperationPhase
 PHASE_START: OperationPhase
+PHASE_FINALIZE: OperationPhase
 BROKER_STANDING_UNSPECIFIED: BrokerStanding
 STANDING_WAITING: BrokerStanding
 STANDING_UNDER_WAY: BrokerStanding
@@ -54,7 +56,7 @@ STANDING_ELSEWHERE: BrokerStanding
 STANDING_RELEASED: BrokerStanding
 
 class Ask(_message.Message):
-    __slots__ = ("kind", "brokers", "controllers", "shutdown", "hook", "batch_limit", "accept_unavailable", "back_within_ms", "revision")
+    __slots__ = ("kind", "brokers", "controllers", "shutdown", "hook", "batch_limit", "accept_unavailable", "back_within_ms", "revision", "finalize", "metadata_version")
     KIND_FIELD_NUMBER: _ClassVar[int]
     BROKERS_FIELD_NUMBER: _ClassVar[int]
     CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +66,8 @@ class Ask(_message.Message):
     ACCEPT_UNAVAILABLE_FIELD_NUMBER: _ClassVar[int]
     BACK_WITHIN_MS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    FINALIZE_FIELD_NUMBER: _ClassVar[int]
+    METADATA_VERSION_FIELD_NUMBER: _ClassVar[int]
     kind: str
     brokers: _containers.RepeatedScalarFieldContainer[int]
     controllers: _containers.RepeatedScalarFieldContainer[int]
@@ -73,7 +77,9 @@ class Ask(_message.Message):
     accept_unavailable: bool
     back_within_ms: int
     revision: int
-    def __init__(self, kind: _Optional[str] = ..., brokers: _Optional[_Iterable[int]] = ..., controllers: _Optional[_Iterable[int]] = ..., shutdown: _Optional[bool] = ..., hook: _Optional[str] = ..., batch_limit: _Optional[int] = ..., accept_unavailable: _Optional[bool] = ..., back_within_ms: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
+    finalize: bool
+    metadata_version: int
+    def __init__(self, kind: _Optional[str] = ..., brokers: _Optional[_Iterable[int]] = ..., controllers: _Optional[_Iterable[int]] = ..., shutdown: _Optional[bool] = ..., hook: _Optional[str] = ..., batch_limit: _Optional[int] = ..., accept_unavailable: _Optional[bool] = ..., back_within_ms: _Optional[int] = ..., revision: _Optional[int] = ..., finalize: _Optional[bool] = ..., metadata_version: _Optional[int] = ...) -> None: ...
 
 class HookRun(_message.Message):
     __slots__ = ("action", "attempt", "asked_at_ms", "ended_at_ms", "is_ok", "output")
@@ -114,7 +120,7 @@ class BrokerWork(_message.Message):
     def __init__(self, node: _Optional[int] = ..., is_controller: _Optional[bool] = ..., standing: _Optional[_Union[BrokerStanding, str]] = ..., is_excluded: _Optional[bool] = ..., state_before: _Optional[int] = ..., hook: _Optional[_Union[HookRun, _Mapping]] = ..., down_since_ms: _Optional[int] = ..., was_down: _Optional[bool] = ..., detail: _Optional[str] = ...) -> None: ...
 
 class Operation(_message.Message):
-    __slots__ = ("phase", "since_ms", "brokers", "batch", "first_task", "plan_round", "retry_at_ms", "harm", "harm_since_ms", "well_since_ms", "ask_revision", "detail")
+    __slots__ = ("phase", "since_ms", "brokers", "batch", "first_task", "plan_round", "retry_at_ms", "harm", "harm_since_ms", "well_since_ms", "ask_revision", "detail", "metadata_version_from", "metadata_version_to")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     BROKERS_FIELD_NUMBER: _ClassVar[int]
@@ -127,6 +133,8 @@ class Operation(_message.Message):
     WELL_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     ASK_REVISION_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
+    METADATA_VERSION_FROM_FIELD_NUMBER: _ClassVar[int]
+    METADATA_VERSION_TO_FIELD_NUMBER: _ClassVar[int]
     phase: OperationPhase
     since_ms: int
     brokers: _containers.RepeatedCompositeFieldContainer[BrokerWork]
@@ -139,4 +147,6 @@ class Operation(_message.Message):
     well_since_ms: int
     ask_revision: int
     detail: str
-    def __init__(self, phase: _Optional[_Union[OperationPhase, str]] = ..., since_ms: _Optional[int] = ..., brokers: _Optional[_Iterable[_Union[BrokerWork, _Mapping]]] = ..., batch: _Optional[_Iterable[int]] = ..., first_task: _Optional[int] = ..., plan_round: _Optional[int] = ..., retry_at_ms: _Optional[int] = ..., harm: _Optional[str] = ..., harm_since_ms: _Optional[int] = ..., well_since_ms: _Optional[int] = ..., ask_revision: _Optional[int] = ..., detail: _Optional[str] = ...) -> None: ...
+    metadata_version_from: int
+    metadata_version_to: int
+    def __init__(self, phase: _Optional[_Union[OperationPhase, str]] = ..., since_ms: _Optional[int] = ..., brokers: _Optional[_Iterable[_Union[BrokerWork, _Mapping]]] = ..., batch: _Optional[_Iterable[int]] = ..., first_task: _Optional[int] = ..., plan_round: _Optional[int] = ..., retry_at_ms: _Optional[int] = ..., harm: _Optional[str] = ..., harm_since_ms: _Optional[int] = ..., well_since_ms: _Optional[int] = ..., ask_revision: _Optional[int] = ..., detail: _Optional[str] = ..., metadata_version_from: _Optional[int] = ..., metadata_version_to: _Optional[int] = ...) -> None: ...

@@ -36,6 +36,15 @@ def test_brokers_and_controllers_are_kept_in_order() -> None:
             {"kind": AskKind.RESTART, "hook": "h", "batch_limit": 1001},
             "batch_limit is 1001: use 0 to 1000, 0 for what ISR allows",
         ),
+        ({"finalize": True}, r"finalize of remove-brokers is set: only rolling-restart raises metadata\.version"),
+        (
+            {"kind": AskKind.RESTART, "hook": "h", "metadata_version": 25},
+            "metadata_version is 25, but finalize is not set: without it nothing is raised",
+        ),
+        (
+            {"kind": AskKind.RESTART, "hook": "h", "finalize": True, "metadata_version": -1},
+            "metadata_version is -1: use a level such as 25, or 0 for the highest that all nodes support",
+        ),
     ],
 )
 def test_a_wrong_ask_is_refused_in_one_sentence(wrong: dict[str, object], message: str) -> None:

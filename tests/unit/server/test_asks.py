@@ -137,6 +137,18 @@ def test_a_dry_run_of_a_restart_shows_all_batches(asks: Asks, member: Member) ->
         asks.rehearse(ticket(ask))
 
 
+def test_a_dry_run_of_a_restart_that_finalizes_tells_the_levels_after_its_batches(asks: Asks, member: Member) -> None:
+    member.kafka.level = 25
+    ask = Ask(AskKind.RESTART, (1, 2, 3), hook="local", finalize=True)
+    notes = asks.rehearse(ticket(ask)).notes
+    assert [note.partition(" ")[0] for note in notes] == ["batch", "batch", "batch", "then"]
+    assert notes[3].startswith("then metadata.version 25 -> 29")
+    assert notes[3].endswith("which can't be taken back")
+    assert member.kafka.level == 25
+    with pytest.raises(InvalidInput, match=r"metadata\.version is 25 already, above 24, and is never lowered"):
+        asks.rehearse(ticket(replace(ask, metadata_version=24)))
+
+
 def test_an_amendment_is_checked_and_stored(asks: Asks, member: Member) -> None:
     member.store.add_ticket(
         replace(

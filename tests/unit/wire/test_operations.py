@@ -20,10 +20,11 @@ from guardian.wire.operations import ask_from_proto, ask_to_proto, operation_fro
 from protos.guardian.v1 import operations_pb2 as pb
 
 RESTART = Ask(AskKind.RESTART, (1, 2), (9,), hook="systemd", batch_limit=3, accept_unavailable=True, revision=4)
+UPGRADE = Ask(AskKind.RESTART, (1,), hook="systemd", finalize=True, metadata_version=25)
 REMOVE = Ask(AskKind.REMOVE, (4,), shutdown=True, hook="systemd", back_within_ms=5)
 
 
-@pytest.mark.parametrize("ask", [RESTART, REMOVE])
+@pytest.mark.parametrize("ask", [RESTART, UPGRADE, REMOVE])
 def test_an_ask_comes_back_as_it_was(ask: Ask) -> None:
     assert ask_from_proto(pb.Ask.FromString(ask_to_proto(ask).SerializeToString())) == ask
 
@@ -36,7 +37,7 @@ def test_an_operation_comes_back_as_it_was(phase: OperationPhase, standing: Stan
         BrokerWork(4, False, standing, True, BrokerState.DRAINING, hook, 30, True, "is stopped"),
         BrokerWork(9, is_controller=True),
     )
-    operation = Operation(phase, 1, works, (4,), 7, 3, 50, "broker 5 is down", 60, 70, 2, "waits")
+    operation = Operation(phase, 1, works, (4,), 7, 3, 50, "broker 5 is down", 60, 70, 2, "waits", 25, 29)
     assert operation_from_proto(pb.Operation.FromString(operation_to_proto(operation).SerializeToString())) == operation
 
 
