@@ -213,10 +213,8 @@ def finalize(turn: Turn) -> Result:
             return _succeed(turn, sentence)
         case finalizing.Stuck(sentence):
             return turn.end(TicketState.PAUSED, sentence)
-        case finalizing.Waits(sentence, None):
-            return turn.keep(sentence)
         case finalizing.Waits(sentence, effect):
-            return turn.keep(sentence, effect)
+            return turn.keep(sentence, *([effect] if effect is not None else ()))
 
 
 def amend(turn: Turn) -> Turn:

@@ -138,7 +138,10 @@ def test_the_level_in_force_is_that_of_the_broker_that_heard_of_it_last() -> Non
         error_message=None,
         cluster_id="c",
         controller_id=1,
-        brokers=[(broker, "h", 9092, None, False) for broker in (1, 2)],
+        brokers=[
+            DescribeClusterResponse.DescribeClusterBroker(broker_id=broker, host="h", port=9092, rack=None)
+            for broker in (1, 2)
+        ],
     )
     session = Session(live, {1: told(7, 29, 30), 2: told(5, 25, 29)})
     assert asyncio.run(metadata_version(session)) == MetadataVersion(29, {1: 30, 2: 29})
