@@ -507,7 +507,9 @@ class FakeKafka:
             ]
             whys += [f"Can't downgrade the version of this feature from {self.level}"] if level < self.level else []
             if whys:
-                return f"INVALID_UPDATE_VERSION: Invalid update version {level} for feature metadata.version. {whys[0]}"
+                of_all = "The update failed for all features since the following feature had an error"
+                why = f"Invalid update version {level} for feature metadata.version. {whys[0]}"
+                return f"INVALID_UPDATE_VERSION: {of_all}: {why}"
             if not validate_only:
                 self.level = level
             return ""
