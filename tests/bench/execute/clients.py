@@ -224,7 +224,9 @@ class Clients:
         return Window(kind, ended - began, len(written), _p99_ms(written), _p99_ms(read))
 
     def _write(self) -> None:
-        producer = data.producer(self.cluster, acks="all", linger_ms=5)
+        # With more batches than may be in flight, librdkafka's idempotent producer turns in a circle at full speed, on
+        # the CPUs of the brokers that it waits for: a short pause would become a long one.
+        producer = data.producer(self.cluster, acks="all", linger_ms=5, enable_idempotence=False)
 
         def delivered(error: data.KafkaError | None, message: data.Message) -> None:
             if error is not None:

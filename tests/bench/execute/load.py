@@ -48,7 +48,10 @@ class Load:
             job.result()
 
     def _write(self) -> None:
-        producer = data.producer(self.cluster, acks="all", linger_ms=5, delivery_timeout_ms=_DELIVERY_MS)
+        # Not idempotent: see tests/bench/README.md.
+        producer = data.producer(
+            self.cluster, acks="all", linger_ms=5, delivery_timeout_ms=_DELIVERY_MS, enable_idempotence=False
+        )
 
         def delivered(error: data.KafkaError | None, message: data.Message) -> None:
             if error is not None:
