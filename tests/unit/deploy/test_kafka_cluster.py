@@ -42,7 +42,7 @@ def test_a_node_whose_first_start_was_killed_midway_gets_whole_files_at_the_next
 ) -> None:
     checkpoint = tmp_path / "made.checkpoint"
     checkpoint.write_text("the feature levels")
-    monkeypatch.setattr(kafka_cluster, "bootstrap_checkpoint", lambda _: checkpoint)
+    monkeypatch.setattr(kafka_cluster, "bootstrap_checkpoint", lambda *_: checkpoint)
     monkeypatch.setattr(KafkaCluster, "_spawn", lambda *_: None)
     cluster = KafkaCluster.plan(ClusterSpec("live", plugin=False), tmp_path / "live")
     metadata = tmp_path / "live" / "controller-101" / "metadata"
