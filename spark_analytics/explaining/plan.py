@@ -77,7 +77,7 @@ def plan_of(before: ClusterModel, after: ClusterModel, rules: Rules, found: Foun
     unmet = (
         *asked.unmet,
         *overloaded_pools(after, rules, brokers),
-        *stuck_replicas(after, found.stuck),
+        *stuck_replicas(after, rules, found),
         *left_out(left, after),
         *(f"{told}: {reason(each, found, asked, spent)}" for told, each in missed),
         *uneven,

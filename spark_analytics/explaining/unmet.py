@@ -2,23 +2,24 @@
 
 broker disk max/mean is 1.21, 1.09 was asked: one replica of t-3 is 66 % of a mean broker's disk
 broker cpu cv is 0.110, 0.042 was asked: rack r3 has 40 % of the brokers' cpu, and may hold 33 % of what needs it
-2 replicas stay on broker 4 (t-1, t-7): none of the disks left has room for the copy
+2 replicas stay on broker 4 (t-1, t-7): none of the 3 brokers left for t-7 has a disk with room for 5.0 GB: ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.changes import Changes
 from spark_analytics.explaining.measure import Places, evenness
+from spark_analytics.explaining.no_place import no_place
 from spark_analytics.explaining.reasons import Missed
 from spark_analytics.explaining.words import log_dir_name
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
-from spark_analytics.search.found import Stuck, Why
+from spark_analytics.search.found import Found, Stuck, Why
 from spark_analytics.search.rules import Rules
 
 _NAMED = 5
@@ -84,18 +85,21 @@ def missed_targets(model: ClusterModel, rules: Rules, asked: Asked, brokers: Pla
             yield f"broker {name} cv is {cv[resource]:.3f}, {missed.cv:.3f} was asked", missed
 
 
-def stuck_replicas(model: ClusterModel, stuck: Iterable[Stuck]) -> Iterator[str]:
-    """A sentence for each broker and reason."""
-    groups: dict[tuple[int, Why], list[int]] = {}
-    for each in stuck:
+def stuck_replicas(model: ClusterModel, rules: Rules, found: Found) -> Iterator[str]:
+    """A sentence for each broker and reason, with the numbers of the smallest replica, which lacks least."""
+    groups: dict[tuple[int, Why], list[Stuck]] = {}
+    for each in found.stuck:
         log_dir = int(model.slot_log_dir[each.slot])
         broker = int(model.log_dir_broker[log_dir]) if log_dir >= 0 else -1
-        groups.setdefault((broker, each.why), []).append(int(model.slot_partition[each.slot]))
-    for (broker, why), partitions in sorted(groups.items()):
+        groups.setdefault((broker, each.why), []).append(each)
+    for (broker, why), group in sorted(groups.items()):
         where = f"stay on broker {model.broker_ids[broker]}" if broker >= 0 else "find no place"
-        if len(partitions) == 1:
+        if len(group) == 1:
             where = where.replace("stay", "stays").replace("find", "finds")
-        yield f"{_replicas(len(partitions))} {where} ({_names(model, partitions)}): {_WHY[why]}"
+        partitions = [int(model.slot_partition[each.slot]) for each in group]
+        smallest = min(group, key=lambda each: (float(model.slot_load[each.slot, Resource.DISK]), each.slot))
+        reason = no_place(model, rules, found, smallest) or _WHY[why]
+        yield f"{_replicas(len(group))} {where} ({_names(model, partitions)}): {reason}"
 
 
 def left_out(left: Changes, model: ClusterModel) -> Iterator[str]:

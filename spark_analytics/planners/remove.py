@@ -16,6 +16,7 @@ import numpy as np
 
 from guardian.errors import InvalidInput
 from guardian.model.units import human_bytes
+from spark_analytics.explaining.no_place import no_place
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Ints
 from spark_analytics.model.load import sums
 from spark_analytics.model.resources import Resource
@@ -25,7 +26,7 @@ from spark_analytics.planners.room import Needs, shortage
 from spark_analytics.planners.rules import Scope, compiled, unseen_words, untouchable, untouchable_words
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Remove
-from spark_analytics.search.found import Found, Why
+from spark_analytics.search.found import Why
 
 _SINGLE_TRIES = 4
 _WHY = {
@@ -48,7 +49,7 @@ def solve(model: ClusterModel, task: Remove, settings: PlannerSettings) -> Solut
     for tries in count():
         leaving = np.array([broker for broker in asked.tolist() if broker not in stays], dtype=np.int64)
         solution = solved(_problem(model, task, settings, leaving))
-        stuck = _stuck_on(model, solution.found, leaving)
+        stuck = _stuck_on(model, solution, leaving)
         if not stuck:
             break
         # One broker that stays may make room for the next; but not for long, as each try is a search.
@@ -126,15 +127,17 @@ def _without_room(model: ClusterModel, settings: PlannerSettings, asked: Ints) -
     return stays
 
 
-def _stuck_on(model: ClusterModel, found: Found, leaving: Ints) -> dict[int, str]:
+def _stuck_on(model: ClusterModel, solution: Solution, leaving: Ints) -> dict[int, str]:
     """Of the leaving brokers, those that can't become empty, and why."""
     stuck: dict[int, str] = {}
     going = set(leaving[model.alive[leaving]].tolist())
+    rules, found = solution.problem.rules, solution.found
     for each in found.stuck:
         broker = int(model.slot_broker[each.slot])
         if broker in going - stuck.keys():
             partition = model.partition(int(model.slot_partition[each.slot]))
-            stuck[broker] = f"there is no place for {partition}: {_WHY[each.why]}"
+            why = no_place(model, rules, found, each) or _WHY[each.why]
+            stuck[broker] = f"there is no place for {partition}: {why}"
     return stuck
 
 

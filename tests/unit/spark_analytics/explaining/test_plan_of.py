@@ -278,6 +278,22 @@ def test_stuck_replicas_are_named_with_the_reason(model: ClusterModel) -> None:
     )
 
 
+def test_of_stuck_replicas_the_numbers_of_the_smallest_are_told() -> None:
+    """Copies fill 80 % of a disk of 100 GB, and broker 4 takes none."""
+    model = cluster({T0: (("1",), 70), T1: (("1",), 30), T2: (("2",), 60), ("t", 3): (("3",), 70)}, total=100 * GB)
+    stuck = (Stuck(0, Why.DISK_ROOM), Stuck(1, Why.DISK_ROOM))
+    rules = free_rules(model)
+    gone = np.isin(model.broker_ids, [1, 4])
+    rules = replace(
+        rules, may_take=rules.may_take & ~gone, log_dir_may_take=np.array([path == "/a" for path in model.log_dirs])
+    )
+    plan = plan_of(model, model, rules, found(model, {}, stuck=stuck), ASKED, "remove-brokers")
+    assert plan.unmet[0] == (
+        "2 replicas stay on broker 1 (t-0, t-1): none of the 2 brokers left for t-1 has a disk with room for 30.0 GB: "
+        "the roomiest takes 20.0 GB, all 30.0 GB"
+    )
+
+
 def test_a_replica_too_large_to_place_is_named(model: ClusterModel) -> None:
     plan = plan_of(model, model, free_rules(model), found(model, {}), _only_disk(), "balance")
     (sentence,) = (each for each in plan.unmet if "disk" in each and "log dir" not in each)

@@ -40,7 +40,22 @@ def test_a_broker_of_which_one_replica_finds_no_place_keeps_them_all() -> None:
 
     assert plan.moves == ()
     assert plan.unmet == (
-        "broker 1 can't go: there is no place for t-0: no disk that may hold it has room for the copy",
+        "broker 1 can't go: there is no place for t-0: none of the 2 brokers left for t-0 has a disk with room for "
+        "500.0 GB: the roomiest takes 400.0 GB, all 780.0 GB, beside 20.0 GB that can move there",
+    )
+
+
+def test_a_broker_stays_for_traffic_that_no_other_can_take_and_it_is_told_how_much() -> None:
+    """Together the others could take 2 x 32 MB/s, of which t-0 alone is 40."""
+    slow = {f"b{each}": {"capacity": (1e6, 90e6, 1e12, 1e15)} for each in (1, 2, 3)}
+    on = {"t-0": ((1,), 10), "t-1": ((2,), 10), "t-2": ((3,), 10)}
+
+    plan = planned(cluster(brokers(3, **slow), on, rate=40e6), Remove((1,)))
+
+    assert plan.moves == ()
+    assert plan.unmet == (
+        "broker 1 can't go: there is no place for t-0: none of the 2 brokers left for t-0 has room for "
+        "40.0 MB/s of traffic in: the roomiest takes 32.0 MB/s, all 64.0 MB/s",
     )
 
 
