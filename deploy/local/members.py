@@ -96,8 +96,17 @@ def with_free_ports(member: Member) -> Member:
     return replace(member, grpc=grpc, http=http)
 
 
-def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: bool = False, more: str = "") -> str:
-    """The member's TOML; with `join` of one that waits to be added to the group; `more` are sections of its own.
+def render_config(
+    member: Member,
+    group: Sequence[Member],
+    lake: Path,
+    *,
+    join: bool = False,
+    more: str = "",
+    links: Path | None = None,
+) -> str:
+    """The member's TOML; with `join` of one that waits to be added to the group; `more` are sections of its own,
+    `links` is the file of lines between data centres.
 
     A JSON string is a TOML string too.
     """
@@ -109,6 +118,7 @@ def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: 
         "raft": member.raft,
         "lake": str(lake),
         "join": join,
+        **({"links": str(links)} if links is not None else {}),
     }
     sections: dict[str, Mapping[str, object]] = {
         "peers": {other.name: other.raft for other in group if other.name != member.name and not join},
@@ -123,12 +133,19 @@ def render_config(member: Member, group: Sequence[Member], lake: Path, *, join: 
 
 
 def start_member(
-    member: Member, group: Sequence[Member], lake: Path, log: Path, *, join: bool = False, more: str = ""
+    member: Member,
+    group: Sequence[Member],
+    lake: Path,
+    log: Path,
+    *,
+    join: bool = False,
+    more: str = "",
+    links: Path | None = None,
 ) -> Member:
     """Writes the member's configuration and starts it; it is not ready yet. See `render_config` for the rest."""
     member.data.mkdir(parents=True, exist_ok=True)
     lake.mkdir(parents=True, exist_ok=True)
-    member.config.write_text(render_config(member, group, lake, join=join, more=more))
+    member.config.write_text(render_config(member, group, lake, join=join, more=more, links=links))
     command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
     return replace(member, process=processes.spawn(command, log, cwd=member.data.parent))
 
