@@ -99,7 +99,10 @@ def members(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaCluster) -> It
     home = tmp_path_factory.mktemp("cities")
     links = home / "links.toml"
     links.write_text(LINKS)
-    more = f"[throttle]\nfloor_mb_per_s = {FLOOR_MB_PER_S}\nline_share = {LINE_SHARE}\n"
+    more = (
+        f"[throttle]\nfloor_mb_per_s = {FLOOR_MB_PER_S}\nline_share = {LINE_SHARE}\n"
+        "fill_lines_without_client_activity = true\n"
+    )
     planned = plan_members(3, home)
     group: list[Member] = []
     try:

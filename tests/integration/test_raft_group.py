@@ -25,7 +25,7 @@ pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("raft_member.py")
-DEADLINE_S = 60.0
+DEADLINE_S = 180.0
 T = TypeVar("T")
 
 
