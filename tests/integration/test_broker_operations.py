@@ -10,8 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, Cluster, TopicPartition
 from guardian.server.store import now_ms
 from protos.guardian.v1 import federation_pb2
+from tests.integration.beside import beside
 
 pytestmark = pytest.mark.integration
 
@@ -143,19 +143,6 @@ class Load:
             producer.poll(0)
         left = producer.flush(DEADLINE_S)
         self.failures += [f"{left} records were not delivered"] if left else []
-
-
-@contextmanager
-def beside(job: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Runs the job in a thread until its event is set, at the end; what it raises is raised here."""
-    over = threading.Event()
-    with ThreadPoolExecutor(1, "beside") as pool:
-        running = pool.submit(job, over)
-        try:
-            yield
-        finally:
-            over.set()
-        running.result()
 
 
 @dataclass

@@ -4,7 +4,8 @@
     after     two in suzhou, which leads, one in shanghai        reads where it is: before, and again after
 
 No record is lost or doubled, each keeps its offset, and the line between the two carries no more than its limit in the
-members' file of lines lets, in each stretch of some seconds: the ticket itself asks for ten times as much.
+members' file of lines lets, in each stretch of some seconds. That it is the limit which holds copies back, and not how
+carefully their rates begin, is told in unit tests (server/test_line_room.py, core/test_adapting.py).
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import grpc
@@ -37,6 +37,7 @@ from guardian.server.store import now_ms
 from protos.guardian.v1 import reporter_pb2_grpc
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import MigrateIdc
+from tests.integration.beside import beside
 
 pytestmark = pytest.mark.integration
 
@@ -275,19 +276,6 @@ class LineWatch:
                     found.append(f"{have - had:.0f} bytes in {lasted_s:.1f} s, {allowed:.0f} are allowed")
                 break
         return found
-
-
-@contextmanager
-def beside(job: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Runs the job in a thread until its event is set, at the end; what it raises is raised here."""
-    over = threading.Event()
-    with ThreadPoolExecutor(1, "beside") as pool:
-        running = pool.submit(job, over)
-        try:
-            yield
-        finally:
-            over.set()
-        running.result()
 
 
 def each_reads_at_home(kafka: KafkaCluster, topic: str, readers: tuple[Reader, Reader]) -> bool:
