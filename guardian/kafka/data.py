@@ -60,6 +60,10 @@ _CONTROL_TIMEOUT_S = 10.0
 _GRACE_S = 2.0  # librdkafka keeps the time-out itself; the future's is a second line
 _POLL_S = 0.2
 
+# A broker that has just died is named as controller for as long as its session lasts, and librdkafka waits for that
+# one until it asks for metadata again: five minutes later, unless told.
+_FOLLOW_CONTROLLER: dict[str, Setting] = {"topic.metadata.refresh.interval.ms": 1000}
+
 
 def client_config(cluster: Cluster) -> dict[str, str | int]:
     """Bootstrap and security settings in librdkafka's words.
@@ -208,7 +212,7 @@ def _admin(cluster: Cluster, timeout_s: float) -> Iterator[AdminClient]:
     """
     with closing(_control(cluster, timeout_s)) as control:
         control.describe_cluster()
-    admin = AdminClient({**client_config(cluster)}, logger=_LOGGER)
+    admin = AdminClient({**client_config(cluster), **_FOLLOW_CONTROLLER}, logger=_LOGGER)
     try:
         yield admin
     except (KafkaException, TimeoutError) as error:

@@ -230,7 +230,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         kafka = stack.enter_context(KafkaCluster.start(spec, home / "kafka"))
         bench = Bench(kafka, host, home)
         stack.callback(bench.control.close)
-        data.create_topics(bench.cluster, {"t": {0: (1, 2)}}, {}, DEADLINE_S)
+        data.create_topics(bench.cluster, {"t": {0: (1, 2)}, "u": {0: (2, 1)}}, {}, DEADLINE_S)
         producer = data.producer(bench.cluster, acks="all")
         for _ in range(RECORDS):
             producer.produce("t", os.urandom(RECORD))
@@ -340,6 +340,10 @@ def run(bench: Bench, *arguments: str) -> str:
     return result.stdout
 
 
+LED, FOLLOWED = TopicPartition("t", 0), TopicPartition("u", 0)  # by broker 1
+RESOURCES = [(TOPIC, LED.topic), (TOPIC, FOLLOWED.topic), (BROKER, "1"), (BROKER, "2")]
+
+
 class Scripted:
     """A Watch that says what a test says of broker 1's disk."""
 
@@ -348,14 +352,14 @@ class Scripted:
         self.doings = doings
 
     def look(self, _cluster: str, admin: Callable[[], KafkaAdmin], held: Protection, now_ms: int) -> View | None:
-        look = BrokerLook(1, now_ms, {}, 0, {}, {}, {TopicPartition("t", 0): "/d"})
+        look = BrokerLook(1, now_ms, {}, 0, {}, {}, dict.fromkeys((LED, FOLLOWED), "/d"))
         now = look_at_cluster(admin(), [look], held, now_ms)
-        # The replica of broker 2 is in sync: what a lever for a replica that catches up does in Kafka is the question.
-        now = replace(now, partitions={tp: replace(each, isr=(1, 2, 3)) for tp, each in now.partitions.items()})
+        # As if the follower caught up with a second one in sync: what a lever for it does in Kafka is the question.
         now = replace(
             now,
-            min_isr={"t": 1},
-            configs=admin().describe_configs([(TOPIC, "t"), (BROKER, "1"), (BROKER, "2")]),
+            partitions={tp: replace(each, isr=(each.leader, 3)) for tp, each in now.partitions.items()},
+            min_isr={tp.topic: 1 for tp in (LED, FOLLOWED)},
+            configs=admin().describe_configs(RESOURCES),
         )
         condition = DiskCondition(DiskKey(1, "sda"), (), self.state, 0.99, 1.0, 0.0, 0.0, 0, "busy")
         return View(now, {DiskKey(1, "sda"): condition}, self.doings())
@@ -365,22 +369,19 @@ class Scripted:
 
 
 def test_replication_and_log_dir_rates_are_set_and_taken_back(bench: Bench) -> None:
-    disk, partition = DiskKey(1, "sda"), TopicPartition("t", 0)
+    disk = DiskKey(1, "sda")
     doings = [
-        Doing(
-            disk, partition, Behaviour.REPLICATION_READ, 9e6, from_disk=True, is_abnormal=True, why="late", followers=1
-        ),
-        Doing(disk, partition, Behaviour.REPLICATION_WRITE, 8e6, is_abnormal=True, why="late", followers=1),
-        Doing(disk, partition, Behaviour.MOVE_WRITE, 7e6, is_abnormal=True, why="copied"),
+        Doing(disk, LED, Behaviour.REPLICATION_READ, 9e6, from_disk=True, is_abnormal=True, why="late", followers=1),
+        Doing(disk, FOLLOWED, Behaviour.REPLICATION_WRITE, 8e6, is_abnormal=True, why="late", followers=1),
+        Doing(disk, LED, Behaviour.MOVE_WRITE, 7e6, is_abnormal=True, why="copied"),
     ]
     watch, store = Scripted(lambda: doings), MemoryProtectionStore("live")
     clock = [1_000_000]
-    resources = [(TOPIC, "t"), (BROKER, "1"), (BROKER, "2")]
     foreign = {"follower.replication.throttled.rate": "77000000"}
     with closing(KafkaControl(bench.cluster, timeout_s=DEADLINE_S)) as control:
         assert control.alter_configs({(BROKER, "1"): foreign}) == {}
-        bench.until(lambda: control.describe_configs(resources)[BROKER, "1"] == foreign)
-        before = control.describe_configs(resources)
+        bench.until(lambda: control.describe_configs(RESOURCES)[BROKER, "1"] == foreign)
+        before = control.describe_configs(RESOURCES)
         settings = ProtectionSettings(acts=True, step_ms=1000)
         protector = Protector(store, lambda _: control, watch, settings, lambda: clock[0])
 
@@ -396,8 +397,8 @@ def test_replication_and_log_dir_rates_are_set_and_taken_back(bench: Bench) -> N
             bench.until(passed)
 
         def shown() -> dict[str, str]:
-            found = control.describe_configs(resources)
-            return {**found[BROKER, "1"], **found[TOPIC, "t"]}
+            found = control.describe_configs(RESOURCES)
+            return {**found[BROKER, "1"], **found[TOPIC, LED.topic], **found[TOPIC, FOLLOWED.topic]}
 
         tick_until(
             lambda: (
@@ -414,5 +415,5 @@ def test_replication_and_log_dir_rates_are_set_and_taken_back(bench: Bench) -> N
         watch.state = DiskState.UNDER
         doings.clear()
         tick_until(lambda: store.protection("live").is_idle)
-        assert control.describe_configs(resources) == before
+        assert control.describe_configs(RESOURCES) == before
         assert control.alter_configs({(BROKER, "1"): dict.fromkeys(foreign)}) == {}
