@@ -383,6 +383,8 @@ def lift_exclusions(
 ) -> None:
     """Lift exclusions: all of them, or none when one of the brokers is not excluded.
 
+    A broker that a removal has emptied takes new replicas again.
+
     Example: guardian exclusion lift live 3 4
     """
     lifted = {

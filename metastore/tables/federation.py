@@ -3,6 +3,7 @@
     each change     a put of what is stored already changes nothing, not even the revision
     all together    checked as they will be, so the order within a set does not matter: what an entry names exists,
                     nothing names what is dropped, labels are ones that the tenant may use
+    exclusions      kept a broker that was emptied (DRAINING) from new replicas: it is ACTIVE again once that is lifted
 
 An entry's revision is the log index of its last change. Whoever gives `expected_revision` compares with that, and a set
 in which one comparison fails changes nothing.
@@ -10,12 +11,15 @@ in which one comparison fails changes nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
+from guardian.model.topology import BrokerState
 from guardian.wire.entries import entry_from_proto, entry_to_proto
+from guardian.wire.federation import cluster_from_proto, cluster_to_proto
 from metastore import keys
 from metastore.keys import Table
 from metastore.records import Delete, Put, Record
@@ -57,6 +61,7 @@ def handle_change(
     made = [step for step in steps if step.changes_something]
     records = [record for step in made for record in _records(step)]
     records += _new_owners(made, view)
+    records += _no_longer_draining(made, view)
     _require_sound(made, Overlay(view, records))
     if command.dry_run:
         records = []
@@ -225,6 +230,28 @@ def _new_owners(steps: list[_Step], view: Lookup) -> list[Record]:
                     f"not of {cluster_id}: check it with `kafka-topics --describe`"
                 )
     return [Put(key, cluster_id.encode()) for key, cluster_id in owners.items()]
+
+
+def _no_longer_draining(steps: list[_Step], view: Lookup) -> Iterator[Record]:
+    """Else a broker stays without new replicas, and nobody can see on whose behalf."""
+    lifted: dict[str, set[int]] = defaultdict(set)
+    for step in steps:
+        if isinstance(step.before, Exclusion) and step.after is None:
+            lifted[step.before.cluster].add(step.before.broker_id)
+    for name, brokers in sorted(lifted.items()):
+        value = view.get(keys.cluster(name))
+        if value is None:
+            continue
+        known = cluster_from_proto(federation_pb2.Cluster.FromString(value))
+        active = tuple(
+            replace(broker, state=BrokerState.ACTIVE)
+            if broker.id in brokers and broker.state is BrokerState.DRAINING
+            else broker
+            for broker in known.brokers
+        )
+        if active != known.brokers:
+            message = cluster_to_proto(replace(known, brokers=active))
+            yield Put(keys.cluster(name), message.SerializeToString(deterministic=True))
 
 
 def _cluster_id(view: Lookup, topic: Topic) -> str:

@@ -4,8 +4,8 @@
     after     two in suzhou, which leads, one in shanghai        reads where it is: before, and again after
 
 No record is lost or doubled, each keeps its offset, and the line between the two carries no more than its limit in the
-members' file of lines lets, in each stretch of some seconds. That it is the limit which holds copies back, and not how
-carefully their rates begin, is told in unit tests (server/test_line_room.py, core/test_adapting.py).
+members' file of lines lets, in each stretch of some seconds. Nor is suzhou's broker ever let take more: with a line of
+1 Gbit/s its rate rises to more than twice as much on the way.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from deploy.local import leftovers, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
+from guardian.core.throttling import FOLLOWER_RATE
 from guardian.executor.planning import LivePlanner
 from guardian.kafka import data
+from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy
@@ -54,7 +56,7 @@ SETTINGS = {
 }
 POLICY = IdcPolicy("mostly-suzhou", (("shanghai", 1), ("suzhou", 2)), preferred_leader_idc="suzhou")
 PARTITIONS, RECORDS, RECORD_BYTES = 3, 700, 4000
-THROTTLE = 4_000_000  # what the ticket asks for
+THROTTLE = 8_000_000  # what the ticket asks for
 LINE_SHARE, LINE_GBIT_PER_S = 0.8, 0.004
 CAP = round(LINE_SHARE * LINE_GBIT_PER_S * 1e9 / 8)  # bytes/s over the line
 FLOOR_MB_PER_S = 0.3  # below the cap: also where the members can't tell what the line has left
@@ -247,17 +249,23 @@ def migration(kafka: KafkaCluster, members: Group, topic: str) -> Plan:
 
 @dataclass
 class LineWatch:
-    """Looks all along at what went to suzhou's brokers, and at what was written meanwhile. `looks` are (s, bytes that
-    brokers in suzhou copied, records that were written into each partition)."""
+    """Looks all along at what went to suzhou's brokers, at what was written meanwhile, and at what they may copy.
+    `looks` are (s, bytes that brokers in suzhou copied, records that were written into each partition), `rates` bytes/s
+    of both brokers together, where any is set."""
 
     kafka: KafkaCluster
     writer: Writer
+    admin: KafkaControl
     looks: list[tuple[float, float, int]] = field(default_factory=list)
+    rates: list[int] = field(default_factory=list)
 
     def __call__(self, over: threading.Event) -> None:
         while not over.is_set():
             began_s, written = time.monotonic(), self.writer.written
             self.looks.append((began_s, copied_to_suzhou(self.kafka), written))
+            configs = self.admin.describe_configs([(BROKER, str(broker)) for broker in SUZHOU])
+            rates = [int(values[FOLLOWER_RATE]) for values in configs.values() if FOLLOWER_RATE in values]
+            self.rates += [sum(rates)] if rates else []
             over.wait(LOOK_EVERY_S)
 
     def beyond(self) -> list[str]:
@@ -325,9 +333,13 @@ def migrate(kafka: KafkaCluster, members: Group, writer: Writer, topic: str) -> 
     plan = migration(kafka, members, topic)
     assert len(plan.moves) == PARTITIONS
     assert plan.unmet == ()
-    with closing(KafkaControl(kafka.to_cluster())) as admin, GuardianClient(members.endpoints) as client:
+    with (
+        closing(KafkaControl(kafka.to_cluster())) as admin,
+        closing(KafkaControl(kafka.to_cluster())) as watching,
+        GuardianClient(members.endpoints) as client,
+    ):
         configs = leftovers.dynamic_configs(admin)
-        watch = LineWatch(kafka, writer)
+        watch = LineWatch(kafka, writer, watching)
         with beside(watch):
             ticket, _ = client.create_ticket(plan, author="ann", throttle=THROTTLE, submit=True, reason="to suzhou")
             client.approve(ticket.id, "ben", "planned")
@@ -339,6 +351,8 @@ def migrate(kafka: KafkaCluster, members: Group, writer: Writer, topic: str) -> 
         ended, _ = client.ticket(ticket.id)
         assert ended.state is TicketState.SUCCEEDED, ended.history[-1].reason
         assert watch.beyond() == []
+        assert watch.rates
+        assert max(watch.rates) <= CAP, "the line lets no more"
         (began_s, had, _), (ended_s, have, _) = watch.looks[0], watch.looks[-1]
         assert ended_s - began_s > 2 * STRETCH_S, watch.looks
         assert have - had >= PARTITIONS * RECORDS * RECORD_BYTES, "a whole copy went there"

@@ -38,9 +38,10 @@ _TURNS = 6
 _QUIET_S = 12.0
 _SETTLE_S = 3.0
 _START_S = 60.0
-_RATE = 30_000_000
+_RATE = 10_000_000  # of three brokers that share two CPUs with their clients
 _CLIENTS, _MOVED = "orders", "history"
-_PARTITIONS, _RECORDS, _RECORD_BYTES = 60, 1000, 10_000
+# So large that copying is what is felt: with partitions of 10 MB, it is that replicas are made and deleted.
+_PARTITIONS, _RECORDS, _RECORD_BYTES = 12, 4000, 10_000
 # With one fetcher thread, Kafka's default, records that acks=all waits for are fetched after what moves. The heap is
 # that of kafka-server-start.sh, touched before anything is measured.
 _SPEC = ClusterSpec(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic
+from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.wire.entries import entry_from_proto, entry_to_proto
+from guardian.wire.federation import cluster_to_proto
 from metastore import keys
 from metastore.keys import Table
 from protos.guardian.v1 import federation_pb2 as fed
@@ -121,6 +124,19 @@ def test_every_kind_can_be_dropped_together(group: Group) -> None:
     assert changed(group, *drops, drop_topic("live", "orders")) == [0] * 5
     left = {row[0][0] for row in group.content()}
     assert left == {Table.CLUSTER, Table.AUDIT, Table.TOPIC_OWNER}
+
+
+def test_a_broker_that_was_emptied_is_active_again_once_its_exclusion_is_lifted(group: Group) -> None:
+    states = {1: BrokerState.DRAINING, 2: BrokerState.DRAINING, 3: BrokerState.MAINTENANCE}
+    brokers = tuple(Broker(number, label="gold", state=state) for number, state in states.items())
+    cluster = Cluster("live", "h:1", "id-1", brokers=brokers)
+    group.propose(put_cluster=pb.PutCluster(cluster=cluster_to_proto(cluster)))
+    changed(group, *(put(Exclusion("live", number, "ann", "removed by ticket t-1")) for number in states))
+    change(group, drop_exclusion("live", 1), dry_run=True)
+    assert group.machine.read().cluster("live") == cluster
+    changed(group, drop_exclusion("live", 1), drop_exclusion("live", 3))
+    expected = replace(cluster, brokers=(replace(brokers[0], state=BrokerState.ACTIVE), *brokers[1:]))
+    assert group.machine.read().cluster("live") == expected
 
 
 @pytest.mark.parametrize(
