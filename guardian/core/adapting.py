@@ -6,7 +6,7 @@
 
     pressure    > 1        falls: by what is too much, to half at the most; within a tick when it is grave
                 ROOM to 1  stays
-                < ROOM     rises: by half in a few seconds, by a twentieth where it had to fall last time
+                < ROOM     rises: by half in a few seconds, by a tenth where it had to fall last time
     no metrics             the floor: whoever can't be seen, or his disks, may be in trouble
     full                   halved at each tick: a share ends at 1, so that it never looks grave
 
@@ -17,13 +17,14 @@ step adds. Measured: 30 MB/s from the first moment sent 200 MB in three seconds,
 Clients' latency has no limit that holds everywhere, so each broker is compared with itself: its baseline is what its
 requests took when its copies began. Load that rises meanwhile makes requests slower without our doing. So when a rate
 has fallen far and they are still slow, it goes to the floor, where copies hardly count: what requests take there for
-some seconds becomes the baseline, and the rate goes on from where it was. Where producers write so much that the floor
-is not kept, copies still count, and nothing becomes the baseline.
+some seconds becomes the baseline, and only then the rate goes on from where it was. Kafka's p99 still remembers the
+copies there, so the baseline's grows no more than the mean. Where producers write so much that the floor is not kept,
+copies still count, and nothing becomes the baseline.
 
 Where nothing was copied for ten seconds the rate begins anew, and so do the baselines: both were of another time.
 
 Kafka's p99 remembers minutes, so it would keep a rate down long after the trouble is over: it counts only as far as
-the mean of the last tick agrees.
+the mean of the last tick agrees. It also comes late, so a mean that is grave for seconds is believed.
 
 Kafka knows rates of brokers, none of lines. What a line carries arrives at followers, so the line's rate is divided
 among the brokers that take copies over it, as a cap on what they take in.
@@ -42,9 +43,9 @@ from guardian.errors import InvalidInput
 from guardian.model.execution import AdaptedRate, Baseline
 from guardian.model.reading import BrokerReading, Latency
 
-ROOM = 0.85
+ROOM = 0.9
 _MOST_FALL, _LEAST_FALL = 0.5, 0.8
-_FREE_RISE, _RISE, _CAREFUL_RISE = 1.15, 1.25, 1.05
+_FREE_RISE, _RISE, _CAREFUL_RISE = 1.15, 1.25, 1.1
 _BEGINNING = 0.1  # of what is asked
 _FREE_RISES = 3  # in the time in which a rate that had to fall rises once
 _IN_VAIN = 0.4  # of the rate from which it began to fall: that clients' requests are slow is not its doing, it seems
@@ -253,11 +254,15 @@ def _judged(
     sudden = max(_pressures(latest, rate.baselines, settings), key=lambda each: each.value)
     if sudden.value > _GRAVE:
         return _fallen(rate, latest, sudden, work, bounds, now_ms)
+    if sudden.value > 1 and (slow := _slow(reading, latest, rate.baselines, settings)) is not None:
+        return _fallen(rate, latest, slow, work, bounds, now_ms)
     if worst.value > ROOM and (full := _full(latest, settings)) is not None:
         return _fallen(rate, latest, full, work, bounds, now_ms)
     if worst.value > 1 and (not rate.trouble or now_ms - rate.changed_at_ms >= settings.settle_s * 1000):
         return _fallen(rate, reading, worst, work, bounds, now_ms)
     rise_s = settings.rise_s if rate.trouble else settings.rise_s / _FREE_RISES
+    if is_at_floor and rate.trouble:
+        rise_s = max(rise_s, settings.stale_s)
     if worst.value < ROOM and rate.rate < bounds.ceiling and now_ms - rate.changed_at_ms >= rise_s * 1000:
         return _risen(rate, worst, bounds, now_ms)
     return rate
@@ -329,8 +334,10 @@ def _baselines(
     of = {each.request: each for each in known}
     for kind, latency in reading.latencies.items():
         old = of.get(kind)
-        if old is None or at_floor_ms > settings.stale_s * 1000:
+        if old is None or at_floor_ms >= settings.stale_s * 1000:
             new = Baseline(kind, latency.mean_ms, latency.p99_ms)
+            if old is not None and old.mean_ms > 0:
+                new = replace(new, p99_ms=min(latency.p99_ms, old.p99_ms * latency.mean_ms / old.mean_ms))
             if old is None or _differs(old.mean_ms, new.mean_ms):
                 of[kind] = new
         elif latency.mean_ms < old.mean_ms * (1 - 2 * _FADE):
@@ -340,7 +347,7 @@ def _baselines(
 
 
 def _differs(one: float, other: float) -> bool:
-    return abs(one - other) > 0.2 * max(one, other)
+    return abs(one - other) > 0.1 * max(one, other)
 
 
 def _pressures(
@@ -367,15 +374,33 @@ def _of_nic(reading: BrokerReading, settings: ThrottleSettings) -> str:
     return f"interface {reading.nic} is {reading.nic_share:.0%} full, limit {settings.nic_share:.0%}"
 
 
-def _pressure_of_clients(baseline: Baseline, latency: Latency, settings: ThrottleSettings) -> _Pressure:
-    factor = settings.p99_factor
-    p99_limit = max(settings.p99_ms, baseline.p99_ms * factor)
+def _slow(
+    reading: BrokerReading, latest: BrokerReading, baselines: tuple[Baseline, ...], settings: ThrottleSettings
+) -> _Pressure | None:
+    """Requests whose mean is far too long, in the last tick and in all of the last seconds. Kafka's p99 follows too
+    slowly to tell how far."""
+    for baseline in baselines:
+        if baseline.request in reading.latencies and baseline.request in latest.latencies:
+            now = latest.latencies[baseline.request]
+            mean_ms = min(now.mean_ms, reading.latencies[baseline.request].mean_ms)
+            value = mean_ms / _limits(baseline, settings).mean_ms
+            if value > _GRAVE:
+                return _pressure_of_clients(baseline, now, settings)._replace(value=value)
+    return None
+
+
+def _limits(baseline: Baseline, settings: ThrottleSettings) -> Latency:
+    p99_ms = max(settings.p99_ms, baseline.p99_ms * settings.p99_factor)
     # The mean of a few seconds is much by chance, what it should be by the p99 of minutes is not.
-    mean_limit = max(p99_limit / _P99_OF_MEAN, baseline.mean_ms * factor)
+    return Latency(max(p99_ms / _P99_OF_MEAN, baseline.mean_ms * settings.p99_factor), p99_ms)
+
+
+def _pressure_of_clients(baseline: Baseline, latency: Latency, settings: ThrottleSettings) -> _Pressure:
+    limits = _limits(baseline, settings)
     return _Pressure(
-        min(latency.p99_ms / p99_limit, latency.mean_ms / mean_limit),
+        min(latency.p99_ms / limits.p99_ms, latency.mean_ms / limits.mean_ms),
         f"{baseline.request} requests take {latency.mean_ms:.1f} ms, p99 {latency.p99_ms:.0f} ms, "
-        f"limits {mean_limit:.1f} and {p99_limit:.0f} ms",
+        f"limits {limits.mean_ms:.1f} and {limits.p99_ms:.0f} ms",
         is_relative=True,
     )
 

@@ -37,7 +37,7 @@ from tests.bench.execute.queues import Fleet, Floats, Load, Move, Second, Simula
 from tests.bench.report import BUILD, BenchFailed, Figures
 
 MB = 1_000_000
-SEEDS = (1, 2, 3)
+SEEDS = tuple(range(1, 13))
 P99_BAR = 1.5
 ANSWER_BAR = 2  # ticks
 ANSWER_S = 20
@@ -206,7 +206,7 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
     by_chance = sum(each.steady_falls for each in answers)
     tell(f"clients' load that rises is answered within {max(answered)} ticks; {by_chance} steady brokers fell as far")
     plain = f"{BROKERS} brokers, {MOVES} moves of {MOVE_BYTES // MB} MB, {len(SEEDS)} seeds"
-    best = ", ".join(f"{each.best_mb_per_s:g}" for each in found)
+    best = sorted(each.best_mb_per_s for each in found)
     slowest = max(each.time_ratio for each in found)
     worst = max(each.details["worst_broker"] for each in found)
     return (
@@ -221,7 +221,8 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
             "throttle_time": Figures(
                 median(each.time_ratio for each in found),
                 None,
-                f"the median of {len(SEEDS)} seeds, the worst is {slowest:.2f} x; the best are {best} MB/s",
+                f"the median of {len(SEEDS)} seeds, the worst is {slowest:.2f} x; the best are {best[0]:g} to "
+                f"{best[-1]:g} MB/s",
                 edge_fault([round(each.best_mb_per_s * MB) for each in found]),
             ),
         },

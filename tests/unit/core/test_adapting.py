@@ -175,7 +175,7 @@ def test_what_is_full_halves_the_rate_at_each_tick(full: BrokerReading) -> None:
 
 def test_a_second_that_is_full_is_chance_where_there_was_room_and_it_is_over_when_the_next_one_is_not() -> None:
     just_now = at(50 * MB, changed_at_ms=59_000, trouble=60 * MB)
-    assert next_rate(just_now, replace(around(read(3, 0.7)), latest={3: read(3, 1.0)})).rate == 25 * MB
+    assert next_rate(just_now, replace(around(read(3, 0.75)), latest={3: read(3, 1.0)})).rate == 25 * MB
     assert next_rate(just_now, replace(around(read(3, 0.6)), latest={3: read(3, 1.0)})).rate == 50 * MB
     assert next_rate(just_now, replace(around(read(3, 1.0)), latest={3: read(3, 0.5)})).rate == 50 * MB
 
@@ -227,6 +227,17 @@ def test_the_await_of_a_disk_that_hardly_works_does_not_count() -> None:
     assert next_rate(at(50 * MB), around(read(3, 0.1, await_ms=900.0))).rate > 50 * MB
 
 
+def test_requests_that_are_far_too_slow_for_seconds_are_grave_before_the_p99_of_minutes_says_so() -> None:
+    """A load that rose right after a fall was answered in the third tick."""
+    just_now = at(50 * MB, changed_at_ms=59_000, trouble=60 * MB)
+    slow, quick = read(3, mean_ms=20.0, p99_ms=21.0), read(3, mean_ms=3.0, p99_ms=21.0)
+    assert next_rate(just_now, around(slow)).rate == 25 * MB
+    assert next_rate(just_now, replace(around(quick), latest={3: slow})).rate == 50 * MB
+    assert next_rate(just_now, replace(around(slow), latest={3: quick})).rate == 50 * MB
+    before = read(3, mean_ms=20.0, p99_ms=19.0)
+    assert next_rate(just_now, around(before)).rate == 50 * MB
+
+
 # Rises.
 
 
@@ -239,9 +250,9 @@ def test_it_rises_every_second_and_stays_where_there_is_little_room() -> None:
 def test_it_rises_carefully_where_it_had_to_fall() -> None:
     assert next_rate(at(20 * MB, changed_at_ms=58_000, trouble=100 * MB), around()).rate == 20 * MB
     assert next_rate(at(20 * MB, trouble=100 * MB), around()).rate == 25 * MB
-    assert next_rate(at(40 * MB, trouble=50 * MB), around()).rate == 42 * MB
+    assert next_rate(at(40 * MB, trouble=50 * MB), around()).rate == 44 * MB
     found = next_rate(at(62 * MB, trouble=50 * MB), around())
-    assert (found.rate, found.trouble) == (65 * MB, 0)
+    assert (found.rate, found.trouble) == (68 * MB, 0)
 
 
 def test_a_rise_says_why() -> None:
@@ -280,6 +291,23 @@ def test_at_the_floor_what_requests_take_becomes_the_baseline() -> None:
     found = next_rate(at(MB, changed_at_ms=50_000), slow)
     assert found.baselines == (Baseline(PRODUCE, 30.0, 100.0),)
     assert found.rate > MB
+
+
+def test_it_stays_at_the_floor_until_it_is_known_what_requests_take_there() -> None:
+    """There seemed to be room after three seconds: the old baseline stayed, and the rate fell again and again."""
+    slower = around(read(3, mean_ms=2.5, p99_ms=12.0))
+    at_floor = at(MB, changed_at_ms=55_001, trouble=50 * MB)
+    assert next_rate(at_floor, slower).rate == MB
+    assert next_rate(at_floor, slower).baselines == (Baseline(PRODUCE, 2.0, 10.0),)
+    known = next_rate(at(MB, changed_at_ms=55_000, trouble=50 * MB), slower)
+    assert known.rate > MB
+    assert known.baselines == (Baseline(PRODUCE, 2.5, 12.0),)
+
+
+def test_the_p99_at_the_floor_is_of_the_copies_before_and_grows_no_more_than_the_mean() -> None:
+    """Kafka's p99 remembers minutes."""
+    (found,) = next_rate(at(MB, changed_at_ms=50_000), around(read(3, mean_ms=3.0, p99_ms=100.0))).baselines
+    assert found == Baseline(PRODUCE, 3.0, 15.0)
 
 
 def test_where_producers_raise_the_rate_above_the_floor_what_requests_take_is_no_baseline() -> None:
