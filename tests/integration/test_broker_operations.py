@@ -49,6 +49,7 @@ RELEASE = "4.1"  # of the cluster's feature levels: its brokers know higher ones
 SETTINGS = {"min.insync.replicas": "2", "auto.leader.rebalance.enable": "false"}
 PARTITIONS = 12
 RECORD_BYTES = 20_000
+NO_ROOM = r"broker 5 can't go: .*room for [\d.]+ [kM]B of disk, and [\d.]+ [kM]B can stand in no other rack"
 
 
 @dataclass
@@ -359,6 +360,28 @@ def test_a_ticket_of_brokers_is_amended_by_the_cli(stage: Stage, client: Guardia
     assert "brokers has 99, which is not in cluster live" in unknown.stderr
     assert guardian(stage, "ticket", "cancel", ticket_id).returncode == 0
     assert exclusions(client) == []
+
+
+def test_a_removal_for_which_disks_have_no_room_is_refused_with_numbers(
+    stage: Stage, admin: KafkaControl, tmp_path: Path
+) -> None:
+    """By a member that lets planners fill so little of the disks that broker 2 alone can't hold its rack's replicas."""
+    written(stage.cluster, "heavy", spread(PARTITIONS), 100)
+    dirs = admin.describe_log_dirs(BROKERS)
+    held = sum(replica.size_bytes for each in dirs for replica in each.replicas.values())
+    of_broker = sum(each.total_bytes for each in dirs if each.broker == 1)
+    limit = f"[planner]\ndisk_limit = {held / 3.5 / of_broker:.12f}\n"
+    planned = plan_members(1, tmp_path)
+    member = start_member(planned[0], planned, tmp_path / "lake", tmp_path / "g1.log", more=limit)
+    try:
+        wait_ready([member])
+        with GuardianClient([member.grpc], timeout_s=PLANNING_S) as strict:
+            strict.register_cluster(stage.cluster)
+            with pytest.raises(InvalidInput, match=NO_ROOM):
+                strict.ask_for("live", Ask(AskKind.REMOVE, (5,)), author="ann", dry_run=True)
+    finally:
+        if member.process:
+            processes.stop_all([member.process])
 
 
 def test_two_of_five_brokers_are_removed_while_topics_come_and_the_leader_dies(

@@ -37,12 +37,13 @@ MEMBERS = 3
 DEADLINE_S = 420.0
 # So long a call may take before the next look: a longer one would sleep through what a new leader does first.
 LOOK_S = 1.0
+_ANY_AGE_S = 60.0  # of what a member has stored
 HANDS_S = 120.0
 _ASLEEP_S = 3.0
 HOOK = "local"
 
 Act = Callable[[GuardianClient, str], object]
-Holds = Callable[[], bool]
+Shows = Callable[[GuardianClient], str]
 Look = tuple[Ticket, Execution | None]
 
 
@@ -55,6 +56,7 @@ class Stage:
     members: list[Member]
     start: Callable[[Member], Member]
     struck_at_ms: int = 0  # when the last leader was dead or stopped
+    shown_after: frozenset[str] = frozenset()  # what the others showed then
 
     @property
     def now(self) -> KafkaCluster:
@@ -69,29 +71,29 @@ class Stage:
     def endpoints(self) -> list[str]:
         return [member.grpc for member in self.members]
 
-    def kill_leader(self, client: GuardianClient, holds: Holds) -> str:
-        """Kills whoever says that it leads, if it holds just before, and starts it again without waiting. Its name;
-        empty: nobody says so, or it holds no more."""
+    def kill_leader(self, client: GuardianClient, moment_now: str, shows: Shows) -> str:
+        """Kills whoever says that it leads, if the moment is shown just before, and starts it again without waiting.
+        Its name; empty: nobody says so, or the moment is over."""
         for number, member in enumerate(self.members):
-            if member.process is None or not _leads(client, member) or not holds():
+            if member.process is None or not _leads(client, member) or shows(client) != moment_now:
                 continue
             processes.kill(member.process)
-            self.struck_at_ms = now_ms()
+            self._note_strike(member, shows)
             self.members[number] = self.start(replace(member, process=None))
             return f"{member.name} killed"
         return ""
 
-    def freeze_leader(self, client: GuardianClient, holds: Holds) -> str:
+    def freeze_leader(self, client: GuardianClient, moment_now: str, shows: Shows) -> str:
         """Stops whoever says that it leads (SIGSTOP) until another one has led for some ticks, then wakes it: what it
-        was about to send when it stopped it would send now. What it did; empty: nobody says that it leads, or it holds
-        no more."""
+        was about to send when it stopped it would send now. What it did; empty: nobody says that it leads, or the
+        moment is over."""
         for member in self.members:
-            if member.process is None or not _leads(client, member) or not holds():
+            if member.process is None or not _leads(client, member) or shows(client) != moment_now:
                 continue
             os.kill(member.process.pid, signal.SIGSTOP)
-            self.struck_at_ms = now_ms()
             try:
-                others = [other for other in self.members if other.name != member.name]
+                self._note_strike(member, shows)
+                others = self._others(member)
                 deadline = time.monotonic() + DEADLINE_S
                 while not any(_leads(client, other) for other in others):
                     assert time.monotonic() < deadline, f"nobody leads in place of {member.name}, which is stopped"
@@ -102,11 +104,24 @@ class Stage:
             return f"{member.name} stopped and woken"
         return ""
 
+    def _note_strike(self, victim: Member, shows: Shows) -> None:
+        """Nobody leads yet: what others have stored is what the victim left, or a step less, which they have not heard
+        to be committed."""
+        self.struck_at_ms = now_ms()
+        shown = set()
+        for other in self._others(victim):
+            with GuardianClient([other.grpc], timeout_s=LOOK_S) as witness, witness.allow_stale(_ANY_AGE_S):
+                shown.add(shows(witness))
+        self.shown_after = frozenset(shown)
+
+    def _others(self, member: Member) -> list[Member]:
+        return [other for other in self.members if other.name != member.name]
+
     def wait_whole(self) -> None:
         wait_ready(self.members)
 
 
-Interrupt = Callable[[Stage, GuardianClient, Holds], str]
+Interrupt = Callable[[Stage, GuardianClient, str, Shows], str]
 
 
 @contextmanager
@@ -156,6 +171,12 @@ def carried_out(stage: Stage, ticket_id: str, story: Story, killed: set[str]) ->
     seen: list[str] = []
     kills = 0
     began = since = time.monotonic()
+
+    def shown(client: GuardianClient) -> str:
+        with suppress(GuardianError):
+            return moment(*client.ticket(ticket_id))
+        return ""
+
     with (
         GuardianClient(stage.endpoints, timeout_s=LOOK_S) as eyes,
         GuardianClient(stage.endpoints, timeout_s=HANDS_S) as hands,
@@ -167,13 +188,7 @@ def carried_out(stage: Stage, ticket_id: str, story: Story, killed: set[str]) ->
                 seen.append(now)
             if now not in killed | story.spared:
                 before = (ticket, execution)
-
-                def is_still(now: str = now) -> bool:
-                    with suppress(GuardianError):
-                        return moment(*eyes.ticket(ticket_id)) == now
-                    return False
-
-                victim = story.interrupt(stage, eyes, is_still)
+                victim = story.interrupt(stage, eyes, now, shown)
                 if not victim:
                     continue
                 kills += 1
@@ -181,11 +196,13 @@ def carried_out(stage: Stage, ticket_id: str, story: Story, killed: set[str]) ->
                 since = time.monotonic()
                 after = _look(eyes, ticket_id, since + DEADLINE_S)
                 then = moment(*after)
-                if then == now or went_on_later(before, after, stage.struck_at_ms):
+                fits = {now, *(seen[-2:-1] if now == seen[-1] else ())}
+                if then == now or stage.shown_after <= fits or went_on_later(before, after, stage.struck_at_ms):
                     say(f"{story.name}: {victim} at {now}")
                     killed.add(now)
                 else:
-                    say(f"{story.name}: {victim} after {now}, at {then} perhaps")
+                    others = ", ".join(sorted(stage.shown_after))
+                    say(f"{story.name}: {victim} after {now}, at {then} perhaps; the others showed {others}")
                     continue
             if now in acts:
                 acts.pop(now)(hands, ticket_id)
