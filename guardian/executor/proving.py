@@ -7,6 +7,9 @@
 A proof holds for less than the least time in which another member can be elected: whoever is stopped for longer finds
 on waking that it must ask again. Else it could send what belongs to a ticket that another member has ended meanwhile,
 and what nobody knows of any more nobody takes back.
+
+It does not cover what KafkaControl repeats within one call (`_Session.ask_any`, `ask_each`): who is stopped there sends
+the rest on waking. Seen on real brokers: lists and a rate that the new leader had lifted already were set again.
 """
 
 from __future__ import annotations
