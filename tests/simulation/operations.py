@@ -73,6 +73,8 @@ class Federation:
         for exclusion in exclusions:
             if self.excluded.get(exclusion.broker_id) == exclusion:
                 del self.excluded[exclusion.broker_id]
+                if self.states.get(exclusion.broker_id) is BrokerState.DRAINING:
+                    self.states[exclusion.broker_id] = BrokerState.ACTIVE
 
     def set_broker_states(self, _cluster: str, states: Mapping[int, BrokerState]) -> None:
         self.states.update({broker: state for broker, state in states.items() if broker in self.states})

@@ -65,12 +65,12 @@ def set_state(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tu
 
 
 def unmark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[AnyEffect, ...]:
-    """What is left of the marks: our exclusions, and `state` where the federation still says it. What was never marked
-    has none, whatever is said of it."""
+    """What is left of the marks: `state` where the federation still says it, and our exclusions. What was never marked
+    has none, whatever is said of it. States go first: an exclusion that is lifted takes DRAINING along."""
     marked = [work for work in works if not work.is_controller and work.standing in _MARKED]
     states = turn.world.states
     stale = {work.node: work.state_before for work in marked if states.get(work.node) is state is not work.state_before}
-    return lift(turn, marked) + ((SetBrokerStates(stale),) if stale else ())
+    return ((SetBrokerStates(stale),) if stale else ()) + lift(turn, marked)
 
 
 def lift(turn: Turn, works: Iterable[BrokerWork]) -> tuple[AnyEffect, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NoReturn
 
 import pytest
 
 from guardian.core.operations import marking
-from guardian.core.operations.effects import SetBrokerStates
+from guardian.core.operations.effects import LiftExclusions, SetBrokerStates
 from guardian.core.operations.restarting import gate
 from guardian.core.operations.step import begin
 from guardian.core.operations.turn import Turn
@@ -49,6 +50,19 @@ def test_what_somebody_says_of_a_broker_meanwhile_is_what_it_is_afterwards() -> 
     assert marking.unmark(away, away.in_batch(), BrokerState.MAINTENANCE) == (
         SetBrokerStates({1: BrokerState.DRAINING}),
     )
+
+
+def test_a_state_is_given_back_before_the_exclusion_is_lifted_which_would_take_it_along() -> None:
+    ask = Ask(AskKind.REMOVE, (1,))
+    ticket = replace(TICKET, kind="remove-brokers", ask=ask)
+    begun = turn(begin(ticket, 0), {1: BrokerState.MAINTENANCE})
+    found = replace(begun, ticket=ticket, ask=ask)
+    chosen = marking.under_way(found, found.operation.brokers)
+    marked, _ = marking.mark(chosen, chosen.operation.brokers, BrokerState.DRAINING)
+    ours = marking.exclusion(marked, 1)
+    world = replace(marked.world, states={1: BrokerState.DRAINING}, exclusions={1: ours})
+    undone = marking.unmark(replace(marked, world=world), marked.operation.brokers, BrokerState.DRAINING)
+    assert undone == (SetBrokerStates({1: BrokerState.MAINTENANCE}), LiftExclusions((ours,)))
 
 
 def _no_move(state: TicketState, execution: Execution) -> NoReturn:
