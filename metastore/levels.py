@@ -35,6 +35,7 @@ SINCE: Mapping[str, int] = {
     "guardian.v1.Command.record_refusals": 1,
     "guardian.v1.Cluster.sampling_paused": 1,
     "guardian.v1.Execution.directory": 1,
+    "guardian.v1.Execution.lifted": 1,
     "guardian.v1.DirectoryIntent.subject": 1,
     "guardian.v1.DirectoryIntent.field": 1,
     "guardian.v1.DirectoryIntent.names": 1,

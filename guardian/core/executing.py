@@ -22,7 +22,8 @@ is sent. A step that is repeated after a crash, on whatever Kafka shows by then,
 effects follow from the stored state and the observation alone.
 
 Order in time: throttles are sent when a task starts; what copies data is sent only once Kafka shows them, and they
-go when Kafka shows that the copy is over. The ticket ends when none of them is left.
+go when Kafka shows that the copy is over. The ticket ends when none of them is left, and one more look at all that it
+moved has shown none either.
 """
 
 from __future__ import annotations
@@ -204,8 +205,9 @@ def step(
     wanted = throttling.wanted(copies.values(), pace)
     held_before = [task for task in execution.tasks if task.detail != _PAUSED]
     before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
-    gone_brokers = _gone(execution.throttles, tasks, observation)
-    throttles = throttling.reconcile(execution.throttles, wanted, before, observation, gone_brokers, settled)
+    recorded = execution.throttles + _shown_again(execution, observation)
+    gone_brokers = _gone(recorded, tasks, observation)
+    throttles = throttling.reconcile(recorded, wanted, before, observation, gone_brokers, settled)
     held = frozenset(
         number
         for number, copy in (copies.items() if throttles.unset else ())
@@ -216,11 +218,43 @@ def step(
     effects = _effects(tasks, looks, held | idle, throttles.changes, observation)
     effects += (SettleDebts(throttles.debts),) if throttles.debts else ()
     transition = None if throttles.intents or effects else _ending(ticket_state, tasks)
+    lifted = throttling.lifted(execution.lifted, recorded, throttles.intents)
+    if transition and lifted:
+        lifted, transition = ((), transition) if looks_once_more(execution) else (lifted, None)
     explained = (throttling.explain(wanted, pace), *paced.notes) if wanted.rates else ()
     notes = (_pause(ticket_state, tasks), *explained, *throttles.notes)
     sentence = _sentence(ticket_state, execution.tasks, tasks, notes, transition)
-    stored = replace(execution, tasks=tasks, throttles=throttles.intents, rates=paced.rates, note=sentence)
+    stored = replace(
+        execution, tasks=tasks, throttles=throttles.intents, rates=paced.rates, note=sentence, lifted=lifted
+    )
     return Step(stored, transition, effects, sentence)
+
+
+def looks_once_more(execution: Execution) -> bool:
+    """Whether all that the ticket moved must be observed: its throttles were put back, and it may end."""
+    is_over = all(task.state.is_over for task in execution.tasks)
+    return bool(execution.lifted) and not execution.throttles and is_over
+
+
+def _shown_again(execution: Execution, observation: ClusterObservation) -> tuple[ThrottleIntent, ...]:
+    """Throttles that were put back, and yet are there."""
+    if not execution.lifted:
+        return ()
+    rates = throttling.rates_shown_again(execution.lifted, execution.throttles, observation)
+    if not looks_once_more(execution):
+        return rates
+    copies = [copy for task in execution.tasks if (copy := _copy_of_ended(task))]
+    return rates + throttling.entries_shown_again(execution.lifted, copies, observation)
+
+
+def _copy_of_ended(task: ExecutionTask) -> Copy | None:
+    """What it listed, whichever way it went in the end. Of one that copied nothing between brokers: nothing."""
+    original = {replica.broker for replica in task.move.original}
+    target = {replica.broker for replica in task.move.target}
+    if not task.started_at_ms or not original or not target - original:
+        return None
+    ends = original ^ target
+    return Copy(task.move.partition, 0.0, 0, tuple(original | target), tuple(ends))
 
 
 def _gone(
@@ -504,7 +538,7 @@ def _sentence(
     if deleted:
         parts.append(f"gone with their topics: {_named(deleted)}")
     if not left:
-        parts.append("waits until its throttles are gone")
+        parts.append("waits until its throttles are gone, and looks once more")
     parts.extend(_waits(left))
     return "; ".join(part for part in (*parts, *throttle_notes) if part)
 

@@ -22,13 +22,15 @@ ours is left. It is the record of all that we may have set:
                       there before are not ours, and neither is a list that somebody turned into a wildcard.
 
 An intent that is no longer wanted is kept for one more step before its absence from Kafka counts, because a broker
-may answer from before the last change.
+may answer from before the last change. What was put back is remembered all the same (`lifted`): a request may have lain
+in a socket, of a broker or a member that was stopped, and come to be after that. Rates that show up again are ours at
+each tick, list entries when the ticket looks once more at its end.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from guardian.core.effects import ConfigChange, ConfigKey
@@ -49,6 +51,7 @@ HEADROOM = 1.5
 WILDCARD = "*"
 # Of a rate that changes at each tick Kafka may never show the newest: so many older ones count as ours.
 _KEPT = 100
+_KEPT_LIFTED = 8
 _NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
 
 
@@ -172,7 +175,7 @@ def reconcile(
     """
     by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
     for intent in recorded:
-        by_key[ConfigKey(intent.resource_type, intent.resource_name, intent.key)].append(intent)
+        by_key[_key_of(intent)].append(intent)
     parts = []
     for key in sorted(set(by_key) | now.keys):
         values = observation.configs.get((key.resource_type, key.resource_name))
@@ -186,6 +189,61 @@ def reconcile(
         else:
             parts.append(_reconcile_entries(key, by_key[key], values.get(key.key), now, before))
     return _merge(parts)
+
+
+def lifted(
+    remembered: Sequence[ThrottleIntent], before: Iterable[ThrottleIntent], after: Iterable[ThrottleIntent]
+) -> tuple[ThrottleIntent, ...]:
+    """What was put back by now. Of a list only what stood there before us, where something did: its entries are those
+    of the ticket's moves."""
+    kept = {_key_of(intent) for intent in after}
+    found: dict[ConfigKey, dict[str, ThrottleIntent]] = {}
+    for intent in (*remembered, *(each for each in before if _key_of(each) not in kept)):
+        of_key = found.setdefault(_key_of(intent), {})
+        if intent.resource_type == BROKER and not _is_foreign(intent):
+            of_key.pop(intent.value, None)
+            of_key[intent.value] = intent
+        elif intent.resource_type == TOPIC and intent.replaced:
+            of_key[""] = replace(intent, value="")
+    return tuple(intent for key in sorted(found) for intent in list(found[key].values())[-_KEPT_LIFTED:])
+
+
+def rates_shown_again(
+    remembered: Iterable[ThrottleIntent], recorded: Iterable[ThrottleIntent], observation: ClusterObservation
+) -> tuple[ThrottleIntent, ...]:
+    """Of rates that were put back, and are not recorded anew: those of keys on which Kafka shows one of them."""
+    held = {_key_of(intent) for intent in recorded}
+    again = {_key_of(each) for each in remembered if each.resource_type == BROKER and _is_shown(each, observation)}
+    return tuple(each for each in remembered if _key_of(each) in again - held)
+
+
+def entries_shown_again(
+    remembered: Iterable[ThrottleIntent], copies: Iterable[Copy], observation: ClusterObservation
+) -> tuple[ThrottleIntent, ...]:
+    """Entries of the lists that these copies, which are over, had: those that Kafka shows, but for what stood there
+    before us, and for partitions that somebody reassigns now."""
+    replaced = {_key_of(intent): intent.replaced for intent in remembered if intent.resource_type == TOPIC}
+    ours: dict[ConfigKey, set[str]] = defaultdict(set)
+    for copy in copies:
+        if copy.partition not in observation.reassignments:
+            for key, entry in _entries(copy):
+                ours[key].add(entry)
+    found = []
+    for key, entries in sorted(ours.items()):
+        listed = _split(observation.configs.get((key.resource_type, key.resource_name), {}).get(key.key))
+        shown = entries.intersection(listed) - set(_split(replaced.get(key)))
+        if shown and WILDCARD not in listed:
+            found.append(ThrottleIntent(*key, _join(shown), replaced.get(key)))
+    return tuple(found)
+
+
+def _key_of(intent: ThrottleIntent) -> ConfigKey:
+    return ConfigKey(intent.resource_type, intent.resource_name, intent.key)
+
+
+def _is_shown(intent: ThrottleIntent, observation: ClusterObservation) -> bool:
+    present = observation.configs.get((intent.resource_type, intent.resource_name), {}).get(intent.key)
+    return present == intent.value != intent.replaced
 
 
 def _flows(copy: Copy) -> Iterable[tuple[ConfigKey, float]]:

@@ -539,7 +539,8 @@ class Driver:
             if not changed:
                 proof.renew()
             proof.require()
-            self._refused_acls[ticket.id] = send_acls(admin, effect)
+            with admin.changing_only_while(proof.holds):
+                self._refused_acls[ticket.id] = send_acls(admin, effect)
         return decided.sentence
 
     def _label(
@@ -714,7 +715,8 @@ class Driver:
             if not confirmed:
                 proof.renew()
             confirmed = False
-            with tracing.span("executor.send", basis.ticket_id, effect=type(effect).__name__):
+            span = tracing.span("executor.send", basis.ticket_id, effect=type(effect).__name__)
+            with span, admin.changing_only_while(proof.holds):
                 if isinstance(effect, OperationEffect):
                     proof.require()
                     notes += filter(None, [carry_out(effect)] if carry_out is not None else ())

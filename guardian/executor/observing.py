@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from guardian.core.executing import brokers_of
+from guardian.core.executing import brokers_of, looks_once_more
 from guardian.executor.sending import min_insync
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.cluster_state import ClusterObservation, PartitionState
@@ -32,7 +32,8 @@ def scope_of(work: Execution | Plan, *, back: bool = False) -> Scope:
     """What is left to do of an execution, with the throttles that it set; all of a plan, and of what goes `back`."""
     if isinstance(work, Plan):
         return Scope(frozenset(move.partition.topic for move in work.moves), brokers_of(work))
-    topics = {task.move.partition.topic for task in work.tasks if back or not task.state.is_over}
+    is_whole = back or looks_once_more(work)
+    topics = {task.move.partition.topic for task in work.tasks if is_whole or not task.state.is_over}
     topics |= {intent.resource_name for intent in work.throttles if intent.resource_type == TOPIC}
     return Scope(frozenset(topics), brokers_of(work))
 

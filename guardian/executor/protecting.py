@@ -26,6 +26,7 @@ from guardian.core.protecting import (
 )
 from guardian.core.protection_levers import brokers_of, quota_text, topics_of
 from guardian.errors import GuardianError
+from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.sending import Outcome, send
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.protection import Protection
@@ -80,12 +81,14 @@ class Protector:
         watch: Watch,
         settings: ProtectionSettings,
         now_ms: Callable[[], int],
+        since_boot_s: Callable[[], float] = since_boot_s,
     ) -> None:
         self._store = store
         self._admin_for = admin_for
         self._watch = watch
         self._settings = settings
         self._now_ms = now_ms
+        self._since_boot_s = since_boot_s
         self._pool = ThreadPoolExecutor(_MAX_CLUSTERS, thread_name_prefix="protector")
         self._ticking: dict[str, Future[list[str]]] = {}
 
@@ -116,33 +119,45 @@ class Protector:
             return []
         step = protect(held, view, self._settings, self._now_ms())
         self._watch.tell(cluster, view, step.remarks)
-        revision, confirmed = held.revision, False
+        revision, proof = held.revision, self._proof(cluster, held.revision, None)
         if step.protection != held:
-            self._store.save(step.protection, "; ".join(step.sentences))
-            revision, confirmed = held.revision + 1, True
+            revision, proof = self._save(step.protection, "; ".join(step.sentences))
         notes: list[str] = []
         for effect in step.effects:
-            if not confirmed:
-                self._store.confirm(cluster, revision)
-            confirmed = False
-            outcome = send_protection(self._admin_for(cluster), effect)
+            admin = self._admin_for(cluster)
+            with admin.changing_only_while(proof.holds):
+                outcome = send_protection(admin, effect, proof.require)
             notes += outcome.notes
+            proof = self._proof(cluster, revision, None)
             if outcome.settled:
-                self._store.save(replace(without_debts(step.protection, outcome.settled), revision=revision), "")
-                revision, confirmed = revision + 1, True
+                left = replace(without_debts(step.protection, outcome.settled), revision=revision)
+                revision, proof = self._save(left, "")
         return [*step.sentences, *notes]
 
+    def _save(self, protection: Protection, did: str) -> tuple[int, Proof]:
+        """The revision that it has from now on. That it was stored proves that this member leads."""
+        at_s = self._since_boot_s()
+        self._store.save(protection, did)
+        revision = protection.revision + 1
+        return revision, self._proof(protection.cluster, revision, at_s)
 
-def send_protection(admin: KafkaAdmin, effect: ProtectionEffect) -> Outcome:
-    """Carries out one effect; says what was not changed. Raises ClusterUnavailable."""
+    def _proof(self, cluster: str, revision: int, at_s: float | None) -> Proof:
+        return Proof(lambda: self._store.confirm(cluster, revision), self._since_boot_s, at_s)
+
+
+def send_protection(admin: KafkaAdmin, effect: ProtectionEffect, prove: Callable[[], None]) -> Outcome:
+    """Carries out one effect; says what was not changed. `prove` is that of `sending.send`. Raises
+    ClusterUnavailable."""
     match effect:
         case AlterQuotas(changes):
-            return Outcome(notes=_alter_quotas(admin, changes))
+            return Outcome(notes=_alter_quotas(admin, changes, prove))
         case AlterConfigs() | SettleDebts():
-            return send(admin, effect)
+            return send(admin, effect, prove)
 
 
-def _alter_quotas(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:
+def _alter_quotas(
+    admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange], prove: Callable[[], None]
+) -> tuple[str, ...]:
     """Kafka has no compare-and-set, so the present values are read once more, right before."""
     present = admin.describe_client_quotas()
     notes: list[str] = []
@@ -154,6 +169,8 @@ def _alter_quotas(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) 
             writes.setdefault(entity, {})[key.key] = float(change.value) if change.value is not None else None
         else:
             notes.append(f"{key.key} of {entity} changed meanwhile and is looked at again")
+    if writes:
+        prove()
     refused = admin.alter_client_quotas(writes) if writes else {}
     notes += [f"Kafka refused the quota of {entity}: {why}" for entity, why in refused.items()]
     return tuple(notes)

@@ -8,8 +8,8 @@ A proof holds for less than the least time in which another member can be electe
 on waking that it must ask again. Else it could send what belongs to a ticket that another member has ended meanwhile,
 and what nobody knows of any more nobody takes back.
 
-It does not cover what KafkaControl repeats within one call (`_Session.ask_any`, `ask_each`): who is stopped there sends
-the rest on waking. Seen on real brokers: lists and a rate that the new leader had lifted already were set again.
+What sends several requests, or one several times as the first got no answer, asks before each of them whether the proof
+still holds (`KafkaAdmin.changing_only_while`): a leader that was stopped in between sends nothing of the rest.
 """
 
 from __future__ import annotations
@@ -32,19 +32,23 @@ class Proof:
     """Of one ticket. `confirm` raises where it is no longer so; `at_s` is the time of `clock_s` when the proof that is
     there was asked for, None: there is none."""
 
-    def __init__(self, confirm: Callable[[], None], clock_s: Callable[[], float], at_s: float | None) -> None:
+    def __init__(self, confirm: Callable[[], object], clock_s: Callable[[], float], at_s: float | None) -> None:
         self._confirm = confirm
         self._clock_s = clock_s
         self._at_s = at_s
+
+    def holds(self) -> bool:
+        """Whether what is sent now is covered. Asks nobody."""
+        return self._at_s is not None and self._clock_s() - self._at_s <= HOLDS_S
 
     def require(self) -> None:
         """Returns when what is sent now is covered. Raises what `confirm` raises, and Unavailable where proofs are too
         old by the time they come."""
         for _ in range(_ATTEMPTS):
-            if self._is_young():
+            if self.holds():
                 return
             self.renew()
-        if not self._is_young():
+        if not self.holds():
             raise Unavailable(f"the members took longer than {HOLDS_S:g} s to confirm who leads: the next tick goes on")
 
     def renew(self) -> None:
@@ -53,6 +57,3 @@ class Proof:
         at_s = self._clock_s()
         self._confirm()
         self._at_s = at_s
-
-    def _is_young(self) -> bool:
-        return self._at_s is not None and self._clock_s() - self._at_s <= HOLDS_S

@@ -20,7 +20,7 @@ from guardian.core.effects import (
     SettleDebts,
 )
 from guardian.errors import ClusterUnavailable
-from guardian.kafka.admin import TOPIC, ConfigResource, KafkaAdmin
+from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, KafkaAdmin
 from guardian.model.acl import AclBinding
 from guardian.model.topology import TopicPartition
 
@@ -135,8 +135,12 @@ def _alter_configs(
             writes.setdefault(resource, {})[key.key] = change.value
         else:
             notes.append(f"{key.key} of {' '.join(resource).lower()} changed meanwhile and is looked at again")
-    if writes:
+    # Rates go to each broker that has one, lists to any: a proof that is used up by the first is made anew.
+    for kind in (BROKER, TOPIC):
+        of_kind = {resource: values for resource, values in writes.items() if resource[0] == kind}
+        if not of_kind:
+            continue
         prove()
-    refused = admin.alter_configs(writes) if writes else {}
-    notes += [f"Kafka refused to configure {' '.join(resource).lower()}: {why}" for resource, why in refused.items()]
+        refused = admin.alter_configs(of_kind)
+        notes += [f"Kafka refused to configure {' '.join(each).lower()}: {why}" for each, why in refused.items()]
     return tuple(notes)

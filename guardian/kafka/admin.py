@@ -7,7 +7,8 @@ a batch is never half lost because one of its partitions is gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from guardian.core.effects import NewTopic
@@ -37,6 +38,12 @@ ConfigResource = tuple[str, str]  # (BROKER | TOPIC, name)
 
 class KafkaAdmin(Protocol):
     """What Guardian asks of a cluster and tells it."""
+
+    def changing_only_while(self, may_change: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Within it, `may_change` is asked right before each request of a call that changes something goes out, those
+        included that are sent once more as the first got no answer. Where it says no, the call raises
+        ClusterUnavailable: what was sent before may have reached Kafka.
+        """
 
     def describe_cluster(self) -> ClusterDescription:
         """The cluster id and the live (unfenced) brokers."""

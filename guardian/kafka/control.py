@@ -19,7 +19,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -55,6 +55,7 @@ from guardian.kafka import controllers, groups, membership, quotas
 from guardian.kafka import topics as topic_requests
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.credentials import read_password, require_ca_file
+from guardian.kafka.gate import OPEN, Gate, Gatekeeper
 from guardian.kafka.reasons import reason as _reason
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
@@ -112,6 +113,10 @@ class KafkaControl:
         self._timeout_s = timeout_s
         self._wire: _Wire | None = None
         self._closed = False
+        self._gatekeeper = Gatekeeper(cluster.name)
+
+    def changing_only_while(self, may_change: Callable[[], bool]) -> AbstractContextManager[None]:
+        return self._gatekeeper.open_only_while(may_change)
 
     def describe_cluster(self) -> ClusterDescription:
         response = self._call(lambda session: session.ask_any(DescribeClusterRequest))
@@ -196,7 +201,7 @@ class KafkaControl:
         by_broker: dict[int, dict[str, list[TopicPartition]]] = defaultdict(lambda: defaultdict(list))
         for (partition, broker), log_dir in targets.items():
             by_broker[broker][log_dir].append(partition)
-        answers, failures = self._call(
+        answers, failures = self._change(
             lambda session: session.ask_each(
                 by_broker.keys(),
                 lambda broker: AlterReplicaLogDirsRequest(
@@ -217,7 +222,7 @@ class KafkaControl:
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, str]:
         if not partitions:
             return {}
-        response = self._call(
+        response = self._change(
             lambda session: session.ask_any(
                 lambda: ElectLeadersRequest(
                     election_type=ElectionType.PREFERRED,
@@ -259,7 +264,7 @@ class KafkaControl:
                 refused |= _read_refusals(BROKER, answer)
             return refused | {(BROKER, str(broker)): _no_answer(broker, error) for broker, error in failures.items()}
 
-        return self._call(ask)
+        return self._change(ask)
 
     def alter_configs_through_controller(
         self, changes: Mapping[ConfigResource, Mapping[str, str | None]]
@@ -270,7 +275,7 @@ class KafkaControl:
         async def ask(session: _Session) -> Any:
             return await controllers.ask_controller(session, lambda: _alter_configs_request(BROKER, resources))
 
-        refused = _read_refusals(BROKER, self._call(ask), forgiven=frozenset({controllers.NOT_REGISTERED}))
+        refused = _read_refusals(BROKER, self._change(ask), forgiven=frozenset({controllers.NOT_REGISTERED}))
         return {resource: why for resource, why in refused.items() if resource in changes}
 
     def describe_acls(self) -> tuple[AclBinding, ...]:
@@ -286,12 +291,12 @@ class KafkaControl:
             raise no_authorizer(self._cluster.name) from None
 
     def create_topics(self, topics: Mapping[str, NewTopic], validate_only: bool = False) -> dict[str, str]:
-        return self._call(lambda session: topic_requests.create_topics(session, topics, validate_only))
+        return self._change(lambda session: topic_requests.create_topics(session, topics, validate_only))
 
     def create_partitions(
         self, assignments: Mapping[TopicPartition, tuple[int, ...]], validate_only: bool = False
     ) -> dict[str, str]:
-        return self._call(lambda session: topic_requests.create_partitions(session, assignments, validate_only))
+        return self._change(lambda session: topic_requests.create_partitions(session, assignments, validate_only))
 
     def create_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
         return self._change_acls(lambda session: acl_requests.create_acls(session, acls))
@@ -346,13 +351,15 @@ class KafkaControl:
         require_writable_quotas(changes)
         if not changes:
             return {}
-        return quotas.read_refusals(self._call(lambda session: session.ask_any(lambda: quotas.alter_request(changes))))
+        return quotas.read_refusals(
+            self._change(lambda session: session.ask_any(lambda: quotas.alter_request(changes)))
+        )
 
     def registered_brokers(self) -> dict[int, bool] | None:
         return self._call(membership.registered_brokers)
 
     def unregister_broker(self, broker: int) -> str:
-        return self._call(lambda session: membership.unregister_broker(session, broker))
+        return self._change(lambda session: membership.unregister_broker(session, broker))
 
     def describe_quorum(self) -> Quorum | None:
         return self._call(membership.describe_quorum)
@@ -361,7 +368,7 @@ class KafkaControl:
         return self._call(membership.metadata_version)
 
     def raise_metadata_version(self, level: int, validate_only: bool = False) -> str:
-        return self._call(lambda session: membership.raise_metadata_version(session, level, validate_only))
+        return self._change(lambda session: membership.raise_metadata_version(session, level, validate_only))
 
     def close(self) -> None:
         self._closed = True
@@ -369,7 +376,7 @@ class KafkaControl:
 
     def _change_acls(self, change: Callable[[_Session], Awaitable[dict[AclBinding, str]]]) -> dict[AclBinding, str]:
         """Without an authorizer every single rule is refused: one sentence says so of all."""
-        refused = self._call(change)
+        refused = self._change(change)
         if any(why.startswith(kafka_errors.SecurityDisabledError.message) for why in refused.values()):
             raise no_authorizer(self._cluster.name)
         return refused
@@ -419,7 +426,7 @@ class KafkaControl:
                     raise _GuardMissing from error
                 raise
 
-        response = self._call(ask)
+        response = self._change(ask)
         return {
             TopicPartition(topic.name, partition.partition_index): _reason(
                 partition.error_code, partition.error_message
@@ -429,14 +436,17 @@ class KafkaControl:
             if partition.error_code not in (_NO_ERROR, _NO_REASSIGNMENT_IN_PROGRESS)
         }
 
-    def _call(self, work: Callable[[_Session], Awaitable[T]]) -> T:
+    def _change(self, work: Callable[[_Session], Awaitable[T]]) -> T:
+        return self._call(work, self._gatekeeper.gate)
+
+    def _call(self, work: Callable[[_Session], Awaitable[T]], gate: Gate = OPEN) -> T:
         if self._closed:
             raise ClusterUnavailable(f"the connection to cluster {self._cluster.name} is closed: open another")
         deadline = time.monotonic() + self._timeout_s
         try:
             if self._wire is None:
                 self._wire = self._connect(deadline)
-            session = _Session(self._wire, deadline, self._timeout_s)
+            session = _Session(self._wire, deadline, self._timeout_s, gate)
             return self._wire.run(lambda: work(session), deadline + _PAUSE_S)
         except KafkaError as error:
             self._disconnect()
@@ -500,10 +510,11 @@ class _Wire:
         connection = await self._connected(self.manager.cluster.bootstrap_brokers()[0], deadline)
         connection.close()
 
-    async def ask_node(self, node: controllers.Node, request: Any, deadline: float) -> Any:
+    async def ask_node(self, node: controllers.Node, request: Any, deadline: float, gate: Gate) -> Any:
         """Over a connection of its own, which is closed afterwards."""
         connection = await self._connected(node, deadline)
         try:
+            gate.require_open()
             return await connection.send_request(request, request_timeout_ms=(deadline - time.monotonic()) * 1000)
         finally:
             connection.close()
@@ -557,10 +568,11 @@ def _deliver_last_words(transport: Any) -> None:
 class _Session:
     """One call's questions to the brokers, all under one deadline. Lives on the IO thread."""
 
-    def __init__(self, wire: _Wire, deadline: float, timeout_s: float) -> None:
+    def __init__(self, wire: _Wire, deadline: float, timeout_s: float, gate: Gate) -> None:
         self._wire = wire
         self._manager = wire.manager
         self._deadline = deadline
+        self._gate = gate
         # A broker that hangs must leave time to ask another one.
         self._attempt_s = timeout_s / 3
 
@@ -586,7 +598,7 @@ class _Session:
     async def ask_node(self, node: controllers.Node, request: Any) -> Any:
         """The answer of a node that need not be a broker. Raises KafkaError."""
         limit_s = min(self._attempt_s, self._left_s())
-        asked = self._manager.call_soon(self._wire.ask_node, node, request, time.monotonic() + limit_s)
+        asked = self._manager.call_soon(self._wire.ask_node, node, request, time.monotonic() + limit_s, self._gate)
         return await self._manager.wait_for(asked, limit_s * 1000)
 
     async def ask_each(
@@ -594,7 +606,7 @@ class _Session:
     ) -> tuple[dict[int, Any], dict[int, KafkaError]]:
         """The answers of these brokers, and why the others gave none. Raises KafkaError when a broker refuses us."""
         answers, failures = await self._ask_in_parallel(brokers, request)
-        if failures and self._left_s() > 0:
+        if failures and self._left_s() > 0 and self._gate.is_open():
             # A restarted broker, or one that joined since the last look, seems gone until the metadata is fresh.
             await self._refresh_metadata()
             await self._wire.sleep(min(self._left_s(), max(map(self._manager.connection_delay, failures))))
@@ -647,14 +659,21 @@ class _Session:
         return answers, failures
 
     async def _ask(self, broker: int | None, request: Any, limit_s: float) -> Any:
-        limit_ms = min(limit_s, self._left_s()) * 1000
-        response = await self._manager.wait_for(
-            self._manager.send(request, node_id=broker, request_timeout_ms=limit_ms), limit_ms
-        )
+        limit_s = min(limit_s, self._left_s())
+        sent = self._manager.call_soon(self._send, broker, request, time.monotonic() + limit_s)
+        response = await self._manager.wait_for(sent, limit_s * 1000)
         error_code = getattr(response, "error_code", _NO_ERROR)
         if error_code != _NO_ERROR:
             raise kafka_errors.for_code(error_code)(getattr(response, "error_message", None) or "")
         return response
+
+    async def _send(self, broker: int | None, request: Any, deadline: float) -> Any:
+        """What waits for a connection is not in kafka-python's hands yet, and can still be held back."""
+        connection = await self._manager.get_connection(broker)
+        if (left_s := deadline - time.monotonic()) <= 0:
+            raise KafkaTimeoutError
+        self._gate.require_open()
+        return await connection.send_request(request, request_timeout_ms=left_s * 1000)
 
     async def _refresh_metadata(self) -> None:
         with suppress(KafkaError):

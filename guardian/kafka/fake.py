@@ -18,12 +18,14 @@ A new replica of a tiered topic begins after the last tiered offset (KIP-1023): 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from guardian.core.effects import NewTopic
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
+from guardian.kafka.gate import Gatekeeper
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
     BrokerNode,
@@ -148,6 +150,7 @@ class FakeKafka:
         self.level = LEVEL
         self.supported: dict[int, int] = {}  # by node, the highest level, where that is another one
         self._lock = threading.RLock()
+        self._gatekeeper = Gatekeeper(cluster_id)
 
     # Those who run the cluster.
 
@@ -278,6 +281,9 @@ class FakeKafka:
             return self._states(None), self._reassignments()
 
     # KafkaAdmin.
+
+    def changing_only_while(self, may_change: Callable[[], bool]) -> AbstractContextManager[None]:
+        return self._gatekeeper.open_only_while(may_change)
 
     def describe_cluster(self) -> ClusterDescription:
         with self._read():
@@ -559,6 +565,7 @@ class FakeKafka:
 
     def _write(self) -> threading.RLock:
         self._require_reachable()
+        self._gatekeeper.gate.require_open()
         return self._lock
 
     def _require_reachable(self) -> None:

@@ -142,6 +142,7 @@ class Execution:
     """`revision` counts the times that it was saved; `note` is what the last tick did, in one sentence.
 
     `foreign` is what other tools move on the cluster meanwhile, `directory` what the ticket says there once it is done.
+    `lifted` are throttles that were put back, and are looked at once more before the ticket ends.
     """
 
     ticket_id: str
@@ -153,3 +154,4 @@ class Execution:
     operation: Operation | None = None
     foreign: tuple[ForeignWork, ...] = ()
     directory: tuple[DirectoryIntent, ...] = ()
+    lifted: tuple[ThrottleIntent, ...] = ()

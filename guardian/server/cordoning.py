@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from guardian.core import cordoning
 from guardian.core.cordoning import BROKER, CORDONED, BrokerLook
 from guardian.core.effects import AlterConfigs
-from guardian.errors import ClusterUnavailable, GuardianError, Unavailable
+from guardian.errors import ClusterUnavailable, Conflict, GuardianError, Unavailable
+from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.sending import send
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription, PartitionState, Reassignment
@@ -24,6 +25,7 @@ from guardian.server.directory import exclusions_of
 from guardian.server.placement import is_in_force
 from guardian.server.store import ReplicatedStore
 from guardian.wire.cordons import cordon_to_proto
+from metastore.views import Views
 from protos.guardian.v1 import placement_pb2, records_pb2
 
 ACTOR = "placement"
@@ -55,11 +57,13 @@ class Cordoner:
         admin_for: Callable[[str], KafkaAdmin],
         now_ms: Callable[[], int],
         guard: Guard | None = None,
+        since_boot_s: Callable[[], float] = since_boot_s,
     ) -> None:
         self._store = store
         self._admin_for = admin_for
         self._now_ms = now_ms
         self._guard = guard
+        self._since_boot_s = since_boot_s
 
     def tick(self) -> list[str]:
         """A sentence for each thing that was done or is awaited. Raises Unavailable when the store does not answer."""
@@ -112,13 +116,12 @@ class Cordoner:
         """Restores what brokers that are down have; what no controller takes stays owed."""
         if not owed:
             return []
-        self._store.read(_CONFIRM_S)
-        if not self._store.is_leader():
-            raise Unavailable("this member leads no longer: the new leader goes on")
+        restored = {(BROKER, str(cordon.broker_id)): {CORDONED: cordon.replaced} for cordon in owed}
+        proof = Proof(self._confirm, self._since_boot_s, None)
+        proof.require()
         try:
-            refused = admin.alter_configs_through_controller(
-                {(BROKER, str(cordon.broker_id)): {CORDONED: cordon.replaced} for cordon in owed}
-            )
+            with admin.changing_only_while(proof.holds):
+                refused = admin.alter_configs_through_controller(restored)
         except ClusterUnavailable as error:
             return [f"what brokers of cluster {cluster} that are down have of {CORDONED} stays owed: {error}"]
         paid = [cordon for cordon in owed if (BROKER, str(cordon.broker_id)) not in refused]
@@ -130,18 +133,34 @@ class Cordoner:
         """Only while this member leads, and the cordons are still what they were just stored as."""
         if not step.changes:
             return []
-        views = self._store.read(_CONFIRM_S)
-        if not self._store.is_leader():
-            raise Unavailable("this member leads no longer: the new leader goes on")
-        stored = {str(cordon.broker_id): cordon for cordon in views.cordons(cluster)}
         meant = {str(cordon.broker_id): cordon.revision + 1 for cordon in step.put}
+
+        def as_stored() -> dict[str, int]:
+            cordons = self._confirm().cordons(cluster)
+            return {str(cordon.broker_id): cordon.revision for cordon in cordons}
+
+        at_s, stored = self._since_boot_s(), as_stored()
         changes = {
             key: change
             for key, change in step.changes.items()
             if key.resource_name in stored
-            and stored[key.resource_name].revision == meant.get(key.resource_name, stored[key.resource_name].revision)
+            and stored[key.resource_name] == meant.get(key.resource_name, stored[key.resource_name])
         }
-        return list(send(admin, AlterConfigs(changes)).notes) if changes else []
+
+        def confirm() -> None:
+            if as_stored() != stored:
+                raise Conflict(f"the cordons of cluster {cluster} were changed meanwhile: the next tick goes on")
+
+        proof = Proof(confirm, self._since_boot_s, at_s)
+        with admin.changing_only_while(proof.holds):
+            return list(send(admin, AlterConfigs(changes), proof.require).notes) if changes else []
+
+    def _confirm(self) -> Views:
+        """What is stored, confirmed by a majority while this member leads. Raises Unavailable."""
+        views = self._store.read(_CONFIRM_S)
+        if not self._store.is_leader():
+            raise Unavailable("this member leads no longer: the new leader goes on")
+        return views
 
 
 def _look(cluster: str, excluded: frozenset[int], admin: KafkaAdmin) -> ClusterLook:

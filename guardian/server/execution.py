@@ -14,6 +14,7 @@ from guardian.server.store import ReplicatedStore
 from metastore import levels
 
 CONFIRM_TIMEOUT_S = 2.0
+_LATER = ("guardian.v1.ExecutionTask.topic_partitions", "guardian.v1.Execution.lifted")
 
 
 class ReplicatedExecutionStore:
@@ -60,10 +61,12 @@ class ReplicatedExecutionStore:
             raise Conflict(f"ticket {ticket_id} was driven on meanwhile: the next tick looks at it again")
 
     def _of_level(self, execution: Execution) -> Execution:
-        """Without what members of the group's feature level may not know: that an expansion is noticed can wait."""
-        if self._store.level() >= levels.SINCE["guardian.v1.ExecutionTask.topic_partitions"]:
+        """Without what members of the group's feature level may not know: that an expansion is noticed can wait, and so
+        can the second look at throttles that were put back."""
+        if self._store.level() >= max(levels.SINCE[field] for field in _LATER):
             return execution
-        return replace(execution, tasks=tuple(replace(task, topic_partitions=0) for task in execution.tasks))
+        tasks = tuple(replace(task, topic_partitions=0) for task in execution.tasks)
+        return replace(execution, tasks=tasks, lifted=())
 
     def _changed(self, ticket_id: str, execution: Execution, base_revision: int) -> Execution:
         """The execution with only those tasks that differ from revision `base_revision`, where this member has that."""

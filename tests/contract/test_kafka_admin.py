@@ -12,12 +12,14 @@ from contextlib import closing
 
 import pytest
 
-from guardian.errors import InvalidInput
+from guardian.core.effects import NewTopic
+from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cluster_state import BrokerView, LogDir, Reassignment
+from guardian.model.quota import QuotaEntity
 from guardian.model.topology import Cluster, TopicPartition
 
 BROKERS = (1, 2, 3)
@@ -486,3 +488,38 @@ def test_a_controller_configures_brokers_whether_they_live_or_not(bench: Bench) 
     bench.until(lambda: bench.config(broker) == {})
     with pytest.raises(InvalidInput, match="retention"):
         bench.admin.alter_configs_through_controller({broker: {"retention.ms": "1"}})
+
+
+def test_nothing_is_changed_once_it_may_not_be(bench: Bench) -> None:
+    """Whoever leads no longer must not change what the new leader has decided otherwise."""
+    admin, topic = bench.admin, bench.topic((1, 2))
+    partition, made = TopicPartition(topic, 0), f"{topic}-made"
+    bench.until(lambda: partition in admin.describe_partitions([topic]))
+    before = admin.describe_partitions([topic])
+    listed: dict[ConfigResource, dict[str, str | None]] = {
+        (TOPIC, topic): {"leader.replication.throttled.replicas": "0:1"}
+    }
+    rate: dict[ConfigResource, dict[str, str | None]] = {(BROKER, "1"): {"leader.replication.throttled.rate": CRAWL}}
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: admin.alter_reassignments({partition: (3, 2)}),
+        lambda: admin.alter_reassignments({partition: (1,)}, replication_factor_may_change=True),
+        lambda: admin.alter_replica_log_dirs({(partition, 1): bench.other_log_dir(partition, 1)}),
+        lambda: admin.elect_preferred_leaders([partition]),
+        lambda: admin.alter_configs(listed),
+        lambda: admin.alter_configs(rate),
+        lambda: admin.alter_configs_through_controller(rate),
+        lambda: admin.create_topics({made: NewTopic({0: (1, 2)})}),
+        lambda: admin.create_partitions({TopicPartition(topic, 1): (1, 2)}),
+        lambda: admin.alter_client_quotas({QuotaEntity(client_id="c"): {"consumer_byte_rate": 1e6}}),
+        lambda: admin.unregister_broker(99),
+    )
+    with admin.changing_only_while(lambda: False):
+        for change in changes:
+            with pytest.raises(ClusterUnavailable, match="what is left of it is not sent"):
+                change()
+        assert admin.describe_partitions([topic]) == before
+    assert (bench.config((TOPIC, topic)), bench.config((BROKER, "1"))) == ({}, {})
+    assert made not in admin.topic_ids([made])
+    assert admin.describe_client_quotas() == {}
+    assert admin.alter_configs(listed) == {}
+    bench.until(lambda: bench.config((TOPIC, topic)) == listed[TOPIC, topic])

@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewPartitions
 from deploy.local.kafka_cluster import KafkaCluster
 from guardian.errors import ClusterUnavailable
 from guardian.kafka import data
-from guardian.kafka.admin import BROKER
+from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 
@@ -26,6 +26,7 @@ DEADLINE_S = 60.0
 TIMEOUT_S = 6.0
 ALTER_PARTITION_REASSIGNMENTS = 45
 RATE = "leader.replication.throttled.rate"
+LISTED = "leader.replication.throttled.replicas"
 
 NewTopic = Callable[[], str]
 
@@ -159,6 +160,28 @@ def test_a_broker_that_hangs_is_left_out(kafka_cluster: KafkaCluster, control: K
         assert time.monotonic() - started < TIMEOUT_S + 5
     until(lambda: {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 2, 3})
     until(lambda: set(control.describe_cluster().brokers) == {1, 2, 3})
+
+
+def test_a_change_that_a_hanging_broker_swallows_is_not_sent_again_by_who_leads_no_longer(
+    kafka_cluster: KafkaCluster, control: KafkaControl, new_topic: NewTopic
+) -> None:
+    """What was sent may still come to be; the rates, which come after it, do not, and the next call goes on."""
+    listed = {(TOPIC, new_topic()): {LISTED: "0:1"}}
+    rates = {(BROKER, str(broker)): {RATE: "1000"} for broker in (1, 3)}
+    asked: list[float] = []
+
+    def is_first() -> bool:
+        asked.append(time.monotonic())
+        return len(asked) == 1
+
+    control.describe_log_dirs([2])  # the one open connection now
+    with hanging(kafka_cluster, 2):
+        with pytest.raises(ClusterUnavailable, match="is not sent"), control.changing_only_while(is_first):
+            control.alter_configs({**listed, **rates})
+        assert len(asked) == 2
+        assert control.describe_configs(rates.keys()) == {(BROKER, "1"): {}, (BROKER, "3"): {}}
+        assert control.alter_configs(rates) == {}
+    assert control.alter_configs({key: {RATE: None} for key in rates}) == {}
 
 
 def test_a_question_that_a_hanging_broker_swallows_is_asked_of_another_one(

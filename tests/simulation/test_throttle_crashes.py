@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
 from guardian.core.adapting import Around, ThrottleSettings
 from guardian.executor.driver import Driver
+from guardian.kafka.admin import ConfigResource
 from guardian.model.execution import AdaptedRate
 from guardian.model.reading import BrokerReading
 from guardian.model.ticket import TicketState
 from tests.simulation.world import MB, Crash, InThisThread, Wired, World, move
 
 FOREIGN_RATE = ("BROKER", "1"), "leader.replication.throttled.rate", "777000000"
+Changes = Mapping[ConfigResource, Mapping[str, str | None]]
 SETTINGS = ThrottleSettings(floor=200_000, rise_s=0.1, settle_s=0.1)
 
 
@@ -136,3 +138,62 @@ def slow_world() -> World:
 def _rates(world: World) -> tuple[AdaptedRate, ...]:
     execution = world.store.execution("t-1")
     return execution.rates if execution else ()
+
+
+class Sockets:
+    """Of brokers that are stopped now and then: a change comes to be a second time, `late` ticks after the first."""
+
+    def __init__(self, world: World, late: int) -> None:
+        self._world = world
+        self._late = late
+        self._alter = world.kafka.alter_configs
+        self._due: dict[int, list[Changes]] = {}
+        self._now = 0
+        self.came_late = 0
+        world.kafka.alter_configs = self._alter_and_keep  # type: ignore[method-assign]
+
+    def _alter_and_keep(self, changes: Changes) -> dict[ConfigResource, str]:
+        self._due.setdefault(self._now + self._late, []).append(changes)
+        return self._alter(changes)
+
+    def on_tick(self, tick: int) -> None:
+        self._now = tick
+        recorded = {(each.resource_type, each.resource_name) for each in self._world.execution().throttles}
+        for changes in self._due.pop(tick, ()):
+            # Of a rate that is still held, an older one is taken for somebody else's.
+            again = {key: values for key, values in changes.items() if key[0] == "TOPIC" or key not in recorded}
+            self.came_late += any(value is not None for values in again.values() for value in values.values())
+            self._alter(again)
+
+
+@pytest.mark.parametrize("late", [1, 2, 3, 5, 8])
+def test_a_change_that_comes_to_be_again_after_it_was_put_back_is_put_back_again(late: int) -> None:
+    """Seen on real brokers: a leader that was stopped within one call sent lists that its successor had lifted."""
+    world = restless_world()
+    sockets = Sockets(world.tick(), late)
+    until_over(world, sockets.on_tick)
+    assert sockets.came_late > 3
+    assert world.state() is TicketState.SUCCEEDED
+    assert world.execution().lifted == ()
+    world.leaves_nothing()
+
+
+def test_what_somebody_else_lists_and_sets_meanwhile_stays() -> None:
+    """Entries of partitions that the ticket does not move, and a rate of a broker that it is done with."""
+    world = restless_world().tick()
+    theirs = {
+        (("TOPIC", "t"), "leader.replication.throttled.replicas"): "1:1",
+        (("BROKER", "2"), "leader.replication.throttled.rate"): "12345678",
+    }
+    has_put_back: list[bool] = []
+
+    def on_tick(_tick: int) -> None:
+        has_put_back.append(bool(world.execution().lifted))
+        if has_put_back.count(True) == 1 and has_put_back[-1]:
+            for (resource, key), value in theirs.items():
+                world.kafka.set_config(resource, key, value)
+
+    until_over(world, on_tick)
+    assert True in has_put_back
+    for (resource, key), value in theirs.items():
+        assert world.config(*resource, key) == value

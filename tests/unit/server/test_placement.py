@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,8 +11,10 @@ import pytest
 
 from guardian.core.straying import KIND, RETRY_MS
 from guardian.errors import ClusterUnavailable
-from guardian.kafka.admin import BROKER
+from guardian.executor.proving import HOLDS_S
+from guardian.kafka.admin import BROKER, ConfigResource
 from guardian.kafka.fake import FakeKafka
+from guardian.model.cordon import Cordon
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster, TopicPartition
@@ -161,6 +164,34 @@ def test_cordons_follow_exclusions(store: ReplicatedStore, kafka: FakeKafka) -> 
     loop.tick()
     assert store.read().cordons() == ()
     assert loop.tick() == []
+
+
+def test_whoever_is_stopped_between_look_and_change_looks_at_the_cordons_again(
+    store: ReplicatedStore, kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile another member has lifted the cordon, of which nobody would know any more."""
+    clock = [0.0]
+    other = cordoner(store, kafka)
+    stopped = Cordoner(store, lambda _: kafka, lambda: NOW_MS, since_boot_s=lambda: clock[0])
+    exclude(store, 3)
+    describe = kafka.describe_configs
+    stored: list[tuple[Cordon, ...]] = []
+
+    def describe_and_stop(resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
+        found = describe(resources)
+        if store.read().cordons() and not stored:
+            stored.append(store.read().cordons())
+            clock[0] += 2 * HOLDS_S
+            lift(store, 3)
+            for _ in range(3):
+                other.tick()
+        return found
+
+    monkeypatch.setattr(kafka, "describe_configs", describe_and_stop)
+    assert stopped.tick() == [
+        "the cordons of cluster live wait: the cordons of cluster live were changed meanwhile: the next tick goes on"
+    ]
+    assert (len(stored), cordon(kafka, 3), store.read().cordons()) == (1, None, ())
 
 
 def test_an_exclusion_that_is_over_is_lifted_by_the_clock(store: ReplicatedStore, kafka: FakeKafka) -> None:

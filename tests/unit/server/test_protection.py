@@ -16,6 +16,7 @@ from guardian.core.disk_limits import DiskCounters, DiskLimits
 from guardian.core.protecting import ProtectionSettings
 from guardian.errors import ClusterUnavailable, InvalidInput, NotFound, Unavailable
 from guardian.executor.protecting import Protector
+from guardian.executor.proving import HOLDS_S
 from guardian.model.protection import DiskKey, DiskState, Lever, LeverKind, Protection
 from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaEntity
 from guardian.model.topology import Broker, Cluster, TopicPartition
@@ -132,6 +133,28 @@ def test_a_suspect_is_looked_at_and_who_reads_from_its_disk_is_held_back(member:
     assert list(quotas) == [QuotaEntity(None, "etl")]
     assert story.held.protection("live").levers[0].value == quotas[QuotaEntity(None, "etl")][CONSUMER_BYTE_RATE]
     assert len(story.report(max_doings=1).normal) == 0
+
+
+def test_whoever_is_stopped_behind_its_commit_and_leads_no_longer_sets_nothing(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story, clock = Story(member), [0.0]
+    story.protector = Protector(
+        story.held, lambda _: member.kafka, story.watch, SETTINGS, lambda: member.now_ms, lambda: clock[0]
+    )
+    save = story.held.save
+
+    def save_and_stop(protection: Protection, did: str) -> None:
+        save(protection, did)
+        if protection.intents:
+            clock[0] += 2 * HOLDS_S
+            member.replica.leads = False
+
+    monkeypatch.setattr(story.held, "save", save_and_stop)
+    story.tick(12)
+    assert member.kafka.describe_client_quotas() == {}
+    member.replica.leads = True
+    assert story.held.protection("live").intents
 
 
 def test_a_reporter_that_does_not_answer_is_said_so(member: Member) -> None:
