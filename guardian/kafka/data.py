@@ -45,12 +45,14 @@ Setting = str | int | float | bool
 _LOGGER = logging.getLogger("confluent_kafka")
 _LOGGER.addHandler(logging.NullHandler())
 
-# A leader that was just elected answers these until its followers have told it how far they are.
+# A leader that was just elected answers these until its followers have told it how far they are, and a broker that has
+# yet to hear of an election of which the client knows.
 _NEW_LEADER = (
     KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
 )
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]

@@ -21,6 +21,7 @@ from guardian.kafka.fake import FakeKafka
 from guardian.model.cluster_state import BrokerView, LogDir, Reassignment
 from guardian.model.quota import QuotaEntity
 from guardian.model.topology import Cluster, TopicPartition
+from tests.patience import CONTROL_S
 
 BROKERS = (1, 2, 3)
 RACKS = {1: "shanghai-a", 2: "shanghai-b", 3: "suzhou-a"}
@@ -120,7 +121,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         yield bench
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, CONTROL_S)) as control:
         bench = _real_bench(cluster, control)
         yield bench
         bench.release()

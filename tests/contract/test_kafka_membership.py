@@ -12,6 +12,7 @@ import pytest
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
+from tests.patience import CONTROL_S
 
 DEADLINE_S = 90.0
 
@@ -38,7 +39,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         yield Bench(fake, fake.kill_broker, fake.start_broker)
         return
     cluster = request.getfixturevalue("kafka_cluster")
-    with closing(KafkaControl(cluster.to_cluster(sasl=False))) as control:
+    with closing(KafkaControl(cluster.to_cluster(sasl=False), CONTROL_S)) as control:
         yield Bench(control, cluster.kill_broker, cluster.start_broker)
 
 

@@ -15,6 +15,7 @@ from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
 from guardian.model.topology import TopicPartition
+from tests.patience import CONTROL_S
 
 BROKERS = (1, 2, 3)
 DEADLINE_S = 90.0
@@ -57,7 +58,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         yield Bench(fake, lambda _: None)
         return
     cluster = request.getfixturevalue("kafka_cluster").to_cluster(sasl=False)
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, CONTROL_S)) as control:
 
         def delete(names: list[str]) -> None:
             there = {partition.topic for partition in control.describe_partitions(names)}

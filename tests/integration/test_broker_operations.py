@@ -33,6 +33,7 @@ from guardian.model.topology import BrokerState, Cluster, TopicPartition
 from guardian.server.store import now_ms
 from protos.guardian.v1 import federation_pb2
 from tests.integration.beside import beside
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -105,7 +106,7 @@ def client(stage: Stage) -> Iterator[GuardianClient]:
 
 @pytest.fixture
 def admin(stage: Stage) -> Iterator[KafkaControl]:
-    with closing(KafkaControl(stage.cluster)) as admin:
+    with closing(KafkaControl(stage.cluster, CONTROL_S)) as admin:
         yield admin
 
 
@@ -158,7 +159,7 @@ class Watch:
     too_few: list[str] = field(default_factory=list)
 
     def __call__(self, over: threading.Event) -> None:
-        with closing(KafkaControl(self.cluster)) as admin:
+        with closing(KafkaControl(self.cluster, CONTROL_S)) as admin:
             while not over.wait(LOOK_EVERY_S):
                 try:
                     states = admin.describe_partitions([self.topic])

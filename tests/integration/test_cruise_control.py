@@ -20,6 +20,7 @@ from guardian.client import GuardianClient
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.ticket import TicketState
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -87,7 +88,7 @@ def replicas_of(local: Federation, name: str) -> dict[int, int]:
     """How many replicas of the topic each broker holds."""
     kafka = local.cluster(name).kafka
     held = {broker.id: 0 for broker in kafka.brokers}
-    with closing(KafkaControl(kafka.to_cluster(sasl=False))) as admin:
+    with closing(KafkaControl(kafka.to_cluster(sasl=False), CONTROL_S)) as admin:
         for state in admin.describe_partitions([TOPIC]).values():
             for broker in state.replicas:
                 held[broker] += 1

@@ -14,13 +14,14 @@ from guardian.model.execution import TaskState
 from guardian.model.plan import ReplicaPlacement
 from guardian.model.ticket import TicketState
 from tests.integration.bench import SIZE_BYTES, THROTTLE, Bench
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
 def bench(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> Iterator[Bench]:
-    with closing(KafkaControl(kafka_cluster.to_cluster())) as control:
+    with closing(KafkaControl(kafka_cluster.to_cluster(), CONTROL_S)) as control:
         bench = Bench(kafka_cluster.to_cluster(), control, new_topic())
         yield bench
         bench.driver.close()

@@ -22,6 +22,7 @@ from guardian.model.cluster_state import PartitionState
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 from protos.guardian.v1 import insight_pb2 as pb
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -96,7 +97,10 @@ def healed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Healed]:
             started = members.start_member(planned, [planned], home / "lake", home / "member.log", more=HEALING)
             federation.members = [started]
             members.wait_ready(federation.members)
-            with GuardianClient(federation.endpoints) as client, closing(KafkaControl(kafka.to_cluster())) as control:
+            with (
+                GuardianClient(federation.endpoints) as client,
+                closing(KafkaControl(kafka.to_cluster(), CONTROL_S)) as control,
+            ):
                 client.register_cluster(kafka.to_cluster())
                 _fill(kafka)
                 yield Healed(kafka, federation, client, control)

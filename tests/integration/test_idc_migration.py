@@ -40,6 +40,7 @@ from protos.guardian.v1 import reporter_pb2_grpc
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import MigrateIdc
 from tests.integration.beside import beside
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -241,7 +242,12 @@ def migration(kafka: KafkaCluster, members: Group, topic: str) -> Plan:
     with GuardianClient(members.endpoints) as client:
         directory = Directory(clusters=client.list_clusters(), policies=(POLICY,))
     planner = LivePlanner(
-        lambda _: KafkaControl(kafka.to_cluster()), lambda: directory, "", PlannerSettings(), now_ms, DEADLINE_S
+        lambda _: KafkaControl(kafka.to_cluster(), CONTROL_S),
+        lambda: directory,
+        "",
+        PlannerSettings(),
+        now_ms,
+        DEADLINE_S,
     )
     with closing(planner):
         return planner.plan("cities", MigrateIdc(POLICY, (topic,)))
@@ -334,8 +340,8 @@ def migrate(kafka: KafkaCluster, members: Group, writer: Writer, topic: str) -> 
     assert len(plan.moves) == PARTITIONS
     assert plan.unmet == ()
     with (
-        closing(KafkaControl(kafka.to_cluster())) as admin,
-        closing(KafkaControl(kafka.to_cluster())) as watching,
+        closing(KafkaControl(kafka.to_cluster(), CONTROL_S)) as admin,
+        closing(KafkaControl(kafka.to_cluster(), CONTROL_S)) as watching,
         GuardianClient(members.endpoints) as client,
     ):
         configs = leftovers.dynamic_configs(admin)

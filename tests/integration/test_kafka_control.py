@@ -222,7 +222,10 @@ def test_an_expansion_beside_a_reassignment_is_taken_and_counts_the_replicas_tha
         assert control.list_reassignments()[moved].replicas == (1, 3, 2)
         refused = control.create_partitions({made: (1, 2)}, validate_only=True)
         assert "a partition with 2 replica(s), but this is not consistent with previous partitions" in refused[topic]
-        kafka = confluent_admin.AdminClient({"bootstrap.servers": kafka_cluster.bootstrap})
+        # Kafka names any broker as the controller, the one that hangs too until it is fenced.
+        kafka = confluent_admin.AdminClient(
+            {"bootstrap.servers": kafka_cluster.bootstrap, "topic.metadata.refresh.interval.ms": 1000}
+        )
         kafka.create_partitions([NewPartitions(topic, 2)])[topic].result(DEADLINE_S)
         assert moved in control.list_reassignments()
     until(lambda: not control.list_reassignments())

@@ -13,6 +13,7 @@ from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -28,7 +29,7 @@ def test_created_topics_are_seen_by_every_broker_as_they_were_asked_for(cluster:
     """KAFKA.md, trap 9."""
     first, second = new_topic(), new_topic()
     data.create_topics(cluster, {first: {0: (1, 2), 1: (3, 1)}, second: {0: (2, 3)}}, {"retention.ms": "86400000"})
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, CONTROL_S)) as control:
         for broker in (1, 2, 3):
             seen = control.partitions_seen_by(broker, [first, second])
             assert seen is not None

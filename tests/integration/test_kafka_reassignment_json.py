@@ -17,6 +17,7 @@ from guardian.kafka import data, reassignment_json
 from guardian.kafka.control import KafkaControl
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, ReplicaPlacement
 from guardian.model.topology import Cluster, TopicPartition
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -52,7 +53,7 @@ def test_kafka_carries_out_and_verifies_the_file_that_we_write(
     said = kafka_reassign_partitions(kafka_cluster, "--reassignment-json-file", str(file), "--execute")
     assert f"Successfully started partition reassignments for {network},{order}" in said
 
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, CONTROL_S)) as control:
 
         def is_carried_out() -> bool:
             replicas = {tp: state.replicas for tp, state in control.describe_partitions([topic]).items()}

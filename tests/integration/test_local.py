@@ -23,6 +23,7 @@ from deploy.local.workload import SEQUENCE_BYTES, WorkloadPlan, read_counts, ver
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, TopicPartition
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -97,7 +98,7 @@ def test_up_returns_when_all_serves_and_status_tells_it_in_the_promised_shape(ho
     ]
     for pid in pids(status):
         assert "kafka.Kafka" in psutil.Process(pid).cmdline()
-    with closing(KafkaControl(Cluster("live", live["bootstrap"]))) as control:
+    with closing(KafkaControl(Cluster("live", live["bootstrap"]), CONTROL_S)) as control:
         assert set(control.describe_cluster().brokers) == {1, 2}
         found = {(log_dir.broker, log_dir.path) for log_dir in control.describe_log_dirs([1, 2])}
     assert found == {(node["id"], path) for node in live["brokers"] for path in node["log_dirs"]}
@@ -125,7 +126,7 @@ def test_traffic_is_piled_on_one_broker_and_on_first_log_dirs(local: Federation)
     (live,) = local.clusters
     wait_for(lambda: written(local) > 2000)
     counts = read_counts(live.counts)
-    with closing(KafkaControl(live.kafka.to_cluster())) as control:
+    with closing(KafkaControl(live.kafka.to_cluster(), CONTROL_S)) as control:
         partitions = control.describe_partitions({partition.topic for partition in counts})
         log_dirs = control.describe_log_dirs([1, 2])
     assert set(partitions) == set(counts)

@@ -17,12 +17,13 @@ from guardian.errors import ClusterUnavailable
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import TopicPartition
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
 
 def test_brokers_stand_where_the_cluster_says(kafka_cluster: KafkaCluster) -> None:
-    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False))) as control:
+    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False), CONTROL_S)) as control:
         description = control.describe_cluster()
         log_dirs = control.describe_log_dirs([1, 2, 3])
     assert description.cluster_id == kafka_cluster.cluster_id
@@ -46,7 +47,7 @@ def test_the_password_opens_the_sasl_listener_and_a_wrong_one_does_not(
     kafka_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     cluster = kafka_cluster.to_cluster()
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, CONTROL_S)) as control:
         assert set(control.describe_cluster().brokers) == {1, 2, 3}
     wrong = tmp_path / "password"
     wrong.write_text("guess")
@@ -81,7 +82,7 @@ def test_a_killed_broker_comes_back_with_its_data(kafka_cluster: KafkaCluster, n
     cluster, topic = kafka_cluster.to_cluster(), new_topic()
     partition = TopicPartition(topic, 0)
     data.create_topics(cluster, {topic: {0: (2,)}}, {})
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, CONTROL_S)) as control:
         move_to_log_dirs(control, {(partition, 2): kafka_cluster.broker(2).log_dirs[2]})
     producer = data.producer(cluster, acks="all")
     producer.produce(topic, value=b"kept", partition=0)
@@ -90,6 +91,6 @@ def test_a_killed_broker_comes_back_with_its_data(kafka_cluster: KafkaCluster, n
     assert kafka_cluster.broker(2).pid is None
     kafka_cluster.start_broker(2)
     assert data.end_offsets(cluster, [topic]) == {partition: 1}
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, CONTROL_S)) as control:
         found = {log_dir.path for log_dir in control.describe_log_dirs([2]) if partition in log_dir.replicas}
     assert found == {kafka_cluster.broker(2).log_dirs[2]}

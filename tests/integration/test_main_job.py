@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
-DEADLINE_S = 240.0
+DEADLINE_S = 400.0
 PARTITIONS = 12
 
 

@@ -25,6 +25,7 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from protos.guardian.v1 import federation_pb2 as pb
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -76,7 +77,7 @@ def client(members: Federation, kafka: KafkaCluster) -> Iterator[GuardianClient]
 
 @pytest.fixture
 def admin(kafka: KafkaCluster) -> Iterator[KafkaControl]:
-    with closing(KafkaControl(kafka.to_cluster())) as admin:
+    with closing(KafkaControl(kafka.to_cluster(), CONTROL_S)) as admin:
         yield admin
 
 

@@ -35,6 +35,7 @@ from guardian.wire.entries import entry_from_proto
 from protos.guardian.v1 import federation_pb2
 from spark_analytics.jobs import session
 from tests.command_line import app
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -117,7 +118,7 @@ def client(stage: Stage) -> Iterator[GuardianClient]:
 
 @pytest.fixture
 def admin(stage: Stage) -> Iterator[KafkaControl]:
-    with closing(KafkaControl(stage.cluster)) as admin:
+    with closing(KafkaControl(stage.cluster, CONTROL_S)) as admin:
         yield admin
 
 

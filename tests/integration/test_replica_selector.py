@@ -26,6 +26,7 @@ from guardian.server.replica_selectors import reads_of
 from protos.guardian.v1 import reporter_pb2_grpc
 from tests.integration.tiering.harness import until
 from tests.integration.tiering.records import VALUE_BYTES, produce
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -58,7 +59,7 @@ def fill(kafka: KafkaCluster, topic: str, *replicas: int) -> None:
 def move(kafka: KafkaCluster, topic: str, *replicas: int) -> None:
     """Returns when these are the replicas, all in sync, and the first one still leads."""
     partition = TopicPartition(topic, 0)
-    with closing(KafkaControl(kafka.to_cluster())) as control:
+    with closing(KafkaControl(kafka.to_cluster(), CONTROL_S)) as control:
         assert control.alter_reassignments({partition: replicas}) == {}
 
         def is_done() -> bool:
@@ -106,7 +107,7 @@ def reads(kafka: KafkaCluster, idcs: dict[int, str]) -> NearReads:
         Broker(node.id, rack, idcs[node.id], node.reporter) for node, rack in zip(kafka.brokers, RACKS, strict=True)
     )
     cluster = replace(kafka.to_cluster(), brokers=brokers)
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, CONTROL_S)) as control:
         return reads_of(control, cluster, MappingAsker(None, DEADLINE_S).ask)
 
 

@@ -19,6 +19,7 @@ from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from guardian.reporter.asking import CountersAsker
 from tests.integration.bench import DEADLINE_S, Bench, now_ms
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -78,7 +79,7 @@ class Watched(Bench):
 
 @pytest.fixture
 def bench(kafka: KafkaCluster, new_topic: Callable[[], str]) -> Iterator[Watched]:
-    with closing(KafkaControl(kafka.to_cluster())) as control:
+    with closing(KafkaControl(kafka.to_cluster(), CONTROL_S)) as control:
         bench = Watched(kafka, control, new_topic())
         yield bench
         bench.driver.close()

@@ -30,6 +30,7 @@ from guardian.model.plan import Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
 from tests.integration.bench import DEADLINE_S, SIZE_BYTES, Bench
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -75,7 +76,7 @@ class Beside(Bench):
 
 @pytest.fixture
 def bench(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> Iterator[Beside]:
-    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False))) as control:
+    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False), CONTROL_S)) as control:
         bench = Beside(kafka_cluster.to_cluster(sasl=False), control, new_topic())
         yield bench
         bench.driver.close()

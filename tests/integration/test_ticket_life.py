@@ -28,6 +28,7 @@ from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -101,7 +102,7 @@ def client(group: Group) -> Iterator[GuardianClient]:
 
 @pytest.fixture
 def admin(kafka_cluster: KafkaCluster) -> Iterator[KafkaControl]:
-    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False))) as admin:
+    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False), CONTROL_S)) as admin:
         yield admin
 
 
@@ -211,7 +212,7 @@ def test_a_ticket_is_previewed_paused_resumed_and_rolled_back_though_leaders_die
     ticket_id = run(guardian, group, "ticket", "submit", *options).split()[1]
     client.approve(ticket_id, "bob")
     wait_for("copies", lambda: any(tp.topic == topic for tp in admin.list_reassignments()))
-    run(guardian, group, "ticket", "pause", ticket_id, "--reason", "the evening peak")
+    client.pause(ticket_id, "bob", "the evening peak")  # a command takes seconds to start, and all would have copied
     with without_the_leader(group, client):
         waiting = tasks(client, ticket_id, TaskState.PENDING)
         assert waiting > 0

@@ -30,6 +30,7 @@ from guardian.model.execution import TaskState
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from protos.guardian.v1 import insight_pb2
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -61,7 +62,7 @@ def client(members: Federation) -> Iterator[GuardianClient]:
 
 @pytest.fixture
 def admin(kafka_cluster: KafkaCluster) -> Iterator[KafkaControl]:
-    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False))) as admin:
+    with closing(KafkaControl(kafka_cluster.to_cluster(sasl=False), CONTROL_S)) as admin:
         yield admin
 
 

@@ -22,12 +22,12 @@ from guardian.model.cluster_state import BrokerView, Leadership
 from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2 as pb
 from tests.integration.faults.network import Network
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
 CONTROLLER, BROKERS = 101, (1, 2, 3)
 DEADLINE_S = 120.0
-CONTROL_S = 30.0  # a third of it for a broker that is cut off and hangs, then another one is asked
 SESSION_MS = "9000"  # after which a broker that is cut off from the controller is fenced: Kafka's own default
 
 

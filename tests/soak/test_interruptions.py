@@ -36,6 +36,7 @@ from guardian.server.store import now_ms
 from protos.guardian.v1 import federation_pb2
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Balance, MigrateIdc, Task
+from tests.patience import CONTROL_S
 from tests.soak.sweeping import HOOK, Act, Interrupt, Stage, Story, carried_out, staged
 
 pytestmark = [pytest.mark.soak, pytest.mark.integration, pytest.mark.timeout(2400)]
@@ -96,7 +97,7 @@ def client(stage: Stage) -> Iterator[GuardianClient]:
 
 @pytest.fixture
 def admin(stage: Stage) -> Iterator[KafkaControl]:
-    with closing(KafkaControl(stage.cluster)) as admin:
+    with closing(KafkaControl(stage.cluster, CONTROL_S)) as admin:
         yield admin
 
 
@@ -306,7 +307,7 @@ def planned(stage: Stage, client: GuardianClient, task: Task) -> Plan:
     """As the leader makes urgent plans: from what Kafka shows now."""
     directory = Directory(clusters=client.list_clusters(), policies=(POLICY,))
     planner = LivePlanner(
-        lambda _: KafkaControl(stage.cluster), lambda: directory, "", PlannerSettings(), now_ms, DEADLINE_S
+        lambda _: KafkaControl(stage.cluster, CONTROL_S), lambda: directory, "", PlannerSettings(), now_ms, DEADLINE_S
     )
     with closing(planner):
         plan = planner.plan("live", task)

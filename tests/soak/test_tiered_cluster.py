@@ -15,6 +15,7 @@ from guardian.kafka.control import KafkaControl
 from guardian.model.topology import TopicPartition
 from tests.integration.tiering.harness import Members, Stored, TieredCluster, guardian_plugin, until
 from tests.integration.tiering.records import produce, require_whole
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.soak
 
@@ -66,7 +67,7 @@ class Troubles:
         targets = {
             TopicPartition(self._topic, number): tuple(self._chooser.sample((1, 2, 3), 3)) for number in REPLICAS
         }
-        with closing(KafkaControl(self._tiered.cluster)) as control:
+        with closing(KafkaControl(self._tiered.cluster, CONTROL_S)) as control:
             control.alter_reassignments(dict(targets))
             until("reassigned", lambda: not control.list_reassignments(), DEADLINE_S)
             control.elect_preferred_leaders(list(targets))
@@ -100,5 +101,5 @@ def test_every_record_survives_troubles_at_random(tmp_path: Path) -> None:
 
 
 def is_in_sync(tiered: TieredCluster) -> bool:
-    with closing(KafkaControl(tiered.cluster)) as control:
+    with closing(KafkaControl(tiered.cluster, CONTROL_S)) as control:
         return all(len(state.isr) == 3 for state in control.describe_partitions(["orders"]).values())

@@ -32,9 +32,9 @@ from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2
+from tests.patience import CONTROL_S
 
 DEADLINE_S = 120.0
-CONTROL_S = 30.0  # a third of it for one broker, then another one is asked
 # A segment holds some thirty records of tests.integration.tiering.records.
 TOPIC_CONFIG = {
     "remote.storage.enable": "true",
