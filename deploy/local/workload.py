@@ -255,6 +255,7 @@ class Workload:
         self._producer = data.producer(
             plan.cluster,
             acks="all",
+            enable_idempotence=True,
             linger_ms=100,
             # Never give a record up: its sequence number is used, and a gap would look like a loss.
             message_timeout_ms=0,

@@ -100,12 +100,15 @@ def producer(cluster: Cluster, **settings: Setting) -> Producer:
 
 
 def producer_config(cluster: Cluster, **settings: Setting) -> dict[str, Setting]:
-    """librdkafka's configuration of a producer: idempotent unless `acks` is less than all, as Kafka's own is (KIP-679).
+    """librdkafka's configuration of a producer that keeps its order through retries.
 
-    Without it a batch that a broker refuses, as one that does not lead yet, comes after the one behind it.
+    With one request in flight to a broker a batch that is refused, as by a broker that does not lead yet, is not
+    overtaken by the one behind it. A record can be there twice where an answer was lost, as with a broker that died:
+    `enable_idempotence=True` is without that, but its threads turn in a circle, a core for each broker, while more
+    batches wait than may be in flight (librdkafka 2.11 to 2.16), which starves a busy machine.
     """
-    idempotent = settings.get("acks", "all") in ("all", "-1", -1)
-    return {**client_config(cluster), "enable.idempotence": idempotent, **_dotted(settings)}
+    ordered: dict[str, Setting] = {"enable.idempotence": False, "max.in.flight": 1}
+    return {**client_config(cluster), **({} if "enable_idempotence" in settings else ordered), **_dotted(settings)}
 
 
 def consumer(cluster: Cluster, group: str, **settings: Setting) -> Consumer:

@@ -113,7 +113,8 @@ class Writer:
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         # Its number would be lost with a record that is given up: it is tried for as long as the ticket has.
-        self._producer = data.producer(cluster, acks="all", linger_ms=5, message_timeout_ms=0)
+        self._producer = data.producer(cluster, acks="all", enable_idempotence=True, linger_ms=5, message_timeout_ms=0)
+        self._cluster = cluster
         self._topic = topic
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -121,10 +122,11 @@ class Writer:
         self.failed: list[str] = []
 
     def __enter__(self) -> Writer:
+        filling = data.producer(self._cluster, acks="all", linger_ms=5)
         for number, partition in enumerate(self.written, start=1):
             for _ in range(RECORDS * number):
-                self._write(partition)
-        assert self._producer.flush(DEADLINE_S) == 0
+                self._write(filling, partition)
+        assert filling.flush(DEADLINE_S) == 0
         self._thread.start()
         return self
 
@@ -137,13 +139,13 @@ class Writer:
     def _run(self) -> None:
         while not self._stop.wait(PAUSE_S):
             for partition in self.written:
-                self._write(partition)
+                self._write(self._producer, partition)
 
-    def _write(self, partition: TopicPartition) -> None:
+    def _write(self, producer: data.Producer, partition: TopicPartition) -> None:
         value = self.written[partition].to_bytes(RECORD_BYTES, "big")
-        self._producer.produce(self._topic, value, partition=partition.partition, on_delivery=self._note)
+        producer.produce(self._topic, value, partition=partition.partition, on_delivery=self._note)
         self.written[partition] += 1
-        self._producer.poll(0)
+        producer.poll(0)
 
     def _note(self, error: object, _message: object) -> None:
         if error is not None:

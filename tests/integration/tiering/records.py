@@ -23,7 +23,7 @@ def produce(cluster: Cluster, topic: str, numbers: range, partitions: int) -> No
     an idempotent producer of librdkafka (2.11 to 2.16) turns in a circle, at full speed, and sends thirty records a
     second.
     """
-    producer = data.producer(cluster, acks="all", linger_ms=5, message_timeout_ms=90_000)
+    producer = data.producer(cluster, acks="all", enable_idempotence=True, linger_ms=5, message_timeout_ms=90_000)
     failures: list[str] = []
 
     def note(error: KafkaError | None, _: object) -> None:

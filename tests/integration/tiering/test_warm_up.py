@@ -23,7 +23,6 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 from tests.integration.tiering.harness import (
-    CONTROL_S,
     Members,
     Stored,
     TieredCluster,
@@ -31,6 +30,7 @@ from tests.integration.tiering.harness import (
     until,
 )
 from tests.integration.tiering.records import produce, read, require_whole
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 

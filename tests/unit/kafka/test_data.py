@@ -58,16 +58,19 @@ def test_an_unknown_client_setting_is_refused_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "idempotent"),
+    ("settings", "idempotent", "in_flight"),
     [
-        ({}, True),
-        ({"acks": "all"}, True),
-        ({"acks": "1"}, False),
-        ({"acks": "all", "enable_idempotence": False}, False),
+        ({}, False, 1),
+        ({"acks": "1"}, False, 1),
+        ({"acks": "all", "enable_idempotence": True}, True, None),
+        ({"acks": "all", "enable_idempotence": False}, False, None),
     ],
 )
-def test_a_producer_keeps_its_order_through_retries(settings: dict[str, data.Setting], idempotent: bool) -> None:
-    assert data.producer_config(CLUSTER, **settings)["enable.idempotence"] is idempotent
+def test_a_producer_keeps_its_order_through_retries_unless_told_otherwise(
+    settings: dict[str, data.Setting], idempotent: bool, in_flight: int | None
+) -> None:
+    config = data.producer_config(CLUSTER, **settings)
+    assert (config["enable.idempotence"], config.get("max.in.flight")) == (idempotent, in_flight)
     data.producer(CLUSTER, **settings)
 
 
