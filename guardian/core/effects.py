@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from guardian.model.acl import AclBinding
+from guardian.model.execution import ThrottleIntent
 from guardian.model.topology import TopicPartition
 
 
@@ -19,6 +20,10 @@ class ConfigKey(NamedTuple):
     resource_type: str
     resource_name: str
     key: str
+
+    @classmethod
+    def of(cls, intent: ThrottleIntent) -> Self:
+        return cls(intent.resource_type, intent.resource_name, intent.key)
 
 
 class ConfigChange(NamedTuple):

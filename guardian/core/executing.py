@@ -172,13 +172,14 @@ def step(
     standing: Mapping[int, int] | None = None,
     others: Sequence[Copy | None] = (),
     since_ms: int = 0,
+    protected: frozenset[ConfigKey] = frozenset(),
 ) -> Step:
     """What to do about a ticket that began, now.
 
     `throttle` is bytes/s per broker, 0 for none, and `max_throttle` how far it may rise where `around` shows room;
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
     `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way;
-    since `since_ms` the ticket has been in its state.
+    since `since_ms` the ticket has been in its state; `protected` are keys that the protection of disks holds.
     """
     copies_of = _Copies(observation, now_ms)
     idcs = around.idcs if around else {}
@@ -205,7 +206,7 @@ def step(
     wanted = throttling.wanted(copies.values(), pace)
     held_before = [task for task in execution.tasks if task.detail != _PAUSED]
     before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
-    recorded = execution.throttles + _shown_again(execution, observation)
+    recorded = execution.throttles + _shown_again(execution, observation, protected)
     gone_brokers = _gone(recorded, tasks, observation)
     throttles = throttling.reconcile(recorded, wanted, before, observation, gone_brokers, settled)
     held = frozenset(
@@ -236,15 +237,17 @@ def looks_once_more(execution: Execution) -> bool:
     return bool(execution.lifted) and not execution.throttles and is_over
 
 
-def _shown_again(execution: Execution, observation: ClusterObservation) -> tuple[ThrottleIntent, ...]:
-    """Throttles that were put back, and yet are there."""
+def _shown_again(
+    execution: Execution, observation: ClusterObservation, protected: frozenset[ConfigKey]
+) -> tuple[ThrottleIntent, ...]:
+    """Throttles that were put back, and yet are there, though nobody else holds them."""
     if not execution.lifted:
         return ()
-    rates = throttling.rates_shown_again(execution.lifted, execution.throttles, observation)
-    if not looks_once_more(execution):
-        return rates
-    copies = [copy for task in execution.tasks if (copy := _copy_of_ended(task))]
-    return rates + throttling.entries_shown_again(execution.lifted, copies, observation)
+    shown = throttling.rates_shown_again(execution.lifted, execution.throttles, observation)
+    if looks_once_more(execution):
+        copies = [copy for task in execution.tasks if (copy := _copy_of_ended(task))]
+        shown += throttling.entries_shown_again(execution.lifted, copies, observation)
+    return tuple(intent for intent in shown if ConfigKey.of(intent) not in protected)
 
 
 def _copy_of_ended(task: ExecutionTask) -> Copy | None:

@@ -380,11 +380,7 @@ def _resource(key: ConfigKey) -> str:
 
 def without_debts(protection: Protection, settled: frozenset[ConfigKey]) -> Protection:
     """What a controller has put back is owed no more."""
-    owed = tuple(
-        intent
-        for intent in protection.intents
-        if ConfigKey(intent.resource_type, intent.resource_name, intent.key) not in settled
-    )
+    owed = tuple(intent for intent in protection.intents if ConfigKey.of(intent) not in settled)
     return replace(protection, intents=owed)
 
 

@@ -248,8 +248,7 @@ def lists_for(kind: LeverKind, broker: int, intents: Iterable[ThrottleIntent], h
     """Whether replicas of the broker may still be on a list that a ticket uses now: whatever rate is set counts for
     them."""
     return any(
-        ConfigKey(intent.resource_type, intent.resource_name, intent.key) in held
-        and any(entry.endswith(f":{broker}") for entry in intent.value.split(","))
+        ConfigKey.of(intent) in held and any(entry.endswith(f":{broker}") for entry in intent.value.split(","))
         for intent in intents
         if intent.key == _ENTRY_KEYS.get(kind)
     )
@@ -353,7 +352,7 @@ def reconcile(
     be on its way; `held` are keys that tickets use at present: those are left as they are."""
     by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
     for intent in recorded:
-        by_key[ConfigKey(intent.resource_type, intent.resource_name, intent.key)].append(intent)
+        by_key[ConfigKey.of(intent)].append(intent)
     quotas = present_quotas(cluster)
     parts = []
     for key in sorted({*by_key, *now.rates}):
@@ -447,7 +446,7 @@ def _reconcile_lists(
 ) -> Reconciled:
     """Lists of replicas are kept as tickets keep theirs: only our own entries come and go."""
     lists = tuple(intent for intent in recorded if intent.resource_type == TOPIC)
-    kept = tuple(each for each in lists if ConfigKey(each.resource_type, each.resource_name, each.key) in held)
+    kept = tuple(each for each in lists if ConfigKey.of(each) in held)
     free = tuple(each for each in lists if each not in kept)
     observation = ClusterObservation(
         cluster.at_ms,
@@ -469,7 +468,7 @@ def _reconcile_lists(
 def _recorded_entries(intents: Iterable[ThrottleIntent]) -> dict[ConfigKey, frozenset[str]]:
     found: dict[ConfigKey, frozenset[str]] = {}
     for intent in intents:
-        key = ConfigKey(intent.resource_type, intent.resource_name, intent.key)
+        key = ConfigKey.of(intent)
         found[key] = found.get(key, frozenset()) | frozenset(filter(None, intent.value.split(",")))
     return found
 

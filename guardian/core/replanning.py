@@ -56,7 +56,7 @@ def is_at_its_end(decided: Step) -> bool:
     if decided.transition is not None:
         return True
     owed = {key for each in decided.effects if isinstance(each, SettleDebts) for key in each.values}
-    kept = {ConfigKey(each.resource_type, each.resource_name, each.key) for each in decided.execution.throttles}
+    kept = {ConfigKey.of(each) for each in decided.execution.throttles}
     return (
         kept <= owed
         and all(isinstance(effect, SettleDebts) for effect in decided.effects)

@@ -175,7 +175,7 @@ def reconcile(
     """
     by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
     for intent in recorded:
-        by_key[_key_of(intent)].append(intent)
+        by_key[ConfigKey.of(intent)].append(intent)
     parts = []
     for key in sorted(set(by_key) | now.keys):
         values = observation.configs.get((key.resource_type, key.resource_name))
@@ -196,10 +196,10 @@ def lifted(
 ) -> tuple[ThrottleIntent, ...]:
     """What was put back by now. Of a list only what stood there before us, where something did: its entries are those
     of the ticket's moves."""
-    kept = {_key_of(intent) for intent in after}
+    kept = {ConfigKey.of(intent) for intent in after}
     found: dict[ConfigKey, dict[str, ThrottleIntent]] = {}
-    for intent in (*remembered, *(each for each in before if _key_of(each) not in kept)):
-        of_key = found.setdefault(_key_of(intent), {})
+    for intent in (*remembered, *(each for each in before if ConfigKey.of(each) not in kept)):
+        of_key = found.setdefault(ConfigKey.of(intent), {})
         if intent.resource_type == BROKER and not _is_foreign(intent):
             of_key.pop(intent.value, None)
             of_key[intent.value] = intent
@@ -212,9 +212,9 @@ def rates_shown_again(
     remembered: Iterable[ThrottleIntent], recorded: Iterable[ThrottleIntent], observation: ClusterObservation
 ) -> tuple[ThrottleIntent, ...]:
     """Of rates that were put back, and are not recorded anew: those of keys on which Kafka shows one of them."""
-    held = {_key_of(intent) for intent in recorded}
-    again = {_key_of(each) for each in remembered if each.resource_type == BROKER and _is_shown(each, observation)}
-    return tuple(each for each in remembered if _key_of(each) in again - held)
+    held = {ConfigKey.of(intent) for intent in recorded}
+    again = {ConfigKey.of(each) for each in remembered if each.resource_type == BROKER and _is_shown(each, observation)}
+    return tuple(each for each in remembered if ConfigKey.of(each) in again - held)
 
 
 def entries_shown_again(
@@ -222,7 +222,7 @@ def entries_shown_again(
 ) -> tuple[ThrottleIntent, ...]:
     """Entries of the lists that these copies, which are over, had: those that Kafka shows, but for what stood there
     before us, and for partitions that somebody reassigns now."""
-    replaced = {_key_of(intent): intent.replaced for intent in remembered if intent.resource_type == TOPIC}
+    replaced = {ConfigKey.of(intent): intent.replaced for intent in remembered if intent.resource_type == TOPIC}
     ours: dict[ConfigKey, set[str]] = defaultdict(set)
     for copy in copies:
         if copy.partition not in observation.reassignments:
@@ -235,10 +235,6 @@ def entries_shown_again(
         if shown and WILDCARD not in listed:
             found.append(ThrottleIntent(*key, _join(shown), replaced.get(key)))
     return tuple(found)
-
-
-def _key_of(intent: ThrottleIntent) -> ConfigKey:
-    return ConfigKey(intent.resource_type, intent.resource_name, intent.key)
 
 
 def _is_shown(intent: ThrottleIntent, observation: ClusterObservation) -> bool:

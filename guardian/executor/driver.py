@@ -114,6 +114,9 @@ class ExecutionStore(Protocol):
         Unavailable when it can't be known whether it was stored.
         """
 
+    def protected_keys(self, cluster: str) -> frozenset[ConfigKey]:
+        """The configuration keys that the protection of disks holds there."""
+
     def confirm(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
         """Returns once a majority confirms that this member leads and that the ticket is as expected.
 
@@ -639,6 +642,7 @@ class Driver:
                 self._standing.get(ticket.cluster, {}),
                 [copy for ticket_id, copies in others.items() if ticket_id != ticket.id for copy in copies],
                 ticket.updated_at_ms,
+                self._store.protected_keys(ticket.cluster) if execution.lifted else frozenset(),
             )
             if others:  # those that come later in this tick see what it starts
                 others[ticket.id] = under_way(decided.execution, observation, self._now_ms())

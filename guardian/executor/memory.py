@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
+from guardian.core.effects import ConfigKey
 from guardian.errors import Conflict, NotFound
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask
@@ -20,6 +21,7 @@ class MemoryExecutionStore:
         self._tickets: dict[str, Ticket] = {}
         self._executions: dict[str, Execution] = {}
         self._plans: dict[str, Plan] = {}
+        self.protected: frozenset[ConfigKey] = frozenset()
         self._lock = threading.Lock()
 
     def put(self, ticket: Ticket, plan: Plan) -> None:
@@ -86,6 +88,9 @@ class MemoryExecutionStore:
                 )
             if execution is not None:
                 self._executions[ticket_id] = replace(execution, revision=revision + 1)
+
+    def protected_keys(self, _cluster: str) -> frozenset[ConfigKey]:
+        return self.protected
 
     def confirm(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
         """The only member always leads; it may have driven the ticket on meanwhile all the same."""

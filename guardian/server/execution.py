@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from guardian import tracing
+from guardian.core.effects import ConfigKey
 from guardian.errors import Conflict, NotFound, Unavailable
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
@@ -50,6 +51,9 @@ class ReplicatedExecutionStore:
             "executor.commit", ticket_id, state=(transition.state if transition else expected_state).name
         ):
             self._store.advance(ticket_id, expected_state, transition, execution, expected_revision)
+
+    def protected_keys(self, cluster: str) -> frozenset[ConfigKey]:
+        return frozenset(map(ConfigKey.of, self._store.read_local().protection(cluster).intents))
 
     def confirm(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
         views = self._store.read(CONFIRM_TIMEOUT_S)

@@ -84,10 +84,7 @@ class ReplicatedProtectionStore:
         views = self._store.read_local()
         executions = (views.execution(ticket.id) for ticket in views.driven_tickets() if ticket.cluster == cluster)
         return frozenset(
-            ConfigKey(intent.resource_type, intent.resource_name, intent.key)
-            for execution in executions
-            if execution is not None
-            for intent in execution.throttles
+            ConfigKey.of(intent) for execution in executions if execution is not None for intent in execution.throttles
         )
 
     def save(self, protection: Protection, did: str, actor: str = "") -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 
 from guardian.core.adapting import Around, ThrottleSettings
+from guardian.core.effects import ConfigKey
 from guardian.executor.driver import Driver
 from guardian.kafka.admin import ConfigResource
-from guardian.model.execution import AdaptedRate
+from guardian.model.execution import AdaptedRate, ThrottleIntent
 from guardian.model.reading import BrokerReading
 from guardian.model.ticket import TicketState
 from tests.simulation.world import MB, Crash, InThisThread, Wired, World, move
@@ -197,3 +198,25 @@ def test_what_somebody_else_lists_and_sets_meanwhile_stays() -> None:
     assert True in has_put_back
     for (resource, key), value in theirs.items():
         assert world.config(*resource, key) == value
+
+
+def test_what_the_protection_of_disks_holds_is_not_taken_for_the_ticket_s_own() -> None:
+    """A disk's floor is the rate that the ticket had there last, and its list has the replica that has moved."""
+    world = restless_world().tick()
+    held: list[ThrottleIntent] = []
+
+    def on_tick(_tick: int) -> None:
+        lifted = world.execution().lifted
+        if not lifted or held:
+            return
+        listed = ThrottleIntent("TOPIC", "t", "follower.replication.throttled.replicas", "0:3", None)
+        held.extend((next(each for each in lifted if each.resource_type == "BROKER"), listed))
+        world.store.protected = frozenset(map(ConfigKey.of, held))
+        for each in held:
+            world.kafka.set_config((each.resource_type, each.resource_name), each.key, each.value)
+
+    until_over(world, on_tick)
+    assert held
+    assert [world.config(each.resource_type, each.resource_name, each.key) for each in held] == [
+        each.value for each in held
+    ]
