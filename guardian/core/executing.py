@@ -172,14 +172,15 @@ def step(
     standing: Mapping[int, int] | None = None,
     others: Sequence[Copy | None] = (),
     since_ms: int = 0,
-    protected: frozenset[ConfigKey] = frozenset(),
+    held_by_others: frozenset[ConfigKey] = frozenset(),
 ) -> Step:
     """What to do about a ticket that began, now.
 
     `throttle` is bytes/s per broker, 0 for none, and `max_throttle` how far it may rise where `around` shows room;
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
     `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way;
-    since `since_ms` the ticket has been in its state; `protected` are keys that the protection of disks holds.
+    since `since_ms` the ticket has been in its state; `held_by_others` are keys that others
+    of Guardian hold: tickets, and the protection of disks.
     """
     copies_of = _Copies(observation, now_ms)
     idcs = around.idcs if around else {}
@@ -206,7 +207,7 @@ def step(
     wanted = throttling.wanted(copies.values(), pace)
     held_before = [task for task in execution.tasks if task.detail != _PAUSED]
     before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
-    recorded = execution.throttles + _shown_again(execution, observation, protected)
+    recorded = execution.throttles + _shown_again(execution, observation, held_by_others)
     gone_brokers = _gone(recorded, tasks, observation)
     throttles = throttling.reconcile(recorded, wanted, before, observation, gone_brokers, settled)
     held = frozenset(
@@ -221,7 +222,8 @@ def step(
     transition = None if throttles.intents or effects else _ending(ticket_state, tasks)
     lifted = throttling.lifted(execution.lifted, recorded, throttles.intents)
     if transition and lifted:
-        lifted, transition = ((), transition) if looks_once_more(execution) else (lifted, None)
+        has_looked = looks_once_more(execution) and not throttling.unread(lifted, observation)
+        lifted, transition = ((), transition) if has_looked else (lifted, None)
     explained = (throttling.explain(wanted, pace), *paced.notes) if wanted.rates else ()
     notes = (_pause(ticket_state, tasks), *explained, *throttles.notes)
     sentence = _sentence(ticket_state, execution.tasks, tasks, notes, transition)
@@ -238,26 +240,25 @@ def looks_once_more(execution: Execution) -> bool:
 
 
 def _shown_again(
-    execution: Execution, observation: ClusterObservation, protected: frozenset[ConfigKey]
+    execution: Execution, observation: ClusterObservation, held_by_others: frozenset[ConfigKey]
 ) -> tuple[ThrottleIntent, ...]:
-    """Throttles that were put back, and yet are there, though nobody else holds them."""
-    if not execution.lifted:
+    """Throttles that were put back, and yet are there at the last look, though nobody else holds them."""
+    if not looks_once_more(execution):
         return ()
-    shown = throttling.rates_shown_again(execution.lifted, execution.throttles, observation)
-    if looks_once_more(execution):
-        copies = [copy for task in execution.tasks if (copy := _copy_of_ended(task))]
-        shown += throttling.entries_shown_again(execution.lifted, copies, observation)
-    return tuple(intent for intent in shown if ConfigKey.of(intent) not in protected)
+    copies = [copy for task in execution.tasks if (copy := _copy_of_ended(task))]
+    shown = throttling.rates_shown_again(execution.lifted, observation)
+    shown += throttling.entries_shown_again(execution.lifted, copies, observation)
+    return tuple(intent for intent in shown if ConfigKey.of(intent) not in held_by_others)
 
 
 def _copy_of_ended(task: ExecutionTask) -> Copy | None:
-    """What it listed, whichever way it went in the end. Of one that copied nothing between brokers: nothing."""
+    """What it listed: on its way, and, where it is not where it was to go, on its way back."""
     original = {replica.broker for replica in task.move.original}
     target = {replica.broker for replica in task.move.target}
-    if not task.started_at_ms or not original or not target - original:
+    copied = target - original if task.state is TaskState.DONE else original ^ target
+    if not task.started_at_ms or not original or not copied:
         return None
-    ends = original ^ target
-    return Copy(task.move.partition, 0.0, 0, tuple(original | target), tuple(ends))
+    return Copy(task.move.partition, 0.0, 0, tuple(original | target), tuple(copied))
 
 
 def _gone(

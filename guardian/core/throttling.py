@@ -23,8 +23,8 @@ ours is left. It is the record of all that we may have set:
 
 An intent that is no longer wanted is kept for one more step before its absence from Kafka counts, because a broker
 may answer from before the last change. What was put back is remembered all the same (`lifted`): a request may have lain
-in a socket, of a broker or a member that was stopped, and come to be after that. Rates that show up again are ours at
-each tick, list entries when the ticket looks once more at its end.
+in the socket of a broker that was stopped, and come to be after that. What shows up again when the ticket looks once
+more at its end is ours, but for keys that somebody else of Guardian holds.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HEADROOM = 1.5
 WILDCARD = "*"
 # Of a rate that changes at each tick Kafka may never show the newest: so many older ones count as ours.
 _KEPT = 100
-_KEPT_LIFTED = 8
+_KEPT_LIFTED = 2
 _NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
 
 
@@ -209,12 +209,21 @@ def lifted(
 
 
 def rates_shown_again(
-    remembered: Iterable[ThrottleIntent], recorded: Iterable[ThrottleIntent], observation: ClusterObservation
+    remembered: Iterable[ThrottleIntent], observation: ClusterObservation
 ) -> tuple[ThrottleIntent, ...]:
-    """Of rates that were put back, and are not recorded anew: those of keys on which Kafka shows one of them."""
-    held = {ConfigKey.of(intent) for intent in recorded}
-    again = {ConfigKey.of(each) for each in remembered if each.resource_type == BROKER and _is_shown(each, observation)}
-    return tuple(each for each in remembered if ConfigKey.of(each) in again - held)
+    """Of rates that were put back: those of keys on which Kafka shows one of them, but for brokers to or from which
+    somebody reassigns now."""
+    theirs = {broker for each in observation.reassignments.values() for broker in each.replicas}
+    rates = [each for each in remembered if each.resource_type == BROKER and int(each.resource_name) not in theirs]
+    again = {ConfigKey.of(each) for each in rates if _is_shown(each, observation)}
+    return tuple(each for each in rates if ConfigKey.of(each) in again)
+
+
+def unread(remembered: Iterable[ThrottleIntent], observation: ClusterObservation) -> frozenset[int]:
+    """Brokers that live, had a rate of ours, and do not answer."""
+    brokers = {int(each.resource_name) for each in remembered if each.resource_type == BROKER}
+    silent = {broker for broker in brokers if (BROKER, str(broker)) not in observation.configs}
+    return frozenset(silent & observation.brokers.keys())
 
 
 def entries_shown_again(
@@ -334,7 +343,8 @@ def _reconcile_entries(
     lasting = {entry for entry in mine if entry in listed or entry in before.entries.get(key, frozenset())}
     recording = desired | lasting
     if not recording:
-        return _part()
+        # All that is wanted stood there before: that it did is what is left to remember.
+        return _part((ThrottleIntent(*key, "", replaced),)) if now.entries.get(key) else _part()
     intent = ThrottleIntent(*key, _join(recording), replaced)
     kept = [entry for entry in listed if entry not in mine - desired]
     result = kept + sorted(desired - set(kept), key=_entry_order)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from guardian.core.adapting import Around
-from guardian.core.executing import brokers_at_work, brokers_of, under_way
+from guardian.core.executing import brokers_at_work, brokers_of, looks_once_more, under_way
 from guardian.core.healing import CureKind
 from guardian.core.throttling import Copy
 from guardian.executor.observing import Scope, scope_of
@@ -85,13 +85,14 @@ def _has_begun(job: Job) -> bool:
 def _goes_back(execution: Execution) -> bool:
     """Whether a roll-back has begun: held up on its way, it would leave its throttles to the ticket that it waits for,
     which may wait for its moves."""
-    return bool(execution.throttles) or bool(is_moving(execution))
+    return bool(execution.throttles) or bool(is_moving(execution)) or looks_once_more(execution)
 
 
 def moves_between(ticket: Ticket, execution: Execution) -> frozenset[int]:
-    """The brokers between which it moves replicas now; a roll-back comes to all of its own, one after the other."""
+    """The brokers between which it moves replicas now; a roll-back comes to all of its own, one after the other. One
+    that looks once more would take the rates of another for its own."""
     is_back = ticket.state is TicketState.ROLLING_BACK and _goes_back(execution)
-    return brokers_of(execution) if is_back else is_moving(execution)
+    return brokers_of(execution) if is_back or looks_once_more(execution) else is_moving(execution)
 
 
 def _turn(job: Job) -> tuple[int, int]:

@@ -28,7 +28,16 @@ from guardian.core import foreign, losing, overriding, repairing
 from guardian.core.approving import why_expired
 from guardian.core.barring import barring, why_barred
 from guardian.core.effects import ConfigKey, SettleDebts
-from guardian.core.executing import Step, begin, brokers_of, step, tiered_topics, under_way, why_stale
+from guardian.core.executing import (
+    Step,
+    begin,
+    brokers_of,
+    looks_once_more,
+    step,
+    tiered_topics,
+    under_way,
+    why_stale,
+)
 from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
@@ -541,8 +550,7 @@ class Driver:
         for effect in decided.effects:
             if not changed:
                 proof.renew()
-            proof.require()
-            with admin.changing_only_while(proof.holds):
+            with admin.each_change_proven_by(proof.require):
                 self._refused_acls[ticket.id] = send_acls(admin, effect)
         return decided.sentence
 
@@ -642,13 +650,20 @@ class Driver:
                 self._standing.get(ticket.cluster, {}),
                 [copy for ticket_id, copies in others.items() if ticket_id != ticket.id for copy in copies],
                 ticket.updated_at_ms,
-                self._store.protected_keys(ticket.cluster) if execution.lifted else frozenset(),
+                self._held_by_others(ticket) if looks_once_more(execution) else frozenset(),
             )
             if others:  # those that come later in this tick see what it starts
                 others[ticket.id] = under_way(decided.execution, observation, self._now_ms())
             return decided
 
         return move
+
+    def _held_by_others(self, ticket: Ticket) -> frozenset[ConfigKey]:
+        """The configuration keys that other tickets and the protection of disks hold, as they are stored now."""
+        others = [each for each in self._driven if each.cluster == ticket.cluster and each.id != ticket.id]
+        executions = [execution for each in others if (execution := self._store.execution(each.id)) is not None]
+        held = {ConfigKey.of(intent) for execution in executions for intent in execution.throttles}
+        return self._store.protected_keys(ticket.cluster) | held
 
     def _operate(
         self, job: Job, ask: Ask, execution: Execution, admin: KafkaAdmin, observation: ClusterObservation
@@ -720,12 +735,12 @@ class Driver:
                 proof.renew()
             confirmed = False
             span = tracing.span("executor.send", basis.ticket_id, effect=type(effect).__name__)
-            with span, admin.changing_only_while(proof.holds):
+            with span, admin.each_change_proven_by(proof.require):
                 if isinstance(effect, OperationEffect):
                     proof.require()
                     notes += filter(None, [carry_out(effect)] if carry_out is not None else ())
                     continue
-                outcome = send(admin, effect, proof.require)
+                outcome = send(admin, effect)
             self._remember(basis.ticket_id, outcome.refusals)
             if outcome.settled:
                 self._settled[basis.ticket_id] = outcome.settled

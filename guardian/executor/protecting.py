@@ -125,8 +125,8 @@ class Protector:
         notes: list[str] = []
         for effect in step.effects:
             admin = self._admin_for(cluster)
-            with admin.changing_only_while(proof.holds):
-                outcome = send_protection(admin, effect, proof.require)
+            with admin.each_change_proven_by(proof.require):
+                outcome = send_protection(admin, effect)
             notes += outcome.notes
             proof = self._proof(cluster, revision, None)
             if outcome.settled:
@@ -145,19 +145,16 @@ class Protector:
         return Proof(lambda: self._store.confirm(cluster, revision), self._since_boot_s, at_s)
 
 
-def send_protection(admin: KafkaAdmin, effect: ProtectionEffect, prove: Callable[[], None]) -> Outcome:
-    """Carries out one effect; says what was not changed. `prove` is that of `sending.send`. Raises
-    ClusterUnavailable."""
+def send_protection(admin: KafkaAdmin, effect: ProtectionEffect) -> Outcome:
+    """Carries out one effect; says what was not changed. Raises ClusterUnavailable."""
     match effect:
         case AlterQuotas(changes):
-            return Outcome(notes=_alter_quotas(admin, changes, prove))
+            return Outcome(notes=_alter_quotas(admin, changes))
         case AlterConfigs() | SettleDebts():
-            return send(admin, effect, prove)
+            return send(admin, effect)
 
 
-def _alter_quotas(
-    admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange], prove: Callable[[], None]
-) -> tuple[str, ...]:
+def _alter_quotas(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:
     """Kafka has no compare-and-set, so the present values are read once more, right before."""
     present = admin.describe_client_quotas()
     notes: list[str] = []
@@ -169,8 +166,6 @@ def _alter_quotas(
             writes.setdefault(entity, {})[key.key] = float(change.value) if change.value is not None else None
         else:
             notes.append(f"{key.key} of {entity} changed meanwhile and is looked at again")
-    if writes:
-        prove()
     refused = admin.alter_client_quotas(writes) if writes else {}
     notes += [f"Kafka refused the quota of {entity}: {why}" for entity, why in refused.items()]
     return tuple(notes)

@@ -8,8 +8,8 @@ A proof holds for less than the least time in which another member can be electe
 on waking that it must ask again. Else it could send what belongs to a ticket that another member has ended meanwhile,
 and what nobody knows of any more nobody takes back.
 
-What sends several requests, or one several times as the first got no answer, asks before each of them whether the proof
-still holds (`KafkaAdmin.changing_only_while`): a leader that was stopped in between sends nothing of the rest.
+It is asked for before each request of a call, and before each repetition of one that got no answer
+(`KafkaAdmin.each_change_proven_by`): a leader that was stopped within a call sends nothing of the rest.
 """
 
 from __future__ import annotations
@@ -37,18 +37,14 @@ class Proof:
         self._clock_s = clock_s
         self._at_s = at_s
 
-    def holds(self) -> bool:
-        """Whether what is sent now is covered. Asks nobody."""
-        return self._at_s is not None and self._clock_s() - self._at_s <= HOLDS_S
-
     def require(self) -> None:
         """Returns when what is sent now is covered. Raises what `confirm` raises, and Unavailable where proofs are too
         old by the time they come."""
         for _ in range(_ATTEMPTS):
-            if self.holds():
+            if self._holds():
                 return
             self.renew()
-        if not self.holds():
+        if not self._holds():
             raise Unavailable(f"the members took longer than {HOLDS_S:g} s to confirm who leads: the next tick goes on")
 
     def renew(self) -> None:
@@ -57,3 +53,6 @@ class Proof:
         at_s = self._clock_s()
         self._confirm()
         self._at_s = at_s
+
+    def _holds(self) -> bool:
+        return self._at_s is not None and self._clock_s() - self._at_s <= HOLDS_S

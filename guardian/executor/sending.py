@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from guardian.core.effects import (
@@ -20,7 +20,7 @@ from guardian.core.effects import (
     SettleDebts,
 )
 from guardian.errors import ClusterUnavailable
-from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, KafkaAdmin
+from guardian.kafka.admin import TOPIC, ConfigResource, KafkaAdmin
 from guardian.model.acl import AclBinding
 from guardian.model.topology import TopicPartition
 
@@ -37,19 +37,13 @@ class Outcome:
     settled: frozenset[ConfigKey] = frozenset()
 
 
-def _needs_no_proof() -> None:
-    """For requests that do no harm, whoever leads."""
-
-
-def send(admin: KafkaAdmin, effect: Effect, prove: Callable[[], None] = _needs_no_proof) -> Outcome:
-    """Carries out one effect. `prove` raises unless it may still be sent, and is asked right before what changes
-    something. Raises ClusterUnavailable; then it may or may not have reached Kafka."""
-    if isinstance(effect, AlterConfigs):
-        return Outcome(notes=_alter_configs(admin, effect.changes, prove))
-    if isinstance(effect, AlterReassignments):
-        return Outcome(_reassign(admin, effect.targets, effect.changes_replication_factor, prove))
-    prove()
+def send(admin: KafkaAdmin, effect: Effect) -> Outcome:
+    """Carries out one effect. Raises ClusterUnavailable; then it may or may not have reached Kafka."""
     match effect:
+        case AlterConfigs(changes):
+            return Outcome(notes=_alter_configs(admin, changes))
+        case AlterReassignments(targets, changes_replication_factor):
+            return Outcome(_reassign(admin, targets, changes_replication_factor))
         case SettleDebts(values):
             return _settle(admin, values)
         case CreateTopics() | CreatePartitions():
@@ -81,11 +75,9 @@ def _reassign(
     admin: KafkaAdmin,
     targets: Mapping[TopicPartition, tuple[int, ...] | None],
     changes_replication_factor: bool,
-    prove: Callable[[], None],
 ) -> Mapping[TopicPartition, str]:
     """A replication factor never goes below what acks=all needs: that is read once more, right before."""
     if not changes_replication_factor:
-        prove()
         return admin.alter_reassignments(targets)
     least = min_insync(admin, {partition.topic for partition in targets})
     refused = {
@@ -96,7 +88,6 @@ def _reassign(
     allowed = {partition: brokers for partition, brokers in targets.items() if partition not in refused}
     if not allowed:
         return refused
-    prove()
     return refused | admin.alter_reassignments(allowed, True)
 
 
@@ -121,9 +112,7 @@ def _settle(admin: KafkaAdmin, values: Mapping[ConfigKey, str | None]) -> Outcom
     return Outcome(notes=tuple(notes), settled=settled)
 
 
-def _alter_configs(
-    admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange], prove: Callable[[], None]
-) -> tuple[str, ...]:
+def _alter_configs(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:
     """Kafka has no compare-and-set, so the present values are read once more, right before."""
     present = admin.describe_configs({(key.resource_type, key.resource_name) for key in changes})
     notes: list[str] = []
@@ -135,12 +124,6 @@ def _alter_configs(
             writes.setdefault(resource, {})[key.key] = change.value
         else:
             notes.append(f"{key.key} of {' '.join(resource).lower()} changed meanwhile and is looked at again")
-    # Rates go to each broker that has one, lists to any: a proof that is used up by the first is made anew.
-    for kind in (BROKER, TOPIC):
-        of_kind = {resource: values for resource, values in writes.items() if resource[0] == kind}
-        if not of_kind:
-            continue
-        prove()
-        refused = admin.alter_configs(of_kind)
-        notes += [f"Kafka refused to configure {' '.join(each).lower()}: {why}" for each, why in refused.items()]
+    refused = admin.alter_configs(writes) if writes else {}
+    notes += [f"Kafka refused to configure {' '.join(resource).lower()}: {why}" for resource, why in refused.items()]
     return tuple(notes)

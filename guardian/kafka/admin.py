@@ -39,10 +39,12 @@ ConfigResource = tuple[str, str]  # (BROKER | TOPIC, name)
 class KafkaAdmin(Protocol):
     """What Guardian asks of a cluster and tells it."""
 
-    def changing_only_while(self, may_change: Callable[[], bool]) -> AbstractContextManager[None]:
-        """Within it, `may_change` is asked right before each request of a call that changes something goes out, those
-        included that are sent once more as the first got no answer. Where it says no, the call raises
-        ClusterUnavailable: what was sent before may have reached Kafka.
+    def each_change_proven_by(self, prove: Callable[[], None]) -> AbstractContextManager[None]:
+        """Within it, on this thread, `prove` is called right before each request goes out of a call that changes
+        something, those included that are sent once more as the first got no answer.
+
+        Where it raises, the call raises that: what was sent before may have reached Kafka. It may be called on another
+        thread, while the call waits for it.
         """
 
     def describe_cluster(self) -> ClusterDescription:

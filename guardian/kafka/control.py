@@ -55,7 +55,7 @@ from guardian.kafka import controllers, groups, membership, quotas
 from guardian.kafka import topics as topic_requests
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.credentials import read_password, require_ca_file
-from guardian.kafka.gate import OPEN, Gate, Gatekeeper
+from guardian.kafka.gate import Gate, Prove, needs_no_proof
 from guardian.kafka.reasons import reason as _reason
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
@@ -113,10 +113,10 @@ class KafkaControl:
         self._timeout_s = timeout_s
         self._wire: _Wire | None = None
         self._closed = False
-        self._gatekeeper = Gatekeeper(cluster.name)
+        self._gate = Gate()
 
-    def changing_only_while(self, may_change: Callable[[], bool]) -> AbstractContextManager[None]:
-        return self._gatekeeper.open_only_while(may_change)
+    def each_change_proven_by(self, prove: Prove) -> AbstractContextManager[None]:
+        return self._gate.proven_by(prove)
 
     def describe_cluster(self) -> ClusterDescription:
         response = self._call(lambda session: session.ask_any(DescribeClusterRequest))
@@ -437,16 +437,16 @@ class KafkaControl:
         }
 
     def _change(self, work: Callable[[_Session], Awaitable[T]]) -> T:
-        return self._call(work, self._gatekeeper.gate)
+        return self._call(work, self._gate.prove)
 
-    def _call(self, work: Callable[[_Session], Awaitable[T]], gate: Gate = OPEN) -> T:
+    def _call(self, work: Callable[[_Session], Awaitable[T]], prove: Prove = needs_no_proof) -> T:
         if self._closed:
             raise ClusterUnavailable(f"the connection to cluster {self._cluster.name} is closed: open another")
         deadline = time.monotonic() + self._timeout_s
         try:
             if self._wire is None:
                 self._wire = self._connect(deadline)
-            session = _Session(self._wire, deadline, self._timeout_s, gate)
+            session = _Session(self._wire, deadline, self._timeout_s, prove)
             return self._wire.run(lambda: work(session), deadline + _PAUSE_S)
         except KafkaError as error:
             self._disconnect()
@@ -510,12 +510,12 @@ class _Wire:
         connection = await self._connected(self.manager.cluster.bootstrap_brokers()[0], deadline)
         connection.close()
 
-    async def ask_node(self, node: controllers.Node, request: Any, deadline: float, gate: Gate) -> Any:
+    async def ask_node(self, node: controllers.Node, request: Any, deadline: float, prove: Prove) -> Any:
         """Over a connection of its own, which is closed afterwards."""
         connection = await self._connected(node, deadline)
         try:
-            gate.require_open()
-            return await connection.send_request(request, request_timeout_ms=(deadline - time.monotonic()) * 1000)
+            left_s = _proven(prove, deadline)
+            return await connection.send_request(request, request_timeout_ms=left_s * 1000)
         finally:
             connection.close()
 
@@ -550,6 +550,16 @@ class _Wire:
             self._net.close()
 
 
+def _proven(prove: Prove, deadline: float) -> float:
+    """The seconds left once that is proven, of a call that still waits. Raises what `prove` raises, and
+    KafkaTimeoutError: who has stopped waiting may have decided otherwise by now."""
+    prove()
+    left_s = deadline - time.monotonic()
+    if left_s <= 0:
+        raise KafkaTimeoutError
+    return left_s
+
+
 def _deliver_last_words(transport: Any) -> None:
     """Makes a transport hand on what came before the end of the stream.
 
@@ -568,11 +578,11 @@ def _deliver_last_words(transport: Any) -> None:
 class _Session:
     """One call's questions to the brokers, all under one deadline. Lives on the IO thread."""
 
-    def __init__(self, wire: _Wire, deadline: float, timeout_s: float, gate: Gate) -> None:
+    def __init__(self, wire: _Wire, deadline: float, timeout_s: float, prove: Prove) -> None:
         self._wire = wire
         self._manager = wire.manager
         self._deadline = deadline
-        self._gate = gate
+        self._prove = prove
         # A broker that hangs must leave time to ask another one.
         self._attempt_s = timeout_s / 3
 
@@ -598,7 +608,7 @@ class _Session:
     async def ask_node(self, node: controllers.Node, request: Any) -> Any:
         """The answer of a node that need not be a broker. Raises KafkaError."""
         limit_s = min(self._attempt_s, self._left_s())
-        asked = self._manager.call_soon(self._wire.ask_node, node, request, time.monotonic() + limit_s, self._gate)
+        asked = self._manager.call_soon(self._wire.ask_node, node, request, time.monotonic() + limit_s, self._prove)
         return await self._manager.wait_for(asked, limit_s * 1000)
 
     async def ask_each(
@@ -606,7 +616,7 @@ class _Session:
     ) -> tuple[dict[int, Any], dict[int, KafkaError]]:
         """The answers of these brokers, and why the others gave none. Raises KafkaError when a broker refuses us."""
         answers, failures = await self._ask_in_parallel(brokers, request)
-        if failures and self._left_s() > 0 and self._gate.is_open():
+        if failures and self._left_s() > 0:
             # A restarted broker, or one that joined since the last look, seems gone until the metadata is fresh.
             await self._refresh_metadata()
             await self._wire.sleep(min(self._left_s(), max(map(self._manager.connection_delay, failures))))
@@ -670,9 +680,7 @@ class _Session:
     async def _send(self, broker: int | None, request: Any, deadline: float) -> Any:
         """What waits for a connection is not in kafka-python's hands yet, and can still be held back."""
         connection = await self._manager.get_connection(broker)
-        if (left_s := deadline - time.monotonic()) <= 0:
-            raise KafkaTimeoutError
-        self._gate.require_open()
+        left_s = _proven(self._prove, deadline)
         return await connection.send_request(request, request_timeout_ms=left_s * 1000)
 
     async def _refresh_metadata(self) -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from guardian.core.effects import NewTopic
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
-from guardian.kafka.gate import Gatekeeper
+from guardian.kafka.gate import Gate
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
     BrokerNode,
@@ -150,7 +150,7 @@ class FakeKafka:
         self.level = LEVEL
         self.supported: dict[int, int] = {}  # by node, the highest level, where that is another one
         self._lock = threading.RLock()
-        self._gatekeeper = Gatekeeper(cluster_id)
+        self._gate = Gate()
 
     # Those who run the cluster.
 
@@ -282,8 +282,8 @@ class FakeKafka:
 
     # KafkaAdmin.
 
-    def changing_only_while(self, may_change: Callable[[], bool]) -> AbstractContextManager[None]:
-        return self._gatekeeper.open_only_while(may_change)
+    def each_change_proven_by(self, prove: Callable[[], None]) -> AbstractContextManager[None]:
+        return self._gate.proven_by(prove)
 
     def describe_cluster(self) -> ClusterDescription:
         with self._read():
@@ -565,7 +565,7 @@ class FakeKafka:
 
     def _write(self) -> threading.RLock:
         self._require_reachable()
-        self._gatekeeper.gate.require_open()
+        self._gate.prove()
         return self._lock
 
     def _require_reachable(self) -> None:

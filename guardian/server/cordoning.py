@@ -118,9 +118,8 @@ class Cordoner:
             return []
         restored = {(BROKER, str(cordon.broker_id)): {CORDONED: cordon.replaced} for cordon in owed}
         proof = Proof(self._confirm, self._since_boot_s, None)
-        proof.require()
         try:
-            with admin.changing_only_while(proof.holds):
+            with admin.each_change_proven_by(proof.require):
                 refused = admin.alter_configs_through_controller(restored)
         except ClusterUnavailable as error:
             return [f"what brokers of cluster {cluster} that are down have of {CORDONED} stays owed: {error}"]
@@ -152,8 +151,8 @@ class Cordoner:
                 raise Conflict(f"the cordons of cluster {cluster} were changed meanwhile: the next tick goes on")
 
         proof = Proof(confirm, self._since_boot_s, at_s)
-        with admin.changing_only_while(proof.holds):
-            return list(send(admin, AlterConfigs(changes), proof.require).notes) if changes else []
+        with admin.each_change_proven_by(proof.require):
+            return list(send(admin, AlterConfigs(changes)).notes) if changes else []
 
     def _confirm(self) -> Views:
         """What is stored, confirmed by a majority while this member leads. Raises Unavailable."""

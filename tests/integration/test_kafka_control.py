@@ -14,7 +14,7 @@ from confluent_kafka import admin as confluent_admin
 from confluent_kafka.cimpl import NewPartitions
 
 from deploy.local.kafka_cluster import KafkaCluster
-from guardian.errors import ClusterUnavailable
+from guardian.errors import ClusterUnavailable, GuardianError
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl
@@ -162,26 +162,48 @@ def test_a_broker_that_hangs_is_left_out(kafka_cluster: KafkaCluster, control: K
     until(lambda: set(control.describe_cluster().brokers) == {1, 2, 3})
 
 
+class NotProven(GuardianError):
+    """What whoever leads no longer is told."""
+
+
+class Proven:
+    """Proven so many times, and no more."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def __call__(self) -> None:
+        if self.left == 0:
+            raise NotProven
+        self.left -= 1
+
+
 def test_a_change_that_a_hanging_broker_swallows_is_not_sent_again_by_who_leads_no_longer(
     kafka_cluster: KafkaCluster, control: KafkaControl, new_topic: NewTopic
 ) -> None:
     """What was sent may still come to be; the rates, which come after it, do not, and the next call goes on."""
     listed = {(TOPIC, new_topic()): {LISTED: "0:1"}}
     rates = {(BROKER, str(broker)): {RATE: "1000"} for broker in (1, 3)}
-    asked: list[float] = []
-
-    def is_first() -> bool:
-        asked.append(time.monotonic())
-        return len(asked) == 1
-
+    proof = Proven(1)
     control.describe_log_dirs([2])  # the one open connection now
     with hanging(kafka_cluster, 2):
-        with pytest.raises(ClusterUnavailable, match="is not sent"), control.changing_only_while(is_first):
+        with pytest.raises(NotProven), control.each_change_proven_by(proof):
             control.alter_configs({**listed, **rates})
-        assert len(asked) == 2
+        assert proof.left == 0
         assert control.describe_configs(rates.keys()) == {(BROKER, "1"): {}, (BROKER, "3"): {}}
         assert control.alter_configs(rates) == {}
     assert control.alter_configs({key: {RATE: None} for key in rates}) == {}
+
+
+def test_a_controller_is_told_nothing_by_who_found_it_and_leads_no_longer(
+    kafka_cluster: KafkaCluster, control: KafkaControl
+) -> None:
+    rate = {(BROKER, "1"): {RATE: "1000"}}
+    proof = Proven(1)  # for the question where the controllers are
+    with pytest.raises(NotProven), control.each_change_proven_by(proof):
+        control.alter_configs_through_controller(rate)
+    assert proof.left == 0
+    assert control.describe_configs(rate.keys()) == {(BROKER, "1"): {}}
 
 
 def test_a_question_that_a_hanging_broker_swallows_is_asked_of_another_one(

@@ -57,6 +57,7 @@ def removal_world(shutdown: bool = True, hook: str = "systemd") -> OperationsWor
 
 
 EVERY_TICKS = 4  # between two new topics
+LAST_PHASES = (OperationPhase.SHUT_DOWN, OperationPhase.CLEAN_UP)  # they last a few ticks
 LAST_DRAINED = 4  # so many of them on brokers that leave: else these would never be empty
 
 
@@ -69,7 +70,9 @@ def run_while_topics_come(world: OperationsWorld) -> None:
         if not world.store.driven_tickets():
             break
         now = phase_of(world)
-        if number % EVERY_TICKS == 0:
+        if now is OperationPhase.SHUT_DOWN and "late" not in world.topics() and 5 in world.kafka.peek().brokers:
+            world.topic("late", {0: [3, 5]}, MB // 4)
+        elif number % EVERY_TICKS == 0 or now in LAST_PHASES:
             on_leaving = drained < LAST_DRAINED and number % (2 * EVERY_TICKS) == 0
             kept = sorted({1, 2, 3} - world.federation.excluded.keys())
             replicas = [4 + drained % 2, kept[number % len(kept)]] if on_leaving else kept[:2]
@@ -77,8 +80,6 @@ def run_while_topics_come(world: OperationsWorld) -> None:
                 world.topic(f"new{number}", {0: replicas}, MB // 4)
                 made[now] += 1
                 drained += on_leaving
-        elif now is OperationPhase.SHUT_DOWN and "late" not in world.topics() and 5 in world.kafka.peek().brokers:
-            world.topic("late", {0: [3, 5]}, MB // 4)
         tick(world)
     assert not world.store.driven_tickets(), f"not over: {world.said}"
     if world.wire.die_at >= 0:

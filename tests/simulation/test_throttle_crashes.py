@@ -220,3 +220,30 @@ def test_what_the_protection_of_disks_holds_is_not_taken_for_the_ticket_s_own() 
     assert [world.config(each.resource_type, each.resource_name, each.key) for each in held] == [
         each.value for each in held
     ]
+
+
+@pytest.mark.parametrize("entries", ["0:1,0:2", "0:1,0:2,0:3", "0:3"])
+def test_lists_that_stood_there_before_are_as_they_were(entries: str) -> None:
+    """Left by another tool, of the very replicas that the ticket lists."""
+    world = World(brokers=3)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB)
+    for key in ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"):
+        world.kafka.set_config(("TOPIC", "t"), key, entries)
+    world.ticket(move("t-0", 3, 2)).run().leaves_nothing()
+    assert world.state() is TicketState.SUCCEEDED
+
+
+def test_a_ticket_waits_for_a_broker_that_does_not_say_whether_a_rate_is_back() -> None:
+    world = World(brokers=4)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB)
+    world.ticket(move("t-0", 3, 2)).tick().run_until(lambda: bool(world.execution().lifted))
+    describe, is_silent = world.kafka.describe_configs, [True]
+
+    def without_broker_1(resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
+        return {key: values for key, values in describe(resources).items() if key != ("BROKER", "1") or not is_silent}
+
+    world.kafka.describe_configs = without_broker_1  # type: ignore[method-assign]
+    world.tick(10)
+    assert world.state() is TicketState.RUNNING
+    is_silent.clear()
+    assert world.run().leaves_nothing().state() is TicketState.SUCCEEDED

@@ -202,7 +202,8 @@ def amend(turn: Turn) -> Turn:
         if task.state is TaskState.PENDING
     ]
     turn = turn.with_tasks(tasks)
-    phase = OperationPhase.EXECUTE if turn.has_active_tasks() or turn.execution.throttles else OperationPhase.VALIDATE
+    is_held = turn.has_active_tasks() or turn.execution.throttles or turn.execution.lifted
+    phase = OperationPhase.EXECUTE if is_held else OperationPhase.VALIDATE
     return turn.with_operation(
         replace(
             turn.operation,

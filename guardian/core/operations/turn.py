@@ -136,7 +136,7 @@ class Turn:
     def move(self, state: TicketState) -> tuple[Turn, Step | None]:
         """Drives the round's tasks; the step is None when they are over and have left nothing."""
         tasks = self.round_tasks()
-        if not tasks and not self.execution.throttles:
+        if not tasks and not self.execution.throttles and not self.execution.lifted:
             return self, None
         step = self.mover(state, replace(self.execution, tasks=tasks))
         earlier = tuple(task for task in self.execution.tasks if task.number < self.operation.first_task)

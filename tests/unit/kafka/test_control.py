@@ -21,7 +21,7 @@ from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka import control as module
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl, replication_factor_changes, require_writable, unavailable_sentence
-from guardian.kafka.gate import OPEN, Gate
+from guardian.kafka.gate import needs_no_proof
 from guardian.model.cluster_state import LogDirReplica, PartitionState, Reassignment
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 
@@ -278,7 +278,7 @@ class ScriptedSession(module._Session):
     def __init__(self, known_by_broker: dict[int, set[str]]) -> None:
         nodes = [SimpleNamespace(node_id=broker) for broker in known_by_broker]
         manager = SimpleNamespace(cluster=SimpleNamespace(brokers=lambda: nodes))
-        super().__init__(SimpleNamespace(manager=manager), 0.0, 1.0, OPEN)  # type: ignore[arg-type]
+        super().__init__(SimpleNamespace(manager=manager), 0.0, 1.0, needs_no_proof)  # type: ignore[arg-type]
         self.known_by_broker = known_by_broker
         self.asked: list[tuple[int, set[str]]] = []
 
@@ -316,13 +316,13 @@ def test_known_topics_are_asked_of_one_broker_only_and_none_of_nobody() -> None:
 class RestartedBrokerSession(module._Session):
     """Broker 2 answers only after the metadata has been read anew; broker 3 never."""
 
-    def __init__(self, gate: Gate = OPEN) -> None:
+    def __init__(self) -> None:
         async def sleep(seconds: float) -> None:
             assert seconds <= 1.0
 
         manager = SimpleNamespace(connection_delay={1: 0.1, 2: 0.1, 3: 0.1}.__getitem__)
         wire = SimpleNamespace(manager=manager, sleep=sleep)
-        super().__init__(wire, time.monotonic() + 60, 60.0, gate)  # type: ignore[arg-type]
+        super().__init__(wire, time.monotonic() + 60, 60.0, needs_no_proof)  # type: ignore[arg-type]
         self.is_fresh = False
         self.asked: list[set[int]] = []
 
@@ -348,10 +348,3 @@ def test_a_broker_that_stale_metadata_hides_is_asked_again() -> None:
     assert answers == {1: "answer of 1", 2: "answer of 2"}
     assert failures.keys() == {3}
     assert session.asked == [{1, 2, 3}, {2, 3}]
-
-
-def test_what_may_not_be_sent_any_more_is_not_asked_again() -> None:
-    session = RestartedBrokerSession(Gate("live", lambda: False))
-    answers, failures = asyncio.run(session.ask_each([1, 2, 3], lambda broker: f"answer of {broker}"))
-    assert (set(answers), set(failures)) == ({1}, {2, 3})
-    assert session.asked == [{1, 2, 3}]

@@ -151,9 +151,9 @@ def test_the_first_round_of_a_preview_is_what_the_first_tick_sends(
     driver = Driver(store, lambda _: member.kafka, now_ms=lambda: member.now_ms, around=Quiet())
     sent: list[PreviewRequest] = []
 
-    def sending(admin: KafkaAdmin, effect: Effect, prove: Callable[[], None]) -> Outcome:
+    def sending(admin: KafkaAdmin, effect: Effect) -> Outcome:
         sent.extend(described(effect, member.kafka.peek()))
-        return send(admin, effect, prove)
+        return send(admin, effect)
 
     monkeypatch.setattr("guardian.executor.driver.send", sending)
     try:
