@@ -30,6 +30,7 @@ ALERTED: Mapping[TicketState, tuple[str, str]] = {
     TicketState.PAUSED: ("GuardianTicketPaused", "warning"),
     TicketState.FAILED: ("GuardianTicketFailed", "critical"),
 }
+CALLS_PERSON = "GuardianCallsPerson"
 _ALERTS_PATH = "/api/v2/alerts"
 _FAILED_FOR_MS = 86_400_000
 _WAITS_FOR_MS = 7 * 86_400_000
@@ -150,7 +151,7 @@ def _alerts(sink: Sink, event: Event) -> list[dict[str, object]]:
 def _call_alert(event: Event) -> dict[str, object]:
     alert: dict[str, object] = {
         "labels": {
-            "alertname": "GuardianCallsPerson",
+            "alertname": CALLS_PERSON,
             "severity": "critical",
             "cluster": event.cluster,
             "finding": event.finding,
