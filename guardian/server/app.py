@@ -103,7 +103,7 @@ from spark_analytics.planners.settings import PlannerSettings
 
 _log = structlog.get_logger(__name__)
 
-_RPC_KAFKA_TIMEOUT_S = 10.0
+_RPC_KAFKA_TIMEOUT_S = 6.0
 _CLAIM_KAFKA_TIMEOUT_S = 3.0
 _HOUSEKEEPING_S = 10.0
 _ASSIGNING_S = 1.0
