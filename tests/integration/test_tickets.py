@@ -154,8 +154,8 @@ def test_a_file_becomes_a_ticket_and_survives_the_death_of_the_leader(
     wait_for("a task under way", lambda: tasks(TaskState.RUNNING) > 0)
     victim = next(member for member in members.members if member.name == client.member().leader)
     assert victim.process is not None
+    assert tasks(TaskState.DONE) < 6  # asked afterwards, the next leader may have done them all before it answers
     processes.kill(victim.process)
-    assert tasks(TaskState.DONE) < 6
 
     watched = guardian(members, "ticket", "watch", ticket_id)
     assert watched.returncode == 0, watched.stdout + watched.stderr
