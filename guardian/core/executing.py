@@ -179,8 +179,8 @@ def step(
     `throttle` is bytes/s per broker, 0 for none, and `max_throttle` how far it may rise where `around` shows room;
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
     `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way;
-    since `since_ms` the ticket has been in its state; `held_by_others` are keys that others
-    of Guardian hold: tickets, and the protection of disks.
+    since `since_ms` the ticket has been in its state; `held_by_others` are keys that other tickets and
+    the protection of disks hold.
     """
     copies_of = _Copies(observation, now_ms)
     idcs = around.idcs if around else {}
@@ -235,8 +235,8 @@ def step(
 
 def looks_once_more(execution: Execution) -> bool:
     """Whether all that the ticket moved must be observed: its throttles were put back, and it may end."""
-    is_over = all(task.state.is_over for task in execution.tasks)
-    return bool(execution.lifted) and not execution.throttles and is_over
+    is_done_with_throttles = bool(execution.lifted) and not execution.throttles
+    return is_done_with_throttles and all(task.state.is_over for task in execution.tasks)
 
 
 def _shown_again(

@@ -150,9 +150,11 @@ class Cordoner:
             if as_stored() != stored:
                 raise Conflict(f"the cordons of cluster {cluster} were changed meanwhile: the next tick goes on")
 
+        if not changes:
+            return []
         proof = Proof(confirm, self._since_boot_s, at_s)
         with admin.each_change_proven_by(proof.require):
-            return list(send(admin, AlterConfigs(changes)).notes) if changes else []
+            return list(send(admin, AlterConfigs(changes)).notes)
 
     def _confirm(self) -> Views:
         """What is stored, confirmed by a majority while this member leads. Raises Unavailable."""
