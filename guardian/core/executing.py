@@ -221,11 +221,12 @@ def step(
     effects += (SettleDebts(throttles.debts),) if throttles.debts else ()
     transition = None if throttles.intents or effects else _ending(ticket_state, tasks)
     lifted = throttling.lifted(execution.lifted, recorded, throttles.intents)
+    is_last_look = bool(transition and lifted) and looks_once_more(execution)
+    silent = throttling.unread(lifted, observation) if is_last_look else frozenset()
     if transition and lifted:
-        has_looked = looks_once_more(execution) and not throttling.unread(lifted, observation)
-        lifted, transition = ((), transition) if has_looked else (lifted, None)
+        lifted, transition = ((), transition) if is_last_look and not silent else (lifted, None)
     explained = (throttling.explain(wanted, pace), *paced.notes) if wanted.rates else ()
-    notes = (_pause(ticket_state, tasks), *explained, *throttles.notes)
+    notes = (_pause(ticket_state, tasks), *explained, *throttles.notes, _not_read(silent))
     sentence = _sentence(ticket_state, execution.tasks, tasks, notes, transition)
     stored = replace(
         execution, tasks=tasks, throttles=throttles.intents, rates=paced.rates, note=sentence, lifted=lifted
@@ -325,6 +326,11 @@ def _measure(task: ExecutionTask, observation: ClusterObservation, *, is_idle: b
 def _pause(ticket_state: TicketState, tasks: tuple[ExecutionTask, ...]) -> str:
     waiting = sum(task.state is TaskState.PENDING for task in tasks)
     return f"paused: {waiting} do not start" if ticket_state is TicketState.PAUSED else ""
+
+
+def _not_read(brokers: Collection[int]) -> str:
+    named = ", ".join(map(str, sorted(brokers)))
+    return f"the configuration of broker {named} can't be read until it answers" if brokers else ""
 
 
 def _without_deleted(

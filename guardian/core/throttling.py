@@ -51,7 +51,8 @@ HEADROOM = 1.5
 WILDCARD = "*"
 # Of a rate that changes at each tick Kafka may never show the newest: so many older ones count as ours.
 _KEPT = 100
-_KEPT_LIFTED = 2
+# Kafka fences a broker that is stopped after 9 s, and each tick until then may leave a request in its socket.
+_KEPT_LIFTED = 10
 _NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
 
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
@@ -120,7 +120,8 @@ class ExecutionStore(Protocol):
         """Stores a new state, a new execution, or both, at once; the store counts the revision up.
 
         Raises Conflict unless the ticket's state and, with an execution, its revision (0: none yet) are as expected,
-        Unavailable when it can't be known whether it was stored.
+        Unavailable when it can't be known whether it was stored, or when this member leads no longer: what was stored
+        then is the new leader's to act on.
         """
 
     def protected_keys(self, cluster: str) -> frozenset[ConfigKey]:
@@ -255,8 +256,9 @@ class Driver:
         by_cluster: dict[str, list[Ticket]] = {}
         self._driven = self._store.driven_tickets()
         driven = {ticket.id for ticket in self._driven}
-        for ticket_id in [each for each in list(self._made) if each not in driven]:
-            self._made.pop(ticket_id, None)
+        for known in self._known_of_tickets():
+            for ticket_id in [each for each in list(known) if each not in driven]:
+                known.pop(ticket_id, None)
         if self._operations is not None:
             self._operations.keep_only(driven)
         for ticket in self._driven:
@@ -507,6 +509,10 @@ class Driver:
         self._has_acted = True
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.RUNNING, reason), execution, 0)
         return reason
+
+    def _known_of_tickets(self) -> Iterable[dict[str, Any]]:
+        """All that is known by ticket, and is of no use once that is driven no longer."""
+        return (self._made, self._refusals, self._refused_acls, self._settled, self._next_settling_ms, self._logged)
 
     def _give_up(self, ticket: Ticket, reason: str) -> str:
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.FAILED, reason), None, 0)

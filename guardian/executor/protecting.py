@@ -52,7 +52,8 @@ class ProtectionStore(Protocol):
 
     def save(self, protection: Protection, did: str) -> None:
         """Stores it in place of the revision that it carries; `did` is for the audit. Raises Conflict when somebody
-        else was first, and Unavailable when it can't be known whether it was stored."""
+        else was first, and Unavailable when it can't be known whether it was stored, or when this member leads no
+        longer."""
 
     def confirm(self, cluster: str, revision: int) -> None:
         """Returns once a majority confirms that this member leads and that what is held is at that revision.
@@ -135,7 +136,7 @@ class Protector:
         return [*step.sentences, *notes]
 
     def _save(self, protection: Protection, did: str) -> tuple[int, Proof]:
-        """The revision that it has from now on. That it was stored proves that this member leads."""
+        """The revision that it has from now on. That `save` returned proves that this member leads."""
         at_s = self._since_boot_s()
         self._store.save(protection, did)
         revision = protection.revision + 1

@@ -9,7 +9,8 @@ on waking that it must ask again. Else it could send what belongs to a ticket th
 and what nobody knows of any more nobody takes back.
 
 It is asked for before each request of a call, and before each repetition of one that got no answer
-(`KafkaAdmin.each_change_proven_by`): a leader that was stopped within a call sends nothing of the rest.
+(`KafkaAdmin.each_change_proven_by`): a leader that was stopped within a call sends nothing of the rest. A request is
+handed to the socket right after that, not in a later round of the client's loop.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def since_boot_s() -> float:
 
 
 class Proof:
-    """Of one ticket. `confirm` raises where it is no longer so; `at_s` is the time of `clock_s` when the proof that is
-    there was asked for, None: there is none."""
+    """Of a ticket, of a cluster's cordons, or of what is held for its disks. `confirm` raises where it is no longer so;
+    `at_s` is the time of `clock_s` when the proof that is there was asked for, None: there is none."""
 
     def __init__(self, confirm: Callable[[], object], clock_s: Callable[[], float], at_s: float | None) -> None:
         self._confirm = confirm

@@ -447,7 +447,10 @@ class KafkaControl:
             if self._wire is None:
                 self._wire = self._connect(deadline)
             session = _Session(self._wire, deadline, self._timeout_s, prove)
-            return self._wire.run(lambda: work(session), deadline + _PAUSE_S)
+            try:
+                return self._wire.run(lambda: work(session), deadline + _PAUSE_S)
+            finally:
+                session.end()
         except KafkaError as error:
             self._disconnect()
             raise ClusterUnavailable(unavailable_sentence(self._cluster, self._timeout_s, error)) from error
@@ -514,8 +517,7 @@ class _Wire:
         """Over a connection of its own, which is closed afterwards."""
         connection = await self._connected(node, deadline)
         try:
-            left_s = _proven(prove, deadline)
-            return await connection.send_request(request, request_timeout_ms=left_s * 1000)
+            return await _send_now(connection, request, _proven(prove, deadline))
         finally:
             connection.close()
 
@@ -560,6 +562,18 @@ def _proven(prove: Prove, deadline: float) -> float:
     return left_s
 
 
+def _send_now(connection: KafkaConnection, request: Any, limit_s: float) -> Awaitable[Any]:
+    """The answer to come. What the socket takes is written before this returns: kafka-python 3.0.12 writes in a later
+    round of its loop, when what was proven right before need not be so any more."""
+    answer: Awaitable[Any] = connection.send_request(request, request_timeout_ms=limit_s * 1000)
+    transport = connection.transport
+    if transport is not None:
+        _, error = transport._sock_send()
+        if error is not None:
+            transport.abort(error)
+    return answer
+
+
 def _deliver_last_words(transport: Any) -> None:
     """Makes a transport hand on what came before the end of the stream.
 
@@ -585,6 +599,11 @@ class _Session:
         self._prove = prove
         # A broker that hangs must leave time to ask another one.
         self._attempt_s = timeout_s / 3
+        self._is_over = False
+
+    def end(self) -> None:
+        """Nothing is sent from here on: of a call that asked several brokers and failed at one, some may still wait."""
+        self._is_over = True
 
     @property
     def attempt_ms(self) -> int:
@@ -680,8 +699,9 @@ class _Session:
     async def _send(self, broker: int | None, request: Any, deadline: float) -> Any:
         """What waits for a connection is not in kafka-python's hands yet, and can still be held back."""
         connection = await self._manager.get_connection(broker)
-        left_s = _proven(self._prove, deadline)
-        return await connection.send_request(request, request_timeout_ms=left_s * 1000)
+        if self._is_over:
+            raise KafkaTimeoutError
+        return await _send_now(connection, request, _proven(self._prove, deadline))
 
     async def _refresh_metadata(self) -> None:
         with suppress(KafkaError):

@@ -10,11 +10,14 @@ Prove = Callable[[], None]
 
 
 def needs_no_proof() -> None:
-    """For what changes nothing."""
+    """For what changes nothing, and for callers that nobody else may have replaced: tools and tests."""
 
 
 class Gate(threading.local):
-    """`prove` is what the calls of this thread need, until somebody says by what they are to be proven meanwhile."""
+    """`prove` is what the calls of this thread need, until somebody says by what they are to be proven meanwhile.
+
+    A caller of whom only one may act must say it: without, a change goes out unproven.
+    """
 
     def __init__(self) -> None:
         self.prove: Prove = needs_no_proof

@@ -8,13 +8,13 @@ than its deadline, and its cordons wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from guardian.core import cordoning
 from guardian.core.cordoning import BROKER, CORDONED, BrokerLook
 from guardian.core.effects import AlterConfigs
-from guardian.errors import ClusterUnavailable, Conflict, GuardianError, Unavailable
+from guardian.errors import ClusterUnavailable, Conflict, GuardianError
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.sending import send
 from guardian.kafka.admin import KafkaAdmin
@@ -25,7 +25,6 @@ from guardian.server.directory import exclusions_of
 from guardian.server.placement import is_in_force
 from guardian.server.store import ReplicatedStore
 from guardian.wire.cordons import cordon_to_proto
-from metastore.views import Views
 from protos.guardian.v1 import placement_pb2, records_pb2
 
 ACTOR = "placement"
@@ -116,8 +115,12 @@ class Cordoner:
         """Restores what brokers that are down have; what no controller takes stays owed."""
         if not owed:
             return []
+        at_s, stored = self._since_boot_s(), self._revisions(cluster)
+        owed = [cordon for cordon in owed if stored.get(str(cordon.broker_id)) == cordon.revision]
+        if not owed:
+            return []
         restored = {(BROKER, str(cordon.broker_id)): {CORDONED: cordon.replaced} for cordon in owed}
-        proof = Proof(self._confirm, self._since_boot_s, None)
+        proof = self._proof(cluster, stored, at_s)
         try:
             with admin.each_change_proven_by(proof.require):
                 refused = admin.alter_configs_through_controller(restored)
@@ -133,35 +136,31 @@ class Cordoner:
         if not step.changes:
             return []
         meant = {str(cordon.broker_id): cordon.revision + 1 for cordon in step.put}
-
-        def as_stored() -> dict[str, int]:
-            cordons = self._confirm().cordons(cluster)
-            return {str(cordon.broker_id): cordon.revision for cordon in cordons}
-
-        at_s, stored = self._since_boot_s(), as_stored()
+        at_s, stored = self._since_boot_s(), self._revisions(cluster)
         changes = {
             key: change
             for key, change in step.changes.items()
             if key.resource_name in stored
             and stored[key.resource_name] == meant.get(key.resource_name, stored[key.resource_name])
         }
-
-        def confirm() -> None:
-            if as_stored() != stored:
-                raise Conflict(f"the cordons of cluster {cluster} were changed meanwhile: the next tick goes on")
-
         if not changes:
             return []
-        proof = Proof(confirm, self._since_boot_s, at_s)
-        with admin.each_change_proven_by(proof.require):
+        with admin.each_change_proven_by(self._proof(cluster, stored, at_s).require):
             return list(send(admin, AlterConfigs(changes)).notes)
 
-    def _confirm(self) -> Views:
-        """What is stored, confirmed by a majority while this member leads. Raises Unavailable."""
-        views = self._store.read(_CONFIRM_S)
-        if not self._store.is_leader():
-            raise Unavailable("this member leads no longer: the new leader goes on")
-        return views
+    def _revisions(self, cluster: str) -> dict[str, int]:
+        """Of the cluster's cordons, by broker, while this member leads. Raises Unavailable."""
+        cordons = self._store.read_as_leader(_CONFIRM_S).cordons(cluster)
+        return {str(cordon.broker_id): cordon.revision for cordon in cordons}
+
+    def _proof(self, cluster: str, stored: Mapping[str, int], at_s: float) -> Proof:
+        """That the cordons are still at the revisions that were confirmed at `at_s`."""
+
+        def confirm() -> None:
+            if self._revisions(cluster) != stored:
+                raise Conflict(f"the cordons of cluster {cluster} were changed meanwhile: the next tick goes on")
+
+        return Proof(confirm, self._since_boot_s, at_s)
 
 
 def _look(cluster: str, excluded: frozenset[int], admin: KafkaAdmin) -> ClusterLook:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from guardian import tracing
 from guardian.core.effects import ConfigKey
-from guardian.errors import Conflict, NotFound, Unavailable
+from guardian.errors import Conflict, NotFound
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -15,7 +15,6 @@ from guardian.server.store import ReplicatedStore
 from metastore import levels
 
 CONFIRM_TIMEOUT_S = 2.0
-_LATER = ("guardian.v1.ExecutionTask.topic_partitions", "guardian.v1.Execution.lifted")
 
 
 class ReplicatedExecutionStore:
@@ -51,15 +50,13 @@ class ReplicatedExecutionStore:
             "executor.commit", ticket_id, state=(transition.state if transition else expected_state).name
         ):
             self._store.advance(ticket_id, expected_state, transition, execution, expected_revision)
+        self._store.require_leader()  # a follower's commands are stored too: the leader commits them
 
     def protected_keys(self, cluster: str) -> frozenset[ConfigKey]:
         return frozenset(map(ConfigKey.of, self._store.read_local().protection(cluster).intents))
 
     def confirm(self, ticket_id: str, expected_state: TicketState, expected_revision: int) -> None:
-        views = self._store.read(CONFIRM_TIMEOUT_S)
-        # A follower's ReadIndex is answered too: it says that somebody leads, not who.
-        if not self._store.is_leader():
-            raise Unavailable("this member leads no longer: the new leader goes on")
+        views = self._store.read_as_leader(CONFIRM_TIMEOUT_S)
         ticket, revision = views.ticket(ticket_id), views.execution_revision(ticket_id)
         if ticket is None or ticket.state is not expected_state or revision != expected_revision:
             raise Conflict(f"ticket {ticket_id} was driven on meanwhile: the next tick looks at it again")
@@ -67,10 +64,12 @@ class ReplicatedExecutionStore:
     def _of_level(self, execution: Execution) -> Execution:
         """Without what members of the group's feature level may not know: that an expansion is noticed can wait, and so
         can the second look at throttles that were put back."""
-        if self._store.level() >= max(levels.SINCE[field] for field in _LATER):
-            return execution
-        tasks = tuple(replace(task, topic_partitions=0) for task in execution.tasks)
-        return replace(execution, tasks=tasks, lifted=())
+        level = self._store.level()
+        if level < levels.SINCE["guardian.v1.ExecutionTask.topic_partitions"]:
+            execution = replace(execution, tasks=tuple(replace(task, topic_partitions=0) for task in execution.tasks))
+        if level < levels.SINCE["guardian.v1.Execution.lifted"]:
+            execution = replace(execution, lifted=())
+        return execution
 
     def _changed(self, ticket_id: str, execution: Execution, base_revision: int) -> Execution:
         """The execution with only those tasks that differ from revision `base_revision`, where this member has that."""

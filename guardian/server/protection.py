@@ -87,16 +87,19 @@ class ReplicatedProtectionStore:
             ConfigKey.of(intent) for execution in executions if execution is not None for intent in execution.throttles
         )
 
-    def save(self, protection: Protection, did: str, actor: str = "") -> None:
+    def save(self, protection: Protection, did: str) -> None:
+        self.put(protection, did)
+        self._store.require_leader()  # a follower's commands are stored too: the leader commits them
+
+    def put(self, protection: Protection, did: str, actor: str = "") -> None:
+        """Whoever leads. Raises Conflict when somebody else was first, Unavailable."""
         command = records_pb2.PutProtection(
             protection=protection_to_proto(protection), expected_revision=protection.revision, did=did
         )
         self._store.propose(records_pb2.Command(put_protection=command), actor=actor)
 
     def confirm(self, cluster: str, revision: int) -> None:
-        views = self._store.read(CONFIRM_TIMEOUT_S)
-        if not self._store.is_leader():
-            raise Unavailable("this member leads no longer: the new leader goes on")
+        views = self._store.read_as_leader(CONFIRM_TIMEOUT_S)
         if views.protection(cluster).revision != revision:
             raise Conflict(f"protection of cluster {cluster} was changed meanwhile: the next tick looks at it again")
 
@@ -474,7 +477,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServicer):
         now, gone = released(held, broker, request.disk, self._now_ms() + hold_ms, by, disks)
         if now.holds == held.holds and not gone:
             raise NotFound(f"nothing is held in cluster {request.cluster!r}{_where(broker, request.disk)}")
-        self._held.save(now, now.note, by)
+        self._held.put(now, now.note, by)
         return pb.ReleaseProtectionReply(released=[lever_to_proto(lever) for lever in gone])
 
 

@@ -76,6 +76,17 @@ class ReplicatedStore:
     def is_leader(self) -> bool:
         return self._replica.is_leader()
 
+    def require_leader(self) -> None:
+        """Raises Unavailable where this member leads no longer, as far as it knows."""
+        if not self.is_leader():
+            raise Unavailable("this member leads no longer: the new leader goes on")
+
+    def read_as_leader(self, timeout_s: float = DEFAULT_TIMEOUT_S) -> Views:
+        """What is stored, confirmed by a majority while this member leads. Raises Unavailable."""
+        views = self.read(timeout_s)
+        self.require_leader()  # a follower's ReadIndex is answered too: it says that somebody leads, not who
+        return views
+
     def propose(
         self,
         command: records_pb2.Command,

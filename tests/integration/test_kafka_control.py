@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import admin as confluent_admin
 from confluent_kafka.cimpl import NewPartitions
+from kafka.net.transport import KafkaTCPTransport
 
 from deploy.local.kafka_cluster import KafkaCluster
 from guardian.errors import ClusterUnavailable, GuardianError
@@ -204,6 +205,24 @@ def test_a_controller_is_told_nothing_by_who_found_it_and_leads_no_longer(
         control.alter_configs_through_controller(rate)
     assert proof.left == 0
     assert control.describe_configs(rate.keys()) == {(BROKER, "1"): {}}
+
+
+def test_what_is_proven_is_written_at_once(
+    kafka_cluster: KafkaCluster, control: KafkaControl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python would write in a later round of its loop, when the proof may be too old: here there is none."""
+
+    async def never(_transport: KafkaTCPTransport) -> None:
+        pass
+
+    rate = (BROKER, "1")
+    control.alter_configs({rate: {RATE: "1000"}})
+    control.describe_configs([rate])
+    control.describe_log_dirs([1, 2, 3])  # all connections are open
+    with monkeypatch.context() as without_loop:
+        without_loop.setattr(KafkaTCPTransport, "_write_to_sock", never)
+        assert control.alter_configs({rate: {RATE: None}}) == {}
+    until(lambda: control.describe_configs([rate]) == {rate: {}})
 
 
 def test_a_question_that_a_hanging_broker_swallows_is_asked_of_another_one(

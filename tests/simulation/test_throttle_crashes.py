@@ -245,5 +245,6 @@ def test_a_ticket_waits_for_a_broker_that_does_not_say_whether_a_rate_is_back() 
     world.kafka.describe_configs = without_broker_1  # type: ignore[method-assign]
     world.tick(10)
     assert world.state() is TicketState.RUNNING
+    assert "the configuration of broker 1 can't be read until it answers" in world.execution().note
     is_silent.clear()
     assert world.run().leaves_nothing().state() is TicketState.SUCCEEDED

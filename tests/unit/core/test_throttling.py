@@ -18,6 +18,8 @@ from guardian.core.throttling import (
     Reconciled,
     Throttle,
     explain,
+    lifted,
+    rates_shown_again,
     reconcile,
     wanted,
 )
@@ -310,3 +312,12 @@ def test_of_a_rate_that_changes_at_each_step_so_many_are_on_record_and_no_more()
         recorded = on_rate(recorded, "1" if rate > 1 else None, rate).intents
     assert len(recorded) == 102  # the one that Kafka shows, a hundred, and the newest
     assert recorded[-1] == mine("499")
+
+
+def test_any_rate_that_a_stopped_broker_may_find_in_its_socket_is_known_again() -> None:
+    """It stood still for nine ticks, each of which asked for another rate."""
+    sent = tuple(ThrottleIntent(*RATE, str(rate), None) for rate in range(1, 10))
+    put_back = lifted((), sent, ())
+    for rate in range(1, 10):
+        assert rates_shown_again(put_back, observed({("BROKER", "1"): {FOLLOWER_RATE: str(rate)}}))
+    assert not rates_shown_again(put_back, observed({("BROKER", "1"): {FOLLOWER_RATE: "10"}}))

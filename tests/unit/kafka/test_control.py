@@ -348,3 +348,18 @@ def test_a_broker_that_stale_metadata_hides_is_asked_again() -> None:
     assert answers == {1: "answer of 1", 2: "answer of 2"}
     assert failures.keys() == {3}
     assert session.asked == [{1, 2, 3}, {2, 3}]
+
+
+def test_what_still_waits_when_a_call_has_failed_is_not_sent() -> None:
+    """Of several brokers one fails the call, and another's connection comes up after that."""
+
+    async def connected(broker: int) -> None:
+        assert broker == 1
+
+    proofs: list[int] = []
+    wire = SimpleNamespace(manager=SimpleNamespace(get_connection=connected))
+    session = module._Session(wire, time.monotonic() + 60, 60.0, lambda: proofs.append(1))  # type: ignore[arg-type]
+    session.end()
+    with pytest.raises(kafka_errors.KafkaTimeoutError):
+        asyncio.run(session._send(1, "request", time.monotonic() + 60))
+    assert not proofs

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.errors import Conflict
+from guardian.errors import Conflict, Unavailable
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
@@ -72,3 +72,16 @@ def test_what_the_group_does_not_know_yet_is_left_out(member: Member, level: int
     kept = store.execution("t1")
     assert kept is not None
     assert kept.tasks[0].topic_partitions == 7 * level
+
+
+def test_a_commit_of_who_leads_no_longer_is_stored_and_proves_nothing(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A follower hands its commands to the leader, who may drive the ticket on before it has acted."""
+    store = ReplicatedExecutionStore(member.store)
+    monkeypatch.setattr(member.replica, "is_leader", lambda: False)
+    with pytest.raises(Unavailable, match="leads no longer"):
+        store.advance("t1", TicketState.PENDING, None, Execution("t1", (ExecutionTask(1, MOVE),)), 0)
+    stored = store.execution("t1")
+    assert stored is not None
+    assert stored.revision == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -289,6 +289,34 @@ def test_a_debt_that_no_controller_takes_now_does_not_hold_up_strays(
     assert any("stays owed: no controller answers" in sentence for sentence in sentences), sentences
     assert any("that have strayed" in sentence for sentence in sentences), sentences
     assert [each.broker_id for each in store.read().cordons()] == [3, 4]
+
+
+def test_a_debt_that_is_owed_no_longer_is_not_paid(
+    store: ReplicatedStore, kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is stopped before it tells a controller, while the broker is excluded anew, would undo its cordon."""
+    clock = [0.0]
+    other = cordoner(store, kafka)
+    stopped = Cordoner(store, lambda _: kafka, lambda: NOW_MS, since_boot_s=lambda: clock[0])
+    exclude(store, 4)
+    other.tick()
+    kafka.kill_broker(4)
+    lift(store, 4)
+    other.tick()
+    tell = kafka.alter_configs_through_controller
+
+    def stop_and_tell(changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
+        clock[0] += 2 * HOLDS_S
+        exclude(store, 4)
+        other.tick()
+        return tell(changes)
+
+    monkeypatch.setattr(kafka, "alter_configs_through_controller", stop_and_tell)
+    assert stopped.tick() == [
+        "the cordons of cluster live wait: the cordons of cluster live were changed meanwhile: the next tick goes on"
+    ]
+    assert cordon(kafka, 4) == "*"
+    assert [each.is_lifted for each in store.read().cordons()] == [False]
 
 
 def test_a_cluster_that_does_not_answer_waits(store: ReplicatedStore, kafka: FakeKafka) -> None:
