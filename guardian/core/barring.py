@@ -26,7 +26,7 @@ SHARED_LABELS = "shared_labels"  # of a plan's settings
 
 @dataclass(frozen=True, slots=True)
 class Barring:
-    """What bars the brokers of one cluster. `labels` are by broker, as planners see them: its own, else its machine's;
+    """What bars the brokers of one cluster. `labels` are by broker, its own or its machine's;
     `of_topics` by topic; `shared` are those whose brokers anybody's topics may use."""
 
     exclusions: Mapping[int, Exclusion]
@@ -50,9 +50,8 @@ class Barring:
 
 def barring(plan: Plan, directory: Directory, shared: Collection[str], now_ms: int) -> Barring:
     """As it will be when the plan has been carried out: one that isolates a label gives it to brokers and topics."""
-    cluster, settings = directory.cluster(plan.cluster), dict(plan.settings)
-    labels = {each.broker_id: each.label for each in directory.machines if each.cluster == plan.cluster and each.label}
-    labels |= {each.id: each.label for each in (cluster.brokers if cluster is not None else ()) if each.label}
+    settings = dict(plan.settings)
+    labels = {number: each.label for number, each in directory.brokers_of(plan.cluster).items() if each.label}
     entries = [entry for entry in directory.topics if entry.cluster == plan.cluster]
     of_topics: dict[str, Collection[str]] = {**labels_by_topic(entries, directory.tenants)}
     if plan.kind == ISOLATE_LABEL:
@@ -89,8 +88,7 @@ def why_crowded(plan: Plan, bars: Barring, directory: Directory, racks: Mapping[
     """
     if plan.is_ordered:
         return ""
-    cluster = directory.cluster(plan.cluster)
-    idcs = {each.id: each.idc for each in (cluster.brokers if cluster is not None else ())}
+    idcs = {number: each.idc for number, each in directory.brokers_of(plan.cluster).items()}
     policies = {policy.name: policy for policy in directory.policies}
     wanted = {
         entry.name: dict(policies[entry.idc_policy].replicas)

@@ -185,7 +185,7 @@ def whole_schema(most: int) -> Schema:
 
 
 MACHINE = {
-    "idc": Field("idc", text, TEXT, "The data centre."),
+    "idc": Field("idc", text, TEXT, "The data centre: that of the broker on it, where the broker has none."),
     "rack": Field("rack", text, TEXT, "The rack."),
     "disk": Field("disk_bytes", size, SIZE, "Bytes of all disks together, such as 48TB."),
     "disks": Field("disks", count(10_000), whole_schema(10_000), "How many disks."),

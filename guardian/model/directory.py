@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from guardian.errors import InvalidInput
 from guardian.model.federation import Exclusion, IdcPolicy, Machine, Tenant, Topic
 from guardian.model.links import LinkSettings
-from guardian.model.topology import Cluster
+from guardian.model.topology import Broker, Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Directory:
     def free_machines(self) -> tuple[Machine, ...]:
         return tuple(machine for machine in self.machines if not machine.cluster)
 
+    def brokers_of(self, name: str) -> dict[int, Broker]:
+        """As `placed_brokers`, of one cluster."""
+        cluster = self.cluster(name)
+        return placed_brokers(name, cluster.brokers if cluster is not None else (), self.machines)
+
     def of_cluster(self, name: str) -> Directory:
         """Without what belongs to other clusters; machines that are free stay."""
         return Directory(
@@ -52,3 +58,18 @@ class Directory:
             exclusions=tuple(exclusion for exclusion in self.exclusions if exclusion.cluster == name),
             links=self.links,
         )
+
+
+def placed(broker: Broker, machine: Machine | None) -> Broker:
+    """The broker with the label and the IDC that count for it: its own, else those of its machine."""
+    if machine is None:
+        return broker
+    return replace(broker, label=broker.label or machine.label, idc=broker.idc or machine.idc)
+
+
+def placed_brokers(cluster: str, brokers: Iterable[Broker], machines: Iterable[Machine]) -> dict[int, Broker]:
+    """The cluster's brokers by id, each with the label and the IDC that count for it; those that only a machine names
+    are there too. `machines` may be those of other clusters as well."""
+    on = {machine.broker_id: machine for machine in machines if machine.cluster == cluster}
+    known = {broker: Broker(broker) for broker in on} | {broker.id: broker for broker in brokers}
+    return {number: placed(broker, on.get(number)) for number, broker in known.items()}

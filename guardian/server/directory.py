@@ -8,7 +8,7 @@ from pathlib import Path
 
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
-from guardian.model.federation import Entry, Exclusion, Tenant, Topic
+from guardian.model.federation import Entry, Exclusion, Machine, Tenant, Topic
 from guardian.model.links import LinkSettings, load_links
 from guardian.model.topology import TopicPartition
 from guardian.wire.entries import DIRECTORY_TABLES, directory_of_entries, entry_from_proto
@@ -33,6 +33,12 @@ def topics_of(views: Views, cluster: str) -> tuple[Topic, ...]:
 def tenants_of(views: Views) -> tuple[Tenant, ...]:
     """All of them: a tenant is not of one cluster."""
     return tuple(entry for entry in _entries(views, pb.TENANTS) if isinstance(entry, Tenant))
+
+
+def machines_of(views: Views, cluster: str) -> tuple[Machine, ...]:
+    """Those that are in the cluster."""
+    stored = (entry for entry in stored_entries(views, pb.MACHINES) if entry.machine.cluster == cluster)
+    return tuple(entry for entry in map(entry_from_proto, stored) if isinstance(entry, Machine))
 
 
 def exclusions_of(views: Views, cluster: str) -> dict[int, Exclusion]:

@@ -16,11 +16,12 @@ import grpc
 
 from guardian.core.placing import labels_by_topic
 from guardian.errors import NotFound
+from guardian.model.directory import placed_brokers
 from guardian.model.federation import Exclusion
 from guardian.model.plan import PartitionMove
 from guardian.model.ticket import TicketState
 from guardian.model.topology import Cluster
-from guardian.server.directory import exclusions_of, tenants_of, topics_of
+from guardian.server.directory import exclusions_of, machines_of, tenants_of, topics_of
 from guardian.server.requests import views_for
 from guardian.server.store import ReplicatedStore
 from guardian.wire.cordons import cordon_to_proto
@@ -87,6 +88,7 @@ def rules_of(views: Views, cluster: Cluster, shared_labels: Collection[str], now
     """The cluster's rules with their version, which is a hash of them."""
     topics, exclusions = topics_of(views, cluster.name), exclusions_of(views, cluster.name)
     tenants = tenants_of(views) if any(topic.tenant for topic in topics) else ()
+    brokers = placed_brokers(cluster.name, cluster.brokers, machines_of(views, cluster.name)).values()
     rules = pb.PlacementRules(
         cluster=cluster.name,
         excluded=[
@@ -94,7 +96,7 @@ def rules_of(views: Views, cluster: Cluster, shared_labels: Collection[str], now
             for exclusion in exclusions.values()
             if is_in_force(exclusion, now_ms)
         ],
-        label_of_broker={broker.id: broker.label for broker in cluster.brokers if broker.label},
+        label_of_broker={broker.id: broker.label for broker in brokers if broker.label},
         labels_of_topic={
             name: pb.TopicLabels(labels=labels) for name, labels in labels_by_topic(topics, tenants).items()
         },

@@ -128,10 +128,10 @@ def _moving(views: Views, cluster: str) -> frozenset[TopicPartition]:
 
 def _places(directory: Directory, seen: ClusterLook) -> dict[int, BrokerPlace]:
     """The live brokers. Those that drain or are expected to be away take nothing."""
-    cluster = directory.cluster(seen.cluster)
+    brokers = directory.brokers_of(seen.cluster)
     places: dict[int, BrokerPlace] = {}
     for node in seen.description.brokers.values():
-        broker = cluster.broker(node.id) if cluster is not None else None
+        broker = brokers.get(node.id)
         if broker is None:
             places[node.id] = BrokerPlace(node.rack)
         elif broker.state is BrokerState.ACTIVE or node.id in seen.excluded:

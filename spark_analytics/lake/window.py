@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from guardian.errors import InvalidInput
-from guardian.model.directory import Directory
+from guardian.model.directory import Directory, placed
 from guardian.model.federation import Machine
 from guardian.model.topology import Broker, BrokerState
 from spark_analytics.lake.disks import DiskKey, io_capacities
@@ -214,7 +214,7 @@ def _brokers(
     facts = [
         _broker(
             row,
-            entries.get(row["broker"]) or Broker(row["broker"]),
+            placed(entries.get(row["broker"]) or Broker(row["broker"]), machines.get(row["broker"])),
             machines.get(row["broker"]),
             kept_free,
             brokers_on(hosts, row["broker"]) > 1,
@@ -233,7 +233,7 @@ def _broker(row: _Row, entry: Broker, machine: Machine | None, kept_free: set[in
         rack=row["rack"] or entry.rack,
         idc=entry.idc or row["idc"],
         host=machine.host if machine else "",
-        label=entry.label or (machine.label if machine else ""),
+        label=entry.label,
         excluded=entry.id in kept_free or entry.state is not BrokerState.ACTIVE,
         capacity=(100.0 * cores or UNKNOWN, nic or UNKNOWN, nic or UNKNOWN, UNKNOWN),
     )

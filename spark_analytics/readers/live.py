@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from guardian.errors import ClusterUnavailable
 from guardian.model.cluster_state import BrokerNode, LogDir, PartitionState, Reassignment
-from guardian.model.directory import Directory
+from guardian.model.directory import Directory, placed
 from guardian.model.federation import Machine
 from guardian.model.plan import ANY_LOG_DIR
 from guardian.model.topology import Broker, BrokerState, TopicPartition
@@ -152,16 +152,17 @@ class _People:
 def _broker(broker: int, facts: LiveFacts, people: _People, hosts: Hosts, lake: Recent, *, alive: bool) -> BrokerFacts:
     """Where a broker and people differ, people are right about its IDC, the broker about its rack. How much of a shared
     host's CPU is a broker's can't be told."""
-    entry, machine = people.entries.get(broker) or Broker(broker), people.machines.get(broker)
+    machine = people.machines.get(broker)
+    entry = placed(people.entries.get(broker) or Broker(broker), machine)
     node = facts.brokers.get(broker)
     cores = 0 if brokers_on(hosts, broker) > 1 else lake.cores.get(broker, 0) or (machine.cores if machine else 0)
     nic = lake.nics.get(broker, 0.0) or (machine.nic_bytes_per_s if machine else 0)
     return BrokerFacts(
         id=broker,
         rack=(node.rack if node else "") or entry.rack,
-        idc=entry.idc or (machine.idc if machine else ""),
+        idc=entry.idc,
         host=machine.host if machine else "",
-        label=entry.label or (machine.label if machine else ""),
+        label=entry.label,
         alive=alive,
         excluded=broker in people.kept_free or node is None or broker in facts.broken(),
         capacity=(100.0 * cores or UNKNOWN, nic or UNKNOWN, nic or UNKNOWN, UNKNOWN),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from guardian.core.barring import barring, why_barred, why_crowded
@@ -72,6 +74,13 @@ def test_a_broker_of_a_foreign_label_gets_no_replica() -> None:
 def test_a_broker_without_a_label_has_that_of_its_machine_as_for_planners() -> None:
     known = directory(machines=(Machine("m3", cluster="live", broker_id=3, label="gold"),))
     assert "which has label gold" in barred(plan(move((1, 2), (3, 2))), known)
+
+
+def test_a_broker_without_an_idc_has_that_of_its_machine_as_for_planners() -> None:
+    machines = (Machine("m6", "west", cluster="live", broker_id=6),)
+    known = directory(Topic("live", "t", idc_policy="both"), machines=machines)
+    assert crowded(plan(move((1, 5), (1, 6))), known) == ""
+    assert "0 replicas in west" in crowded(plan(move((1, 5), (1, 6))), replace(known, machines=()))
 
 
 def test_a_plan_that_isolates_a_label_is_seen_with_the_label_that_it_gives() -> None:

@@ -65,6 +65,17 @@ def lift(store: ReplicatedStore, broker: int) -> None:
     change(store, pb.FederationChange(drop=key))
 
 
+def put_machine(store: ReplicatedStore, broker: int, label: str) -> None:
+    machine = pb.Machine(host=f"m{broker}", cluster="live", broker_id=broker, label=label)
+    change(store, pb.FederationChange(put=pb.FederationEntry(machine=machine)))
+
+
+def stray_to(kafka: FakeKafka, broker: int) -> None:
+    assert kafka.alter_reassignments({STRAY: (1, broker)}) == {}
+    while kafka.list_reassignments():
+        kafka.advance()
+
+
 def cordoner(store: ReplicatedStore, kafka: FakeKafka) -> Cordoner:
     guard = StrayGuard(store, (), 1_000_000, lambda: NOW_MS)
     return Cordoner(store, lambda _: kafka, lambda: NOW_MS, guard)
@@ -86,6 +97,21 @@ def test_the_rules_are_what_is_stored_and_their_version_changes_with_them(store:
     assert list(after.labels_of_topic["pay"].labels) == ["gold"]
     assert after.version != before.version
     assert not rules_of(store.read(), CLUSTER, (), NOW_MS + 10).excluded, "it is over"
+
+
+def test_a_broker_without_a_label_is_for_the_topics_of_its_machines(store: ReplicatedStore) -> None:
+    put_machine(store, 2, "silver")
+    put_machine(store, 4, "silver")
+    assert dict(rules_of(store.read(), CLUSTER, (), NOW_MS).label_of_broker) == {2: "silver", 4: "gold"}
+
+
+def test_a_stray_goes_to_no_broker_whose_machine_has_a_foreign_label(store: ReplicatedStore, kafka: FakeKafka) -> None:
+    loop = cordoner(store, kafka)
+    put_machine(store, 2, "silver")
+    exclude(store, 3)
+    loop.tick()
+    stray_to(kafka, 3)
+    assert loop.tick() == ["stray-0 has strayed to broker 3, and no other broker may take it"]
 
 
 def test_controllers_that_poll_read_their_own_cluster_once_a_second(
@@ -114,16 +140,16 @@ def test_controllers_that_poll_read_their_own_cluster_once_a_second(
 
     first = asked()
     assert list(first.labels_of_topic["pay"].labels) == ["gold"]
-    assert sorted(read) == [(pb.TENANTS, ""), (pb.TOPICS, "live"), (pb.EXCLUSIONS, "live")]
+    assert sorted(read) == [(pb.MACHINES, ""), (pb.TENANTS, ""), (pb.TOPICS, "live"), (pb.EXCLUSIONS, "live")]
     lift(store, 3)
     clock[0] += 999
     assert asked() == first
-    assert len(read) == 3
+    assert len(read) == 4
     clock[0] += 1
     assert not asked().excluded
     clock[0] += 5000
     asked()
-    assert len(read) == 6
+    assert len(read) == 8
 
 
 @pytest.mark.parametrize(
@@ -208,9 +234,7 @@ def test_a_stray_gets_a_ticket_once(store: ReplicatedStore, kafka: FakeKafka) ->
     loop = cordoner(store, kafka)
     exclude(store, 3)
     loop.tick()
-    assert kafka.alter_reassignments({STRAY: (1, 3)}) == {}
-    while kafka.list_reassignments():
-        kafka.advance()
+    stray_to(kafka, 3)
     [sentence] = loop.tick()
     [ticket] = store.read().tickets()
     assert sentence == f"ticket {ticket.id} moves 1 partitions of cluster live that have strayed"
@@ -258,9 +282,7 @@ def test_in_a_storm_strays_stay(store: ReplicatedStore, kafka: FakeKafka) -> Non
     loop = Cordoner(store, lambda _: kafka, lambda: NOW_MS, guard)
     exclude(store, 3)
     loop.tick()
-    assert kafka.alter_reassignments({STRAY: (1, 3)}) == {}
-    while kafka.list_reassignments():
-        kafka.advance()
+    stray_to(kafka, 3)
     assert loop.tick()[0].endswith("have strayed to excluded brokers: 6 of 10 brokers are in trouble")
     assert store.read().tickets() == ()
     storms.clear()
@@ -275,9 +297,7 @@ def test_a_debt_that_no_controller_takes_now_does_not_hold_up_strays(
     exclude(store, 3)
     exclude(store, 4)
     loop.tick()
-    assert kafka.alter_reassignments({STRAY: (1, 3)}) == {}
-    while kafka.list_reassignments():
-        kafka.advance()
+    stray_to(kafka, 3)
     kafka.kill_broker(4)
     lift(store, 4)
 

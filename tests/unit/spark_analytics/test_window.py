@@ -262,6 +262,18 @@ def test_what_people_have_told_is_in_the_model() -> None:
     assert found.lines == (Line(("a", "b"), 1.0, 0.5),)
 
 
+def test_a_broker_has_the_label_and_idc_of_its_machine_where_people_have_told_no_other() -> None:
+    told = Directory(
+        clusters=(Cluster("live", "h:1", brokers=(Broker(1, idc="beijing"), Broker(2, label="gold"))),),
+        machines=tuple(
+            Machine(f"m{each}", "suzhou", cluster="live", broker_id=each, label="silver") for each in (1, 2)
+        ),
+    )
+    found = model(*TWO, leader(1, 0), directory=told)
+    assert [found.idc_names[code] for code in found.idc] == ["beijing", "suzhou"]
+    assert [found.label_names[code] for code in found.broker_label] == ["silver", "gold"]
+
+
 @pytest.mark.parametrize("until_ms", [0, WINDOW.to_ms + 1])
 def test_an_exclusion_holds_until_it_ends(until_ms: int) -> None:
     told = Directory(exclusions=(Exclusion("live", 2, "me", "why", until_ms),))

@@ -47,7 +47,9 @@ def directory(*brokers: Broker) -> Directory:
 def test_a_cluster_is_as_kafka_shows_it_and_people_say() -> None:
     told = replace(
         directory(Broker(1, idc="shanghai", label="gold"), Broker(2, state=BrokerState.DRAINING)),
-        machines=(Machine("host3", cores=4, nic_bytes_per_s=10, cluster="live", broker_id=3, idc="suzhou"),),
+        machines=(
+            Machine("host3", cores=4, nic_bytes_per_s=10, cluster="live", broker_id=3, idc="suzhou", label="gold"),
+        ),
         exclusions=(
             Exclusion("live", 3, "ann", "a new rack"),
             Exclusion("live", 1, "ann", "over", until_ms=4_000),
@@ -60,6 +62,7 @@ def test_a_cluster_is_as_kafka_shows_it_and_people_say() -> None:
     assert model.excluded.tolist() == [False, True, True]
     assert [model.rack_names[rack] for rack in model.rack] == ["rack1", "rack2", "rack3"]
     assert [model.idc_names[idc] if idc >= 0 else "" for idc in model.idc] == ["shanghai", "", "suzhou"]
+    assert model.broker_label.tolist() == [0, -1, 0]
     assert model.capacity[2, Resource.NW_IN] == 10
     assert model.capacity[2, Resource.CPU] == 400
     assert [(each.broker, each.log_dir) for each in model.replicas(0)] == [(1, "/a"), (2, "/a")]
