@@ -1,7 +1,7 @@
 """What a ticket says in the directory, of brokers and topics, once it has succeeded; and takes back. Pure.
 
     isolate-label   grow      brokers that the plan was offered and puts replicas on       get the label
-                    shrink    brokers that the plan empties, and that are empty by now     lose it: for the pool
+                    shrink    brokers that the plan empties, and that are empty by now     lose it
                     topics    those that the plan names, by themselves or by their tenant  get the label, else the next
                                                                                            plan takes them off again
     migrate-idc     topics    those that the plan names; of a whole cluster all            get the policy, else the next

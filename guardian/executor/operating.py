@@ -78,7 +78,8 @@ class OperationStore(Protocol):
         """A broker that the federation does not know is left out."""
 
     def forget_broker(self, cluster: str, broker: int) -> None:
-        """It has left its cluster: the federation knows it no longer."""
+        """It has left its cluster: the federation knows it no longer, and its machine is free. Raises Conflict when
+        somebody changed that machine's entry meanwhile."""
 
 
 class Planner(Protocol):

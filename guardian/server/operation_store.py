@@ -1,7 +1,8 @@
 """What tickets read and change of the federation, in the replicated store: exclusions, what is said of brokers, labels.
 
 Changes are compare-and-set where they could undo somebody else's: an exclusion is lifted only as the entry that was
-read, and only where it is still the operation's own; a cluster's brokers are changed only in the entry that was read.
+read, and only where it is still the operation's own; a cluster's brokers and machines are changed only in the entry
+that was read.
 """
 
 from __future__ import annotations
@@ -124,7 +125,19 @@ class ReplicatedOperationStore:
             self._put_brokers(cluster, lambda broker: _said_of(broker, of_brokers))
 
     def forget_broker(self, cluster: str, broker: int) -> None:
-        self._put_brokers(cluster, lambda known: None if known.id == broker else known)
+        """Its machine first: who goes on after a crash in between finds the broker still there, and asks again."""
+        views = self._store.read()
+        if (known := views.cluster(cluster)) is None or known.broker(broker) is None:
+            return
+        self._amend(
+            [
+                (entry, replace(machine, cluster="", broker_id=0))
+                for entry in stored_entries(views, pb.MACHINES)
+                if (entry.machine.cluster, entry.machine.broker_id) == (cluster, broker)
+                and isinstance(machine := entry_from_proto(entry), Machine)
+            ]
+        )
+        self._put_brokers(cluster, lambda each: None if each.id == broker else each)
 
     def _put_brokers(self, cluster: str, changed: Callable[[Broker], Broker | None]) -> None:
         for attempt in range(1, _ATTEMPTS + 1):

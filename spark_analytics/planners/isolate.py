@@ -3,7 +3,8 @@
 Grow    its brokers have no room for its topics, so it takes machines: as few as the sums of room.py allow, and of those
         sets the one for which least must be moved away, then the one with the smallest disks. A free machine joins as a
         new broker; a broker of the cluster is emptied of all that is not of the label
-Shrink  `release` asks for machines back: those that are emptied for the least data, while the rest has room. Sums
+Shrink  `release` asks for machines back: those that are emptied for the least data, while the rest has room. They
+        lose the label, and serve topics without one until they are removed: only then their machines are free. Sums
         choose a set; where the search finds no place for all of it, fewer, and single machines more while that goes
 """
 
@@ -235,15 +236,17 @@ def _holding(model: ClusterModel, partitions: Bools) -> Bools:
 
 
 def _returned(model: ClusterModel, leaving: Sequence[int]) -> Iterator[str]:
-    """A ticket takes the label off those that it empties, so the others are for a person."""
+    """A ticket takes the label off those that it empties, so the others are for a person. What Kafka still has as a
+    broker is no free machine yet."""
     holding = _holding(model, ~nothing(model.partitions))
     for broker in leaving:
-        host = f" on {model.hosts[broker]}" if model.hosts[broker] else ""
-        name = f"broker {model.broker_ids[broker]}{host}"
+        number, host = model.broker_ids[broker], model.hosts[broker]
+        name = f"broker {number}" + (f" on {host}" if host else "")
+        is_free = (
+            "without it, it serves any topic that has no label, and its machine is free for other clusters once it is "
+            f"removed (guardian brokers remove {model.cluster} {number})"
+        )
         if holding[broker]:
-            yield f"{name} becomes empty and goes back to the pool"
+            yield f"{name} becomes empty and loses its label: {is_free}"
         else:
-            yield (
-                f"{name} is empty already and goes back to the pool: take its label off (guardian cluster add "
-                f"--label {model.broker_ids[broker]}=)"
-            )
+            yield (f"{name} is empty already: take its label off (guardian cluster add --label {number}=); {is_free}")

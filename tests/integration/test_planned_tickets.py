@@ -315,7 +315,7 @@ def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
 
     def is_all(said: str) -> bool:
         """A topic that the lake has not heard of yet would stay on its brokers."""
-        becomes_empty = "broker 3 on m3 becomes empty and goes back to the pool" in said
+        becomes_empty = "broker 3 on m3 becomes empty and loses its label: " in said
         return becomes_empty and {TopicPartition(late, 0), TopicPartition(late, 1)} <= moved_by(client, said)
 
     shrunk = drafted(*release, accepts=is_all)

@@ -234,6 +234,48 @@ def test_brokers_have_states_until_they_are_forgotten(member: Member) -> None:
     assert store.broker_states("gone") == {}
 
 
+def put(member: Member, *entries: Entry) -> None:
+    changes = [federation_pb2.FederationChange(put=entry_to_proto(each)) for each in entries]
+    member.store.propose(records_pb2.Command(change_federation=federation_pb2.ChangeFederationRequest(changes=changes)))
+
+
+def test_the_machine_of_a_broker_that_is_forgotten_is_free(member: Member) -> None:
+    store = ReplicatedOperationStore(member.store, lambda: 1_000)
+    of_3 = Machine("m3", "shanghai", disk_bytes=5, cluster="live", broker_id=3)
+    put(member, Machine("m2", cluster="live", broker_id=2), of_3, Machine("m9"))
+    store.forget_broker("live", 3)
+    known = store.directory("live")
+    assert known.free_machines() == (replace(of_3, cluster="", broker_id=0), Machine("m9"))
+    assert sorted(known.brokers_of("live")) == [1, 2]
+    put(member, of_3)  # for a new broker of that id
+    store.forget_broker("live", 3)
+    assert store.directory("live").free_machines() == (Machine("m9"),), "this one is not forgotten"
+
+
+def test_a_machine_that_somebody_gave_to_another_broker_meanwhile_stays_there(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ReplicatedOperationStore(member.store, lambda: 1_000)
+    put(member, Machine("m3", cluster="live", broker_id=3))
+    given = Machine("m3", cluster="live", broker_id=2)
+    propose = member.store.propose
+
+    def given_before(command: records_pb2.Command, *arguments: Any, **named: Any) -> records_pb2.CommandReply:
+        if not changed:
+            changed.append(True)
+            put(member, given)
+        return propose(command, *arguments, **named)
+
+    changed: list[bool] = []
+    monkeypatch.setattr(member.store, "propose", given_before)
+    with pytest.raises(Conflict, match="machine m3 is at revision"):
+        store.forget_broker("live", 3)
+    assert 3 in store.broker_states("live"), "so it is asked for once more"
+    store.forget_broker("live", 3)
+    assert store.directory("live").machines == (given,)
+    assert 3 not in store.broker_states("live")
+
+
 def test_a_reporter_that_registers_meanwhile_is_not_forgotten(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     put = member.store.put_cluster
 
@@ -259,9 +301,7 @@ def test_what_a_ticket_says_replaces_what_it_read_and_nothing_else(member: Membe
     machines = [Machine(f"m{each}", cluster="live", broker_id=each, label="gold") for each in (1, 2)]
     known, other = Topic("live", "known", owner="ann"), Topic("live", "other", label="red")
     said: list[Entry] = [*machines, Machine("m9"), known, other, IdcPolicy("home", (("shanghai", 1),))]
-    puts = [federation_pb2.FederationChange(put=entry_to_proto(each)) for each in said]
-    changed = federation_pb2.ChangeFederationRequest(changes=puts)
-    member.store.propose(records_pb2.Command(change_federation=changed))
+    put(member, *said)
     before = store.directory("live")
     intents = [
         DirectoryIntent(Subject.MACHINE, "label", ("m1", "gone"), "", "gold"),
