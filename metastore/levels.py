@@ -8,7 +8,8 @@ commands is not proposed before everybody knows it. The level that is in force i
 command raises it, on all members at the same index. From then on no older version may join: a member that finds a level
 above its own ends at once, and says so.
 
-To add a field or a kind of command: a row in SINCE, with LEVEL + 1 if LEVEL has been released already.
+To add a field or a kind of command: a row in SINCE, with LEVEL + 1 if LEVEL has been released already. What a command
+is to do besides, with the fields that it has, it does only where `stored_level` is at that level.
 """
 
 from __future__ import annotations
