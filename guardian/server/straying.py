@@ -15,6 +15,7 @@ from guardian.core.straying import BrokerPlace, Rules
 from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.directory import Directory
+from guardian.model.operation import AskKind
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import BrokerState, TopicPartition
@@ -102,11 +103,11 @@ class StrayGuard:
 
 
 def _being_emptied(views: Views, cluster: str) -> frozenset[int]:
-    """The brokers that tickets under way are about as brokers, not as places of single partitions."""
+    """By removals that are under way. Other tickets about brokers, such as a rolling restart, move nothing off them."""
     return frozenset(
         broker
         for ticket in views.tickets(cluster)
-        if ticket.state.is_driven and ticket.ask is not None
+        if ticket.state.is_driven and ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
         for broker in ticket.ask.brokers
     )
 

@@ -15,6 +15,7 @@ from guardian.executor.proving import HOLDS_S
 from guardian.kafka.admin import BROKER, ConfigResource
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cordon import Cordon
+from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster, TopicPartition
@@ -274,6 +275,28 @@ def test_tickets_are_read_as_often_for_one_excluded_broker_as_for_three(
         loop.tick()
         counts.append(len(read))
     assert counts == [counts[0]] * 3
+
+
+@pytest.mark.parametrize(
+    ("ask", "is_left"),
+    [(Ask(AskKind.REMOVE, (3,)), True), (Ask(AskKind.RESTART, (1, 2, 3), hook="h"), False)],
+    ids=["removal", "restart"],
+)
+def test_strays_are_left_to_a_removal_that_empties_their_broker_and_to_nothing_else(
+    store: ReplicatedStore, kafka: FakeKafka, ask: Ask, is_left: bool
+) -> None:
+    loop = cordoner(store, kafka)
+    exclude(store, 3)
+    loop.tick()
+    history = (TicketTransition(TicketState.PENDING, 0, "anna", ""),)
+    store.add_ticket(Ticket("t-1", "live", ask.kind, TicketState.PENDING, "anna", "", 1, 0, 0, history, "k", ask=ask))
+    now = TicketState.PENDING
+    for then in (TicketState.APPROVED, TicketState.RUNNING):
+        store.advance("t-1", now, TicketTransition(then, 0, "ben", ""), None, 0)
+        now = then
+    stray_to(kafka, 3)
+    loop.tick()
+    assert {ticket.kind for ticket in store.read().tickets()} == {ask.kind} | (set() if is_left else {KIND})
 
 
 def test_in_a_storm_strays_stay(store: ReplicatedStore, kafka: FakeKafka) -> None:
