@@ -6,23 +6,26 @@
 A replica strays where Kafka knows no cordons, or somebody names the broker explicitly. It is new there, so the plan is
 a simple one: each stray goes to a live broker that is not excluded and that the topic's labels allow; of these, one
 that keeps the data centres that its policy asks for, then racks apart, then stays in the same data centre, then has
-the fewest replicas. What can't be placed is said, and stays.
+the fewest replicas. None gets more than its disks may hold by the planner's limits. What can't be placed is said, and
+stays.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from guardian.core.healing import was_withdrawn
 from guardian.core.placing import suits
-from guardian.model.cluster_state import PartitionState
+from guardian.model.cluster_state import LogDir, PartitionState
 from guardian.model.cordon import Cordon
-from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
+from guardian.model.units import human_bytes
 
 KIND = "stray-replicas"
 MAX_MOVES = 500  # of one ticket; the rest goes with the next one
@@ -50,6 +53,29 @@ class Rules:
     labels: Mapping[str, Collection[str]] = field(default_factory=dict)
     shared: Collection[str] = ()
     idcs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Disks:
+    """What brokers tell of their log dirs. `room`, of each broker that told and each log dir that is online, is how
+    many bytes may still come there, infinite where the broker does not know; `sizes` are of the largest replica that
+    was told, in bytes."""
+
+    room: Mapping[int, Mapping[str, float]]
+    sizes: Mapping[TopicPartition, int]
+
+    @classmethod
+    def of(cls, log_dirs: Iterable[LogDir], disk_limit: float, disk_reserve: float) -> Disks:
+        """`disk_limit` is the share of a disk that replicas may fill, `disk_reserve` the share that stays usable."""
+        room: dict[int, dict[str, float]] = {}
+        sizes: dict[TopicPartition, int] = {}
+        for each in log_dirs:
+            of_broker = room.setdefault(each.broker, {})
+            if not each.error:
+                of_broker[each.path] = _room(each, disk_limit, disk_reserve)
+            for partition, replica in each.replicas.items():
+                sizes[partition] = max(sizes.get(partition, 0), replica.size_bytes)
+        return cls(room, sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +108,29 @@ def relocate(
     brokers: Mapping[int, BrokerPlace],
     excluded: Collection[int],
     rules: Rules,
+    disks: Disks,
     now_ms: int,
 ) -> Relocation:
     """A plan for the strays. `brokers` are the live ones, `partitions` all of the cluster's."""
     loads = Counter(broker for state in partitions.values() for broker in state.replicas)
+    room = {broker: dict(log_dirs) for broker, log_dirs in disks.room.items()}
     moves: list[PartitionMove] = []
     unplaced: list[str] = []
     for partition, strayed in list(found.items())[:MAX_MOVES]:
-        replicas = list(partitions[partition].replicas)
+        before = tuple(map(ReplicaPlacement, partitions[partition].replicas))
+        replicas, size = list(before), disks.sizes.get(partition)
         for broker in strayed:
-            taker = _taker(partition, broker, replicas, brokers, excluded, rules, loads)
-            if taker is None:
-                unplaced.append(f"{partition} has strayed to broker {broker}, and no other broker may take it")
+            held = [replica.broker for replica in replicas]
+            able = _able(partition, held, brokers, excluded, rules)
+            roomy = [each for each in able if size is not None and size <= _most_room(room, each)]
+            if not roomy:
+                unplaced.append(f"{partition} has strayed to broker {broker}, and {_why_nobody(able, size, room)}")
                 continue
-            replicas[replicas.index(broker)] = taker
+            taker = _nearest(roomy, partition, broker, held, brokers, rules, loads)
+            replicas[held.index(broker)] = _placed(taker, size or 0, room[taker])
             loads[taker] += 1
-        if tuple(replicas) != partitions[partition].replicas:
-            moves.append(_move(partition, partitions[partition].replicas, tuple(replicas), strayed))
+        if tuple(replicas) != before:
+            moves.append(_move(partition, before, tuple(replicas), strayed))
     if not moves:
         return Relocation(None, tuple(unplaced))
     names = ", ".join(map(str, sorted({broker for strayed in found.values() for broker in strayed})))
@@ -139,17 +171,68 @@ def why_not_now(tickets: Iterable[Ticket], now_ms: int) -> str:
     return f"ticket {last.id} is {last.state.name} since a short while: the next one comes later" if last else ""
 
 
-def _taker(
+def _room(log_dir: LogDir, disk_limit: float, disk_reserve: float) -> float:
+    """As planners count it, without what they know of growth."""
+    if log_dir.total_bytes < 0 or log_dir.usable_bytes < 0:
+        return math.inf
+    held = sum(each.size_bytes for each in (*log_dir.replicas.values(), *log_dir.future_replicas.values()))
+    below_limit = disk_limit * log_dir.total_bytes - held
+    return max(0.0, min(below_limit, log_dir.usable_bytes - disk_reserve * log_dir.total_bytes))
+
+
+def _most_room(room: Mapping[int, Mapping[str, float]], broker: int) -> float:
+    """In one log dir; -1 where the broker has told of none that is online."""
+    return max(room.get(broker, {}).values(), default=-1.0)
+
+
+def _placed(broker: int, size: int, room: dict[str, float]) -> ReplicaPlacement:
+    """In the log dir with most room, of which it takes its part; where all are alike to us, the broker chooses."""
+    path = max(sorted(room), key=lambda each: room[each])
+    is_free_to_choose = len(room) == 1 or all(map(math.isinf, room.values()))
+    room[path] -= size
+    return ReplicaPlacement(broker, ANY_LOG_DIR if is_free_to_choose else path)
+
+
+def _able(
     partition: TopicPartition,
-    stray: int,
-    replicas: list[int],
+    held: Collection[int],
     brokers: Mapping[int, BrokerPlace],
     excluded: Collection[int],
     rules: Rules,
-    loads: Counter[int],
-) -> int | None:
+) -> list[int]:
     labels = rules.labels.get(partition.topic, ())
-    others = [brokers.get(broker, BrokerPlace()) for broker in replicas if broker != stray]
+    return [
+        broker
+        for broker, place in brokers.items()
+        if broker not in held and broker not in excluded and suits(place.label, labels, rules.shared)
+    ]
+
+
+def _why_nobody(able: Collection[int], size: int | None, room: Mapping[int, Mapping[str, float]]) -> str:
+    if not able:
+        return "no other broker may take it"
+    if size is None:
+        return "no broker tells how large it is"
+    roomiest = max(sorted(able), key=lambda broker: _most_room(room, broker))
+    most = _most_room(room, roomiest)
+    if most < 0:
+        return f"no broker that may take it ({', '.join(map(str, sorted(able)))}) tells of a log dir that is online"
+    return (
+        f"no broker that may take it has room for its {human_bytes(size)}: disk_limit and disk_reserve leave "
+        f"{human_bytes(most)} at most, on broker {roomiest}"
+    )
+
+
+def _nearest(
+    able: Collection[int],
+    partition: TopicPartition,
+    stray: int,
+    held: Collection[int],
+    brokers: Mapping[int, BrokerPlace],
+    rules: Rules,
+    loads: Counter[int],
+) -> int:
+    others = [brokers.get(broker, BrokerPlace()) for broker in held if broker != stray]
     racks = Counter(place.rack for place in others)
     idcs = Counter(place.idc for place in others)
     wanted = rules.idcs.get(partition.topic)
@@ -161,22 +244,20 @@ def _taker(
         shares_rack = racks[place.rack] if place.rack else 0
         return (int(breaks_policy), shares_rack, int(place.idc != home), loads[broker], broker)
 
-    able = [
-        broker
-        for broker, place in brokers.items()
-        if broker not in replicas and broker not in excluded and suits(place.label, labels, rules.shared)
-    ]
-    return min(able, key=cost, default=None)
+    return min(able, key=cost)
 
 
 def _move(
-    partition: TopicPartition, before: tuple[int, ...], after: tuple[int, ...], strayed: tuple[int, ...]
+    partition: TopicPartition,
+    before: tuple[ReplicaPlacement, ...],
+    after: tuple[ReplicaPlacement, ...],
+    strayed: tuple[int, ...],
 ) -> PartitionMove:
     named = ", ".join(map(str, strayed))
     return PartitionMove(
         partition,
-        tuple(ReplicaPlacement(broker) for broker in before),
-        tuple(ReplicaPlacement(broker) for broker in after),
+        before,
+        after,
         reason=f"it came to broker {named}, which is excluded, after it was excluded",
         goal="exclusion",
     )

@@ -437,8 +437,8 @@ def _cordoner(config: ServerConfig, store: ReplicatedStore, healer: Healer, stac
     """With admin connections of its own: the executor's serve its threads."""
     admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect_for_rpc)
     stack.callback(admins.close)
-    shared = planner_settings(config.planner).shared_labels
-    guard = StrayGuard(store, shared, DEFAULT_THROTTLE, now_ms, healer.why_not_move)
+    settings = planner_settings(config.planner)
+    guard = StrayGuard(store, settings, DEFAULT_THROTTLE, now_ms, healer.why_not_move)
     return Cordoner(store, admins, now_ms, guard)
 
 

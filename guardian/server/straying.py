@@ -1,17 +1,19 @@
 """Makes tickets for replicas that have strayed to excluded brokers; guardian.core.straying says which, and where to.
 
 The approval policy decides whether such a ticket needs a person, as for all that Guardian does by itself. Brokers that
-a removal is emptying are left to it: it plans again until nothing is left there.
+a removal is emptying are left to it: it plans again until nothing is left there. Brokers are asked what their disks
+hold only when something has strayed, and once a minute while that makes no ticket.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from guardian.core import straying
 from guardian.core.placing import labels_by_topic
-from guardian.core.straying import BrokerPlace, Rules
+from guardian.core.straying import BrokerPlace, Disks, Rules
 from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.directory import Directory
@@ -23,27 +25,39 @@ from guardian.server.cordoning import ClusterLook
 from guardian.server.directory import directory_of
 from guardian.server.store import ReplicatedStore
 from metastore.views import Views
+from spark_analytics.planners.settings import PlannerSettings
 
 AUTHOR = "healing"
+LOOK_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Why these strays stay where they are."""
+
+    at_ms: int
+    found: Mapping[TopicPartition, tuple[int, ...]]
+    sentences: tuple[str, ...]
 
 
 class StrayGuard:
-    """`shared_labels` are those whose brokers also hold topics without a label; `throttle` is bytes/s per broker;
+    """`settings` are the planner's: of labels, and of how full disks may be; `throttle` is bytes/s per broker;
     `why_not_move` tells of a cluster why nothing is to be moved there by itself now, as in a storm ("": it may be)."""
 
     def __init__(
         self,
         store: ReplicatedStore,
-        shared_labels: Collection[str],
+        settings: PlannerSettings,
         throttle: int,
         now_ms: Callable[[], int],
         why_not_move: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._store = store
-        self._shared_labels = tuple(shared_labels)
+        self._settings = settings
         self._throttle = throttle
         self._now_ms = now_ms
         self._why_not_move = why_not_move
+        self._said: dict[str, _Said] = {}  # by cluster
 
     def __call__(self, seen: ClusterLook, admin: KafkaAdmin) -> list[str]:
         """What was found and done about it, in sentences. Raises GuardianError when the plan does not fit any more."""
@@ -56,28 +70,51 @@ class StrayGuard:
         found = straying.strays(cordons, seen.partitions, leave)
         if not found:
             return []
-        tickets = views.tickets(seen.cluster)
-        reason = straying.why_not_now(tickets, self._now_ms()) or self._why_not_move(seen.cluster)
+        tickets, now = views.tickets(seen.cluster), self._now_ms()
+        reason = straying.why_not_now(tickets, now) or self._why_not_move(seen.cluster)
         if reason:
             return [f"{len(found)} partitions of cluster {seen.cluster} have strayed to excluded brokers: {reason}"]
+        said = self._said.get(seen.cluster)
+        if said is not None and said.found == found and 0 <= now - said.at_ms < LOOK_MS:
+            return list(said.sentences)
+        return self._moved(views, seen, found, tickets, admin)
+
+    def _moved(
+        self,
+        views: Views,
+        seen: ClusterLook,
+        found: Mapping[TopicPartition, tuple[int, ...]],
+        tickets: Collection[Ticket],
+        admin: KafkaAdmin,
+    ) -> list[str]:
         directory = directory_of(views, None).of_cluster(seen.cluster)
+        log_dirs = admin.describe_log_dirs(sorted(seen.description.brokers))
         relocation = straying.relocate(
             seen.cluster,
             found,
             seen.partitions,
             _places(directory, seen),
             seen.excluded,
-            _rules(directory, self._shared_labels),
+            _rules(directory, self._settings.shared_labels),
+            Disks.of(log_dirs, self._settings.disk_limit, self._settings.disk_reserve),
             self._now_ms(),
         )
         if relocation.plan is None:
-            return list(relocation.unplaced)
+            return self._stay(seen.cluster, found, relocation.unplaced)
         key = straying.idempotency_key(relocation.plan, tickets)
         known = views.ticket_by_idempotency_key(key)
         if known is not None:
-            return [f"{len(found)} strays of cluster {seen.cluster} stay: ticket {known.id} was {known.state.name}"]
+            sentence = f"{len(found)} strays of cluster {seen.cluster} stay: ticket {known.id} was {known.state.name}"
+            return self._stay(seen.cluster, found, (sentence, *relocation.unplaced))
         ticket = self._add(resolved_now(admin, relocation.plan), key)
-        return [f"ticket {ticket.id} moves {ticket.moves} partitions of cluster {seen.cluster} that have strayed"]
+        moves = f"ticket {ticket.id} moves {ticket.moves} partitions of cluster {seen.cluster} that have strayed"
+        return [moves, *relocation.unplaced]
+
+    def _stay(
+        self, cluster: str, found: Mapping[TopicPartition, tuple[int, ...]], sentences: tuple[str, ...]
+    ) -> list[str]:
+        self._said[cluster] = _Said(self._now_ms(), found, sentences)
+        return list(sentences)
 
     def _add(self, plan: Plan, key: str) -> Ticket:
         now = self._now_ms()

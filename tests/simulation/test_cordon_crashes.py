@@ -23,6 +23,7 @@ from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import records_pb2
 from raft.inmem import InMemoryReplica
+from spark_analytics.planners.settings import PlannerSettings
 
 OWN = "/d2"
 STRAY = TopicPartition("stray", 0)
@@ -84,7 +85,7 @@ class World:
 
     def elect(self) -> Cordoner:
         store, kafka = self.deadly.wrap(self.store), self.deadly.wrap(self.kafka)
-        guard = StrayGuard(store, (), 1_000_000, lambda: self.now_ms)
+        guard = StrayGuard(store, PlannerSettings(), 1_000_000, lambda: self.now_ms)
         return Cordoner(store, lambda _: kafka, lambda: self.now_ms, guard)
 
     def tick(self, times: int = 1) -> None:

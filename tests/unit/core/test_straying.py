@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from guardian.core.placing import labels_by_topic, suits
@@ -9,6 +10,7 @@ from guardian.core.straying import (
     KIND,
     RETRY_MS,
     BrokerPlace,
+    Disks,
     Rules,
     evidence,
     idempotency_key,
@@ -16,9 +18,10 @@ from guardian.core.straying import (
     strays,
     why_not_now,
 )
-from guardian.model.cluster_state import PartitionState
+from guardian.model.cluster_state import LogDir, LogDirReplica, PartitionState
 from guardian.model.cordon import Cordon
 from guardian.model.federation import Tenant, Topic
+from guardian.model.plan import ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 
@@ -38,6 +41,7 @@ BROKERS = {
     6: BrokerPlace("c2", "north", "gold"),
 }
 RULES = Rules({"gold": ("gold",)})
+ROOMY = Disks({broker: {"/d1": math.inf} for broker in range(1, 7)}, dict.fromkeys(PARTITIONS, 10))
 
 
 def test_what_came_after_the_exclusion_has_strayed_and_what_was_there_has_not() -> None:
@@ -47,7 +51,7 @@ def test_what_came_after_the_exclusion_has_strayed_and_what_was_there_has_not() 
 
 
 def test_a_stray_goes_where_racks_stay_apart_and_its_label_allows() -> None:
-    plan = relocate("live", strays([CORDON], PARTITIONS), PARTITIONS, BROKERS, {3}, RULES, 7).plan
+    plan = relocate("live", strays([CORDON], PARTITIONS), PARTITIONS, BROKERS, {3}, RULES, ROOMY, 7).plan
     assert plan is not None
     assert {move.partition: move.target_brokers for move in plan.moves} == {STRAY: (1, 4), GOLD: (5, 6)}
     assert {move.original_brokers for move in plan.moves} == {(1, 3), (3, 6)}
@@ -57,7 +61,7 @@ def test_a_stray_goes_where_racks_stay_apart_and_its_label_allows() -> None:
 
 def test_a_policy_on_data_centres_comes_first() -> None:
     rules = Rules(idcs={"stray": {"east": 2}})
-    plan = relocate("live", {STRAY: (3,)}, PARTITIONS, BROKERS, {3}, rules, 0).plan
+    plan = relocate("live", {STRAY: (3,)}, PARTITIONS, BROKERS, {3}, rules, ROOMY, 0).plan
     assert plan is not None
     assert plan.moves[0].target_brokers == (1, 2)
 
@@ -65,7 +69,8 @@ def test_a_policy_on_data_centres_comes_first() -> None:
 def test_several_strays_are_spread_over_the_takers() -> None:
     many = {TopicPartition("t", number): PartitionState(1, (1, 3), (1, 3)) for number in range(10)}
     brokers = {1: BrokerPlace("r1"), 3: BrokerPlace("r3"), 4: BrokerPlace("r4"), 5: BrokerPlace("r5")}
-    plan = relocate("live", strays([Cordon("live", 3)], many), many, brokers, {3}, Rules(), 0).plan
+    disks = Disks(ROOMY.room, dict.fromkeys(many, 10))
+    plan = relocate("live", strays([Cordon("live", 3)], many), many, brokers, {3}, Rules(), disks, 0).plan
     assert plan is not None
     assert evidence(plan)[0] == (
         "t-0 is on brokers [1, 3]: it came to broker 3, which is excluded, after it was excluded"
@@ -75,9 +80,69 @@ def test_several_strays_are_spread_over_the_takers() -> None:
 
 
 def test_what_nobody_may_take_is_said_and_stays() -> None:
-    found = relocate("live", {GOLD: (3,)}, PARTITIONS, {1: BrokerPlace(), 6: BrokerPlace(label="gold")}, {3}, RULES, 0)
+    brokers = {1: BrokerPlace(), 6: BrokerPlace(label="gold")}
+    found = relocate("live", {GOLD: (3,)}, PARTITIONS, brokers, {3}, RULES, ROOMY, 0)
     assert found.plan is None
     assert found.unplaced == ("gold-0 has strayed to broker 3, and no other broker may take it",)
+
+
+def log_dir(broker: int, path: str, used: int, *, other: int = 0, error: str = "") -> LogDir:
+    """Of 1000 bytes: `used` by a replica, `other` by what is not Kafka's."""
+    replicas = {TopicPartition("big", broker): LogDirReplica(used, 0, is_future=False)}
+    return LogDir(broker, path, error, 1000, 1000 - used - other, replicas)
+
+
+def test_room_is_what_the_planners_limits_leave() -> None:
+    held = {STRAY: LogDirReplica(30, 0, is_future=False)}
+    future = {OLD: LogDirReplica(300, 0, is_future=True)}
+    log_dirs = (
+        log_dir(1, "/d1", 500),
+        log_dir(1, "/d2", 500, other=430),
+        log_dir(2, "/d1", 900),
+        replace(log_dir(2, "/d2", 100), future_replicas=future),
+        log_dir(3, "/d1", 0, error="disk error"),
+        LogDir(4, "/d1", replicas=held),
+    )
+    disks = Disks.of(log_dirs, disk_limit=0.8, disk_reserve=0.05)
+    assert disks.room == {1: {"/d1": 300, "/d2": 20}, 2: {"/d1": 0, "/d2": 400}, 3: {}, 4: {"/d1": math.inf}}
+    assert (disks.sizes[STRAY], disks.sizes[TopicPartition("big", 1)]) == (30, 500)
+
+
+def test_a_stray_goes_to_no_broker_whose_disks_have_no_room_for_it() -> None:
+    """Broker 4 suits best, as its rack and its data centre do."""
+    disks = Disks({1: {"/d1": 99.0}, 2: {"/d1": 99.0}, 4: {"/d1": 9.0, "/d2": 9.0}}, {STRAY: 10})
+    plan = relocate("live", {STRAY: (3,)}, PARTITIONS, BROKERS, {3}, RULES, disks, 0).plan
+    assert plan is not None
+    assert plan.moves[0].target == (ReplicaPlacement(1), ReplicaPlacement(2))
+    disks = replace(disks, room={**disks.room, 4: {"/d1": 9.0, "/d2": 10.0}})
+    plan = relocate("live", {STRAY: (3,)}, PARTITIONS, BROKERS, {3}, RULES, disks, 0).plan
+    assert plan is not None
+    assert plan.moves[0].target == (ReplicaPlacement(1), ReplicaPlacement(4, "/d2")), "where the room is"
+
+
+def test_strays_of_one_plan_share_the_room_and_what_finds_none_is_said() -> None:
+    many = {TopicPartition("t", number): PartitionState(1, (1, 3), (1, 3)) for number in range(4)}
+    brokers = {1: BrokerPlace(), 3: BrokerPlace(), 4: BrokerPlace(), 5: BrokerPlace()}
+    disks = Disks({4: {"/d1": 12.0, "/d2": 15.0}, 5: {"/d1": 5.0}}, dict.fromkeys(many, 10))
+    made = relocate("live", strays([Cordon("live", 3)], many), many, brokers, {3}, Rules(), disks, 0)
+    assert made.plan is not None
+    assert [move.target[1] for move in made.plan.moves] == [ReplicaPlacement(4, "/d2"), ReplicaPlacement(4, "/d1")]
+    assert made.unplaced == tuple(
+        f"t-{number} has strayed to broker 3, and no broker that may take it has room for its 10 B: "
+        "disk_limit and disk_reserve leave 5 B at most, on broker 4"
+        for number in (2, 3)
+    )
+    assert made.plan.unmet == made.unplaced
+
+
+def test_a_stray_whose_size_or_whose_takers_nobody_tells_stays() -> None:
+    for disks, why in (
+        (replace(ROOMY, sizes={}), "no broker tells how large it is"),
+        (replace(ROOMY, room={4: {}}), "no broker that may take it (2, 4) tells of a log dir that is online"),
+    ):
+        made = relocate("live", {STRAY: (3,)}, PARTITIONS, BROKERS, {3}, RULES, disks, 0)
+        assert made.plan is None
+        assert made.unplaced == (f"stray-0 has strayed to broker 3, and {why}",)
 
 
 def ticket(state: TicketState, number: int = 1, updated_at_ms: int = 0) -> Ticket:
@@ -97,7 +162,7 @@ def test_one_ticket_at_a_time_and_none_right_after_one_that_failed() -> None:
 
 
 def test_a_refusal_holds_for_the_same_strays_and_an_end_does_not() -> None:
-    plan = relocate("live", {STRAY: (3,)}, PARTITIONS, BROKERS, {3}, RULES, 7).plan
+    plan = relocate("live", {STRAY: (3,)}, PARTITIONS, BROKERS, {3}, RULES, ROOMY, 7).plan
     assert plan is not None
     first = idempotency_key(plan, [])
     assert idempotency_key(replace(plan, made_at_ms=9), [ticket(TicketState.REJECTED)]) == first

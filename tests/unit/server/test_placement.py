@@ -14,6 +14,7 @@ from guardian.errors import ClusterUnavailable
 from guardian.executor.proving import HOLDS_S
 from guardian.kafka.admin import BROKER, ConfigResource
 from guardian.kafka.fake import FakeKafka
+from guardian.model.cluster_state import LogDir
 from guardian.model.cordon import Cordon
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -22,7 +23,7 @@ from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.cordoning import Cordoner
 from guardian.server.placement import PlacementServicer, rules_of
 from guardian.server.store import ReplicatedStore
-from guardian.server.straying import AUTHOR, StrayGuard
+from guardian.server.straying import AUTHOR, LOOK_MS, StrayGuard
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
@@ -30,6 +31,7 @@ from metastore.views import Views
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import placement_pb2, records_pb2
 from raft.inmem import InMemoryReplica
+from spark_analytics.planners.settings import PlannerSettings
 
 NOW_MS = 1_000_000
 CLUSTER = Cluster("live", "h:1", "id-1", brokers=tuple(Broker(n, label="gold" if n == 4 else "") for n in range(1, 5)))
@@ -48,7 +50,7 @@ def store() -> ReplicatedStore:
 def kafka() -> FakeKafka:
     kafka = FakeKafka({n: f"r{n}" for n in range(1, 5)}, dict.fromkeys(range(1, 5), ("/d1",)))
     kafka.create_topic("old", {0: (1, 3)})
-    kafka.create_topic("stray", {0: (1, 2)})
+    kafka.create_topic("stray", {0: (1, 2)}, size_bytes=5000)
     return kafka
 
 
@@ -78,7 +80,7 @@ def stray_to(kafka: FakeKafka, broker: int) -> None:
 
 
 def cordoner(store: ReplicatedStore, kafka: FakeKafka) -> Cordoner:
-    guard = StrayGuard(store, (), 1_000_000, lambda: NOW_MS)
+    guard = StrayGuard(store, PlannerSettings(), 1_000_000, lambda: NOW_MS)
     return Cordoner(store, lambda _: kafka, lambda: NOW_MS, guard)
 
 
@@ -249,7 +251,10 @@ def test_a_stray_gets_a_ticket_once(store: ReplicatedStore, kafka: FakeKafka) ->
     store.advance(ticket.id, TicketState.PENDING, rejected, None, 0)
     assert f"ticket {ticket.id} is REJECTED since a short while" in loop.tick()[0]
     later = Cordoner(
-        store, lambda _: kafka, lambda: NOW_MS, StrayGuard(store, (), 1_000_000, lambda: NOW_MS + RETRY_MS)
+        store,
+        lambda _: kafka,
+        lambda: NOW_MS,
+        StrayGuard(store, PlannerSettings(), 1_000_000, lambda: NOW_MS + RETRY_MS),
     )
     assert later.tick() == [f"1 strays of cluster live stay: ticket {ticket.id} was REJECTED"]
     assert len(store.read().tickets()) == 1
@@ -299,9 +304,44 @@ def test_strays_are_left_to_a_removal_that_empties_their_broker_and_to_nothing_e
     assert {ticket.kind for ticket in store.read().tickets()} == {ask.kind} | (set() if is_left else {KIND})
 
 
+def test_a_stray_stays_while_no_disk_has_room_and_brokers_are_asked_once_a_minute(
+    store: ReplicatedStore, kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, usable, asked = [NOW_MS], [100], []
+    describe = kafka.describe_log_dirs
+
+    def sized(brokers: Collection[int]) -> tuple[LogDir, ...]:
+        asked.append(clock[0])
+        found = describe(brokers)
+        return tuple(replace(each, total_bytes=10_000_000, usable_bytes=usable[0]) for each in found)
+
+    monkeypatch.setattr(kafka, "describe_log_dirs", sized)
+    guard = StrayGuard(store, PlannerSettings(disk_reserve=0.0), 1_000_000, lambda: clock[0])
+    loop = Cordoner(store, lambda _: kafka, lambda: clock[0], guard)
+    exclude(store, 3)
+    loop.tick()
+    stray_to(kafka, 3)
+    assert asked == [], "not before something has strayed"
+    said = loop.tick()
+    assert said == [
+        "stray-0 has strayed to broker 3, and no broker that may take it has room for its 5.0 kB: "
+        "disk_limit and disk_reserve leave 100 B at most, on broker 2"
+    ]
+    usable[0] = 9_000_000
+    clock[0] += LOOK_MS - 1
+    assert loop.tick() == said
+    assert len(asked) == 1
+    clock[0] += 1
+    assert loop.tick()[0].endswith("moves 1 partitions of cluster live that have strayed")
+    [ticket] = store.read().tickets()
+    plan = store.read().plan(ticket.plan_hash)
+    assert plan is not None
+    assert [move.target_brokers for move in plan.moves] == [(1, 2)]
+
+
 def test_in_a_storm_strays_stay(store: ReplicatedStore, kafka: FakeKafka) -> None:
     storms = {"live": "6 of 10 brokers are in trouble"}
-    guard = StrayGuard(store, (), 1_000_000, lambda: NOW_MS, lambda cluster: storms.get(cluster, ""))
+    guard = StrayGuard(store, PlannerSettings(), 1_000_000, lambda: NOW_MS, lambda cluster: storms.get(cluster, ""))
     loop = Cordoner(store, lambda _: kafka, lambda: NOW_MS, guard)
     exclude(store, 3)
     loop.tick()
