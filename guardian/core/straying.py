@@ -116,7 +116,9 @@ def relocate(
     room = {broker: dict(log_dirs) for broker, log_dirs in disks.room.items()}
     moves: list[PartitionMove] = []
     unplaced: list[str] = []
-    for partition, strayed in list(found.items())[:MAX_MOVES]:
+    for partition, strayed in found.items():
+        if len(moves) == MAX_MOVES:
+            break
         before = tuple(map(ReplicaPlacement, partitions[partition].replicas))
         replicas, size = list(before), disks.sizes.get(partition)
         for broker in strayed:
@@ -131,19 +133,19 @@ def relocate(
             loads[taker] += 1
         if tuple(replicas) != before:
             moves.append(_move(partition, before, tuple(replicas), strayed))
+    said = tuple(_first(unplaced))
     if not moves:
-        return Relocation(None, tuple(unplaced))
+        return Relocation(None, said)
     names = ", ".join(map(str, sorted({broker for strayed in found.values() for broker in strayed})))
     told = f"replicas that came to excluded brokers ({names}) after they were excluded"
-    plan = Plan(cluster, KIND, tuple(moves), now_ms, told, unmet=tuple(unplaced), notes=(f"moves {told}",))
-    return Relocation(plan, tuple(unplaced))
+    plan = Plan(cluster, KIND, tuple(moves), now_ms, told, unmet=said, notes=(f"moves {told}",))
+    return Relocation(plan, said)
 
 
 def evidence(plan: Plan) -> list[str]:
     """What was seen, a line for each partition, and how many more there are."""
     lines = [f"{move.partition} is on brokers {list(move.original_brokers)}: {move.reason}" for move in plan.moves]
-    more = len(lines) - _MAX_EVIDENCE
-    return [*lines[:_MAX_EVIDENCE], f"and {more} more"] if more > 0 else lines
+    return _first(lines)
 
 
 def idempotency_key(plan: Plan, tickets: Iterable[Ticket]) -> str:
@@ -169,6 +171,11 @@ def why_not_now(tickets: Iterable[Ticket], now_ms: int) -> str:
         None,
     )
     return f"ticket {last.id} is {last.state.name} since a short while: the next one comes later" if last else ""
+
+
+def _first(lines: list[str]) -> list[str]:
+    more = len(lines) - _MAX_EVIDENCE
+    return [*lines[:_MAX_EVIDENCE], f"and {more} more"] if more > 0 else lines
 
 
 def _room(log_dir: LogDir, disk_limit: float, disk_reserve: float) -> float:

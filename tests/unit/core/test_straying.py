@@ -8,6 +8,7 @@ from dataclasses import replace
 from guardian.core.placing import labels_by_topic, suits
 from guardian.core.straying import (
     KIND,
+    MAX_MOVES,
     RETRY_MS,
     BrokerPlace,
     Disks,
@@ -133,6 +134,21 @@ def test_strays_of_one_plan_share_the_room_and_what_finds_none_is_said() -> None
         for number in (2, 3)
     )
     assert made.plan.unmet == made.unplaced
+
+
+def test_strays_without_room_do_not_hold_up_those_behind_them() -> None:
+    many = {TopicPartition("t", number): PartitionState(1, (1, 3), (1, 3)) for number in range(MAX_MOVES + 2)}
+    brokers = {1: BrokerPlace(), 3: BrokerPlace(), 4: BrokerPlace()}
+    last = TopicPartition("t", MAX_MOVES + 1)
+    disks = Disks({4: {"/d1": 5.0}}, {**dict.fromkeys(many, 10), last: 1})
+    made = relocate("live", strays([Cordon("live", 3)], many), many, brokers, {3}, Rules(), disks, 0)
+    assert made.plan is not None
+    assert [move.partition for move in made.plan.moves] == [last]
+    assert (len(made.unplaced), made.unplaced[-1]) == (21, f"and {MAX_MOVES - 19} more")
+    of_small = replace(disks, sizes=dict.fromkeys(many, 0))
+    made = relocate("live", strays([Cordon("live", 3)], many), many, brokers, {3}, Rules(), of_small, 0)
+    assert made.plan is not None
+    assert len(made.plan.moves) == MAX_MOVES
 
 
 def test_a_stray_whose_size_or_whose_takers_nobody_tells_stays() -> None:
