@@ -6,6 +6,7 @@ was asked for fails, nothing acknowledged is missing, and stores that both versi
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -20,10 +21,13 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import processes
+from deploy.local import ports, processes
 from deploy.local.federation import Federation
+from deploy.local.fleet.kafka import SimulatedKafka
+from deploy.local.fleet.shape import FleetSpec, fleet
 from deploy.local.members import Member, plan_members, wait_ready
 from guardian.client import GuardianClient
+from guardian.model.topology import BrokerState, Cluster
 from metastore.levels import LEVEL
 from protos.guardian.v1 import federation_pb2, tiering_pb2
 from tests.integration.faults.digest import content_of
@@ -38,6 +42,7 @@ DEADLINE_S = 240.0
 WRITES_A_STEP = 15
 # Writers that take all CPUs only make each step longer.
 PAUSE_S = 0.02
+CLUSTER, DRAINED = "sim", 1
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -104,7 +109,9 @@ class Writers:
         self.failures: list[str] = []
         self.hosts: list[str] = []
         self.ids: list[int] = []
-        self._threads = [threading.Thread(target=self._run, args=(each,)) for each in (self._machine, self._id)]
+        self.lifts = 0
+        writes = (self._machine, self._id, self._exclusion)
+        self._threads = [threading.Thread(target=self._run, args=(each,)) for each in writes]
 
     def __enter__(self) -> Writers:
         for thread in self._threads:
@@ -118,7 +125,7 @@ class Writers:
 
     @property
     def written(self) -> int:
-        return min(len(self.hosts), len(self.ids))
+        return min(len(self.hosts), len(self.ids), self.lifts)
 
     def wait(self, more: int) -> None:
         goal, deadline = self.written + more, time.monotonic() + DEADLINE_S
@@ -144,6 +151,34 @@ class Writers:
 
     def _id(self, client: GuardianClient) -> None:
         self.ids.append(client.allocate_ids("c1", tiering_pb2.TOPIC_ID).first)
+
+    def _exclusion(self, client: GuardianClient) -> None:
+        """What is done besides when one is lifted, only the newer version knows."""
+        exclusion = federation_pb2.Exclusion(cluster=CLUSTER, broker_id=DRAINED, who="upgrader", why="a test")
+        key = federation_pb2.FederationKey(exclusion=federation_pb2.ExclusionKey(cluster=CLUSTER, broker_id=DRAINED))
+        client.change_federation(
+            [federation_pb2.FederationChange(put=federation_pb2.FederationEntry(exclusion=exclusion))]
+        )
+        client.change_federation([federation_pb2.FederationChange(drop=key)])
+        self.lifts += 1
+
+
+@pytest.fixture
+def bootstrap() -> Iterator[str]:
+    """Of a cluster that can be registered, and does nothing else."""
+    (port,) = ports.pick(1)
+    shape = fleet(FleetSpec(brokers=3, replicas=4, clusters=1, base_port=port - 1))[0]
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        server = asyncio.run_coroutine_threadsafe(SimulatedKafka(shape).serve(), loop).result(DEADLINE_S)
+        yield shape.brokers[0].listener
+        loop.call_soon_threadsafe(server.close)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 @pytest.fixture
@@ -222,13 +257,21 @@ def require_all_there(group: Group, writers: Writers) -> None:
             stored = {entry.machine.host for entry in client.federation(federation_pb2.MACHINES)}
             assert stored == set(writers.hosts)
             assert client.highest_id("c1", tiering_pb2.TOPIC_ID) == writers.ids[-1]
+            (cluster,) = client.list_clusters()
+            drained = cluster.broker(DRAINED)
+            assert drained is not None
+            assert drained.state is BrokerState.DRAINING, "as the older version leaves it"
     assert writers.ids == list(range(writers.ids[0], writers.ids[0] + len(writers.ids))), (
         "each id once, and all of them"
     )
 
 
-def test_members_go_to_this_version_and_back_while_clients_write(group: Group, older: Path, guardian: Cli) -> None:
+def test_members_go_to_this_version_and_back_while_clients_write(
+    group: Group, older: Path, bootstrap: str, guardian: Cli
+) -> None:
     federation = Federation(group.home, members=group.members)
+    with GuardianClient(group.endpoints, timeout_s=120) as client:
+        client.register_cluster(Cluster(CLUSTER, bootstrap), states={DRAINED: BrokerState.DRAINING})
     with Writers(group.endpoints) as writers:
         writers.wait(WRITES_A_STEP)
         exchange(group, 0, ROOT, writers)
