@@ -5,8 +5,10 @@
     disk OVER its limits     the largest abnormal doing that can still be held back is cut to CUT of what it moves; one
                              at its least is passed over for the next (core.protection_levers)
     disk BETWEEN             nothing
-    at any time              a replica that its partition needs in sync, or that a reassignment moves, is let go; what
-                             is below what must flow through it by now is raised to that
+    at any time              what had no abnormal doing for a window is let go a step, twofold; a quota for a disk whose
+                             broker is gone goes at once; a replica that its partition needs in sync, or that a
+                             reassignment moves, is let go; what is below what must flow through it by now is raised to
+                             that
     disk UNDER them          what was held back last is let go a step: GENTLY where it still wants more, else twofold;
                              where that is as much as before the first cut, it goes
     nothing seen for long    as UNDER: nothing stays behind without a reason that somebody can see
@@ -19,7 +21,7 @@ only once Kafka shows what was there before, and nothing that was sent can still
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from guardian.core.disk_doings import ClientLoads, ClusterLook
@@ -28,13 +30,16 @@ from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey, SettleD
 from guardian.core.protection_levers import (
     CLIENT,
     Candidate,
+    LeverIdentity,
     candidates,
     is_held,
     key_of,
     least_of,
+    least_of_quota,
     limit_before,
     lists_for,
     partitions_of,
+    reasons,
     reconcile,
     wanted,
     why_no_more,
@@ -42,7 +47,7 @@ from guardian.core.protection_levers import (
 )
 from guardian.errors import InvalidInput
 from guardian.model.execution import ThrottleIntent
-from guardian.model.protection import DiskCondition, DiskKey, DiskState, Doing, Hold, Lever, Protection
+from guardian.model.protection import DiskCondition, DiskKey, DiskState, Doing, Hold, Lever, LeverKind, Protection
 from guardian.model.units import human_bytes
 
 CUT = 0.5
@@ -83,13 +88,15 @@ ProtectionEffect = AlterQuotas | AlterConfigs | SettleDebts
 @dataclass(frozen=True, slots=True)
 class View:
     """What is seen of a cluster: conditions of the disks that were looked at, counted from their last steps on, and
-    what is done to them. `held` are the configuration keys that tickets hold at present."""
+    what is done to them. `held` are the configuration keys that tickets hold at present. `reasons_ms` is when levers
+    last had an abnormal doing, by `last_reasons`; of one that is not in it, now."""
 
     cluster: ClusterLook
     conditions: Mapping[DiskKey, DiskCondition] = field(default_factory=dict)
     doings: Sequence[Doing] = ()
     loads: ClientLoads = field(default_factory=dict)
     held: frozenset[ConfigKey] = frozenset()
+    reasons_ms: Mapping[LeverIdentity, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,24 @@ def since_ms(protection: Protection, disk: DiskKey) -> int:
     return dict(protection.stepped_ms).get(disk, 0)
 
 
+def last_reasons(
+    before: Mapping[LeverIdentity, int],
+    levers: Sequence[Lever],
+    told: Collection[DiskKey],
+    doings: Sequence[Doing],
+    now_ms: int,
+) -> dict[LeverIdentity, int]:
+    """When each lever last had an abnormal doing, after one more look; `before` is what came of the look before. Of
+    disks that were not `told` of nobody knows that there is none now."""
+    found = reasons(doings)
+    return {
+        lever.identity: now_ms
+        if lever.identity in found or lever.disk not in told
+        else before.get(lever.identity, now_ms)
+        for lever in levers
+    }
+
+
 def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: int) -> ProtectionStep:
     """One step of one cluster."""
     holds = tuple(hold for hold in now.holds if hold.until_ms > now_ms)
@@ -129,8 +154,10 @@ def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: i
     draft = _Draft(list(now.levers), dict(now.stepped_ms), [], [], present.foreign, now.intents)
     if settings.acts:
         _drop_held(draft, holds)
+        _drop_moved(draft, view)
         _drop_needed(draft, view)
         _raise_to_least(draft, view, settings)
+        _let_go_without_reason(draft, view, settings, now_ms)
         for disk in sorted({*view.conditions, *(lever.disk for lever in now.levers)}):
             _step_disk(draft, disk, view, settings, holds, now_ms)
     else:
@@ -183,6 +210,14 @@ def _drop_held(draft: _Draft, holds: tuple[Hold, ...]) -> None:
         _drop(draft, [lever], f"{free[lever.disk].by} released {lever.disk}")
 
 
+def _drop_moved(draft: _Draft, view: View) -> None:
+    """Whoever read from a broker that is gone reads from another one by now, where nothing is wrong with it."""
+    for lever in list(draft.levers):
+        is_gone = bool(view.cluster.brokers) and lever.disk.broker not in view.cluster.brokers
+        if is_gone and lever.kind is LeverKind.CLIENT_QUOTA:
+            _drop(draft, [lever], f"broker {lever.disk.broker} is down, and its clients have moved to others")
+
+
 def _drop_needed(draft: _Draft, view: View) -> None:
     """What was right when a replica was held back may be wrong by now: redundancy comes before the disk, and who has
     caught up leaves room to the others."""
@@ -210,6 +245,9 @@ def _raise_to_least(draft: _Draft, view: View, settings: ProtectionSettings) -> 
             needed = least.get(lever.identity, 0)
             if lever.entries:
                 needed = max(needed, least_of(lever.kind, disk, lever.entries, view.doings, settings.floor))
+            elif lever.kind is LeverKind.CLIENT_QUOTA:
+                # Also of one that does nothing abnormal any more: it may read all that it reads elsewhere by now.
+                needed = max(needed, least_of_quota(disk, lever.subject, view.loads, settings.floor))
             if needed <= lever.value:
                 continue
             reason = "as much must flow through it by now"
@@ -240,7 +278,7 @@ def _step_disk(
         return
     condition = view.conditions.get(disk)
     state = condition.state if condition else DiskState.UNKNOWN
-    mine = [lever for lever in draft.levers if lever.disk == disk]
+    mine = [lever for lever in draft.levers if lever.disk == disk and _has_reason(lever, view, settings, now_ms)]
     if state is DiskState.OVER and condition:
         if _tighten(draft, disk, condition, view, settings, now_ms):
             draft.stepped[disk] = now_ms
@@ -343,10 +381,26 @@ def _lever(candidate: Candidate, value: int, _condition: str, now_ms: int) -> Le
     )
 
 
+def _let_go_without_reason(draft: _Draft, view: View, settings: ProtectionSettings, now_ms: int) -> None:
+    """A step of each, whatever its disk suffers from: it does nothing there, so that no effect has to be awaited."""
+    for lever in list(draft.levers):
+        if not _has_reason(lever, view, settings, now_ms) and now_ms - lever.changed_at_ms >= settings.step_ms:
+            reason = f"nothing abnormal was seen of it on {lever.disk} for {settings.limits.window_ms / 1000:g} s"
+            _raise(draft, lever, 1 / CUT, reason, now_ms)
+
+
+def _has_reason(lever: Lever, view: View, settings: ProtectionSettings, now_ms: int) -> bool:
+    return now_ms - view.reasons_ms.get(lever.identity, now_ms) < settings.limits.window_ms
+
+
 def _let_go(draft: _Draft, mine: Sequence[Lever], view: View, reason: str, now_ms: int) -> None:
     """A step of the one that was set last."""
     lever = max(mine, key=lambda each: (each.set_at_ms, each.identity))
-    raised = round(lever.value * (GENTLY if _wants_more(lever, view) else 1 / CUT))
+    _raise(draft, lever, GENTLY if _wants_more(lever, view) else 1 / CUT, reason, now_ms)
+
+
+def _raise(draft: _Draft, lever: Lever, factor: float, reason: str, now_ms: int) -> None:
+    raised = round(lever.value * factor)
     if raised >= lever.before:
         _drop(draft, [lever], reason)
         return

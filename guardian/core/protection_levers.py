@@ -54,6 +54,7 @@ from guardian.model.quota import (
 from guardian.model.topology import TopicPartition
 from guardian.model.units import human_bytes
 
+LeverIdentity = tuple[DiskKey, LeverKind, str, str]
 CLIENT = "CLIENT"  # the resource type of a quota entity, beside Kafka's BROKER and TOPIC
 _MANY_VALUES = 64
 _NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
@@ -87,7 +88,7 @@ class Candidate:
     entries: tuple[str, ...] = ()
 
     @property
-    def identity(self) -> tuple[DiskKey, LeverKind, str, str]:
+    def identity(self) -> LeverIdentity:
         return self.disk, self.kind, self.subject, self.quota_key
 
 
@@ -176,12 +177,12 @@ def _quota(
         return f"{client} can't be held back: how much it writes elsewhere is not known"
     by_broker = loads.get(client, {})
     here = max(traffic, by_broker.get(disk.broker, 0.0))
-    elsewhere = max((rate for broker, rate in by_broker.items() if broker != disk.broker), default=0.0)
     entity = own_entity(client)
+    elsewhere = _elsewhere(disk, entity, loads)
     outranking = may_be_outranked(cluster.quotas, key, entity)
     if outranking is not None:
         return f"{client} can't be held back: its user is not known, and the quota of {outranking} may outrank its own"
-    least = max(floor, round(HEADROOM * elsewhere))
+    least = least_of_quota(disk, entity.name, loads, floor)
     also = f", and {human_bytes(elsewhere)}/s from another one" if elsewhere else ""
     hit = (
         f"whoever uses client id {client.client_id}{f' as user {client.user}' if client.user else ''}, on every "
@@ -189,6 +190,38 @@ def _quota(
     )
     why = whys[0] + (f", and {len(whys) - 1} more partitions" if len(whys) > 1 else "")
     return Candidate(disk, LeverKind.CLIENT_QUOTA, entity.name, key, here, traffic, least, hit, why)
+
+
+def least_of_quota(disk: DiskKey, subject: str, loads: ClientLoads, floor: int) -> int:
+    """What must flow through a client's quota: it holds on all other brokers as well."""
+    return max(floor, round(HEADROOM * _elsewhere(disk, QuotaEntity.of_name(subject), loads)))
+
+
+def _elsewhere(disk: DiskKey, entity: QuotaEntity, loads: ClientLoads) -> float:
+    """The most that clients which the entity may be for move through one other broker."""
+    moved: dict[int, float] = defaultdict(float)
+    for client, by_broker in loads.items():
+        is_meant = client.client_id == entity.client_id and (
+            None in (entity.user, client.user) or client.user == entity.user
+        )
+        for broker, rate in by_broker.items() if is_meant else ():
+            moved[broker] += rate
+    return max((rate for broker, rate in moved.items() if broker != disk.broker), default=0.0)
+
+
+def reasons(doings: Iterable[Doing]) -> frozenset[LeverIdentity]:
+    """What abnormal doings could be held back by. A client that reads nothing at present is no reason."""
+    found: set[LeverIdentity] = set()
+    for doing in doings:
+        if not doing.is_abnormal:
+            continue
+        kind = _OF_BEHAVIOUR.get(doing.behaviour)
+        if kind is not None:
+            found.add((doing.disk, kind, "", ""))
+        elif doing.behaviour is Behaviour.USER_READ:
+            names = (own_entity(use.client).name for use in doing.clients if use.bytes_per_s > 0)
+            found.update((doing.disk, LeverKind.CLIENT_QUOTA, name, CONSUMER_BYTE_RATE) for name in names)
+    return frozenset(found)
 
 
 def _rates(

@@ -22,7 +22,8 @@ import grpc
 from guardian.core.disk_doings import BrokerLook, ClusterLook, LogFacts, Span, client_loads, doings
 from guardian.core.disk_limits import DiskCounters, judge_limits
 from guardian.core.effects import ConfigKey
-from guardian.core.protecting import ProtectionSettings, View, released, since_ms
+from guardian.core.protecting import ProtectionSettings, View, last_reasons, released, since_ms
+from guardian.core.protection_levers import LeverIdentity
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from guardian.executor.protecting import look_at_cluster
 from guardian.kafka.admin import KafkaAdmin
@@ -282,13 +283,14 @@ class DiskWatch:
         for key, condition in conditions.items():
             if condition.state in (DiskState.OVER, DiskState.BETWEEN):
                 seen.until_ms[key.broker] = now_ms + _SUSPECT_MS
-        bad = [key for key, each in conditions.items() if each.state is not DiskState.UNKNOWN]
         span = seen.span(
             now_ms - self._settings.limits.window_ms, expected_writes(self._store.read_local(), cluster, now.partitions)
         )
-        found = doings(span, bad) if span else ()
+        found = doings(span, conditions) if span else ()
         loads = client_loads(span) if span else {}
-        view = View(now, conditions, found, loads, self._held_keys(cluster))
+        told = [key for key in conditions if span is not None and key.broker in span.before]
+        seen.reasons_ms = last_reasons(seen.reasons_ms, held.levers, told, found, now_ms)
+        view = View(now, conditions, found, loads, self._held_keys(cluster), seen.reasons_ms)
         self.tell(cluster, view, tuple(failures))
         return view
 
@@ -366,8 +368,10 @@ class _Seen:
     suspected_ms: int = 0
     looks: dict[int, deque[BrokerLook]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=_MAX_LOOKS)))
     clusters: deque[ClusterLook] = field(default_factory=lambda: deque(maxlen=_MAX_LOOKS))
+    reasons_ms: Mapping[LeverIdentity, int] = field(default_factory=dict)
 
     def forget(self) -> None:
+        self.reasons_ms = {}
         self.looks.clear()
         self.clusters.clear()
 

@@ -15,13 +15,14 @@ import pytest
 from guardian.core.disk_doings import BrokerLook, ClusterLook
 from guardian.core.disk_limits import DiskCounters, DiskLimits, judge_limits
 from guardian.core.effects import ConfigKey
-from guardian.core.protecting import SETTLE_MS, ProtectionSettings, View, released, since_ms
+from guardian.core.protecting import SETTLE_MS, ProtectionSettings, View, last_reasons, released, since_ms
+from guardian.core.protection_levers import LeverIdentity
 from guardian.errors import Conflict
 from guardian.executor.memory_protection import MemoryProtectionStore
 from guardian.executor.protecting import Protector, look_at_cluster
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
-from guardian.model.protection import Behaviour, ClientUse, DiskKey, Doing, Protection
+from guardian.model.protection import Behaviour, ClientUse, DiskKey, Doing, LeverKind, Protection
 from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaClient, QuotaEntity, effective_quota
 from guardian.model.topology import TopicPartition
 from tests.simulation.world import CLUSTER, MB, Crash, Wire, Wired
@@ -61,6 +62,9 @@ class DiskWorld:
         self.counters = DiskCounters(0, 0, 0, 0, 0, 0)
         self.samples = [self.counters]
         self.is_blind = False
+        self.batch_reads_elsewhere = False
+        self.storm_load: float | None = None  # what the disk has to do in the storm, whatever is held back
+        self.reasons_ms: dict[LeverIdentity, int] = {}
         self.lowest = CAPACITY * 10.0
         self.settings_of_protector = SETTINGS
         self.protector = self.new_protector()
@@ -90,6 +94,8 @@ class DiskWorld:
         return demand if storms else {name: rate / 100 for name, rate in demand.items()}
 
     def load(self) -> float:
+        if self.storm_load is not None and self.kafka.now_ms < self.storm_ms:
+            return self.storm_load
         return SOUND + sum(self.allowed().values())
 
     # guardian.executor.protecting.Watch
@@ -103,14 +109,16 @@ class DiskWorld:
         least = SETTINGS.step_ms if since > now_ms - SETTINGS.limits.window_ms else None
         condition = judge_limits(SDB, ("/d0",), self.samples, SETTINGS.limits, now_ms, since, least)
         conditions = {} if self.is_blind else {SDB: condition}
-        return View(now, conditions, self.doings(now), self.loads(), self.store.held)
+        doings = self.doings(now)
+        self.reasons_ms = last_reasons(self.reasons_ms, held.levers, [*conditions], doings, now_ms)
+        return View(now, conditions, doings, self.loads(), self.store.held, self.reasons_ms)
 
     def tell(self, cluster: str, view: View, remarks: tuple[str, ...]) -> None:
         del cluster, view, remarks
 
     def doings(self, _now: ClusterLook) -> list[Doing]:
         rates = self.allowed()
-        return [
+        found = [
             Doing(SDB, T1, Behaviour.USER_READ, rates["etl"], None, True, True, "old", (ClientUse(ETL, rates["etl"]),)),
             Doing(
                 SDB,
@@ -128,16 +136,23 @@ class DiskWorld:
             ),
             Doing(SDB, T1, Behaviour.MOVE_WRITE, rates["copy"], is_abnormal=True, why="is copied"),
         ]
+        return [each for each in found if BATCH not in {use.client for use in each.clients} or self.batch_is_here]
+
+    @property
+    def batch_is_here(self) -> bool:
+        return not self.batch_reads_elsewhere and 2 in self.kafka.peek().brokers
 
     def loads(self) -> Mapping[QuotaClient, Mapping[int, float]]:
         rates = self.allowed()
-        return {ETL: {2: rates["etl"]}, BATCH: {2: rates["batch"], 1: 4.0 * MB}}
+        batch = {2: rates["batch"], 1: 4.0 * MB} if self.batch_is_here else {3: rates["batch"], 1: 4.0 * MB}
+        return {ETL: {2: rates["etl"]}, BATCH: batch}
 
     # The story.
 
     def new_protector(self) -> Protector:
         """Another process, which knows only the store and Kafka."""
         store, admin = Wired(self.wire, self.store), Wired(self.wire, self.kafka)
+        self.reasons_ms = {}
         self.protector = Protector(
             store,  # type: ignore[arg-type]
             lambda _: admin,  # type: ignore[arg-type, return-value]
@@ -322,6 +337,37 @@ def test_when_protection_no_longer_acts_all_that_is_held_is_taken_back(world: Di
 def test_a_disk_that_can_not_be_seen_any_more_is_let_go_of(world: DiskWorld) -> None:
     world.run(lambda: len(world.store.protection(CLUSTER).levers) > 1)
     world.is_blind = True
+    world.run(lambda: world.store.protection(CLUSTER).is_idle)
+    world.leaves_nothing()
+
+
+def quota_of_batch(world: DiskWorld) -> float:
+    return world.kafka.describe_client_quotas()[QuotaEntity("bob", "batch")][CONSUMER_BYTE_RATE]
+
+
+@pytest.mark.parametrize("load", [1.5 * CAPACITY, 0.8 * CAPACITY])
+def test_a_quota_does_not_outlive_its_reason_on_a_disk_that_does_not_recover(load: float) -> None:
+    """The reader goes to another broker, where its quota holds too; the disk is over its limits or near them."""
+    world = DiskWorld(storm_ms=4 * STORM_MS)
+    world.run(lambda: quota_of_batch(world) < 30 * MB)
+    world.batch_reads_elsewhere, world.storm_load = True, load
+    gone_ms = world.kafka.now_ms
+    world.run(lambda: quota_of_batch(world) == 30 * MB)
+    assert world.kafka.now_ms - gone_ms < 4 * (SETTINGS.limits.window_ms + SETTINGS.step_ms)
+    assert world.kafka.now_ms < world.storm_ms
+    # What is abnormal there still is not let go.
+    assert {lever.kind for lever in world.store.protection(CLUSTER).levers} >= {LeverKind.FOLLOWER_RATE}
+    world.run()
+    world.leaves_nothing()
+
+
+def test_a_reader_is_not_held_back_on_the_broker_that_takes_over_from_a_dead_one(world: DiskWorld) -> None:
+    world.run(lambda: quota_of_batch(world) < 30 * MB)
+    world.kafka.kill_broker(2)
+    world.is_blind = True
+    down_ms = world.kafka.now_ms
+    world.run(lambda: quota_of_batch(world) == 30 * MB)
+    assert world.kafka.now_ms - down_ms <= 2 * TICK_MS
     world.run(lambda: world.store.protection(CLUSTER).is_idle)
     world.leaves_nothing()
 

@@ -10,7 +10,16 @@ import pytest
 from guardian.core.disk_doings import ClusterLook
 from guardian.core.disk_limits import DiskLimits
 from guardian.core.effects import ConfigKey
-from guardian.core.protecting import AlterQuotas, ProtectionSettings, View, protect, released, since_ms, title
+from guardian.core.protecting import (
+    AlterQuotas,
+    ProtectionSettings,
+    View,
+    last_reasons,
+    protect,
+    released,
+    since_ms,
+    title,
+)
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import PartitionState, Reassignment
 from guardian.model.execution import ThrottleIntent
@@ -131,6 +140,67 @@ def test_a_disk_that_nobody_sees_any_more_is_let_go_of_after_a_while() -> None:
     step = protect(held, view(None), SETTINGS, NOW + 100_000)
     assert not step.protection.levers
     assert "nothing is seen of disk sdb of broker 1" in step.sentences[0]
+
+
+@pytest.mark.parametrize("state", [DiskState.OVER, DiskState.BETWEEN, DiskState.UNDER, DiskState.UNKNOWN])
+def test_what_had_nothing_abnormal_for_a_window_is_let_go_whatever_else_its_disk_suffers_from(state: DiskState) -> None:
+    quiet, reading = lever("quiet", 10 * MB), lever("reading", MB)
+    held = replace(FREE, levers=(quiet, reading), stepped_ms=((SDB, NOW),))
+    since = {quiet.identity: NOW - 60_000, reading.identity: NOW - 59_999}
+    now = replace(view(state, reads("reading", MB)), reasons_ms=since)
+    step = protect(held, now, SETTINGS, NOW)
+    assert values(step.protection) == {"quiet": 20 * MB, "reading": MB}
+    assert step.sentences == (
+        f"{title(lever('quiet', 20 * MB))}, up from 10.0 MB/s: nothing abnormal was seen of it on {SDB} for 60 s",
+    )
+    assert since_ms(step.protection, SDB) == NOW
+    assert values(protect(step.protection, now, SETTINGS, NOW + 29_999).protection)["quiet"] == 20 * MB
+    for at_ms in (30_000, 60_000, 90_000):
+        # The other one has its reason all the time.
+        step = protect(
+            replace(step.protection, stepped_ms=((SDB, NOW + at_ms),)),
+            replace(now, reasons_ms={quiet.identity: NOW - 60_000}),
+            SETTINGS,
+            NOW + at_ms,
+        )
+    assert values(step.protection) == {"reading": MB}
+
+
+def test_the_last_reason_of_a_lever_is_its_last_abnormal_doing() -> None:
+    held = (lever("a", MB), lever("b", MB), CATCHING_UP)
+    a, b, rate = (each.identity for each in held)
+    behind = Doing(SDB, T0, Behaviour.REPLICATION_WRITE, 1.0, is_abnormal=True, why="late")
+    first = last_reasons({}, held, [SDB], [], 1000)
+    assert first == {a: 1000, b: 1000, rate: 1000}
+    second = last_reasons(first, held, [SDB], [reads("a", 5.0), reads("b", 0.0), behind], 2000)
+    assert second == {a: 2000, b: 1000, rate: 2000}
+    tail = replace(reads("a", 5.0), is_abnormal=False)
+    elsewhere = replace(reads("a", 5.0), disk=DiskKey(2, "sdb"))
+    assert last_reasons(second, held, [SDB], [tail, elsewhere], 3000) == second
+    # A disk that nobody could look at may suffer from anything.
+    assert last_reasons(second, held[:1], [], [], 4000) == {a: 4000}
+
+
+@pytest.mark.parametrize("client", [QuotaClient("a", "alice"), QuotaClient("a")])
+def test_a_quota_is_raised_to_what_its_client_needs_elsewhere_though_it_does_nothing_abnormal(
+    client: QuotaClient,
+) -> None:
+    held = replace(FREE, levers=(lever("a", MB),), stepped_ms=((SDB, NOW),))
+    loads = {client: {1: 90.0 * MB, 2: 4.0 * MB}, QuotaClient("b", "alice"): {2: 50.0 * MB}}
+    step = protect(held, replace(view(DiskState.OVER), loads=loads), SETTINGS, NOW)
+    assert values(step.protection) == {"a": 6 * MB}
+    much = {client: {3: 70.0 * MB}, QuotaClient("a", "bob"): {3: 70.0 * MB}}
+    assert protect(held, replace(view(DiskState.OVER), loads=much), SETTINGS, NOW).protection.levers == ()
+
+
+def test_a_quota_goes_at_once_with_the_broker_that_it_is_for_and_a_rate_stays_for_its_return() -> None:
+    held = replace(FREE, levers=(lever("a", MB), CATCHING_UP), stepped_ms=((SDB, NOW),))
+    down = View(replace(catching_up(), brokers=frozenset({2, 3})))
+    step = protect(held, down, SETTINGS, NOW)
+    assert step.protection.levers == (CATCHING_UP,)
+    assert step.sentences[0].endswith("is lifted: broker 1 is down, and its clients have moved to others")
+    unknown = View(replace(catching_up(), brokers=frozenset()))
+    assert protect(held, unknown, SETTINGS, NOW).protection.levers == held.levers
 
 
 def test_only_so_many_are_held_at_once() -> None:

@@ -98,13 +98,14 @@ class Story:
         self.watch = member.disk_watch or watch_of(member.store, self.looks, suspects)
         self.protector = Protector(self.held, lambda _: member.kafka, self.watch, SETTINGS, lambda: member.now_ms)
         self.servicer = ProtectionServicer(member.store, self.watch, "act", lambda: member.now_ms)
+        self.per_ms = 100  # offsets that g commits: far behind the 1000 that are written
         member.kafka.join("g", "etl")
 
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
             self.member.now_ms += 2000
-            # 100 offsets of 100 bytes a millisecond, far behind the end: 10 MB/s.
-            self.member.kafka.commit("g", {T0: self.member.now_ms * 100})
+            # Offsets of 100 bytes: 10 MB/s.
+            self.member.kafka.commit("g", {T0: self.member.now_ms * self.per_ms})
             self.protector.tick()
 
     def report(self, **request: Any) -> pb.ProtectionReport:
@@ -133,6 +134,16 @@ def test_a_suspect_is_looked_at_and_who_reads_from_its_disk_is_held_back(member:
     assert list(quotas) == [QuotaEntity(None, "etl")]
     assert story.held.protection("live").levers[0].value == quotas[QuotaEntity(None, "etl")][CONSUMER_BYTE_RATE]
     assert len(story.report(max_doings=1).normal) == 0
+
+
+def test_who_has_caught_up_is_let_go_though_the_disk_stays_over_its_limits(member: Member) -> None:
+    story = Story(member)
+    story.tick(12)
+    assert member.kafka.describe_client_quotas()
+    story.per_ms = 1000
+    story.tick(20)
+    assert member.kafka.describe_client_quotas() == {}
+    assert [disk.state for disk in story.report().disks] == [pb.DISK_OVER]
 
 
 def test_whoever_is_stopped_behind_its_commit_and_leads_no_longer_sets_nothing(
