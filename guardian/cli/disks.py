@@ -77,6 +77,8 @@ def disks(
 
     What is held back for disks over their limits is shown as well: `guardian disks queue` says more.
 
+    With -o json it is in `protection`, as `guardian disks queue -o json` has it.
+
     Example: guardian disks show live --since 30m
 
     Example: guardian disks live --limit 5 --fail
@@ -85,7 +87,7 @@ def disks(
     with connect(endpoints) as client:
         report = client.disk_health(cluster, from_ms, to_ms, 0 if output is Output.JSON else limit)
         if output is Output.JSON:
-            print_json(as_dict(report))
+            print_json(as_dict(report) | {"protection": _protection_as_dict(client, cluster)})
         else:
             _show_disks(report)
             _show_protection(client, cluster)
@@ -160,9 +162,16 @@ def _show_protection(client: GuardianClient, cluster: str) -> None:
     except GuardianError as error:
         print(f"note: what is held back is not known: {error}")
         return
-    if report.disks or report.held.levers:
-        print()
-        show_protection(report)
+    print()
+    show_protection(report)
+
+
+def _protection_as_dict(client: GuardianClient, cluster: str) -> dict[str, object]:
+    """As `guardian disks queue -o json`; where that is not known, `unknown` says why."""
+    try:
+        return as_dict(client.protection(cluster))
+    except GuardianError as error:
+        return {"unknown": str(error)}
 
 
 def _disk_row(disk: pb.DiskHealth) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.core.protecting import released
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.protection import DiskKey
+from guardian.model.topology import broker_names
 from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.wire.protection import lever_to_proto, protection_from_proto
 from protos.guardian.v1 import protection_pb2 as pb
@@ -155,11 +156,22 @@ def _show_state(report: pb.ProtectionReport) -> None:
     looked = f", looked at {human_time(report.looked_at_ms)}" if report.looked_at_ms else ""
     print(f"cluster {report.cluster}: {modes.get(report.mode, report.mode)}{looked}")
     if not report.disks:
-        print("no disk is over its limits")
+        print(_why_no_disk(report))
     if report.held.note:
         print(f"last: {report.held.note}")
     if not report.held.levers and report.held.intents:
         print(f"{len(report.held.intents)} settings are being taken back")
+
+
+def _why_no_disk(report: pb.ProtectionReport) -> str:
+    """That nothing is said of any disk is not yet good news."""
+    if report.mode == "off":
+        return "disks are not looked at"
+    if not report.asked_at_ms:
+        return "whether a disk is over its limits is not known"
+    if not report.unseen_brokers:
+        return "no disk is over its limits"
+    return f"no disk is known to be over its limits; nothing is known of those of {broker_names(report.unseen_brokers)}"
 
 
 def _disk_name(disk: pb.ProtectedDisk) -> str:

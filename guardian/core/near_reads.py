@@ -18,9 +18,7 @@ from dataclasses import dataclass
 
 from guardian.model.finding import FindingKind, Sighting, Subject
 from guardian.model.replica_selector import IDC_AWARE, RACK_AWARE, SELECTOR_CLASS, ReplicaSelector
-from guardian.model.topology import Broker
-
-_NAMED = 5
+from guardian.model.topology import Broker, broker_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Misread:
     def sentence(self) -> str:
         return (
             f"rack {self.rack} is in {self.idc} by the federation and in {self.by_selector} by the replica selector of "
-            f"{_names(self.brokers)}: clients there are served from elsewhere. Give {self.rack}:{self.idc} in "
+            f"{broker_names(self.brokers)}: clients there are served from elsewhere. Give {self.rack}:{self.idc} in "
             "guardian.replica.idc.of.rack on all brokers, or correct the federation "
             f"(guardian cluster add --idc {self.rack}={self.by_selector})"
         )
@@ -54,15 +52,15 @@ class NearReads:
     def without_sentence(self) -> str:
         has, them = ("has", "it") if len(self.without) == 1 else ("have", "them")
         return (
-            f"{_names(self.without)} {has} no {SELECTOR_CLASS}: what is led there is read there, from whichever data "
-            f"centre consumers are in. Set it to {IDC_AWARE} there and restart {them}"
+            f"{broker_names(self.without)} {has} no {SELECTOR_CLASS}: what is led there is read there, from whichever "
+            f"data centre consumers are in. Set it to {IDC_AWARE} there and restart {them}"
         )
 
     @property
     def unknown_sentence(self) -> str:
         return (
-            f"whether consumers read in their own data centre is not known of {_names(self.unknown)}: nobody tells the "
-            "replica selector there, or it is not one of Guardian's"
+            f"whether consumers read in their own data centre is not known of {broker_names(self.unknown)}: nobody "
+            "tells the replica selector there, or it is not one of Guardian's"
         )
 
 
@@ -112,9 +110,3 @@ def notes(reads: NearReads) -> tuple[str, ...]:
     found = [reads.without_sentence] if reads.without else []
     found += [each.sentence for each in reads.misread]
     return (*found, reads.unknown_sentence) if reads.unknown else tuple(found)
-
-
-def _names(brokers: Sequence[int]) -> str:
-    told = ", ".join(map(str, brokers[:_NAMED]))
-    more = f" and {len(brokers) - _NAMED} more" if len(brokers) > _NAMED else ""
-    return f"{'broker' if len(brokers) == 1 else 'brokers'} {told}{more}"

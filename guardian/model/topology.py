@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import NamedTuple
@@ -14,6 +15,7 @@ DEFAULT_ENDPOINT = "127.0.0.1:9750"
 
 _CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_NAMED = 5
 _MAX_BROKER_ID = 2**31 - 1
 _HTTP_URL = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
 _ENDPOINT = re.compile(r"[^\s:,/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
@@ -137,6 +139,13 @@ class Cluster:
 
     def broker(self, broker_id: int) -> Broker | None:
         return next((broker for broker in self.brokers if broker.id == broker_id), None)
+
+
+def broker_names(brokers: Sequence[int]) -> str:
+    """For people: "broker 3", "brokers 1, 2, 3, 4, 5 and 7 more"."""
+    told = ", ".join(map(str, brokers[:_NAMED]))
+    more = f" and {len(brokers) - _NAMED} more" if len(brokers) > _NAMED else ""
+    return f"{'broker' if len(brokers) == 1 else 'brokers'} {told}{more}"
 
 
 def require_broker_id(broker_id: int) -> None:

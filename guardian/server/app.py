@@ -420,7 +420,7 @@ def _protecting(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) 
         held.held_keys,
         lake_suspects(config.lake, settings, collect_ms, int(config.collect.flush_s * 1000))
         if config.protection.mode != "off"
-        else lambda _, __: [],
+        else None,
         LooksAtBrokers(_reporter_tls(config), config.collect.timeout_s).look,
         settings,
         max(collect_ms, int(config.protection.look_s * 1000)),

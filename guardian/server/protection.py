@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -30,7 +30,7 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.model.disks import DiskSeries
 from guardian.model.protection import DiskCondition, DiskKey, DiskState, Protection
 from guardian.model.quota import QuotaClient
-from guardian.model.topology import Broker, Cluster, TopicPartition
+from guardian.model.topology import Broker, Cluster, TopicPartition, broker_names
 from guardian.reporter.collector import ReporterTls, open_channel
 from guardian.reporter.names import NOTHING_KNOWN, MetricNames, values_by_name
 from guardian.server import lake_facts
@@ -225,23 +225,34 @@ def _look(batch: reporter_pb2.MetricBatch, values: Mapping[str, float], known: _
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What people are told of a cluster."""
+class Suspects:
+    """What the lake tells of a cluster's brokers: those that have a disk `over` its limits, and those of whose disks it
+    has `judged` any."""
 
-    view: View
+    over: frozenset[int] = frozenset()
+    judged: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What people are told of a cluster. `view` is None where there was nothing to look at. `asked_at_ms`: when the
+    lake was last asked, 0 where it does not tell; nothing is known of the `unseen` brokers' disks."""
+
+    view: View | None = None
     remarks: tuple[str, ...] = ()
-    at_ms: int = 0
+    asked_at_ms: int = 0
+    unseen: tuple[int, ...] = ()
 
 
 class DiskWatch:
-    """Implements `guardian.executor.protecting.Watch`. `suspects` names brokers with an unhealthy disk, and is asked
-    every `suspect_ms`; `look_at` asks one broker."""
+    """Implements `guardian.executor.protecting.Watch`. `suspects` tells which brokers have an unhealthy disk, and is
+    asked every `suspect_ms` (None: nobody tells, as protection is off); `look_at` asks one broker."""
 
     def __init__(
         self,
         store: ReplicatedStore,
         held_keys: Callable[[str], frozenset[ConfigKey]],
-        suspects: Callable[[str, int], Iterable[int]],
+        suspects: Callable[[str, int], Suspects] | None,
         look_at: Callable[[Cluster, Broker, int], BrokerLook],
         settings: ProtectionSettings,
         suspect_ms: int,
@@ -264,20 +275,21 @@ class DiskWatch:
     def look(self, cluster: str, admin: Callable[[], KafkaAdmin], held: Protection, now_ms: int) -> View | None:
         seen = self._seen(cluster)
         registered = self._store.read_local().cluster(cluster)
-        failures = self._suspect(seen, cluster, held, now_ms)
-        brokers = [
-            broker
-            for broker in (registered.brokers if registered else ())
-            if broker.id in seen.until_ms and broker.reporter_endpoint
-        ]
+        self._suspect(seen, cluster, held, now_ms)
+        known = registered.brokers if registered else ()
+        brokers = [broker for broker in known if broker.id in seen.until_ms and broker.reporter_endpoint]
         if not brokers and held.is_idle:
             seen.forget()
-            with self._lock:
-                self._told.pop(cluster, None)
+            self._put(cluster, _told(None, seen, known, {}, []))
             return None
         looks, silent = self._look_at_all(registered, brokers, now_ms)
-        failures += silent
-        now = look_at_cluster(admin(), list(looks.values()), held, now_ms)
+        try:
+            now = look_at_cluster(admin(), list(looks.values()), held, now_ms)
+        except GuardianError as error:
+            before = self.told(cluster)
+            remark = f"what is done to disks is not known: {error}"
+            self._put(cluster, _told(before.view if before else None, seen, known, looks, [*silent, remark]))
+            raise
         seen.add(looks, now, now_ms - 2 * self._settings.limits.window_ms)
         conditions = self._conditions(seen, looks, held, now_ms)
         for key, condition in conditions.items():
@@ -291,19 +303,23 @@ class DiskWatch:
         told = [key for key in conditions if span is not None and key.broker in span.before]
         seen.reasons_ms = last_reasons(seen.reasons_ms, held.levers, told, found, now_ms)
         view = View(now, conditions, found, loads, self._held_keys(cluster), seen.reasons_ms)
-        self.tell(cluster, view, tuple(failures))
+        self._put(cluster, _told(view, seen, known, looks, silent))
         return view
 
     def tell(self, cluster: str, view: View, remarks: tuple[str, ...]) -> None:
         with self._lock:
             before = self._told.get(cluster)
-            kept = before.remarks if before is not None and before.view is view else ()
-            self._told[cluster] = Told(view, tuple(dict.fromkeys((*kept, *remarks))), view.cluster.at_ms)
+            if before is not None and before.view is view:
+                self._told[cluster] = replace(before, remarks=tuple(dict.fromkeys((*before.remarks, *remarks))))
 
     def told(self, cluster: str) -> Told | None:
         """The last look; None: there was none."""
         with self._lock:
             return self._told.get(cluster)
+
+    def _put(self, cluster: str, told: Told) -> None:
+        with self._lock:
+            self._told[cluster] = told
 
     def _seen(self, cluster: str) -> _Seen:
         """What was seen in a former term is of another time: other samples lie between."""
@@ -313,20 +329,21 @@ class DiskWatch:
                 self._clusters, self._told, self._term = {}, {}, term
             return self._clusters.setdefault(cluster, _Seen())
 
-    def _suspect(self, seen: _Seen, cluster: str, held: Protection, now_ms: int) -> list[str]:
-        """What went wrong: a lake that is away must not keep anything held."""
-        failures = []
-        if now_ms - seen.suspected_ms >= self._suspect_ms:
+    def _suspect(self, seen: _Seen, cluster: str, held: Protection, now_ms: int) -> None:
+        """A lake that is away must not keep anything held."""
+        if self._suspects is not None and now_ms - seen.suspected_ms >= self._suspect_ms:
             seen.suspected_ms = now_ms
             try:
-                for broker in self._suspects(cluster, now_ms):
-                    seen.until_ms[broker] = now_ms + _SUSPECT_MS
+                found = self._suspects(cluster, now_ms)
             except (GuardianError, OSError) as error:
-                failures.append(f"the lake does not say which disks are over their limits: {error}")
+                seen.asked_at_ms = 0
+                seen.lake_failure = f"the lake does not say which disks are over their limits: {error}"
+            else:
+                seen.asked_at_ms, seen.lake_failure, seen.judged = now_ms, "", found.judged
+                seen.until_ms |= dict.fromkeys(found.over, now_ms + _SUSPECT_MS)
         for lever in held.levers:
             seen.until_ms[lever.disk.broker] = now_ms + _SUSPECT_MS
         seen.until_ms = {broker: until for broker, until in seen.until_ms.items() if until > now_ms}
-        return failures
 
     def _look_at_all(
         self, cluster: Cluster | None, brokers: Sequence[Broker], now_ms: int
@@ -366,6 +383,9 @@ class _Seen:
 
     until_ms: dict[int, int] = field(default_factory=dict)
     suspected_ms: int = 0
+    asked_at_ms: int = 0
+    lake_failure: str = ""
+    judged: frozenset[int] = frozenset()
     looks: dict[int, deque[BrokerLook]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=_MAX_LOOKS)))
     clusters: deque[ClusterLook] = field(default_factory=lambda: deque(maxlen=_MAX_LOOKS))
     reasons_ms: Mapping[LeverIdentity, int] = field(default_factory=dict)
@@ -400,15 +420,37 @@ class _Seen:
         return Span(clusters[0], clusters[-1], before, now, expected)
 
 
+def _told(
+    view: View | None, seen: _Seen, brokers: Sequence[Broker], looks: Collection[int], silent: Sequence[str]
+) -> Told:
+    """With what keeps from knowing more: `looks` are brokers that answered, `silent` says why others did not."""
+    asked = {broker.id for broker in brokers if broker.id in seen.until_ms}
+    mute = sorted(broker.id for broker in brokers if broker.id in asked and not broker.reporter_endpoint)
+    unjudged = sorted({broker.id for broker in brokers} - seen.judged - asked) if seen.asked_at_ms else []
+    remarks = [seen.lake_failure] if seen.lake_failure else []
+    if mute:
+        remarks.append(
+            f"{broker_names(mute)}: a disk was over its limits, and no reporter is registered to look at it: see "
+            "guardian cluster add --reporter"
+        )
+    if unjudged:
+        remarks.append(
+            f"{broker_names(unjudged)}: the lake has too few samples of disks, so that nobody knows whether one is "
+            "over its limits: see guardian collection"
+        )
+    unseen = sorted({*asked, *unjudged} - set(looks))
+    return Told(view, (*remarks, *silent), seen.asked_at_ms, tuple(unseen))
+
+
 def lake_suspects(
     lake_url: str, settings: ProtectionSettings, collect_ms: int, lag_ms: int
-) -> Callable[[str, int], list[int]]:
-    """Brokers with a disk over its limits, as far as the lake knows: `lag_ms` is how late its rows may be."""
+) -> Callable[[str, int], Suspects]:
+    """`lag_ms` is how late the lake's rows may be."""
     limits = replace(settings.limits, window_ms=max(settings.limits.window_ms, 2 * collect_ms))
 
-    def suspects(cluster: str, now_ms: int) -> list[int]:
+    def suspects(cluster: str, now_ms: int) -> Suspects:
         window = Window(now_ms - limits.window_ms - lag_ms - collect_ms, now_ms + 1)
-        found = set()
+        over, judged = set(), set()
         for series in lake_facts.disk_series(LakeReader(lake_url, _READ_LIMITS), cluster, window):
             samples = _samples(series)
             if samples:
@@ -417,9 +459,11 @@ def lake_suspects(
                 condition = judge_limits(
                     key, series.log_dirs, samples, limits, samples[-1].at_ms, 0, limits.window_ms // 2
                 )
+                if condition.state is not DiskState.UNKNOWN:
+                    judged.add(series.broker)
                 if condition.state is DiskState.OVER:
-                    found.add(series.broker)
-        return sorted(found)
+                    over.add(series.broker)
+        return Suspects(frozenset(over), frozenset(judged))
 
     return suspects
 
@@ -453,6 +497,11 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServicer):
         report = pb.ProtectionReport(cluster=request.cluster, mode=self._mode, held=protection_to_proto(held))
         if told is None:
             return report
+        report.asked_at_ms = told.asked_at_ms
+        report.unseen_brokers.extend(told.unseen)
+        report.remarks.extend(told.remarks)
+        if told.view is None:
+            return report
         conditions = sorted(told.view.conditions.values(), key=lambda each: (each.state, -each.utilisation, each.key))
         most = min(request.max_doings or MAX_DOINGS, MAX_DOINGS)
         abnormal = [doing for doing in told.view.doings if doing.is_abnormal]
@@ -460,8 +509,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServicer):
         report.disks.extend(map(condition_to_proto, conditions))
         report.queue.extend(map(doing_to_proto, abnormal[:most]))
         report.normal.extend(map(doing_to_proto, normal[: max(0, most - len(abnormal))]))
-        report.looked_at_ms = told.at_ms
-        report.remarks.extend(told.remarks)
+        report.looked_at_ms = told.view.cluster.at_ms
         report.doings_in_all = len(told.view.doings)
         return report
 
@@ -477,7 +525,7 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServicer):
             raise InvalidInput(f"hold_ms is {hold_ms}: use 1 to {MAX_HOLD_MS} (30 days)")
         by = request.actor or actor_of(context)
         told = self._watch.told(request.cluster) if self._watch is not None else None
-        disks = sorted(told.view.conditions) if told else []
+        disks = sorted(told.view.conditions) if told and told.view else []
         now, gone = released(held, broker, request.disk, self._now_ms() + hold_ms, by, disks)
         if now.holds == held.holds and not gone:
             raise NotFound(f"nothing is held in cluster {request.cluster!r}{_where(broker, request.disk)}")

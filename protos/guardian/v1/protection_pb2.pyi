@@ -190,7 +190,7 @@ class DiskDoing(_message.Message):
     def __init__(self, disk: _Optional[_Union[ProtectedDisk, _Mapping]] = ..., topic: _Optional[str] = ..., partition: _Optional[int] = ..., behaviour: _Optional[_Union[DiskBehaviour, str]] = ..., bytes_per_s: _Optional[float] = ..., expected_bytes_per_s: _Optional[float] = ..., from_disk: _Optional[bool] = ..., abnormal: _Optional[bool] = ..., why: _Optional[str] = ..., clients: _Optional[_Iterable[_Union[DiskClientUse, _Mapping]]] = ...) -> None: ...
 
 class ProtectionReport(_message.Message):
-    __slots__ = ("cluster", "mode", "disks", "queue", "normal", "held", "looked_at_ms", "remarks", "doings_in_all")
+    __slots__ = ("cluster", "mode", "disks", "queue", "normal", "held", "looked_at_ms", "remarks", "doings_in_all", "asked_at_ms", "unseen_brokers")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     DISKS_FIELD_NUMBER: _ClassVar[int]
@@ -200,6 +200,8 @@ class ProtectionReport(_message.Message):
     LOOKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     REMARKS_FIELD_NUMBER: _ClassVar[int]
     DOINGS_IN_ALL_FIELD_NUMBER: _ClassVar[int]
+    ASKED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    UNSEEN_BROKERS_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     mode: str
     disks: _containers.RepeatedCompositeFieldContainer[DiskLimitHealth]
@@ -209,7 +211,9 @@ class ProtectionReport(_message.Message):
     looked_at_ms: int
     remarks: _containers.RepeatedScalarFieldContainer[str]
     doings_in_all: int
-    def __init__(self, cluster: _Optional[str] = ..., mode: _Optional[str] = ..., disks: _Optional[_Iterable[_Union[DiskLimitHealth, _Mapping]]] = ..., queue: _Optional[_Iterable[_Union[DiskDoing, _Mapping]]] = ..., normal: _Optional[_Iterable[_Union[DiskDoing, _Mapping]]] = ..., held: _Optional[_Union[ProtectionState, _Mapping]] = ..., looked_at_ms: _Optional[int] = ..., remarks: _Optional[_Iterable[str]] = ..., doings_in_all: _Optional[int] = ...) -> None: ...
+    asked_at_ms: int
+    unseen_brokers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, cluster: _Optional[str] = ..., mode: _Optional[str] = ..., disks: _Optional[_Iterable[_Union[DiskLimitHealth, _Mapping]]] = ..., queue: _Optional[_Iterable[_Union[DiskDoing, _Mapping]]] = ..., normal: _Optional[_Iterable[_Union[DiskDoing, _Mapping]]] = ..., held: _Optional[_Union[ProtectionState, _Mapping]] = ..., looked_at_ms: _Optional[int] = ..., remarks: _Optional[_Iterable[str]] = ..., doings_in_all: _Optional[int] = ..., asked_at_ms: _Optional[int] = ..., unseen_brokers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ReleaseProtectionRequest(_message.Message):
     __slots__ = ("cluster", "broker", "disk", "hold_ms", "actor")

@@ -17,7 +17,7 @@ from guardian.model.quota import QuotaClient
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.reporter.names import MetricNames, values_by_name
-from guardian.server.protection import LooksAtBrokers, _Known, _look, lake_suspects
+from guardian.server.protection import LooksAtBrokers, Suspects, _Known, _look, lake_suspects
 from protos.guardian.v1 import reporter_pb2 as pb
 from spark_analytics.lake.schema import DISK_SAMPLES, LOG_DIR_SAMPLES, TABLES
 
@@ -156,6 +156,6 @@ def test_the_brokers_whose_disks_the_lake_shows_over_their_limits_are_suspect(tm
         )
     writer.flush()
     suspects = lake_suspects(str(tmp_path), ProtectionSettings(limits=DiskLimits(window_ms=60_000)), 5000, 5000)
-    assert suspects("live", NOW + 62_000) == [2]
-    assert suspects("live", NOW + 3_600_000) == []
-    assert suspects("other", NOW + 62_000) == []
+    assert suspects("live", NOW + 62_000) == Suspects(over=frozenset({2}), judged=frozenset({1, 2}))
+    assert suspects("live", NOW + 3_600_000) == Suspects()
+    assert suspects("other", NOW + 62_000) == Suspects()

@@ -11,6 +11,7 @@ import grpc
 import pytest
 from typer.testing import CliRunner
 
+from guardian.cli.protection import show_protection
 from guardian.core.disk_doings import BrokerLook, LogFacts
 from guardian.core.disk_limits import DiskCounters, DiskLimits
 from guardian.core.protecting import ProtectionSettings
@@ -20,7 +21,7 @@ from guardian.executor.proving import HOLDS_S
 from guardian.model.protection import DiskKey, DiskState, Lever, LeverKind, Protection
 from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaEntity
 from guardian.model.topology import Broker, Cluster, TopicPartition
-from guardian.server.protection import DiskWatch, ProtectionServicer, ReplicatedProtectionStore
+from guardian.server.protection import DiskWatch, ProtectionServicer, ReplicatedProtectionStore, Suspects
 from guardian.server.store import ReplicatedStore
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import protection_pb2 as pb
@@ -81,17 +82,25 @@ class Looks:
         return BrokerLook(broker.id, now_ms, disks, MB, {"/d0": "sdb"}, {T0: LogFacts(end * 100, 0, end)}, {T0: "/d0"})
 
 
-Suspects = Callable[[str, int], list[int]]
+AskLake = Callable[[str, int], Suspects]
+BOTH = frozenset({1, 2})
 
 
-def watch_of(store: ReplicatedStore, looks: Looks, suspects: Suspects = lambda _, __: [1]) -> DiskWatch:
+def watch_of(
+    store: ReplicatedStore, looks: Looks, suspects: AskLake = lambda _, __: Suspects(frozenset({1}), BOTH)
+) -> DiskWatch:
     return DiskWatch(store, ReplicatedProtectionStore(store).held_keys, suspects, looks.look, SETTINGS, 1000)
 
 
 class Story:
     """Of the member's own watch, where it has one that looks with these looks."""
 
-    def __init__(self, member: Member, suspects: Suspects = lambda _, __: [1], looks: Looks | None = None) -> None:
+    def __init__(
+        self,
+        member: Member,
+        suspects: AskLake = lambda _, __: Suspects(frozenset({1}), BOTH),
+        looks: Looks | None = None,
+    ) -> None:
         self.member = member
         self.looks = looks or Looks()
         self.held = ReplicatedProtectionStore(member.store)
@@ -113,12 +122,13 @@ class Story:
 
 
 def test_where_nothing_is_suspected_nobody_is_asked(member: Member) -> None:
-    story = Story(member, lambda _, __: [])
+    story = Story(member, lambda _, __: Suspects(frozenset(), BOTH))
     story.tick(10)
     assert story.looks.asked == []
     assert member.kafka.opened == 0
     report = story.report()
     assert (report.mode, len(report.disks), report.looked_at_ms) == ("act", 0, 0)
+    assert (report.asked_at_ms, list(report.unseen_brokers), list(report.remarks)) == (member.now_ms, [], [])
 
 
 def test_a_suspect_is_looked_at_and_who_reads_from_its_disk_is_held_back(member: Member) -> None:
@@ -176,10 +186,75 @@ def test_a_reporter_that_does_not_answer_is_said_so(member: Member) -> None:
     assert story.held.protection("live") == Protection("live")
 
 
-def test_a_lake_that_is_away_keeps_nothing_held(member: Member) -> None:
-    def away(_cluster: str, _now_ms: int) -> list[int]:
-        raise OSError("the bucket does not answer")
+def away(_cluster: str, _now_ms: int) -> Suspects:
+    raise OSError("the bucket does not answer")
 
+
+def test_that_the_lake_does_not_tell_is_not_told_as_health(member: Member) -> None:
+    story = Story(member, away)
+    assert story.report().asked_at_ms == 0
+    for _ in range(2):  # also between two times that it is asked
+        story.tick()
+        report = story.report()
+        assert (len(report.disks), report.asked_at_ms) == (0, 0)
+        assert list(report.remarks) == [
+            "the lake does not say which disks are over their limits: the bucket does not answer"
+        ]
+
+
+def test_brokers_of_whose_disks_the_lake_has_nothing_and_suspects_that_nobody_can_look_at_are_told(
+    member: Member,
+) -> None:
+    bare = tuple(Broker(broker) for broker in (1, 2))
+    member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=bare)))
+    story = Story(member, lambda _, __: Suspects(frozenset({1}), frozenset({1})))
+    story.tick()
+    report = story.report()
+    assert (len(report.disks), report.asked_at_ms, list(report.unseen_brokers)) == (0, member.now_ms, [1, 2])
+    assert list(report.remarks) == [
+        "broker 1: a disk was over its limits, and no reporter is registered to look at it: see guardian cluster add "
+        "--reporter",
+        "broker 2: the lake has too few samples of disks, so that nobody knows whether one is over its limits: see "
+        "guardian collection",
+    ]
+
+
+def test_that_kafka_does_not_tell_what_is_done_to_disks_is_said(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(member)
+    story.tick()
+
+    def silent() -> None:
+        raise ClusterUnavailable("cluster live does not answer")
+
+    monkeypatch.setattr(member.kafka, "describe_cluster", silent)
+    story.tick()
+    report = story.report()
+    assert (len(report.disks), report.looked_at_ms) == (1, member.now_ms - 2000)
+    assert list(report.remarks) == ["what is done to disks is not known: cluster live does not answer"]
+
+
+@pytest.mark.parametrize(
+    ("report", "sentence"),
+    [
+        (pb.ProtectionReport(mode="off", asked_at_ms=1), "disks are not looked at"),
+        (pb.ProtectionReport(mode="act"), "whether a disk is over its limits is not known"),
+        (pb.ProtectionReport(mode="act", asked_at_ms=1), "no disk is over its limits"),
+        (
+            pb.ProtectionReport(mode="act", asked_at_ms=1, unseen_brokers=[2, 3]),
+            "no disk is known to be over its limits; nothing is known of those of brokers 2, 3",
+        ),
+    ],
+)
+def test_the_cli_tells_silence_from_health(
+    report: pb.ProtectionReport, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_protection(report)
+    assert capsys.readouterr().out.splitlines()[1] == sentence
+
+
+def test_a_lake_that_is_away_keeps_nothing_held(member: Member) -> None:
     story = Story(member)
     story.tick(12)
     assert story.held.protection("live").levers
@@ -280,6 +355,14 @@ def test_the_health_of_disks_the_abnormal_queue_and_why_are_one_command(tmp_path
         assert "g reads what is older than" in doing
         (held,) = [line for line in lines if line.startswith("client quota: consumer_byte_rate of client-id=etl")]
         assert "g reads what is older than" in held
+        as_json = json.loads(CliRunner().invoke(app, [*words, "-o", "json"]).output)
+        assert as_json["disks"]
+        found = as_json["protection"]
+        assert [each["why"] for each in found["queue"]] == [each.why for each in story.report().queue]
+        assert [each["subject"] for each in found["held"]["levers"]] == ["client-id=etl"]
+        member.replica.leads = False
+        without = json.loads(CliRunner().invoke(app, [*words, "-o", "json"]).output)
+        assert "ask the leader" in without["protection"]["unknown"]
     finally:
         member.stop()
 
@@ -288,3 +371,4 @@ def test_a_cluster_may_be_shown_without_the_word_show(member: Member) -> None:
     for words in (("disks", "live"), ("disks", "show", "live"), ("disks", "--limit", "3", "live")):
         result = CliRunner().invoke(app, [*words, "--endpoints", member.endpoint])
         assert "no samples of the disks of cluster live" in result.output, result.exception
+        assert "disks are not looked at" in result.output
