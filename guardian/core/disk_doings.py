@@ -12,7 +12,8 @@
 No broker counts bytes by partition, so they are told from what is counted: offsets gained x bytes an offset takes (the
 log's size over its offsets), committed offsets gained, the growth of copies. Which replica a group reads is told by the
 client activity of their brokers: how often each saw the client read the topic; without, it is the leader. An offset is
-on disk when it is older than the page cache holds (core.disk_reads, DESIGN.md "Partition-level protection").
+on disk when it is older than the page cache holds (core.disk_reads, DESIGN.md "Partition-level protection"); of a
+partition that nobody writes to that is known once its end has not changed for as long.
 
 Abnormal is a write above what is expected (by the topic directory; of a replica that catches up, anything), and any
 read from disk.
@@ -37,9 +38,12 @@ _ABOVE = 1.2  # times what is expected
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
+    """`end_since_ms`: the log has had this end since then at the latest; None: nobody knows."""
+
     size_bytes: int
     start_offset: int
     end_offset: int
+    end_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +233,8 @@ class _Host:
         log = self.now.logs.get(partition)
         if log is None:
             return False
-        facts = LeaderFacts(self.broker, "", log.start_offset, log.end_offset, self.offsets_per_s(partition))
+        idle_s = (self.now.at_ms - log.end_since_ms) / 1000 if log.end_since_ms is not None else 0.0
+        facts = LeaderFacts(self.broker, "", log.start_offset, log.end_offset, self.offsets_per_s(partition), idle_s)
         return is_on_disk(offset, facts, self.cache)
 
     def log_dirs(self, cluster: ClusterLook) -> tuple[LogDir, ...]:

@@ -6,7 +6,8 @@ T seconds of it:
     T = MemAvailable / bytes per second read and written, over the host's disks that have log dirs
 
 A fetch at an offset below LEO - messages per second x T asks for what is no more there (DESIGN.md, "Partition-level
-protection"). A group's place is what it has committed, which is behind what it fetches by less than a commit interval.
+protection"); of a partition that nobody has written to for T, any fetch does. A group's place is what it has committed,
+which is behind what it fetches by less than a commit interval.
 
 How much such a group reads is not counted by anybody either. Of what a topic's partitions send from a broker, groups
 at the tail take what is written, each its own; the rest is what those behind take, and is divided among them.
@@ -57,10 +58,12 @@ def disk_reads(
 
 
 def is_on_disk(offset: int, leader: LeaderFacts, cache: PageCache) -> bool:
-    """Whether what follows this offset is pushed out of memory. Where nothing was written in the window, all that is
-    there is older than the window, but how old nobody can tell: not on disk, rather than a false alarm."""
-    if offset >= leader.log_end_offset or cache.seconds is None or leader.messages_per_s <= 0:
+    """Whether what follows this offset is pushed out of memory. Where nothing was written for as long as the page cache
+    holds, all of it is; where that is not known, none of it, rather than a false alarm."""
+    if offset >= leader.log_end_offset or cache.seconds is None:
         return False
+    if leader.messages_per_s <= 0:
+        return leader.idle_s >= cache.seconds
     return offset < leader.log_end_offset - leader.messages_per_s * cache.seconds
 
 
@@ -112,6 +115,6 @@ def _reader(place: _Place, bytes_per_s: float, host: HostFacts) -> DiskReader:
         host.disks.get(leader.log_dir, ""),
         place.offset,
         leader.log_end_offset,
-        (leader.log_end_offset - offset) / leader.messages_per_s,
+        (leader.log_end_offset - offset) / leader.messages_per_s if leader.messages_per_s > 0 else leader.idle_s,
         bytes_per_s,
     )

@@ -19,13 +19,15 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LeaderFacts:
-    """A partition as its leader had it at the end of a window; `messages_per_s` is over the window."""
+    """A partition as its leader had it at the end of a window; `messages_per_s` is over the window. `idle_s`: for so
+    long at least nothing was written to it; 0: something was, or nobody knows."""
 
     broker: int
     log_dir: str
     log_start_offset: int
     log_end_offset: int
     messages_per_s: float
+    idle_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class PageCache:
 
 @dataclass(frozen=True, slots=True)
 class DiskReader:
-    """A group that reads a partition from the leader's disk; `bytes_per_s` is an estimate."""
+    """A group that reads a partition from the leader's disk; `bytes_per_s` is an estimate. What it reads was written
+    `behind_s` ago: of a partition that nobody writes to, at least."""
 
     group: str
     partition: TopicPartition

@@ -140,7 +140,8 @@ def leaders_and_topics(
     seats = order[begins][found]
     brokers, partitions = (rows[name][seats].tolist() for name in ("broker", "partition"))
     names, log_dirs = (np.array(codes[name].names, object)[rows[name][seats]].tolist() for name in ("topic", "log_dir"))
-    leaders = map(LeaderFacts, brokers, log_dirs, starts, ends, written)
+    idle_s = np.where(grown["log_end_offset"][found] == 0, grown["at_ms"][found] / 1000, 0.0).tolist()
+    leaders = map(LeaderFacts, brokers, log_dirs, starts, ends, written, idle_s)
     rates = map(TopicRates, taken, given)
     return (
         dict(zip(map(TopicPartition, names, partitions), leaders, strict=True)),

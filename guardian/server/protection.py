@@ -146,6 +146,15 @@ class _Known:
     writers: dict[tuple[str, QuotaClient], int] = field(default_factory=dict)
     readers: list[tuple[int, tuple[str, str], int]] = field(default_factory=list)  # seen at, (topic, client id), times
     tells_activity: bool = False
+    ends: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)  # end offset, since when
+
+    def ends_since_ms(self, ends: Mapping[TopicPartition, int], now_ms: int) -> dict[TopicPartition, int]:
+        """Since when logs have the ends that they have now; long ago, also where nobody looked in between."""
+        self.ends = {
+            partition: before if (before := self.ends.get(partition, (end, now_ms)))[0] == end else (end, now_ms)
+            for partition, end in ends.items()
+        }
+        return {partition: since_ms for partition, (_, since_ms) in self.ends.items()}
 
     def remember(self, batch: reporter_pb2.MetricBatch, now_ms: int) -> None:
         if batch.broker_started_at_ms != self.life_ms:  # slices are numbered from 1 again
@@ -182,6 +191,9 @@ def _look(batch: reporter_pb2.MetricBatch, values: Mapping[str, float], known: _
         match = _LOG_METRIC.fullmatch(name)
         if match:
             facts[TopicPartition(match[2], int(match[3]))][match[1]] = int(value)
+    ends_since_ms = known.ends_since_ms(
+        {partition: found.get("LogEndOffset", 0) for partition, found in facts.items()}, now_ms
+    )
     replicas = {}
     for log_dir in batch.host.log_dirs:
         for replica in log_dir.replicas:
@@ -214,7 +226,12 @@ def _look(batch: reporter_pb2.MetricBatch, values: Mapping[str, float], known: _
         batch.host.memory.available_bytes,
         {log_dir.path: log_dir.disk for log_dir in batch.host.log_dirs},
         {
-            partition: LogFacts(found.get("Size", 0), found.get("LogStartOffset", 0), found.get("LogEndOffset", 0))
+            partition: LogFacts(
+                found.get("Size", 0),
+                found.get("LogStartOffset", 0),
+                found.get("LogEndOffset", 0),
+                ends_since_ms[partition],
+            )
             for partition, found in facts.items()
         },
         replicas,

@@ -102,6 +102,19 @@ def test_a_group_that_reads_what_left_the_page_cache_reads_from_disk() -> None:
     assert client_loads(late) == {QuotaClient("etl"): {1: pytest.approx(20 * MB)}}
 
 
+@pytest.mark.parametrize(("end_since_s", "from_disk"), [(None, False), (6, False), (5, True), (0, True)])
+def test_a_replay_of_what_nobody_writes_any_more_is_from_disk_once_it_is_older_than_the_page_cache(
+    end_since_s: int | None, from_disk: bool
+) -> None:
+    """At ten seconds, of a page cache of five."""
+    found = span(cluster(0, {"g": 0}), cluster(SECONDS, {"g": 2_000_000}), written=0)
+    since_ms = end_since_s * 1000 if end_since_s is not None else None
+    logs = {T0: LogFacts(5_000_000 * BYTES, 0, 5_000_000, since_ms)}
+    found = replace(found, now={1: replace(found.now[1], logs=logs)})
+    read = of(doings(found, [SDB]), Behaviour.USER_READ)
+    assert (read.from_disk, read.is_abnormal, read.bytes_per_s) == (from_disk, from_disk, pytest.approx(20 * MB))
+
+
 def test_groups_at_the_tail_and_late_ones_are_told_apart() -> None:
     members = (GroupMember("g", "etl", "h", (("t", 0),)), GroupMember("app", "app-1", "h", (("t", 0),)))
     before = cluster(0, {"g": 0, "app": 5_000_000}, members=members)

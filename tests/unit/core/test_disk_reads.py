@@ -67,6 +67,14 @@ def test_nothing_is_said_where_nothing_moves(leader: LeaderFacts, host: HostFact
     assert disk_reads({"g": {P0: 0}}, {P0: leader}, TOPICS, {1: host}).readers == ()
 
 
+def test_all_of_a_partition_that_nobody_has_written_to_for_as_long_as_the_page_cache_holds_is_on_disk() -> None:
+    """A replay of yesterday's finished topic."""
+    finished = replace(LEADERS[P0], messages_per_s=0.0, idle_s=300.0)
+    (reader,) = disk_reads({"g": {P0: 999_999}, "done": {P0: 1_000_000}}, {P0: finished}, TOPICS, HOSTS).readers
+    assert (reader.group, reader.behind_s, reader.bytes_per_s) == ("g", 300.0, pytest.approx(26.0 * MB))
+    assert disk_reads({"g": {P0: 0}}, {P0: replace(finished, idle_s=299.0)}, TOPICS, HOSTS).readers == ()
+
+
 def test_partitions_and_brokers_that_are_unknown_are_left_out() -> None:
     assert disk_reads({"g": {P0: 0, TopicPartition("gone", 0): 0}}, LEADERS, TOPICS, {2: HOST}).readers == ()
 

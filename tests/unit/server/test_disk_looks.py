@@ -64,8 +64,17 @@ def test_an_answer_becomes_a_look() -> None:
     assert (look.broker, look.at_ms, look.memory_available_bytes) == (7, NOW, 99)
     assert look.disks == {"sda": DiskCounters(NOW, 1, 2, 7, 0, 5)}
     # The log of a copy on its way to another log dir is none of these.
-    assert look.logs == {T0: LogFacts(500, 2, 12)}
+    assert look.logs == {T0: LogFacts(500, 2, 12, NOW)}
     assert (look.replicas, look.log_dirs) == ({T0: "/d"}, {"/d": "sda"})
+
+
+def test_since_when_a_log_has_its_end_is_remembered_from_look_to_look() -> None:
+    known, other = _Known(), TopicPartition("b", 0)
+    assert known.ends_since_ms({T0: 12, other: 7}, NOW) == {T0: NOW, other: NOW}
+    assert known.ends_since_ms({T0: 12, other: 8}, NOW + 5) == {T0: NOW, other: NOW + 5}
+    # Truncated, and gone for a look: what was known of it is of another log.
+    assert known.ends_since_ms({T0: 11}, NOW + 9) == {T0: NOW + 9}
+    assert known.ends_since_ms({T0: 11, other: 8}, NOW + 20) == {T0: NOW + 9, other: NOW + 20}
 
 
 def test_users_of_client_ids_and_writers_of_topics_are_remembered_for_a_while() -> None:

@@ -20,7 +20,7 @@ from guardian.errors import InvalidInput, NotFound
 from guardian.model.links import Direction
 from guardian.model.topology import TopicPartition
 from guardian.reporter.lake_writer import LakeWriter
-from guardian.server.lake_facts import placed
+from guardian.server.lake_facts import leaders_and_topics, placed
 from guardian.wire.federation import cluster_to_proto
 from guardian.wire.lines import lines_from_proto
 from protos.guardian.v1 import insight_pb2 as pb
@@ -286,3 +286,18 @@ def test_unknown_clusters_and_impossible_times_are_refused(client: GuardianClien
         client.link_use(clusters=["live", "dead"])
     with pytest.raises(InvalidInput, match="must end after it begins"):
         client.disk_health("live", TO_MS, FROM_MS)
+
+
+def test_for_how_long_nobody_has_written_to_a_partition_is_read_from_the_lake(tmp_path: Path) -> None:
+    rows = [
+        {"at_ms": FROM_MS + minute * MINUTE_MS, "broker": 1, "topic": topic, "is_leader": True, "log_end_offset": end}
+        for topic, grown in (("done", 0), ("live", 600))
+        for minute in range(4)
+        for end in (1000 + minute * grown,)
+    ]
+    writer = LakeWriter(str(tmp_path), "m1")
+    writer.write("live", {PARTITION_SAMPLES: table(PARTITION_SAMPLES, rows)})
+    writer.flush()
+    leaders, _ = leaders_and_topics(LakeReader(str(tmp_path)), "live", Window(FROM_MS, TO_MS), {"done", "live"})
+    found = {partition.topic: (each.messages_per_s, each.idle_s) for partition, each in leaders.items()}
+    assert found == {"done": (0.0, 180.0), "live": (10.0, 0.0)}
