@@ -21,6 +21,7 @@ read from disk.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -75,6 +76,7 @@ class ClusterLook:
     log_dirs: tuple[LogDir, ...] = ()
     committed: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
     members: tuple[GroupMember, ...] = ()
+    silent_coordinators: frozenset[int] = frozenset()  # of groups that are in neither of these
     quotas: Quotas = field(default_factory=dict)
     configs: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     min_isr: Mapping[str, int] = field(default_factory=dict)
@@ -92,7 +94,7 @@ class Span:
 
 
 ClientLoads = Mapping[QuotaClient, Mapping[int, float]]
-"""What clients fetch from each broker, in bytes/s."""
+"""What clients fetch from each broker, in bytes/s; infinite where they fetch something, and nobody tells how much."""
 
 
 def doings(span: Span, disks: Iterable[DiskKey]) -> tuple[Doing, ...]:
@@ -113,12 +115,14 @@ def doings(span: Span, disks: Iterable[DiskKey]) -> tuple[Doing, ...]:
 
 
 def client_loads(span: Span) -> ClientLoads:
-    """From what groups have committed meanwhile, on the brokers that they read from."""
+    """From what groups have committed meanwhile, on the brokers that they read from. How many bytes that is can't be
+    told of a topic that has no replica on the brokers that were looked at."""
     loads: dict[QuotaClient, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for reading in _Readings(span, _Sizes(span.now.values())).all():
         if reading.client is not None:
             for broker, share in reading.shares.items():
-                loads[reading.client][broker] += reading.bytes_per_s * share
+                rate = reading.bytes_per_s * share if reading.is_measured else math.inf
+                loads[reading.client][broker] += rate
     return {client: dict(by_broker) for client, by_broker in loads.items()}
 
 
@@ -130,10 +134,11 @@ class _Reading:
     bytes_per_s: float
     client: QuotaClient | None
     shares: Mapping[int, float]  # by broker, the part of it that is read there
+    is_measured: bool  # False: it reads, and nobody tells how many bytes that is
 
 
 class _Sizes:
-    """How many bytes an offset of a topic takes; of a topic that nobody told of, as of all."""
+    """How many bytes an offset of a topic takes, of topics that some look tells of."""
 
     def __init__(self, looks: Iterable[BrokerLook]) -> None:
         sizes: dict[str, int] = defaultdict(int)
@@ -143,11 +148,12 @@ class _Sizes:
                 sizes[partition.topic] += log.size_bytes
                 offsets[partition.topic] += max(0, log.end_offset - log.start_offset)
         self._of_topic = {topic: sizes[topic] / count for topic, count in offsets.items() if count}
-        total = sum(offsets.values())
-        self._of_all = sum(sizes.values()) / total if total else 0.0
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._of_topic
 
     def __getitem__(self, topic: str) -> float:
-        return self._of_topic.get(topic, self._of_all)
+        return self._of_topic.get(topic, 0.0)
 
 
 class _Readings:
@@ -164,7 +170,8 @@ class _Readings:
                 rate = gained * sizes[partition.topic] / seconds if seconds > 0 else 0.0
                 client = clients.get((group, partition))
                 shares = _shares(span, partition, client)
-                self._of[partition].append(_Reading(group, partition, offset, rate, client, shares))
+                is_measured = not gained or partition.topic in sizes
+                self._of[partition].append(_Reading(group, partition, offset, rate, client, shares, is_measured))
 
     def on(self, broker: int, partition: TopicPartition) -> Iterator[_Reading]:
         """With what of it is read from the broker."""

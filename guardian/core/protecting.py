@@ -132,11 +132,13 @@ def last_reasons(
     levers: Sequence[Lever],
     told: Collection[DiskKey],
     doings: Sequence[Doing],
+    loads: ClientLoads,
+    cluster: ClusterLook,
     now_ms: int,
 ) -> dict[LeverIdentity, int]:
-    """When each lever last had an abnormal doing, after one more look; `before` is what came of the look before. Of
-    disks that were not `told` of nobody knows that there is none now."""
-    found = reasons(doings)
+    """When each lever last had a reason, which is an abnormal doing, after one more look; `before` is what came of the
+    look before. Of disks that were not `told` of nobody knows that there is none now."""
+    found = reasons(doings, loads, cluster)
     return {
         lever.identity: now_ms
         if lever.identity in found or lever.disk not in told
@@ -385,7 +387,7 @@ def _let_go_without_reason(draft: _Draft, view: View, settings: ProtectionSettin
     """A step of each, whatever its disk suffers from: it does nothing there, so that no effect has to be awaited."""
     for lever in list(draft.levers):
         if not _has_reason(lever, view, settings, now_ms) and now_ms - lever.changed_at_ms >= settings.step_ms:
-            reason = f"nothing abnormal was seen of it on {lever.disk} for {settings.limits.window_ms / 1000:g} s"
+            reason = f"for {settings.limits.window_ms / 1000:g} s there was no reason on {lever.disk} to hold it back"
             _raise(draft, lever, 1 / CUT, reason, now_ms)
 
 

@@ -3,6 +3,7 @@
     abnormal doing                      lever                                         never below
     user read from disk                 client quota of (user, client id)             FLOOR; HEADROOM x its rate on any
                                                                                       other broker: a quota holds on all
+                                                                                      (none where that is not known)
     user write                          none: a quota holds on all brokers, and what it writes to others is not known
     replication write, catching up      follower rate, for exactly these replicas     FLOOR; HEADROOM x what is written
     replication read, catching up       leader rate, for exactly these replicas       FLOOR; HEADROOM x what is written
@@ -21,6 +22,7 @@ have been set (intents) is stored before anything is sent, and only values of th
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,7 +53,7 @@ from guardian.model.quota import (
     may_be_outranked,
     own_entity,
 )
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import TopicPartition, broker_names
 from guardian.model.units import human_bytes
 
 LeverIdentity = tuple[DiskKey, LeverKind, str, str]
@@ -175,9 +177,12 @@ def _quota(
 ) -> Candidate | str:
     if key == PRODUCER_BYTE_RATE:
         return f"{client} can't be held back: how much it writes elsewhere is not known"
-    by_broker = loads.get(client, {})
-    here = max(traffic, by_broker.get(disk.broker, 0.0))
     entity = own_entity(client)
+    unknown = _why_unknown(disk, entity, loads, cluster)
+    if unknown:
+        return f"{client} can't be held back: {unknown}"
+    load = loads.get(client, {}).get(disk.broker, 0.0)
+    here = max(traffic, load) if math.isfinite(load) else traffic
     elsewhere = _elsewhere(disk, entity, loads)
     outranking = may_be_outranked(cluster.quotas, key, entity)
     if outranking is not None:
@@ -193,12 +198,23 @@ def _quota(
 
 
 def least_of_quota(disk: DiskKey, subject: str, loads: ClientLoads, floor: int) -> int:
-    """What must flow through a client's quota: it holds on all other brokers as well."""
-    return max(floor, round(HEADROOM * _elsewhere(disk, QuotaEntity.of_name(subject), loads)))
+    """What must flow through a client's quota, as far as it is known: it holds on all other brokers as well."""
+    elsewhere = _elsewhere(disk, QuotaEntity.of_name(subject), loads)
+    return max(floor, round(HEADROOM * elsewhere)) if math.isfinite(elsewhere) else floor
+
+
+def _why_unknown(disk: DiskKey, entity: QuotaEntity, loads: ClientLoads, cluster: ClusterLook) -> str:
+    """Why nobody knows what must flow through the client's quota; empty when it is known."""
+    if cluster.silent_coordinators:
+        silent = broker_names(sorted(cluster.silent_coordinators))
+        return f"{silent} did not tell all consumer groups, so that how much it reads elsewhere is not known"
+    if math.isinf(_elsewhere(disk, entity, loads)):
+        return "how large the records are that it reads from other brokers is not known"
+    return ""
 
 
 def _elsewhere(disk: DiskKey, entity: QuotaEntity, loads: ClientLoads) -> float:
-    """The most that clients which the entity may be for move through one other broker."""
+    """The most that clients which the entity may be for move through one other broker; infinite: nobody knows."""
     moved: dict[int, float] = defaultdict(float)
     for client, by_broker in loads.items():
         is_meant = client.client_id == entity.client_id and (
@@ -209,8 +225,9 @@ def _elsewhere(disk: DiskKey, entity: QuotaEntity, loads: ClientLoads) -> float:
     return max((rate for broker, rate in moved.items() if broker != disk.broker), default=0.0)
 
 
-def reasons(doings: Iterable[Doing]) -> frozenset[LeverIdentity]:
-    """What abnormal doings could be held back by. A client that reads nothing at present is no reason."""
+def reasons(doings: Iterable[Doing], loads: ClientLoads, cluster: ClusterLook) -> frozenset[LeverIdentity]:
+    """What abnormal doings could be held back by. A client that reads nothing at present is no reason, nor is one whose
+    needs on other brokers nobody knows."""
     found: set[LeverIdentity] = set()
     for doing in doings:
         if not doing.is_abnormal:
@@ -219,8 +236,9 @@ def reasons(doings: Iterable[Doing]) -> frozenset[LeverIdentity]:
         if kind is not None:
             found.add((doing.disk, kind, "", ""))
         elif doing.behaviour is Behaviour.USER_READ:
-            names = (own_entity(use.client).name for use in doing.clients if use.bytes_per_s > 0)
-            found.update((doing.disk, LeverKind.CLIENT_QUOTA, name, CONSUMER_BYTE_RATE) for name in names)
+            entities = (own_entity(use.client) for use in doing.clients if use.bytes_per_s > 0)
+            known = (each for each in entities if not _why_unknown(doing.disk, each, loads, cluster))
+            found.update((doing.disk, LeverKind.CLIENT_QUOTA, each.name, CONSUMER_BYTE_RATE) for each in known)
     return frozenset(found)
 
 

@@ -30,7 +30,7 @@ from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.sending import Outcome, send
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.protection import Protection
-from guardian.model.quota import GroupMember, QuotaEntity
+from guardian.model.quota import GroupMember, GroupMembers, GroupOffsets, QuotaEntity
 from guardian.model.topology import TopicPartition
 
 PATIENCE_S = 5.0
@@ -178,10 +178,11 @@ def look_at_cluster(admin: KafkaAdmin, looks: Collection[BrokerLook], held: Prot
     quotas = admin.describe_client_quotas()
     held_topics = topics_of(held.levers, held.intents)
     held_brokers = brokers_of(held.levers, held.intents)
-    committed = admin.committed_offsets() if looks else {}
-    members = admin.group_members() if looks else ()
+    offsets = admin.committed_offsets() if looks else GroupOffsets()
+    members = admin.group_members() if looks else GroupMembers()
+    committed = offsets.by_group
     topics = {partition.topic for look in looks for partition in look.replicas} | held_topics
-    topics |= _also_read(topics, committed, members)
+    topics |= _also_read(topics, committed, members.members)
     partitions = admin.describe_partitions(topics) if topics else {}
     watched = {look.broker for look in looks}
     behind = {
@@ -198,7 +199,8 @@ def look_at_cluster(admin: KafkaAdmin, looks: Collection[BrokerLook], held: Prot
         if looks
         else (),
         committed=committed,
-        members=members,
+        members=members.members,
+        silent_coordinators=offsets.silent | members.silent,
         quotas=quotas,
         configs=admin.describe_configs(_resources(held_topics | _topics(behind), (held_brokers | watched) & alive)),
         min_isr=_min_isr(admin, _topics(behind) | (held_topics & _topics(partitions))),

@@ -15,7 +15,7 @@ from guardian.core.effects import NewTopic
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import BrokerView, ClusterDescription, LogDir, PartitionState, Reassignment
 from guardian.model.operation import MetadataVersion, Quorum
-from guardian.model.quota import GroupMember, QuotaEntity
+from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity
 from guardian.model.topology import TopicPartition
 
 BROKER = "BROKER"
@@ -126,10 +126,10 @@ class KafkaAdmin(Protocol):
     def describe_acls(self) -> tuple[AclBinding, ...]:
         """Every access rule, sorted. Raises InvalidInput when the cluster has no authorizer, so that all is allowed."""
 
-    def committed_offsets(self) -> dict[str, dict[TopicPartition, int]]:
+    def committed_offsets(self) -> GroupOffsets:
         """By consumer group that has members now, what it has committed.
 
-        Groups of a coordinator that does not answer in time are left out.
+        A coordinator that does not answer in time, or does not tell of a group, is named; its groups are left out.
         """
 
     def create_topics(self, topics: Mapping[str, NewTopic], validate_only: bool = False) -> dict[str, str]:
@@ -152,10 +152,10 @@ class KafkaAdmin(Protocol):
     def delete_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
         """Takes out exactly these access rules; refused ones with the reason. One that is gone is no error."""
 
-    def group_members(self) -> tuple[GroupMember, ...]:
+    def group_members(self) -> GroupMembers:
         """The members of consumer groups that have some, with what each is assigned.
 
-        Groups of a coordinator that does not answer in time are left out.
+        A coordinator that does not answer in time is named; its groups are left out.
         """
 
     def describe_client_quotas(self) -> dict[QuotaEntity, dict[str, float]]:

@@ -69,7 +69,7 @@ from guardian.model.cluster_state import (
     Reassignment,
 )
 from guardian.model.operation import MetadataVersion, Quorum
-from guardian.model.quota import GroupMember, QuotaEntity, require_writable_quotas
+from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity, require_writable_quotas
 from guardian.model.topology import Cluster, ClusterSecurity, TopicPartition
 
 # kafka-python logs each failed attempt; without a handler Python would print that to stderr, beside our one sentence.
@@ -304,43 +304,47 @@ class KafkaControl:
     def delete_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
         return self._change_acls(lambda session: acl_requests.delete_acls(session, acls))
 
-    def committed_offsets(self) -> dict[str, dict[TopicPartition, int]]:
-        async def ask(session: _Session) -> dict[str, dict[TopicPartition, int]]:
+    def committed_offsets(self) -> GroupOffsets:
+        async def ask(session: _Session) -> GroupOffsets:
             cluster = await session.ask_any(DescribeClusterRequest)
             # Each broker lists the groups that it coordinates.
-            lists, _ = await session.ask_each(
+            lists, silent = await session.ask_each(
                 [broker.broker_id for broker in cluster.brokers], lambda _: ListGroupsRequest()
             )
             groups = {broker: _active_groups(answer) for broker, answer in lists.items()}
             answers, _ = await session.ask_each(
                 [broker for broker, names in groups.items() if names], lambda broker: _offsets_request(groups[broker])
             )
-            return {group: offsets for answer in answers.values() for group, offsets in _read_offsets(answer)}
+            found = {group: offsets for answer in answers.values() for group, offsets in _read_offsets(answer)}
+            partly = {broker for broker, names in groups.items() if not found.keys() >= set(names)}
+            return GroupOffsets(found, frozenset(silent) | partly)
 
         return self._call(ask)
 
-    def group_members(self) -> tuple[GroupMember, ...]:
-        async def ask(session: _Session) -> tuple[GroupMember, ...]:
+    def group_members(self) -> GroupMembers:
+        async def ask(session: _Session) -> GroupMembers:
             cluster = await session.ask_any(DescribeClusterRequest)
-            lists, _ = await session.ask_each(
+            lists, silent = await session.ask_each(
                 [broker.broker_id for broker in cluster.brokers], lambda _: ListGroupsRequest()
             )
             names = {broker: _active_groups(answer) for broker, answer in lists.items()}
-            answers, _ = await session.ask_each(
+            answers, mute = await session.ask_each(
                 [broker for broker, found in names.items() if found],
                 lambda broker: groups.describe_request(names[broker]),
             )
+            silent |= mute
             found = [member for answer in answers.values() for member in groups.read_members(answer)]
             told = {member.group for member in found}
             rest = {broker: [name for name in each if name not in told] for broker, each in names.items()}
             # Brokers before 4.0 have no groups of the new protocol.
             with suppress(kafka_errors.IncompatibleBrokerVersion):
-                more, _ = await session.ask_each(
+                more, mute = await session.ask_each(
                     [broker for broker, each in rest.items() if each],
                     lambda broker: groups.describe_new_request(rest[broker]),
                 )
                 found += [member for answer in more.values() for member in groups.read_new_members(answer)]
-            return tuple(found)
+                silent |= mute
+            return GroupMembers(tuple(found), frozenset(silent))
 
         return self._call(ask)
 

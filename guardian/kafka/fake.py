@@ -39,7 +39,7 @@ from guardian.model.cluster_state import (
     Reassignment,
 )
 from guardian.model.operation import MetadataVersion, Quorum
-from guardian.model.quota import GroupMember, QuotaEntity, require_writable_quotas
+from guardian.model.quota import GroupMember, GroupMembers, GroupOffsets, QuotaEntity, require_writable_quotas
 from guardian.model.topology import TopicPartition
 
 MS_PER_READ = 100
@@ -134,6 +134,7 @@ class FakeKafka:
         self.cluster_id = cluster_id
         self.bytes_per_call = bytes_per_call
         self.reachable = True
+        self.silent_coordinators: frozenset[int] = frozenset()  # while there are some, no group is told
         self.controllers_reachable = True
         self.now_ms = 0
         self._brokers = {broker: _Broker(rack, log_dirs[broker]) for broker, rack in racks.items()}
@@ -455,17 +456,19 @@ class FakeKafka:
                     self._place_on_remembered_log_dirs(topic, added)
             return refused
 
-    def committed_offsets(self) -> dict[str, dict[TopicPartition, int]]:
+    def committed_offsets(self) -> GroupOffsets:
         with self._read():
-            return {group: dict(offsets) for group, offsets in self._offsets.items()}
+            told = {} if self.silent_coordinators else self._offsets
+            return GroupOffsets({group: dict(offsets) for group, offsets in told.items()}, self.silent_coordinators)
 
-    def group_members(self) -> tuple[GroupMember, ...]:
+    def group_members(self) -> GroupMembers:
         with self._read():
-            return tuple(
+            found = tuple(
                 replace(member, partitions=tuple((each.topic, each.partition) for each in self._offsets[member.group]))
                 for member in self._members
-                if member.group in self._offsets
+                if member.group in self._offsets and not self.silent_coordinators
             )
+            return GroupMembers(found, self.silent_coordinators)
 
     def describe_client_quotas(self) -> dict[QuotaEntity, dict[str, float]]:
         with self._read():

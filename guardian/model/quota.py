@@ -16,10 +16,11 @@ A quota holds on each broker by itself, and all clients of one entity share it: 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
 from guardian.errors import InvalidInput
+from guardian.model.topology import TopicPartition
 
 EVERY = "<default>"  # as kafka-configs writes it
 CONSUMER_BYTE_RATE = "consumer_byte_rate"
@@ -137,3 +138,19 @@ class GroupMember:
     client_id: str
     host: str
     partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffsets:
+    """What consumer groups have committed; `silent` are coordinators that did not tell all of theirs."""
+
+    by_group: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    silent: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMembers:
+    """The members of consumer groups; `silent` are coordinators that did not tell theirs."""
+
+    members: tuple[GroupMember, ...] = ()
+    silent: frozenset[int] = frozenset()

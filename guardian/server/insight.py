@@ -79,7 +79,7 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         cluster = self._cluster(request.cluster, context)
         window = self._window(request.from_ms, request.to_ms, _READERS_MS)
         with closing(self._sources.connect(cluster)) as admin:
-            committed = admin.committed_offsets()
+            committed = admin.committed_offsets().by_group
         lake = LakeReader(self._sources.lake_url)
         hosts = lake_facts.hosts(lake, cluster.name, window)
         read = {partition.topic for offsets in committed.values() for partition in offsets}

@@ -318,7 +318,7 @@ class DiskWatch:
         found = doings(span, conditions) if span else ()
         loads = client_loads(span) if span else {}
         told = [key for key in conditions if span is not None and key.broker in span.before]
-        seen.reasons_ms = last_reasons(seen.reasons_ms, held.levers, told, found, now_ms)
+        seen.reasons_ms = last_reasons(seen.reasons_ms, held.levers, told, found, loads, now, now_ms)
         view = View(now, conditions, found, loads, self._held_keys(cluster), seen.reasons_ms)
         self._put(cluster, _told(view, seen, known, looks, silent))
         return view

@@ -30,7 +30,7 @@ class Bench:
         self.topic, self.first, self.second = (f"groups-{uuid.uuid4().hex[:8]}" for _ in range(3))
 
     def committed(self) -> dict[str, dict[TopicPartition, int]]:
-        found = self.admin.committed_offsets()
+        found = self.admin.committed_offsets().by_group
         return {group: offsets for group, offsets in found.items() if group in (self.first, self.second)}
 
     def until(self, expected: dict[str, dict[TopicPartition, int]]) -> None:

@@ -122,7 +122,7 @@ def test_members_of_groups_are_told_with_their_client_and_what_they_read(bench: 
     bench.join(group, topic, "etl-7", protocol)
 
     def member() -> GroupMember | None:
-        found = [each for each in bench.admin.group_members() if each.group == group]
+        found = [each for each in bench.admin.group_members().members if each.group == group]
         return found[0] if found and found[0].partitions else None
 
     bench.until(member)

@@ -110,8 +110,9 @@ class DiskWorld:
         condition = judge_limits(SDB, ("/d0",), self.samples, SETTINGS.limits, now_ms, since, least)
         conditions = {} if self.is_blind else {SDB: condition}
         doings = self.doings(now)
-        self.reasons_ms = last_reasons(self.reasons_ms, held.levers, [*conditions], doings, now_ms)
-        return View(now, conditions, doings, self.loads(), self.store.held, self.reasons_ms)
+        loads = self.loads()
+        self.reasons_ms = last_reasons(self.reasons_ms, held.levers, [*conditions], doings, loads, now, now_ms)
+        return View(now, conditions, doings, loads, self.store.held, self.reasons_ms)
 
     def tell(self, cluster: str, view: View, remarks: tuple[str, ...]) -> None:
         del cluster, view, remarks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -200,6 +201,18 @@ def test_a_group_elsewhere_counts_for_its_client_on_the_brokers_that_lead_there(
     assert client_loads(span(before, now)) == {
         QuotaClient("etl"): {1: pytest.approx(10 * MB), 3: pytest.approx(3 * MB)}
     }
+
+
+def test_how_much_a_client_reads_of_a_topic_that_no_look_tells_of_is_not_known() -> None:
+    """Records elsewhere may be a thousand times as large."""
+    u0 = TopicPartition("u", 0)
+    partitions = {T0: PartitionState(1, (1, 2), (1, 2)), u0: PartitionState(3, (3, 2), (3, 2))}
+    members = (GroupMember("g", "etl", "h", (("t", 0), ("u", 0))),)
+    before = replace(cluster(0, partitions=partitions, members=members), committed={"g": {T0: 0, u0: 0}})
+    now = replace(cluster(SECONDS, partitions=partitions, members=members), committed={"g": {T0: 1_000_000, u0: 7}})
+    assert client_loads(span(before, now)) == {QuotaClient("etl"): {1: pytest.approx(10 * MB), 3: math.inf}}
+    still = replace(now, committed={"g": {T0: 1_000_000, u0: 0}})
+    assert client_loads(span(before, still)) == {QuotaClient("etl"): {1: pytest.approx(10 * MB), 3: 0.0}}
 
 
 ETL = QuotaClient("etl")

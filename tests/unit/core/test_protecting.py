@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_what_had_nothing_abnormal_for_a_window_is_let_go_whatever_else_its_disk
     step = protect(held, now, SETTINGS, NOW)
     assert values(step.protection) == {"quiet": 20 * MB, "reading": MB}
     assert step.sentences == (
-        f"{title(lever('quiet', 20 * MB))}, up from 10.0 MB/s: nothing abnormal was seen of it on {SDB} for 60 s",
+        f"{title(lever('quiet', 20 * MB))}, up from 10.0 MB/s: for 60 s there was no reason on {SDB} to hold it back",
     )
     assert since_ms(step.protection, SDB) == NOW
     assert values(protect(step.protection, now, SETTINGS, NOW + 29_999).protection)["quiet"] == 20 * MB
@@ -170,15 +171,31 @@ def test_the_last_reason_of_a_lever_is_its_last_abnormal_doing() -> None:
     held = (lever("a", MB), lever("b", MB), CATCHING_UP)
     a, b, rate = (each.identity for each in held)
     behind = Doing(SDB, T0, Behaviour.REPLICATION_WRITE, 1.0, is_abnormal=True, why="late")
-    first = last_reasons({}, held, [SDB], [], 1000)
+    look = catching_up()
+    first = last_reasons({}, held, [SDB], [], {}, look, 1000)
     assert first == {a: 1000, b: 1000, rate: 1000}
-    second = last_reasons(first, held, [SDB], [reads("a", 5.0), reads("b", 0.0), behind], 2000)
+    second = last_reasons(first, held, [SDB], [reads("a", 5.0), reads("b", 0.0), behind], {}, look, 2000)
     assert second == {a: 2000, b: 1000, rate: 2000}
     tail = replace(reads("a", 5.0), is_abnormal=False)
     elsewhere = replace(reads("a", 5.0), disk=DiskKey(2, "sdb"))
-    assert last_reasons(second, held, [SDB], [tail, elsewhere], 3000) == second
+    assert last_reasons(second, held, [SDB], [tail, elsewhere], {}, look, 3000) == second
     # A disk that nobody could look at may suffer from anything.
-    assert last_reasons(second, held[:1], [], [], 4000) == {a: 4000}
+    assert last_reasons(second, held[:1], [], [], {}, look, 4000) == {a: 4000}
+
+
+def test_a_quota_has_no_reason_while_nobody_knows_what_its_client_needs_elsewhere() -> None:
+    held = (lever("a", MB), lever("b", MB))
+    a, b = (each.identity for each in held)
+    reading = [reads("a", 5.0), reads("b", 5.0)]
+    loads = {QuotaClient("a", "alice"): {2: math.inf}}
+    assert last_reasons({a: 1, b: 1}, held, [SDB], reading, loads, catching_up(), 2) == {a: 1, b: 2}
+    silent = catching_up(silent_coordinators=frozenset({3}))
+    assert last_reasons({a: 1, b: 1}, held, [SDB], reading, {}, silent, 2) == {a: 1, b: 1}
+    # What is known of it is no less than it was.
+    step = protect(
+        replace(FREE, levers=held, stepped_ms=((SDB, NOW),)), replace(view(None), loads=loads), SETTINGS, NOW
+    )
+    assert values(step.protection) == {"a": MB, "b": MB}
 
 
 @pytest.mark.parametrize("client", [QuotaClient("a", "alice"), QuotaClient("a")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from guardian.core.disk_doings import ClientLoads, ClusterLook
@@ -47,6 +49,28 @@ def test_the_client_that_reads_from_disk_is_offered_with_all_that_it_reads_here(
     assert found.hit == (
         "whoever uses client id etl, on every broker: it reads 20.0 MB/s from broker 1, and 3.0 MB/s from another one"
     )
+
+
+@pytest.mark.parametrize(
+    ("loads", "silent", "why"),
+    [
+        (
+            {ETL: {1: 20.0 * MB, 2: math.inf}},
+            (),
+            "how large the records are that it reads from other brokers is not known",
+        ),
+        (
+            {ETL: {1: 20.0 * MB}},
+            (3,),
+            "broker 3 did not tell all consumer groups, so that how much it reads elsewhere is not known",
+        ),
+    ],
+)
+def test_a_client_is_left_alone_where_nobody_knows_how_much_it_reads_elsewhere(
+    loads: ClientLoads, silent: tuple[int, ...], why: str
+) -> None:
+    found = offered(read(), loads=loads, look=cluster(silent_coordinators=frozenset(silent)))
+    assert (found.found, found.remarks) == ((), (f"client etl can't be held back: {why}",))
 
 
 def test_a_known_user_makes_the_entity_that_nothing_outranks() -> None:

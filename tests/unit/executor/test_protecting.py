@@ -38,3 +38,12 @@ def test_whether_a_held_replica_is_needed_is_seen_without_any_look() -> None:
     seen = look_at_cluster(fake, [], Protection("live", (lever,)), 0)
     assert seen.min_isr == {"here": 2}
     assert seen.reassignments.keys() == {HERE}
+
+
+def test_coordinators_that_do_not_tell_their_groups_are_named() -> None:
+    look = BrokerLook(1, 0, {}, 0, {"/d": "sdb"}, {}, {HERE: "/d"})
+    fake = cluster()
+    assert look_at_cluster(fake, [look], Protection("live"), 0).silent_coordinators == frozenset()
+    fake.silent_coordinators = frozenset({3})
+    seen = look_at_cluster(fake, [look], Protection("live"), 0)
+    assert (seen.silent_coordinators, dict(seen.committed)) == (frozenset({3}), {})

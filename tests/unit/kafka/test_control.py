@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import kafka.errors as kafka_errors
 import pytest
@@ -363,3 +363,45 @@ def test_what_still_waits_when_a_call_has_failed_is_not_sent() -> None:
     with pytest.raises(kafka_errors.KafkaTimeoutError):
         asyncio.run(session._send(1, "request", time.monotonic() + 60))
     assert not proofs
+
+
+class GroupsSession:
+    """Broker 1 coordinates groups a and b and tells a alone, 2 tells its group, 3 does not answer at all."""
+
+    names: ClassVar = {1: ["a", "b"], 2: ["c"]}
+
+    async def ask_any(self, _request: object) -> object:
+        return SimpleNamespace(brokers=[SimpleNamespace(broker_id=broker) for broker in (1, 2, 3)])
+
+    async def ask_each(
+        self, brokers: Iterable[int], request: Callable[[int], object]
+    ) -> tuple[dict[int, object], dict[int, kafka_errors.KafkaError]]:
+        of_brokers = {broker: request(broker) for broker in brokers}
+        silent = {3: kafka_errors.KafkaTimeoutError()} if 3 in of_brokers else {}
+        return {broker: self.answer(broker, each) for broker, each in of_brokers.items() if broker != 3}, silent
+
+    def answer(self, broker: int, request: object) -> object:
+        kind = type(request).__name__
+        if kind.startswith("ListGroups"):
+            return SimpleNamespace(
+                groups=[
+                    SimpleNamespace(group_id=name, protocol_type="consumer", group_state="Stable")
+                    for name in self.names[broker]
+                ]
+            )
+        return SimpleNamespace(
+            groups=[
+                SimpleNamespace(group_id=name, error_code=16 if name == "b" else 0, topics=[], members=[])
+                for name in self.names[broker]
+            ]
+        )
+
+
+def test_coordinators_that_do_not_tell_all_of_their_groups_are_named(
+    closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(KafkaControl(Cluster("live", f"127.0.0.1:{closed_port}"))) as control:
+        monkeypatch.setattr(control, "_call", lambda ask: asyncio.run(ask(GroupsSession())))
+        offsets = control.committed_offsets()
+        assert (offsets.by_group, offsets.silent) == ({"a": {}, "c": {}}, {1, 3})
+        assert control.group_members().silent == {3}
