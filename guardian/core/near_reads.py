@@ -1,10 +1,12 @@
 """Do consumers read in their own data centre? Brokers' replica selectors, held against the federation. Pure.
 
     no replica.selector.class      consumers read from leaders, wherever those are
-    Kafka's rack-aware one         in their own rack, else from leaders: good enough, and there is no mapping to check
+    Kafka's rack-aware one         in their own rack, else from leaders: good where each data centre is one rack, for it
+                                   compares whole names of racks, and there is no mapping to check
     Guardian's IDC-aware one       in their own IDC, by the mapping of racks that each broker has for itself; it is good
                                    where it says of every rack what the federation says
     another one, or nobody tells   not known, which is not wrong
+    any, on a broker without rack  no selector takes that broker's replicas for near
 
 A leader decides by its own mapping for the racks of all replicas, so each broker is asked about each rack of its
 cluster. A cluster in one data centre has nothing to check.
@@ -42,11 +44,16 @@ class Misread:
 
 @dataclass(frozen=True, slots=True)
 class NearReads:
-    """Brokers `without` a selector, racks that are `misread`, and brokers of which it is `unknown`."""
+    """Brokers `without` a selector, racks that are `misread`, and brokers of which it is `unknown`. `by_rack` have a
+    selector that knows racks alone, while the data centres `of_racks` have several; `rackless` are in a data centre,
+    and in no rack."""
 
     without: tuple[int, ...] = ()
     misread: tuple[Misread, ...] = ()
     unknown: tuple[int, ...] = ()
+    by_rack: tuple[int, ...] = ()
+    of_racks: tuple[str, ...] = ()
+    rackless: tuple[int, ...] = ()
 
     @property
     def without_sentence(self) -> str:
@@ -54,6 +61,25 @@ class NearReads:
         return (
             f"{broker_names(self.without)} {has} no {SELECTOR_CLASS}: what is led there is read there, from whichever "
             f"data centre consumers are in. Set it to {IDC_AWARE} there and restart {them}"
+        )
+
+    @property
+    def by_rack_sentence(self) -> str:
+        has, them = ("has", "it") if len(self.by_rack) == 1 else ("have", "them")
+        return (
+            f"{broker_names(self.by_rack)} {has} Kafka's {RACK_AWARE.rpartition('.')[2]}, which compares whole racks, "
+            f"and there are several in {', '.join(self.of_racks)}: where no replica is in a consumer's own rack it "
+            f"reads from the leader, in whichever data centre that is. Set {SELECTOR_CLASS} to {IDC_AWARE} there and "
+            f"restart {them}"
+        )
+
+    @property
+    def rackless_sentence(self) -> str:
+        has, them = ("has", "it") if len(self.rackless) == 1 else ("have", "them")
+        return (
+            f"{broker_names(self.rackless)} {has} a data centre in the federation, and no rack: no replica selector "
+            "takes what is there for near, and consumers of that data centre read elsewhere. Set broker.rack there and "
+            f"restart {them}"
         )
 
     @property
@@ -76,9 +102,13 @@ def near_reads(
     if not spans_idcs(brokers):
         return NearReads()
     places = sorted({(broker.rack, broker.idc) for broker in brokers if broker.rack and broker.idc})
-    without, unknown = [], []
+    racks = {idc: {rack for rack, of_rack in places if of_rack == idc} for _, idc in places}
+    of_racks = tuple(sorted(idc for idc, found in racks.items() if len(found) > 1))
+    without, unknown, by_rack = [], [], []
     misread: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-    for broker in sorted({broker.id for broker in brokers} if of is None else of):
+    judged = sorted({broker.id for broker in brokers} if of is None else of)
+    rackless = {broker.id for broker in brokers if broker.idc and not broker.rack}
+    for broker in judged:
         selector = selectors.get(broker)
         if selector is None:
             unknown.append(broker)
@@ -90,8 +120,17 @@ def near_reads(
                     misread[rack, idc, selector.mapping.idc(rack)].append(broker)
         elif selector.class_name != RACK_AWARE:
             unknown.append(broker)
+        elif of_racks:
+            by_rack.append(broker)
     found = tuple(Misread(*place, tuple(each)) for place, each in sorted(misread.items()))
-    return NearReads(tuple(without), found, tuple(unknown))
+    return NearReads(
+        tuple(without),
+        found,
+        tuple(unknown),
+        tuple(by_rack),
+        of_racks if by_rack else (),
+        tuple(broker for broker in judged if broker in rackless),
+    )
 
 
 def sightings(cluster: str, reads: NearReads) -> Iterator[Sighting]:
@@ -100,6 +139,12 @@ def sightings(cluster: str, reads: NearReads) -> Iterator[Sighting]:
     if reads.without:
         subject = Subject(FindingKind.READS_LEAVE_IDC, cluster, "brokers without a replica selector")
         yield Sighting(subject, reads.without_sentence, show, brokers=reads.without)
+    if reads.by_rack:
+        subject = Subject(FindingKind.READS_LEAVE_IDC, cluster, "brokers whose replica selector knows racks alone")
+        yield Sighting(subject, reads.by_rack_sentence, show, brokers=reads.by_rack)
+    if reads.rackless:
+        subject = Subject(FindingKind.READS_LEAVE_IDC, cluster, "brokers without a rack")
+        yield Sighting(subject, reads.rackless_sentence, show, brokers=reads.rackless)
     for each in reads.misread:
         subject = Subject(FindingKind.READS_LEAVE_IDC, cluster, f"rack {each.rack}, {each.by_selector} for {each.idc}")
         yield Sighting(subject, each.sentence, show, brokers=each.brokers)
@@ -108,5 +153,7 @@ def sightings(cluster: str, reads: NearReads) -> Iterator[Sighting]:
 def notes(reads: NearReads) -> tuple[str, ...]:
     """For a plan that brings replicas to these brokers: a sentence each, also of what is not known."""
     found = [reads.without_sentence] if reads.without else []
+    found += [reads.by_rack_sentence] if reads.by_rack else []
+    found += [reads.rackless_sentence] if reads.rackless else []
     found += [each.sentence for each in reads.misread]
     return (*found, reads.unknown_sentence) if reads.unknown else tuple(found)

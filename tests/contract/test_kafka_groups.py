@@ -31,7 +31,7 @@ class Bench:
 
     def committed(self) -> dict[str, dict[TopicPartition, int]]:
         found = self.admin.committed_offsets().by_group
-        return {group: offsets for group, offsets in found.items() if group in (self.first, self.second)}
+        return {group: dict(offsets) for group, offsets in found.items() if group in (self.first, self.second)}
 
     def until(self, expected: dict[str, dict[TopicPartition, int]]) -> None:
         """A group changes a moment after its members do."""

@@ -71,7 +71,8 @@ def test_all_of_a_partition_that_nobody_has_written_to_for_as_long_as_the_page_c
     """A replay of yesterday's finished topic."""
     finished = replace(LEADERS[P0], messages_per_s=0.0, idle_s=300.0)
     (reader,) = disk_reads({"g": {P0: 999_999}, "done": {P0: 1_000_000}}, {P0: finished}, TOPICS, HOSTS).readers
-    assert (reader.group, reader.behind_s, reader.bytes_per_s) == ("g", 300.0, pytest.approx(26.0 * MB))
+    assert (reader.group, reader.behind_s) == ("g", 300.0)
+    assert reader.bytes_per_s == pytest.approx(26.0 * MB)
     assert disk_reads({"g": {P0: 0}}, {P0: replace(finished, idle_s=299.0)}, TOPICS, HOSTS).readers == ()
 
 

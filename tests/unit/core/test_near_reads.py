@@ -27,7 +27,7 @@ def test_brokers_that_know_all_racks_as_the_federation_does_have_nothing_to_be_t
 
 
 def test_without_a_selector_consumers_read_from_the_leader() -> None:
-    reads = near_reads(BROKERS, {1: GOOD, 2: ReplicaSelector(), 3: ReplicaSelector(RACK_AWARE)})
+    reads = near_reads(BROKERS, {1: GOOD, 2: ReplicaSelector(), 3: GOOD})
     assert reads == NearReads(without=(2,))
     (sighting,) = sightings("live", reads)
     assert sighting.subject == (FindingKind.READS_LEAVE_IDC, "live", "brokers without a replica selector")
@@ -36,6 +36,34 @@ def test_without_a_selector_consumers_read_from_the_leader() -> None:
         "broker 2 has no replica.selector.class: what is led there is read there, from whichever data centre consumers "
         "are in. Set it to guardian.kafka.IdcAwareReplicaSelector there and restart it"
     )
+
+
+def test_a_selector_that_knows_racks_alone_is_good_where_each_data_centre_is_one_rack() -> None:
+    reads = near_reads(BROKERS, dict.fromkeys((1, 2), ReplicaSelector(RACK_AWARE)) | {3: GOOD})
+    assert reads == NearReads(by_rack=(1, 2), of_racks=("suzhou",))
+    (sighting,) = sightings("live", reads)
+    assert (sighting.subject.name, sighting.brokers) == ("brokers whose replica selector knows racks alone", (1, 2))
+    assert sighting.evidence == (
+        "brokers 1, 2 have Kafka's RackAwareReplicaSelector, which compares whole racks, and there are several in "
+        "suzhou: where no replica is in a consumer's own rack it reads from the leader, in whichever data centre that "
+        "is. Set replica.selector.class to guardian.kafka.IdcAwareReplicaSelector there and restart them"
+    )
+    assert notes(reads) == (sighting.evidence,)
+    assert near_reads(BROKERS[:2], dict.fromkeys((1, 2), ReplicaSelector(RACK_AWARE))) == NearReads()
+
+
+def test_a_broker_without_a_rack_is_near_to_nobody() -> None:
+    brokers = (*BROKERS, Broker(4, "", "suzhou"), Broker(5))
+    reads = near_reads(brokers, dict.fromkeys(range(1, 6), GOOD))
+    assert reads == NearReads(rackless=(4,))
+    (sighting,) = sightings("live", reads)
+    assert (sighting.subject.name, sighting.brokers) == ("brokers without a rack", (4,))
+    assert sighting.evidence == (
+        "broker 4 has a data centre in the federation, and no rack: no replica selector takes what is there for near, "
+        "and consumers of that data centre read elsewhere. Set broker.rack there and restart it"
+    )
+    assert notes(reads) == (sighting.evidence,)
+    assert near_reads(brokers, {1: GOOD}, of={1}) == NearReads()
 
 
 def test_a_rack_that_any_leader_places_elsewhere_is_told_with_the_fix() -> None:

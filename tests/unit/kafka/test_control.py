@@ -403,5 +403,6 @@ def test_coordinators_that_do_not_tell_all_of_their_groups_are_named(
     with closing(KafkaControl(Cluster("live", f"127.0.0.1:{closed_port}"))) as control:
         monkeypatch.setattr(control, "_call", lambda ask: asyncio.run(ask(GroupsSession())))
         offsets = control.committed_offsets()
-        assert (offsets.by_group, offsets.silent) == ({"a": {}, "c": {}}, {1, 3})
+        assert offsets.by_group == {"a": {}, "c": {}}
+        assert offsets.silent == {1, 3}
         assert control.group_members().silent == {3}

@@ -52,7 +52,8 @@ def start(lake: Path, tmp_path: Path) -> Iterator[Callable[..., Member]]:
         file.write_text(LINES.format(gbit_per_s))
         activity = cast("ActivityStore", Activity()) if with_activity else None
         found = Member(lake=str(lake), activity=activity, links_file=file if gbit_per_s else None)
-        found.store.put_cluster(cluster_to_proto(CLUSTER))
+        racked = tuple(replace(broker, rack=broker.idc) for broker in CLUSTER.brokers)
+        found.store.put_cluster(cluster_to_proto(replace(CLUSTER, brokers=racked)))
         found.kafka.delete_topic("t")
         found.kafka.create_topic("orders", {0: (1, 2, 3), 1: (2, 3, 1)})
         found.kafka.set_config(("TOPIC", "orders"), "min.insync.replicas", "2")

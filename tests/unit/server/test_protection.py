@@ -275,6 +275,7 @@ def test_a_new_term_begins_with_new_samples(member: Member) -> None:
     story.tick(1)
     told = story.watch.told("live")
     assert told is not None
+    assert told.view is not None
     assert told.view.conditions[SDB].state is DiskState.UNKNOWN
 
 
