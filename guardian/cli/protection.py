@@ -10,9 +10,10 @@ import typer
 from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
-from guardian.core.protecting import released
+from guardian.core.protecting import LATE_MS, released, remembers_alone
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.protection import DiskKey
+from guardian.model.quota import QuotaEntity
 from guardian.model.topology import broker_names
 from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.wire.protection import lever_to_proto, protection_from_proto
@@ -160,7 +161,16 @@ def _show_state(report: pb.ProtectionReport) -> None:
     if report.held.note:
         print(f"last: {report.held.note}")
     if not report.held.levers and report.held.intents:
-        print(f"{len(report.held.intents)} settings are being taken back")
+        print(_what_is_left(report))
+
+
+def _what_is_left(report: pb.ProtectionReport) -> str:
+    held = protection_from_proto(report.held)
+    if not remembers_alone(held, report.looked_at_ms):
+        return f"{len(held.intents)} settings are being taken back"
+    names = ", ".join(sorted({str(QuotaEntity.of_name(each.resource_name)) for each in held.intents}))
+    until = human_time(held.changed_at_ms + LATE_MS)
+    return f"put back, and until {until} taken back again if a late request sets it: the quota of {names}"
 
 
 def _why_no_disk(report: pb.ProtectionReport) -> str:

@@ -16,7 +16,9 @@
 
 One step a disk, then its effect is awaited: Kafka averages over ten seconds, and a disk's condition counts from the
 last step on. Intent before effect: the record of what may stand in Kafka is stored before it is sent, and a record goes
-only once Kafka shows what was there before, and nothing that was sent can still be on its way (SETTLE_MS).
+only once Kafka shows what was there before, and nothing that was sent can still be on its way (SETTLE_MS). Of quotas it
+stays for LATE_MS after the last change, for any broker takes a request for one, also one that was stopped and goes on
+later: what shows again with no lever for it is taken back.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from guardian.core.disk_limits import DiskLimits
 from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey, SettleDebts
 from guardian.core.protection_levers import (
     CLIENT,
+    Age,
     Candidate,
     LeverIdentity,
     candidates,
@@ -53,6 +56,7 @@ from guardian.model.units import human_bytes
 CUT = 0.5
 GENTLY = 1.25
 SETTLE_MS = 20_000  # longer than any request takes
+LATE_MS = 3_600_000  # but for one that lay in the socket of a broker that was stopped meanwhile
 _USED = 0.8  # who moves so much of what is allowed wants more
 _WORTH = 0.9  # a limit that is nearly what is moved anyway changes nothing
 
@@ -60,7 +64,8 @@ _WORTH = 0.9  # a limit that is nearly what is moved anyway changes nothing
 @dataclass(frozen=True, slots=True)
 class ProtectionSettings:
     """`acts` False: nothing is held back, and what is held is let go. `floor` is bytes/s, the least that anything is
-    cut to; `blind_ms`: for so long what is held stays although nothing is seen of its disk."""
+    cut to; `blind_ms`: for so long what is held stays although nothing is seen of its disk; `late_ms`: for so long a
+    quota that was put back is remembered."""
 
     acts: bool = False
     limits: DiskLimits = field(default_factory=DiskLimits)
@@ -68,6 +73,7 @@ class ProtectionSettings:
     floor: int = 1_000_000
     blind_ms: int = 300_000
     levers: int = 50
+    late_ms: int = LATE_MS
 
     def __post_init__(self) -> None:
         for name, value in (("step_ms", self.step_ms), ("floor", self.floor), ("levers", self.levers)):
@@ -150,9 +156,9 @@ def last_reasons(
 def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: int) -> ProtectionStep:
     """One step of one cluster."""
     holds = tuple(hold for hold in now.holds if hold.until_ms > now_ms)
-    settled = now_ms - now.changed_at_ms >= SETTLE_MS
+    age = _age(now, settings, now_ms)
     # Whose values stand where ours should is found out before anything is decided on them.
-    present = reconcile(now.intents, wanted(now.levers), settled, view.cluster, view.held)
+    present = reconcile(now.intents, wanted(now.levers), age, view.cluster, view.held)
     draft = _Draft(list(now.levers), dict(now.stepped_ms), [], [], present.foreign, now.intents)
     if settings.acts:
         _drop_held(draft, holds)
@@ -164,7 +170,7 @@ def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: i
             _step_disk(draft, disk, view, settings, holds, now_ms)
     else:
         _drop(draft, draft.levers, "protection does not act any more")
-    found = reconcile(now.intents, wanted(draft.levers), settled, view.cluster, view.held)
+    found = reconcile(now.intents, wanted(draft.levers), age, view.cluster, view.held)
     effects = _effects(found.changes, found.debts)
     levers = tuple(draft.levers)
     stepped = tuple(
@@ -200,6 +206,17 @@ def released(
     levers = tuple(lever for lever in now.levers if lever not in gone)
     names = ", ".join(map(str, meant)) or "nothing"
     return replace(now, levers=levers, holds=holds, note=f"{by} released {names}"), gone
+
+
+def remembers_alone(protection: Protection, now_ms: int) -> bool:
+    """Nothing is held or owed: what is left on record are quotas that were put back, for a request that comes late."""
+    is_settled = now_ms - protection.changed_at_ms >= SETTLE_MS
+    return is_settled and not protection.levers and {each.resource_type for each in protection.intents} == {CLIENT}
+
+
+def _age(protection: Protection, settings: ProtectionSettings, now_ms: int) -> Age:
+    lasts_ms = now_ms - protection.changed_at_ms
+    return Age.FORGOTTEN if lasts_ms >= settings.late_ms else Age.SETTLED if lasts_ms >= SETTLE_MS else Age.NEW
 
 
 def _is_recent(at_ms: int, now_ms: int, settings: ProtectionSettings) -> bool:

@@ -26,6 +26,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 
 from guardian.core import throttling
 from guardian.core.disk_doings import ClientLoads, ClusterLook
@@ -100,6 +101,14 @@ class Candidates:
 
     found: tuple[Candidate, ...]
     remarks: tuple[str, ...]
+
+
+class Age(IntEnum):
+    """Of the last change that was sent: whether it may still be on its way."""
+
+    NEW = 1
+    SETTLED = 2  # not in any ordinary way
+    FORGOTTEN = 3  # nor in a broker that was stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,12 +404,13 @@ def limit_before(candidate: Candidate, cluster: ClusterLook) -> float | None:
 def reconcile(
     recorded: tuple[ThrottleIntent, ...],
     now: Wanted,
-    settled: bool,
+    age: Age,
     cluster: ClusterLook,
     held: frozenset[ConfigKey],
 ) -> Reconciled:
-    """What to record and what to change so that Kafka shows `now`. Once it is `settled` nothing that was sent can still
-    be on its way; `held` are keys that tickets use at present: those are left as they are."""
+    """What to record and what to change so that Kafka shows `now`. What is not wanted stays recorded as long as some
+    request for it may be on its way; `held` are keys that tickets use at present: those are left as they are."""
+    settled = age >= Age.SETTLED
     by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
     for intent in recorded:
         by_key[ConfigKey.of(intent)].append(intent)
@@ -422,7 +432,8 @@ def reconcile(
                 parts.append(_unreadable(key, mine, key in now.rates, settled, cluster))
                 continue
             present = values.get(key.key)
-        parts.append(_reconcile_value(key, mine, present, now.rates.get(key), settled))
+        is_over = age >= Age.FORGOTTEN if key.resource_type == CLIENT else settled
+        parts.append(_reconcile_value(key, mine, present, now.rates.get(key), is_over))
     parts.append(_reconcile_lists(recorded, now, settled, cluster, held))
     return Reconciled(
         tuple(intent for part in parts for intent in part.intents),
@@ -449,23 +460,28 @@ def _unreadable(
 
 
 def _reconcile_value(
-    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, settled: bool
+    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, is_over: bool
 ) -> Reconciled:
     """All values that were ever sent stay recorded until the lever goes: a broker may answer from before one. Last
-    comes what somebody else has set meanwhile, for when the broker can't tell any more."""
+    comes what somebody else has set meanwhile, for when the broker can't tell any more. `is_over`: no request can still
+    be on its way."""
     none: frozenset[ConfigKey] = frozenset()
     recorded = tuple(intent for intent in recorded if not _is_foreign(intent))
     replaced = recorded[0].replaced if recorded else present
     ours = present != replaced and any(intent.value == present for intent in recorded)
     if recorded and not ours and present != replaced:
         note = f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone"
+        if rate is None and key.resource_type == CLIENT and not is_over:
+            # A late request of ours would replace it: then it is what comes back.
+            kept = tuple(replace(intent, replaced=present) for intent in recorded)
+            return Reconciled(kept, {}, frozenset({key}), (note,))
         theirs = ThrottleIntent(*key, _NOT_OURS, present)
         return Reconciled((*recorded, theirs) if rate is not None else (), {}, frozenset({key}), (note,))
     if rate is None:
         if ours:
             return Reconciled(recorded, {key: ConfigChange(present, replaced)}, none, ())
         # Not there any more, or not there yet: a request may still be on its way, a broker may answer from before it.
-        return Reconciled(() if settled else recorded, {}, none, ())
+        return Reconciled(() if is_over else recorded, {}, none, ())
     # What must flow for several disks together may be more than was allowed before: that is not for us to raise.
     most = _number(replaced)
     value = str(rate) if most is None or rate < most else str(replaced)

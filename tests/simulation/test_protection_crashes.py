@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
 from guardian.core.disk_doings import BrokerLook, ClusterLook
 from guardian.core.disk_limits import DiskCounters, DiskLimits, judge_limits
 from guardian.core.effects import ConfigKey
-from guardian.core.protecting import SETTLE_MS, ProtectionSettings, View, last_reasons, released, since_ms
+from guardian.core.protecting import (
+    SETTLE_MS,
+    ProtectionSettings,
+    View,
+    last_reasons,
+    released,
+    remembers_alone,
+    since_ms,
+)
 from guardian.core.protection_levers import LeverIdentity
 from guardian.errors import Conflict
 from guardian.executor.memory_protection import MemoryProtectionStore
@@ -31,7 +40,9 @@ SDB = DiskKey(2, "sdb")
 TICK_MS = 5_000
 CAPACITY = 60 * MB
 SOUND = 10 * MB  # what the disk does besides
-SETTINGS = ProtectionSettings(True, DiskLimits(0.9, 1000.0, 20_000), step_ms=10_000, floor=MB, blind_ms=60_000)
+SETTINGS = ProtectionSettings(
+    True, DiskLimits(0.9, 1000.0, 20_000), step_ms=10_000, floor=MB, blind_ms=60_000, late_ms=90_000
+)
 ETL, BATCH = QuotaClient("etl"), QuotaClient("batch", "bob")
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -262,6 +273,38 @@ def test_a_crash_at_any_call_leaves_nothing_behind(after: bool, late: int) -> No
         world.leaves_nothing()
 
 
+class WithALateQuota(Wire):
+    """The process dies at the so many-eth change of a quota, which lies in a broker that is stopped."""
+
+    def __init__(self, check: Callable[[], None], die_at_quota: int) -> None:
+        super().__init__(check)
+        self.left = die_at_quota
+        self.arrive: Callable[[], object] | None = None
+
+    def call(self, name: str, function: Callable[..., object], *args: object) -> object:
+        self.left -= name == "alter_client_quotas"
+        if not self.left and self.arrive is None:
+            self.arrive = lambda: function(*args)
+            raise Crash(name)
+        return super().call(name, function, *args)
+
+
+@pytest.mark.parametrize("die_at_quota", [1, 2, 3])
+def test_a_quota_that_a_stopped_broker_sets_long_after_is_taken_back(world: DiskWorld, die_at_quota: int) -> None:
+    world.wire = wire = WithALateQuota(world.check, die_at_quota)
+    world.new_protector()
+    world.run(lambda: world.kafka.now_ms > world.storm_ms and world.settings() == world.before)
+    world.run(lambda: remembers_alone(world.store.protection(CLUSTER), world.kafka.now_ms))
+    assert world.settings() == world.before
+    assert wire.arrive is not None
+    wire.arrive()
+    assert world.settings() != world.before
+    world.tick()
+    assert world.settings() == world.before
+    world.run()
+    world.leaves_nothing()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_many_crashes_and_a_cluster_that_comes_and_goes_leave_nothing_behind(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  (a seeded story, not cryptography)
@@ -311,7 +354,7 @@ def test_a_person_releases_a_disk_and_nothing_is_held_for_it_for_a_while(world: 
         world.tick()
         assert not world.store.protection(CLUSTER).levers
         if world.kafka.now_ms > until_ms - 60_000:
-            world.leaves_nothing()
+            assert world.settings() == world.before
     world.run(lambda: bool(world.store.protection(CLUSTER).levers))
     world.run()
     world.leaves_nothing()
@@ -328,10 +371,11 @@ def test_what_was_decided_from_before_a_release_is_not_sent(world: DiskWorld) ->
 
 def test_when_protection_no_longer_acts_all_that_is_held_is_taken_back(world: DiskWorld) -> None:
     world.run(lambda: len(world.store.protection(CLUSTER).levers) > 1)
-    world.settings_of_protector = ProtectionSettings(acts=False)
+    world.settings_of_protector = replace(SETTINGS, acts=False)
     world.new_protector()
-    world.run(lambda: world.store.protection(CLUSTER).is_idle)
+    world.run(lambda: world.settings() == world.before)
     assert world.kafka.now_ms < STORM_MS
+    world.run(lambda: world.store.protection(CLUSTER).is_idle)
     world.leaves_nothing()
 
 

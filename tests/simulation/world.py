@@ -30,6 +30,7 @@ WRITES = frozenset(
         "elect_preferred_leaders",
         "alter_configs",
         "alter_configs_through_controller",
+        "alter_client_quotas",
         "create_topics",
         "create_partitions",
         "create_acls",

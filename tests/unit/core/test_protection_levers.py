@@ -8,7 +8,7 @@ import pytest
 
 from guardian.core.disk_doings import ClientLoads, ClusterLook
 from guardian.core.effects import ConfigChange, ConfigKey
-from guardian.core.protection_levers import CLIENT, Candidates, Wanted, candidates, reconcile, wanted
+from guardian.core.protection_levers import CLIENT, Age, Candidates, Wanted, candidates, reconcile, wanted
 from guardian.model.cluster_state import PartitionState, Reassignment
 from guardian.model.execution import ThrottleIntent
 from guardian.model.protection import Behaviour, ClientUse, DiskKey, Doing, Lever, LeverKind
@@ -157,18 +157,18 @@ NOBODY: frozenset[ConfigKey] = frozenset()
 
 
 def test_a_quota_is_recorded_before_it_is_set_with_what_it_replaces() -> None:
-    found = reconcile((), Wanted({QUOTA: 7}), True, look(30.0), NOBODY)
+    found = reconcile((), Wanted({QUOTA: 7}), Age.FORGOTTEN, look(30.0), NOBODY)
     assert found.intents == (intent("7", "30"),)
     assert found.changes == {QUOTA: ConfigChange("30", "7")}
 
 
 def test_what_several_disks_need_together_raises_nobodys_rate() -> None:
     look = cluster(configs={("BROKER", "1"): {FOLLOWER.key: "5"}})
-    found = reconcile((), Wanted({FOLLOWER: 8}, {}), True, look, frozenset())
+    found = reconcile((), Wanted({FOLLOWER: 8}, {}), Age.FORGOTTEN, look, frozenset())
     assert (found.intents, found.changes) == ((), {})
     mine = (ThrottleIntent(*FOLLOWER, "3", "5"),)
     look = cluster(configs={("BROKER", "1"): {FOLLOWER.key: "3"}})
-    assert reconcile(mine, Wanted({FOLLOWER: 8}, {}), True, look, frozenset()).changes == {
+    assert reconcile(mine, Wanted({FOLLOWER: 8}, {}), Age.FORGOTTEN, look, frozenset()).changes == {
         FOLLOWER: ConfigChange("3", "5")
     }
 
@@ -176,19 +176,36 @@ def test_what_several_disks_need_together_raises_nobodys_rate() -> None:
 def test_every_value_that_was_sent_is_ours_until_the_lever_goes() -> None:
     recorded = (intent("7", "30"), intent("5", "30"))
     for present in (7.0, 5.0, 30.0):
-        found = reconcile(recorded, Wanted({QUOTA: 3}), True, look(present), NOBODY)
+        found = reconcile(recorded, Wanted({QUOTA: 3}), Age.FORGOTTEN, look(present), NOBODY)
         assert found.changes == {QUOTA: ConfigChange(str(int(present)), "3")}
         assert found.intents == (*recorded, intent("3", "30"))
 
 
 def test_what_is_wanted_no_more_is_put_back_and_the_record_goes_when_that_is_seen_and_settled() -> None:
     recorded = (intent("7", "30"),)
-    restoring = reconcile(recorded, Wanted(), True, look(7.0), NOBODY)
+    restoring = reconcile(recorded, Wanted(), Age.FORGOTTEN, look(7.0), NOBODY)
     assert (restoring.intents, restoring.changes) == (recorded, {QUOTA: ConfigChange("7", "30")})
-    assert reconcile(recorded, Wanted(), False, look(30.0), NOBODY).intents == recorded
-    assert reconcile(recorded, Wanted(), True, look(30.0), NOBODY).intents == ()
+    assert reconcile(recorded, Wanted(), Age.NEW, look(30.0), NOBODY).intents == recorded
+    assert reconcile(recorded, Wanted(), Age.FORGOTTEN, look(30.0), NOBODY).intents == ()
     unset = reconcile((intent("7"),), Wanted(), True, look(7.0), NOBODY)
     assert unset.changes == {QUOTA: ConfigChange("7", None)}
+
+
+def test_a_quota_that_was_put_back_stays_on_record_for_a_late_request_and_a_rate_does_not() -> None:
+    quota, rate = (intent("5", "30"), intent("7", "30")), intent("7", None, FOLLOWER)
+    back = reconcile((*quota, rate), Wanted(), Age.SETTLED, look(30.0), NOBODY)
+    assert (set(back.intents), back.changes) == (set(quota), {})
+    late = reconcile(back.intents, Wanted(), Age.SETTLED, look(5.0), NOBODY)
+    assert (late.intents, late.changes) == (back.intents, {QUOTA: ConfigChange("5", "30")})
+    # Somebody's own value is what comes back from now on, and a lever may come back too.
+    theirs = reconcile(back.intents, Wanted(), Age.SETTLED, look(9.0), NOBODY)
+    assert (theirs.intents, theirs.changes) == ((intent("5", "9"), intent("7", "9")), {})
+    late = reconcile(theirs.intents, Wanted(), Age.SETTLED, look(5.0), NOBODY)
+    assert late.changes == {QUOTA: ConfigChange("5", "9")}
+    assert reconcile(theirs.intents, Wanted(), Age.SETTLED, look(9.0), NOBODY).notes == ()
+    again = reconcile(back.intents, Wanted({QUOTA: 3}), Age.SETTLED, look(30.0), NOBODY)
+    assert (again.intents, again.changes) == ((*back.intents, intent("3", "30")), {QUOTA: ConfigChange("30", "3")})
+    assert reconcile(back.intents, Wanted(), Age.FORGOTTEN, look(30.0), NOBODY).intents == ()
 
 
 def test_what_somebody_else_has_set_meanwhile_is_left_alone() -> None:
@@ -201,7 +218,7 @@ def test_what_somebody_else_has_set_meanwhile_is_left_alone() -> None:
 
 def test_a_key_that_a_ticket_holds_is_left_alone_and_stays_on_record() -> None:
     recorded = (intent("7", None, FOLLOWER), intent("0:1", None, FOLLOWERS))
-    found = reconcile(recorded, Wanted(), True, look(None), frozenset({FOLLOWER, FOLLOWERS}))
+    found = reconcile(recorded, Wanted(), Age.FORGOTTEN, look(None), frozenset({FOLLOWER, FOLLOWERS}))
     assert set(found.intents) == set(recorded)
     assert not found.changes
 
@@ -209,23 +226,23 @@ def test_a_key_that_a_ticket_holds_is_left_alone_and_stays_on_record() -> None:
 def test_what_somebody_else_has_set_on_a_broker_is_left_alone_when_it_is_down() -> None:
     ours = (intent("7", "30", FOLLOWER),)
     wants, name = Wanted({FOLLOWER: 7}), FOLLOWER.key
-    seen = reconcile(ours, wants, True, look(None, **{name: "9"}), NOBODY)
+    seen = reconcile(ours, wants, Age.FORGOTTEN, look(None, **{name: "9"}), NOBODY)
     assert seen.foreign == {FOLLOWER}
     assert not seen.changes
-    assert reconcile(seen.intents, wants, True, look(None, **{name: "9"}), NOBODY).intents == seen.intents
+    assert reconcile(seen.intents, wants, Age.FORGOTTEN, look(None, **{name: "9"}), NOBODY).intents == seen.intents
     down = ClusterLook(0, frozenset({2, 3}))
-    assert reconcile(seen.intents, wants, True, down, NOBODY).intents == seen.intents
-    gone = reconcile(seen.intents, Wanted(), True, down, NOBODY)
+    assert reconcile(seen.intents, wants, Age.FORGOTTEN, down, NOBODY).intents == seen.intents
+    gone = reconcile(seen.intents, Wanted(), Age.FORGOTTEN, down, NOBODY)
     assert gone.intents == ()
     assert not gone.debts
     assert not gone.changes
     # Ours again: it is owed.
-    back = reconcile(seen.intents, wants, True, look(None, **{name: "7"}), NOBODY)
-    assert reconcile(back.intents, Wanted(), True, down, NOBODY).debts == {FOLLOWER: "30"}
+    back = reconcile(seen.intents, wants, Age.FORGOTTEN, look(None, **{name: "7"}), NOBODY)
+    assert reconcile(back.intents, Wanted(), Age.FORGOTTEN, down, NOBODY).debts == {FOLLOWER: "30"}
 
 
 def test_a_broker_that_does_not_answer_stays_on_record() -> None:
     recorded = (intent("7", None, FOLLOWER),)
-    found = reconcile(recorded, Wanted(), True, cluster(), NOBODY)
+    found = reconcile(recorded, Wanted(), Age.FORGOTTEN, cluster(), NOBODY)
     assert (found.intents, found.changes) == (recorded, {})
     assert "can't be read until it answers" in found.notes[0]

@@ -25,6 +25,7 @@ from guardian.server.protection import DiskWatch, ProtectionServicer, Replicated
 from guardian.server.store import ReplicatedStore
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import protection_pb2 as pb
+from protos.guardian.v1 import tickets_pb2
 from tests.command_line import app
 from tests.unit.server.lake import write_lake
 from tests.unit.server.member import Member
@@ -252,6 +253,24 @@ def test_the_cli_tells_silence_from_health(
 ) -> None:
     show_protection(report)
     assert capsys.readouterr().out.splitlines()[1] == sentence
+
+
+@pytest.mark.parametrize(
+    ("changed_at_ms", "sentence"),
+    [
+        (80_000, "1 settings are being taken back"),
+        (70_000, " taken back again if a late request sets it: the quota of client id etl"),
+    ],
+)
+def test_the_cli_tells_a_quota_that_was_put_back_from_one_that_is_not_yet(
+    changed_at_ms: int, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    intent = tickets_pb2.ThrottleIntent(
+        resource_type="CLIENT", resource_name="client-id=etl", key=CONSUMER_BYTE_RATE, value="5"
+    )
+    held = pb.ProtectionState(intents=[intent], changed_at_ms=changed_at_ms)
+    show_protection(pb.ProtectionReport(mode="act", held=held, looked_at_ms=90_000))
+    assert capsys.readouterr().out.splitlines()[-1].endswith(sentence)
 
 
 def test_a_lake_that_is_away_keeps_nothing_held(member: Member) -> None:
