@@ -187,7 +187,7 @@ def test_what_is_wanted_no_more_is_put_back_and_the_record_goes_when_that_is_see
     assert (restoring.intents, restoring.changes) == (recorded, {QUOTA: ConfigChange("7", "30")})
     assert reconcile(recorded, Wanted(), Age.NEW, look(30.0), NOBODY).intents == recorded
     assert reconcile(recorded, Wanted(), Age.FORGOTTEN, look(30.0), NOBODY).intents == ()
-    unset = reconcile((intent("7"),), Wanted(), True, look(7.0), NOBODY)
+    unset = reconcile((intent("7"),), Wanted(), Age.FORGOTTEN, look(7.0), NOBODY)
     assert unset.changes == {QUOTA: ConfigChange("7", None)}
 
 
@@ -210,7 +210,7 @@ def test_a_quota_that_was_put_back_stays_on_record_for_a_late_request_and_a_rate
 
 def test_what_somebody_else_has_set_meanwhile_is_left_alone() -> None:
     for now in (Wanted({QUOTA: 3}), Wanted()):
-        found = reconcile((intent("7", "30"),), now, True, look(9.0), NOBODY)
+        found = reconcile((intent("7", "30"),), now, Age.FORGOTTEN, look(9.0), NOBODY)
         assert not found.changes
         assert found.foreign == {QUOTA}
         assert found.notes == ("consumer_byte_rate of client id etl was set to 9 by somebody else and is left alone",)
