@@ -9,7 +9,7 @@
 
 Each says what one look saw; `core.findings` makes findings of what lasts, and `core.healing` decides what to do.
 A broker that is known to be away (MAINTENANCE) is no trouble, and one that is being emptied (DRAINING) is the concern
-of whoever empties it.
+of the removal that empties it; where none does, or it is paused, what the broker holds is nobody's but healing's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from guardian.model.certificate import CertificateLife
 from guardian.model.cluster_state import LogDir, PartitionState, Reassignment
 from guardian.model.finding import FindingKind, Sighting, Subject
+from guardian.model.operation import AskKind
 from guardian.model.plan import spread
+from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, BrokerState, TopicPartition
 from guardian.model.units import human_bytes, human_duration
 
@@ -41,13 +43,19 @@ def hosted(partitions: Partitions) -> dict[int, int]:
 
 
 def brokers_down(
-    cluster: str, alive: Collection[int], registered: Iterable[Broker], replicas: Mapping[int, int]
+    cluster: str,
+    alive: Collection[int],
+    registered: Iterable[Broker],
+    replicas: Mapping[int, int],
+    emptied: Collection[int] = (),
 ) -> Iterator[Sighting]:
-    """Brokers that are registered or are to have replicas, and that the cluster does not count among the living."""
+    """Brokers that are registered or are to have replicas, and that the cluster does not count among the living.
+    `emptied` are those that removals are at; of a DRAINING one that holds nothing any more nobody misses anything."""
     states = {broker.id: broker.state for broker in registered}
     for broker in sorted({*states, *replicas} - set(alive)):
-        if states.get(broker, BrokerState.ACTIVE) is BrokerState.ACTIVE:
-            hosts = replicas.get(broker, 0)
+        state, hosts = states.get(broker, BrokerState.ACTIVE), replicas.get(broker, 0)
+        is_stranded = state is BrokerState.DRAINING and hosts and broker not in emptied
+        if state is BrokerState.ACTIVE or is_stranded:
             evidence = f"broker {broker} is fenced or gone, and is to have {hosts} replicas; {len(alive)} brokers live"
             yield Sighting(
                 Subject(FindingKind.BROKER_DOWN, cluster, f"broker {broker}"),
@@ -56,6 +64,17 @@ def brokers_down(
                 brokers=(broker,),
                 replicas=hosts,
             )
+
+
+def emptied_by(tickets: Iterable[Ticket]) -> frozenset[int]:
+    """The brokers of removals that go on, of these tickets of one cluster."""
+    return frozenset(
+        broker
+        for ticket in tickets
+        if ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
+        if ticket.state.is_driven and ticket.state is not TicketState.PAUSED
+        for broker in ticket.ask.brokers
+    )
 
 
 def unreachable(cluster: str, error: str) -> Sighting:

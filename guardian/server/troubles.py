@@ -23,7 +23,7 @@ from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.model.certificate import CertificateLife
 from guardian.model.finding import FindingKind, Sighting, Subject
 from guardian.model.forecast import Forecast, Outlook
-from guardian.model.topology import Cluster
+from guardian.model.topology import BrokerState, Cluster
 from guardian.model.units import human_bytes
 from guardian.server.store import ReplicatedStore
 from spark_analytics.forecast.forecasts import disk_full
@@ -95,9 +95,16 @@ class TroubleLooks:
         if cluster.name not in self._hosted:
             self._hosted[cluster.name] = troubles.hosted(admin.describe_partitions())
         self._alive[cluster.name] = alive
-        down = tuple(troubles.brokers_down(cluster.name, alive, cluster.brokers, self._hosted[cluster.name]))
+        hosted, emptied = self._hosted[cluster.name], self._emptied(cluster, alive)
+        down = tuple(troubles.brokers_down(cluster.name, alive, cluster.brokers, hosted, emptied))
         self._down[cluster.name] = down
         yield from down
+
+    def _emptied(self, cluster: Cluster, alive: frozenset[int]) -> frozenset[int]:
+        """The brokers that removals are at; only asked for where it counts."""
+        if not any(each.state is BrokerState.DRAINING and each.id not in alive for each in cluster.brokers):
+            return frozenset()
+        return troubles.emptied_by(self._store.read_local().tickets(cluster.name))
 
     def replicas(self, cluster: Cluster, now_ms: int) -> Iterator[Sighting]:
         """Reassignments are read before partitions, as the executor does. Of a broker that lives, or did a moment ago,

@@ -9,6 +9,8 @@ from guardian.core.troubles import STUCK_MS, Motions
 from guardian.model.certificate import CertificateLife
 from guardian.model.cluster_state import LogDir, LogDirReplica, PartitionState, Reassignment
 from guardian.model.finding import FindingKind
+from guardian.model.operation import Ask, AskKind
+from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, BrokerState, TopicPartition
 
 GB = 1 << 30
@@ -26,6 +28,21 @@ def test_brokers_that_are_registered_or_have_replicas_and_do_not_live_are_down()
     found = list(troubles.brokers_down("live", [1, 2], registered, troubles.hosted(STATES)))
     assert [(each.subject.name, each.brokers) for each in found] == [("broker 4", (4,)), ("broker 5", (5,))]
     assert found[0].evidence == "broker 4 is fenced or gone, and is to have 1 replicas; 2 brokers live"
+
+
+def test_a_draining_broker_that_holds_something_is_down_unless_a_removal_is_at_it() -> None:
+    draining = [Broker(3, state=BrokerState.DRAINING)]
+
+    def down(*states: TicketState, kind: AskKind = AskKind.REMOVE) -> list[str]:
+        tickets = [Ticket("t", "live", kind, each, "ann", "", 1, 0, 0, ask=Ask(kind, (3,))) for each in states]
+        emptied = troubles.emptied_by(tickets)
+        return [each.subject.name for each in troubles.brokers_down("live", [1, 2, 4], draining, {3: 2}, emptied)]
+
+    over = (TicketState.PENDING, TicketState.PAUSED, TicketState.SUCCEEDED, TicketState.CANCELLED)
+    assert down() == down(*over) == ["broker 3"]
+    assert down(TicketState.RUNNING) == down(TicketState.APPROVED) == down(TicketState.CANCELLING) == []
+    assert down(TicketState.RUNNING, kind=AskKind.OFFLINE) == ["broker 3"]
+    assert list(troubles.brokers_down("live", [1, 2, 4], draining, {3: 0})) == []
 
 
 def test_a_log_dir_that_failed_is_told_with_what_is_nowhere_now() -> None:
