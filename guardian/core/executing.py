@@ -10,7 +10,8 @@
        └──────────────────────────▶ FAILED        it never started: it needed the room of one that failed
 
     RUNNING ticket      every task goes to its end; then SUCCEEDED, or FAILED when any task failed
-    PAUSED ticket       no task and no copy starts; what copies goes on to its end; when all is over, as RUNNING
+    PAUSED ticket       no task and no copy starts; what copies goes on to its end, or back where a broker that it needs
+                        stays away; when all is over, as RUNNING
     CANCELLING ticket   nothing starts; what is under way goes back, but for replicas that have already arrived (to
                         take those back would copy all of it again): they finish; then CANCELLED. What needs a broker
                         that stays away is FAILED, so that the ticket ends (losing.py)
@@ -46,6 +47,7 @@ from guardian.core.effects import (
     ElectLeaders,
     SettleDebts,
 )
+from guardian.core.holding import Beside
 from guardian.core.progressing import finished, measured
 from guardian.core.slots import ExecutionLimits, Slots
 from guardian.core.throttling import BROKER, TOPIC, Copy
@@ -57,6 +59,7 @@ from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
 _ACTIVE = (TaskState.RUNNING, TaskState.REVERTING)
+_ALONE = Beside()
 _ENDINGS = {TaskState.RUNNING: TaskState.DONE, TaskState.REVERTING: TaskState.REVERTED}
 _TIERED = "remote.storage.enable"
 _HOLD_LIMIT = 2  # warm-up times: one to copy, one in sync
@@ -173,6 +176,7 @@ def step(
     others: Sequence[Copy | None] = (),
     since_ms: int = 0,
     held_by_others: frozenset[ConfigKey] = frozenset(),
+    beside: Beside = _ALONE,
 ) -> Step:
     """What to do about a ticket that began, now.
 
@@ -180,12 +184,12 @@ def step(
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
     `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way;
     since `since_ms` the ticket has been in its state; `held_by_others` are keys that other tickets and
-    the protection of disks hold.
+    the protection of disks hold, `beside` is what other tickets are at.
     """
     copies_of = _Copies(observation, now_ms)
     idcs = around.idcs if around else {}
     slots = Slots(limits, idcs, others)
-    tasks = _turned(ticket_state, execution.tasks, observation, copies_of, limits, now_ms, slots, since_ms)
+    tasks = _turned(ticket_state, execution.tasks, observation, copies_of, limits, now_ms, slots, since_ms, beside)
     tasks = _without_deleted(tasks, observation, now_ms)
     losses, patience_ms = Losses(observation), _patience_ms(limits)
     aims = {
@@ -209,7 +213,7 @@ def step(
     before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
     recorded = execution.throttles + _shown_again(execution, observation, held_by_others)
     gone_brokers = _gone(recorded, tasks, observation)
-    throttles = throttling.reconcile(recorded, wanted, before, observation, gone_brokers, settled)
+    throttles = throttling.reconcile(recorded, wanted, before, observation, gone_brokers, settled, beside.rates)
     held = frozenset(
         number
         for number, copy in (copies.items() if throttles.unset else ())
@@ -287,6 +291,7 @@ def _turned(
     now_ms: int,
     slots: Slots,
     since_ms: int,
+    beside: Beside,
 ) -> tuple[ExecutionTask, ...]:
     """The tasks, with those set out whose turn it is, the way that the ticket goes."""
     match ticket_state:
@@ -302,10 +307,13 @@ def _turned(
             way = rolling_back.Way(observation, lambda task: _aim(task, now_ms), _patience_ms(limits), since_ms, now_ms)
             return rolling_back.go_back(tasks, slots, way)
         case TicketState.PAUSED:
-            return tasks
+            left = losing.without_lost(tasks, observation, _patience_ms(limits), now_ms)
+            return tuple(
+                old if old.state is TaskState.PENDING else watched for old, watched in zip(tasks, left, strict=True)
+            )
         case _:
             left = losing.without_lost(tasks, observation, _patience_ms(limits), now_ms)
-            return _start(left, observation, copies_of, slots, now_ms)
+            return _start(left, observation, copies_of, slots, beside, now_ms)
 
 
 def _patience_ms(limits: ExecutionLimits) -> int:
@@ -369,6 +377,7 @@ def _start(
     observation: ClusterObservation,
     copies_of: _Copies,
     slots: Slots,
+    beside: Beside,
     now_ms: int,
 ) -> tuple[ExecutionTask, ...]:
     """Pending tasks enter in their order as slots free up; one that does not fit holds nobody back, in its stage.
@@ -382,7 +391,7 @@ def _start(
     stage = min((task.move.stage for task in tasks if not task.state.is_over), default=0)
     failed = next((task for task in tasks if task.state is TaskState.FAILED and task.move.stage < stage), None)
     return tuple(
-        _start_one(task, observation, copies_of, slots, stage, failed, now_ms)
+        _start_one(task, observation, copies_of, slots, beside, stage, failed, now_ms)
         if task.state is TaskState.PENDING
         else task
         for task in tasks
@@ -394,6 +403,7 @@ def _start_one(
     observation: ClusterObservation,
     copies_of: _Copies,
     slots: Slots,
+    beside: Beside,
     stage: int,
     failed: ExecutionTask | None,
     now_ms: int,
@@ -401,15 +411,14 @@ def _start_one(
     if failed:
         detail = f"never started: {failed.move.partition} of stage {failed.move.stage} failed, whose room it may need"
         return replace(task, state=TaskState.FAILED, detail=detail, ended_at_ms=now_ms)
-    if task.move.stage > stage:
-        return replace(task, detail=f"waits for the room that stage {stage} makes")
-    full = slots.why_full_into(task.move.added_brokers) if not task.move.is_new else ""
-    if full:
-        detail = f"waits for a slot: {full} has none left"
-        return task if task.detail == detail else replace(task, detail=detail)
+    waits = _why_not_yet(task.move, observation, slots, beside, stage)
+    if waits:
+        return task if task.detail == waits else replace(task, detail=waits)
     found = look(_aim(task, now_ms), observation)
     if found.standing is Standing.WAIT:
         return replace(task, detail=found.detail)
+    if found.standing is Standing.TAKEN and not task.move.is_new:
+        return losing.overtaken(task, found.detail, now_ms)
     if not task.move.is_new:  # what copies nothing needs no slot, and a topic is created whole
         copy = copies_of.of(task)
         full = slots.why_full(copy)
@@ -417,6 +426,17 @@ def _start_one(
             return replace(task, detail=f"waits for a slot: {full} has none left")
         slots.take(copy)
     return replace(task, state=TaskState.RUNNING, detail="", started_at_ms=now_ms)
+
+
+def _why_not_yet(move: PartitionMove, observation: ClusterObservation, slots: Slots, beside: Beside, stage: int) -> str:
+    """What it waits for, as far as that is seen without a look at the partition; mostly nothing."""
+    if move.stage > stage:
+        return f"waits for the room that stage {stage} makes"
+    taken = beside.why_not(move, observation.brokers)
+    if taken:
+        return taken
+    full = slots.why_full_into(move.added_brokers) if not move.is_new else ""
+    return f"waits for a slot: {full} has none left" if full else ""
 
 
 def _settle(old: ExecutionTask, task: ExecutionTask, found: Look, last_words: str, now_ms: int) -> ExecutionTask:

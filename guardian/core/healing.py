@@ -21,6 +21,7 @@ from enum import Enum, StrEnum
 
 from guardian.core.findings import Seen, Watch
 from guardian.core.relieving import ClusterPlaces, Relief, cluster_of, relief_of
+from guardian.model.execution import Execution, TaskState
 from guardian.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
 from guardian.model.healing import AUTHOR, HealingMode, HealingPolicy
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan
@@ -29,7 +30,7 @@ from guardian.model.topology import TopicPartition
 from guardian.model.units import human_duration
 
 CALM_MS = 60_000  # after a storm, and after this leader began to look
-HELD_UP_MS = 300_000  # by a ticket that runs: then a person is called
+HELD_UP_MS = 300_000  # by what others move: then a person is called
 TRIES = 3  # tickets for the same trouble that failed within a day: then a person is called
 _REDUNDANT = 2  # living replicas
 _DAY_MS = 86_400_000
@@ -171,19 +172,30 @@ def _standing(last_seen_ms: int, last: LastLook) -> Standing:
 @dataclass(frozen=True, slots=True)
 class Tried:
     """A plan that came to nothing: there was nothing to move now, or (`is_failure`) what there was could not be. Until
-    `until_ms` nobody asks again."""
+    `until_ms` nobody asks again. Since `busy_since_ms` all that there is to move is being moved by others; 0: it is
+    not."""
 
     until_ms: int
     sentence: str
     is_failure: bool = False
+    busy_since_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A ticket that has moves left, none of which is under way since `since_ms`, and what the first of them says."""
+
+    since_ms: int
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """All that a decision about one cluster rests on. `brokers`: how many it is to have; `tickets`: healing's own
-    there, `running`: ids of others' that run there; `calm_since_ms`: when it was last a storm, or when this leader
+    there, `running`: ids of all that run there; `calm_since_ms`: when it was last a storm, or when this leader
     began to look; `stormed_ms`: when it was last a storm that this leader saw, 0: never; `is_seen`: the last looks at
-    its brokers and replicas succeeded; `alive`: the brokers that live, as far as was seen."""
+    its brokers and replicas succeeded; `alive`: the brokers that live, as far as was seen; `idle`: those of its own
+    tickets, by id, of which nothing moves."""
 
     cluster: str
     brokers: int
@@ -195,6 +207,7 @@ class Known:
     is_seen: bool = True
     stormed_ms: int = 0
     alive: frozenset[int] = frozenset()
+    idle: Mapping[str, Idle] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +258,13 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is done about a trouble, or why nothing is, in one sentence."""
+    """What is done about a trouble, or why nothing is, in one sentence. With `asks` a plan is due for it."""
 
     trouble: Trouble
     phase: Phase
     sentence: str
     ticket_id: str = ""
+    asks: bool = False
 
 
 class Act(Enum):
@@ -295,7 +309,7 @@ def decide(policy: HealingPolicy, known: Known, now_ms: int) -> Decision:
         acts = tuple(_brakes(known, storm, now_ms))
         return Decision(tuple(verdicts), None, acts, storm, _calls(known.cluster, storm, ()))
     verdicts = [_verdict(policy, known, trouble, now_ms) for trouble in known.troubles]
-    due = [verdict.trouble for verdict in verdicts if verdict.phase is Phase.ACTS and not verdict.ticket_id]
+    due = [verdict.trouble for verdict in verdicts if verdict.asks]
     soon = [verdict.trouble for verdict in verdicts if verdict.phase is Phase.GRACE and verdict.trouble.is_raised]
     cure = _cure(policy, known, due, soon, now_ms) if due else None
     acts = (*_needless(known, now_ms), *_brakes(known, storm, now_ms))
@@ -338,6 +352,33 @@ def _can_wait(move: PartitionMove, cure: Cure) -> bool:
     takes = any(place.broker in cure.spared and place.broker not in move.target_brokers for place in move.original)
     away = cure.spared | cure.dead_brokers | {broker for broker, _ in cure.log_dirs}
     return takes and sum(place.broker not in away for place in move.original) >= _REDUNDANT
+
+
+def moved_by(ticket: Ticket, work: Execution | Plan, kind: CureKind) -> frozenset[TopicPartition]:
+    """The partitions that the ticket keeps from a cure of this kind: what is under way, and what will be as soon as it
+    may. What heals does not wait for the latter where it may take days, or for ever: for moves that wait in another
+    plan, or in a ticket that is paused. Those find their partitions elsewhere when their turn comes."""
+    if isinstance(work, Plan):
+        waits = kind is CureKind.HEAL and ticket.kind != CureKind.HEAL
+        return frozenset() if waits else frozenset(move.partition for move in work.moves)
+    comes_first = ticket.kind == CureKind.HEAL or ticket.ask is not None
+    yields = kind is CureKind.HEAL and (ticket.state is TicketState.PAUSED or not comes_first)
+    return frozenset(
+        task.move.partition
+        for task in work.tasks
+        if not task.state.is_over and not (yields and task.state is TaskState.PENDING)
+    )
+
+
+def idle(ticket: Ticket, execution: Execution) -> Idle | None:
+    """None while something of the ticket moves, or nothing is left to."""
+    left = [task for task in execution.tasks if not task.state.is_over]
+    if ticket.state is not TicketState.RUNNING or not left:
+        return None
+    if any(task.state is not TaskState.PENDING for task in left):
+        return None
+    since_ms = max([ticket.updated_at_ms, *(task.ended_at_ms for task in execution.tasks)])
+    return Idle(since_ms, f"{left[0].move.partition} {left[0].detail}")
 
 
 def trimmed_again(plan: Plan, ticket: Ticket) -> Plan:
@@ -422,8 +463,26 @@ def _verdict(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int)
         or _after_tickets(policy, known, trouble, newest, now_ms)
         or _after_plan(known, trouble, now_ms)
         or _held_back(policy, known, trouble, now_ms)
-        or Verdict(trouble, Phase.ACTS, "asks for a plan")
+        or _asks(known, trouble, now_ms)
     )
+
+
+def _asks(known: Known, trouble: Trouble, now_ms: int) -> Verdict:
+    """A person who was called meanwhile stays called until there is an answer."""
+    tried = known.tried.get(trouble.subject)
+    if tried is not None and _is_held_up(trouble, tried, now_ms):
+        return replace(_held_up(trouble, tried, now_ms), asks=True)
+    return Verdict(trouble, Phase.ACTS, "asks for a plan", asks=True)
+
+
+def _is_held_up(trouble: Trouble, tried: Tried, now_ms: int) -> bool:
+    is_urgent = trouble.cure not in _PROPOSED_AT_MOST
+    return is_urgent and bool(tried.busy_since_ms) and now_ms - tried.busy_since_ms >= HELD_UP_MS
+
+
+def _held_up(trouble: Trouble, tried: Tried, now_ms: int) -> Verdict:
+    lasts = human_duration(now_ms - tried.busy_since_ms)
+    return Verdict(trouble, Phase.PERSON, f"for {lasts} {tried.sentence}; cancel what holds it up, or wait for it")
 
 
 def _not_now(policy: HealingPolicy, trouble: Trouble, newest: Ticket | None, now_ms: int) -> Verdict | None:
@@ -521,14 +580,20 @@ def _held_back(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: in
 
 
 def _of_open(trouble: Trouble, ticket: Ticket, known: Known, now_ms: int) -> Verdict:
-    """Tickets that share brokers run one after the other: one of hours must not hold up healing in silence."""
+    """A ticket of hours on the same brokers must not hold up healing in silence."""
     held_up_ms = now_ms - ticket.updated_at_ms
-    if ticket.state is TicketState.APPROVED and known.running and held_up_ms >= HELD_UP_MS:
-        others = ", ".join(known.running[:_NAMED])
+    running = [each for each in known.running if each != ticket.id]
+    if ticket.state is TicketState.APPROVED and running and held_up_ms >= HELD_UP_MS:
+        others = ", ".join(running[:_NAMED])
         sentence = (
             f"ticket {ticket.id} has been APPROVED for {human_duration(held_up_ms)} and does not start while {others} "
             "runs on its brokers: cancel that one, or wait for it"
         )
+        return Verdict(trouble, Phase.PERSON, sentence, ticket.id)
+    still = known.idle.get(ticket.id)
+    if still is not None and now_ms - still.since_ms >= HELD_UP_MS:
+        lasts = human_duration(now_ms - still.since_ms)
+        sentence = f"ticket {ticket.id} has moved nothing for {lasts}: {still.why}"
         return Verdict(trouble, Phase.PERSON, sentence, ticket.id)
     waits = ticket.state in (TicketState.DRAFT, TicketState.PENDING)
     act = "guardian ticket submit" if ticket.state is TicketState.DRAFT else "guardian ticket approve"
@@ -586,6 +651,8 @@ def _after_plan(known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
     tried = known.tried.get(trouble.subject)
     if tried is None or now_ms >= tried.until_ms:
         return None
+    if _is_held_up(trouble, tried, now_ms):
+        return _held_up(trouble, tried, now_ms)
     return Verdict(trouble, Phase.PERSON if tried.is_failure else Phase.WAITS, tried.sentence)
 
 

@@ -30,6 +30,8 @@ from guardian.model.execution import ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove
 from guardian.model.units import human_duration
 
+_NEVER_STARTED = "never started: "
+
 
 def without_lost(
     tasks: tuple[ExecutionTask, ...], observation: ClusterObservation, patience_ms: int, now_ms: int
@@ -61,8 +63,22 @@ def aimed(
 
 
 def is_lost(task: ExecutionTask) -> bool:
-    """Whether the task was given up because of a broker, so that a new plan may do what it was for."""
+    """Whether the task was given up because of a broker, or before it began because its partition went elsewhere, so
+    that a new plan may do what it was for."""
     return bool(task.missing_since_ms) and task.state in (TaskState.REVERTED, TaskState.FAILED)
+
+
+def overtaken(task: ExecutionTask, where: str, now_ms: int) -> ExecutionTask:
+    """A task whose partition went elsewhere before it began, as healing may have it: what it was for is planned anew
+    at the ticket's end, as of one that a dead broker took."""
+    return replace(
+        task, state=TaskState.FAILED, detail=f"{_NEVER_STARTED}{where}", missing_since_ms=now_ms, ended_at_ms=now_ms
+    )
+
+
+def was_overtaken(task: ExecutionTask) -> bool:
+    """Whether it was given up because its partition went elsewhere."""
+    return is_lost(task) and task.detail.startswith(_NEVER_STARTED)
 
 
 def why_useless(moves: Iterable[PartitionMove], observation: ClusterObservation) -> str:

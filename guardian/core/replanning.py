@@ -5,6 +5,7 @@ approved ──▶ still fits the cluster, young enough ──▶ runs
          ──▶ its input is older than allowed      ──▶ is made anew          more ──▶ FAILED, nothing was changed
 
 all tasks are over ──▶ a broker died in mid-move  ──▶ is made anew ──▶ no more than was approved ──▶ goes on
+                   ──▶ partitions went elsewhere
                    ──▶ a topic was expanded       ──▶ is made anew          more, or none ──▶ ends, and says so
 
 An expansion disturbs no move in flight: the replicas of a partition are its own. But the new partitions are where Kafka
@@ -92,9 +93,10 @@ def grown(tasks: Collection[ExecutionTask], partitions: Collection[TopicPartitio
 def why_anew(tasks: Collection[ExecutionTask], expanded: Mapping[str, tuple[int, int]]) -> str:
     """Why what a ticket is for should be planned anew at its end; empty when it need not. One that failed for another
     reason than a lost broker ends, however its topics grew: somebody must look at it."""
-    lost = any(map(losing.is_lost, tasks))
+    lost = [task for task in tasks if losing.is_lost(task)]
     failed = any(task.state is TaskState.FAILED and not losing.is_lost(task) for task in tasks)
-    reasons = ["a broker died in mid-move"] if lost else []
+    reasons = ["a broker died in mid-move"] if not all(map(losing.was_overtaken, lost)) else []
+    reasons += ["partitions of it went elsewhere before their turn"] if any(map(losing.was_overtaken, lost)) else []
     if expanded and not failed:
         reasons.append(f"{_named(expanded)} in mid-move")
     return ", and ".join(reasons)

@@ -168,11 +168,13 @@ def reconcile(
     observation: ClusterObservation,
     gone: frozenset[int] = frozenset(),
     settled: frozenset[ConfigKey] = frozenset(),
+    theirs: frozenset[ConfigKey] = frozenset(),
 ) -> Reconciled:
     """What to record and what to change so that Kafka shows `now`; `before` is what was wanted a step ago.
 
     `gone` are brokers that are down and of which nothing is wanted any more; a controller has confirmed that it put
-    back what is `settled`.
+    back what is `settled`. A rate that is `theirs`, of another ticket, is waited for: set over theirs, it would be put
+    back to theirs, when nobody has that any more.
     """
     by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
     for intent in recorded:
@@ -184,6 +186,8 @@ def reconcile(
             parts.append(_debt(key, tuple(by_key[key]), is_settled=key in settled))
         elif values is None:
             parts.append(_unreadable(key, tuple(by_key[key]), now, observation))
+        elif key in theirs and not by_key[key]:
+            parts.append(_part(unset=frozenset({key}), note=f"{key.key} of {_name(key)} is another ticket's: waits"))
         elif key.resource_type == BROKER:
             held = key in before.rates
             parts.append(_reconcile_rate(key, tuple(by_key[key]), values.get(key.key), now.rates.get(key), held))

@@ -2,6 +2,9 @@
 
 Those that began come first; each holds its brokers against later ones, for tickets that shared a broker would share its
 rates, and could share partitions. What began is never held up: two that waited for each other would wait for ever.
+
+A ticket that heals does not wait for other plans: it goes on beside them, move by move. None of either begins a copy
+where the other is at one, and those of the other wait while it has any left.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from guardian.core.adapting import Around
 from guardian.core.executing import brokers_at_work, brokers_of, looks_once_more, under_way
 from guardian.core.healing import CureKind
+from guardian.core.holding import Beside, Hold, beside, claimed, held
 from guardian.core.throttling import Copy
 from guardian.executor.observing import Scope, scope_of
 from guardian.executor.operating import held_by, is_moving, scope_of_ask
@@ -39,6 +43,8 @@ class Job:
     foreign: tuple[ForeignWork, ...] | None = None  # what other tools move; None when that is not known
     others: str = ""  # their throttles, in words
     under_way: dict[str, tuple[Copy | None, ...]] = field(default_factory=dict)  # by ticket of the cluster, this tick
+    holds: dict[str, Hold] = field(default_factory=dict)  # the same
+    claims: Mapping[str, Hold] = field(default_factory=dict)  # of heal tickets that go before this one
 
 
 def admit(
@@ -96,11 +102,13 @@ def moves_between(ticket: Ticket, execution: Execution) -> frozenset[int]:
 
 
 def _turn(job: Job) -> tuple[int, int]:
-    """Those that began come first, then those that will go back, in the order in which they were asked to, then new
-    ones."""
+    """Those that began come first, then what heals, then those that will go back, in the order in which they were asked
+    to, then new ones."""
     if _has_begun(job):
         return 0, 0
-    return (1, job.ticket.updated_at_ms) if job.ticket.state is TicketState.ROLLING_BACK else (2, 0)
+    if _heals(job.ticket) and job.ticket.state is TicketState.APPROVED:
+        return 1, 0
+    return (2, job.ticket.updated_at_ms) if job.ticket.state is TicketState.ROLLING_BACK else (3, 0)
 
 
 def copies_under_way(
@@ -108,6 +116,26 @@ def copies_under_way(
 ) -> dict[str, tuple[Copy | None, ...]]:
     """By ticket, what its active tasks copy."""
     return {job.ticket.id: under_way(job.work, observation, now_ms) for job in jobs if isinstance(job.work, Execution)}
+
+
+def side_by_side(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs, each with what the others are at, and with what heal tickets before it are still to move. What only
+    waits to begin claims nothing: it may wait for what would wait for it."""
+    holds = {job.ticket.id: held(job.work) for job in jobs if isinstance(job.work, Execution)}
+    claims: dict[str, Hold] = {}
+    found: list[Job] = []
+    for job in sorted(jobs, key=lambda each: not _heals(each.ticket)):
+        found.append(replace(job, holds=holds, claims=dict(claims)))
+        if _goes_first(job) and isinstance(job.work, Execution):
+            claims[job.ticket.id] = claimed(job.work)
+    order = {job.ticket.id: at for at, job in enumerate(jobs)}
+    return sorted(found, key=lambda each: order[each.ticket.id])
+
+
+def beside_of(job: Job) -> Beside:
+    """What all others keep from it at this moment of the tick."""
+    others = {ticket_id: hold for ticket_id, hold in job.holds.items() if ticket_id != job.ticket.id}
+    return beside([*job.claims.items(), *others.items()])
 
 
 def at_work(jobs: Sequence[Job]) -> frozenset[int]:
@@ -123,12 +151,27 @@ def _heals(ticket: Ticket) -> bool:
     return ticket.kind == CureKind.HEAL
 
 
+def _goes_first(job: Job) -> bool:
+    return _heals(job.ticket) and job.ticket.state is TicketState.RUNNING
+
+
 def _held(job: Job, from_healing: bool) -> frozenset[int]:
+    """From healing other plans keep only what they are at (`side_by_side`): what waits in them, as in one that is
+    paused for days, would keep a dead broker's partitions from being made whole."""
     ticket = job.ticket
+    if from_healing and ticket.ask is None and not _is_whole(job):
+        return frozenset()
     if ticket.ask is None or not isinstance(job.work, Execution):
         return brokers_of(job.work)
     is_paused = ticket.state is TicketState.PAUSED
     return held_by(ticket.ask, job.work, job.answer, from_healing=from_healing, is_paused=is_paused)
+
+
+def _is_whole(job: Job) -> bool:
+    """Whether its moves come one after the other, whatever heals beside it: those of a heal ticket that is not held up,
+    and of a roll-back, which has no order of its own with others."""
+    is_back = job.ticket.state is TicketState.ROLLING_BACK
+    return is_back or (_heals(job.ticket) and job.ticket.state is not TicketState.PAUSED)
 
 
 def _without(moving: Mapping[int, Collection[str]], ticket_id: str) -> dict[int, str]:

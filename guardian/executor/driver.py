@@ -38,6 +38,7 @@ from guardian.core.executing import (
     under_way,
     why_stale,
 )
+from guardian.core.holding import held
 from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
@@ -60,9 +61,11 @@ from guardian.executor.admitting import (
     Job,
     admit,
     at_work,
+    beside_of,
     copies_under_way,
     moves_between,
     scope_of_job,
+    side_by_side,
 )
 from guardian.executor.around import Surroundings
 from guardian.executor.observing import observe, scope_of
@@ -314,6 +317,7 @@ class Driver:
         self._standing[cluster] = self._standing_rates(tickets)
         works, others = self._foreign(tickets, observation)
         copies = copies_under_way(jobs, observation, self._now_ms()) if len(jobs) > 1 else {}
+        jobs = side_by_side(jobs) if len(jobs) > 1 else jobs
         jobs = [replace(job, around=around, foreign=works, others=others, under_way=copies) for job in jobs]
         return sentences + [self._drive_safely(job, admin, observation) for job in jobs]
 
@@ -657,9 +661,11 @@ class Driver:
                 [copy for ticket_id, copies in others.items() if ticket_id != ticket.id for copy in copies],
                 ticket.updated_at_ms,
                 self._held_by_others(ticket) if looks_once_more(execution) else frozenset(),
+                beside_of(job),
             )
             if others:  # those that come later in this tick see what it starts
                 others[ticket.id] = under_way(decided.execution, observation, self._now_ms())
+                job.holds[ticket.id] = held(decided.execution)
             return decided
 
         return move

@@ -281,8 +281,10 @@ def held_by(
     """The nodes that an operation keeps from others, or even from healing: its own, and those that its moves touch or
     are about to."""
     planned = brokers_of(answer.plan) if answer is not None and answer.plan is not None else frozenset()
-    held = holds_from_healing(ask, execution, is_paused=is_paused) if from_healing else holds(ask, execution)
-    return held | planned
+    if not from_healing:
+        return holds(ask, execution) | planned
+    # What a paused one was to begin with is looked at again when it goes on.
+    return holds_from_healing(ask, execution, is_paused=is_paused) | (frozenset() if is_paused else planned)
 
 
 def is_moving(execution: Execution) -> frozenset[int]:

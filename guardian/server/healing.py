@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -22,7 +22,7 @@ import structlog
 
 from guardian.core import healing, ticketing
 from guardian.core.findings import Watch
-from guardian.core.healing import Act, Cure, CureKind, Decision, Known, TicketAct, Tried, Trouble
+from guardian.core.healing import Act, Cure, CureKind, Decision, Idle, Known, TicketAct, Tried, Trouble
 from guardian.core.relieving import ClusterPlaces
 from guardian.errors import Conflict, GuardianError, InvalidInput
 from guardian.executor.rehearsing import resolved_now
@@ -197,6 +197,7 @@ class Healer:
             healing.is_seen(watch, cluster.name),
             memory.storm_ms,
             self._findings.alive(cluster.name),
+            _idle(tickets, views) if memory.has_open else {},
         )
         decision = healing.decide(policy, known, now_ms)
         if decision.storm:
@@ -246,10 +247,10 @@ class Healer:
     ) -> list[str]:
         wanted = healing.trimmed(plan, cure)
         with closing(self._connect(cluster)) as admin:
-            busy = _driven(views, cluster.name) | admin.list_reassignments().keys()
+            busy = dict.fromkeys(admin.list_reassignments(), "another tool") | _busy(views, cluster.name, cure.kind)
             free = healing.trimmed(wanted, cure, busy)
             if not free.moves:
-                return self._came_to_nothing(memory, cure, plan, wanted, policy)
+                return self._came_to_nothing(memory, cure, plan, wanted, busy, policy)
             try:
                 complete = _fitting(resolved_now(admin, free))
             except GuardianError as error:
@@ -261,11 +262,18 @@ class Healer:
         return [f"ticket {ticket.id} ({ticket.kind}, {ticket.moves} moves) is {state}, for {_titles(cure)}"]
 
     def _came_to_nothing(
-        self, memory: _Memory, cure: Cure, plan: Plan, wanted: Plan, policy: HealingPolicy
+        self,
+        memory: _Memory,
+        cure: Cure,
+        plan: Plan,
+        wanted: Plan,
+        busy: Mapping[TopicPartition, str],
+        policy: HealingPolicy,
     ) -> list[str]:
         if wanted.moves:
-            moving = f"{len(wanted.moves)} partitions are being moved already: looks again when they are not"
-            return self._note(memory, cure, moving, _BUSY_S)
+            movers = ", ".join(sorted({busy[move.partition] for move in wanted.moves}))
+            moving = f"{len(wanted.moves)} partitions are being moved by {movers}: looks again when they are not"
+            return self._note(memory, cure, moving, _BUSY_S, is_busy=True)
         if wanted.unmet:
             unmet = f"nothing can be moved: {'; '.join(wanted.unmet[:3])}"
             return self._note(memory, cure, unmet, policy.rest_s, is_failure=True)
@@ -278,10 +286,21 @@ class Healer:
         return self._note(memory, cure, "there was nothing to move", policy.rest_s)
 
     def _note(
-        self, memory: _Memory, cure: Cure, sentence: str, rest_s: float, *, is_failure: bool = False
+        self,
+        memory: _Memory,
+        cure: Cure,
+        sentence: str,
+        rest_s: float,
+        *,
+        is_failure: bool = False,
+        is_busy: bool = False,
     ) -> list[str]:
-        tried = Tried(self._now_ms() + round(rest_s * 1000), sentence, is_failure)
-        memory.tried |= dict.fromkeys((trouble.subject for trouble in cure.troubles), tried)
+        now_ms = self._now_ms()
+        for subject in (trouble.subject for trouble in cure.troubles):
+            before = memory.tried.get(subject)
+            since_ms = (before.busy_since_ms if before is not None else 0) or now_ms
+            until_ms = now_ms + round(rest_s * 1000)
+            memory.tried[subject] = Tried(until_ms, sentence, is_failure, since_ms if is_busy else 0)
         return [f"{_titles(cure)}: {sentence}"]
 
     def _ticket(self, plan: Plan, cure: Cure, policy: HealingPolicy) -> Ticket:
@@ -331,27 +350,32 @@ def _transition(act: Act, ticket: Ticket, reason: str, now_ms: int) -> TicketTra
     return decide(ticket, AUTHOR, reason, now_ms)
 
 
-def _driven(views: Views, cluster: str) -> set[TopicPartition]:
-    """Partitions that tickets are moving, or will as soon as they may."""
-    found: set[TopicPartition] = set()
+def _busy(views: Views, cluster: str, kind: CureKind) -> dict[TopicPartition, str]:
+    """Partitions that tickets keep from the cure, each with one of them."""
+    found: dict[TopicPartition, str] = {}
     for ticket in views.driven_tickets():
         if ticket.cluster != cluster:
             continue
-        execution = views.execution(ticket.id)
-        if execution is not None:
-            found |= {task.move.partition for task in execution.tasks if not task.state.is_over}
-        elif (plan := views.plan(ticket.plan_hash)) is not None:
-            found |= {move.partition for move in plan.moves}
+        work = views.execution(ticket.id) or views.plan(ticket.plan_hash)
+        if work is not None:
+            found |= dict.fromkeys(healing.moved_by(ticket, work, kind), f"ticket {ticket.id}")
     return found
 
 
 def _running(cluster: str, views: Views) -> tuple[str, ...]:
-    """Other people's tickets that the executor is at."""
+    """Tickets that the executor is at."""
     return tuple(
         ticket.id
         for ticket in views.driven_tickets()
-        if ticket.cluster == cluster and ticket.author != AUTHOR and ticket.state is not TicketState.APPROVED
+        if ticket.cluster == cluster and ticket.state is not TicketState.APPROVED
     )
+
+
+def _idle(tickets: Sequence[Ticket], views: Views) -> dict[str, Idle]:
+    """Those of healing's own, by id, of which nothing moves."""
+    begun = [(each, views.execution(each.id)) for each in tickets if each.state is TicketState.RUNNING]
+    found = {each.id: healing.idle(each, execution) for each, execution in begun if execution is not None}
+    return {ticket_id: still for ticket_id, still in found.items() if still is not None}
 
 
 def _fitting(plan: Plan) -> Plan:

@@ -11,20 +11,26 @@ from pathlib import Path
 
 import pytest
 
+from guardian.core.effects import ConfigKey
 from guardian.core.findings import findings
 from guardian.core.notifying import post_of
+from guardian.core.validating import resolve
 from guardian.errors import GuardianError
 from guardian.executor.driver import Driver
+from guardian.executor.replanning import LiveReplanner
+from guardian.kafka.admin import BROKER
 from guardian.kafka.fake import FakeKafka
 from guardian.model.event import EventKind
+from guardian.model.execution import ExecutionTask, TaskState
 from guardian.model.federation import Entry, IdcPolicy, Topic
 from guardian.model.finding import Detector, Finding, FindingKind, Place
-from guardian.model.healing import HealingMode, HealingPolicies, HealingPolicy
+from guardian.model.healing import AUTHOR, HealingMode, HealingPolicies, HealingPolicy
 from guardian.model.links import Crosser, Crossing, Direction, LinkUse, load_links
-from guardian.model.plan import Plan
+from guardian.model.operation import Ask, AskKind
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.sink import sinks_of
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.topology import Broker, BrokerState, Cluster
+from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from guardian.server.admins import ClusterAdmins
 from guardian.server.approvals import ApprovalKeeper, Approvals
 from guardian.server.calling import PersonCaller
@@ -121,7 +127,7 @@ class HealedWorld:
         self.kafka = FakeKafka({broker: f"rack{broker}" for broker in ids}, log_dirs, 5_000_000)
         self.kafka.now_ms = TO_MS if lake else 1_000_000
         self.lake, self.collect_ms = str(lake or "/nowhere"), 60_000 if lake else 3_600_000
-        self.wire = Wire(lambda: None)  # of the driver to Kafka
+        self.wire = Wire(self.shares_nothing)  # of the driver to Kafka
         machine = MetastoreStateMachine(MemoryStore())
         self.replica = Replica(machine)
         self.store = ReplicatedStore(self.replica, machine, self.now_ms)
@@ -130,6 +136,7 @@ class HealedWorld:
         self.policy = policy
         self.links: Path | None = None
         self.planner = Planner(self)
+        self.replans = True
         self.begin()
 
     def now_ms(self) -> int:
@@ -166,6 +173,9 @@ class HealedWorld:
             admins,
             now_ms=self.now_ms,
             tiered_warm_up_s=0.0,
+            replan=LiveReplanner(self.planner, lambda: directory_of(self.store.read_local(), None))
+            if self.replans
+            else None,
             since_boot_s=lambda: self.now_ms() / 1000,
             pool=InThisThread(),
         )
@@ -194,6 +204,38 @@ class HealedWorld:
     def tickets(self) -> tuple[Ticket, ...]:
         """The oldest first."""
         return tuple(reversed(self.store.read().tickets(LIVE)))
+
+    def healing(self) -> tuple[Ticket, ...]:
+        """Its own tickets, the oldest first."""
+        return tuple(ticket for ticket in self.tickets() if ticket.author == AUTHOR)
+
+    def ann(self) -> Ticket:
+        return next(ticket for ticket in self.tickets() if ticket.author == "ann")
+
+    def tasks(self, ticket_id: str) -> tuple[ExecutionTask, ...]:
+        execution = self.store.read_local().execution(ticket_id)
+        return execution.tasks if execution is not None else ()
+
+    def at_work(self) -> dict[str, set[TopicPartition]]:
+        """By ticket, the partitions that it moves now."""
+        active = (TaskState.RUNNING, TaskState.REVERTING)
+        found = {
+            each.id: {task.move.partition for task in self.tasks(each.id) if task.state in active}
+            for each in self.store.read_local().driven_tickets()
+        }
+        return {ticket_id: partitions for ticket_id, partitions in found.items() if partitions}
+
+    def shares_nothing(self) -> None:
+        """No partition is moved by two tickets at once, and no rate is of two."""
+        views = self.store.read_local()
+        driven = [each.id for each in views.driven_tickets()]
+        partitions = [each for moved in self.at_work().values() for each in moved]
+        assert len(partitions) == len(set(partitions)), self.at_work()
+        executions = [execution for each in driven if (execution := views.execution(each)) is not None]
+        rates = [
+            key for each in executions for key in {ConfigKey.of(t) for t in each.throttles if t.resource_type == BROKER}
+        ]
+        assert len(rates) == len(set(rates)), rates
 
     def found(self, kind: FindingKind) -> list[Finding]:
         return [each for each in findings(self.findings.known()[0]) if each.subject.kind is kind]
@@ -633,16 +675,235 @@ def test_a_cluster_that_is_only_observed_gets_findings_and_no_tickets(world: Cal
     assert live.found(FindingKind.AT_MIN_ISR)
 
 
+def removal(live: HealedWorld, state: TicketState) -> None:
+    """A ticket of somebody's that removes broker 2, which is DRAINING."""
+    live.register({broker: BrokerState.DRAINING if broker == 2 else BrokerState.ACTIVE for broker in range(1, 6)})
+    put(live, "t-ann", AskKind.REMOVE, ask=Ask(AskKind.REMOVE, (2,)))
+    for each in (TicketState.APPROVED, TicketState.RUNNING, TicketState.CANCELLING, TicketState.CANCELLED):
+        if live.ann().state is not state:
+            say(live, TicketState.PAUSED if (each, state) == (TicketState.CANCELLING, TicketState.PAUSED) else each)
+
+
 @pytest.mark.parametrize("state", [BrokerState.MAINTENANCE, BrokerState.DRAINING])
 def test_a_broker_that_is_expected_to_be_away_is_left_alone(
     world: Callable[..., HealedWorld], state: BrokerState
 ) -> None:
     live = world()
-    live.register({broker: state if broker == 2 else BrokerState.ACTIVE for broker in range(1, 6)})
+    if state is BrokerState.DRAINING:
+        removal(live, TicketState.RUNNING)
+    else:
+        live.register({broker: state if broker == 2 else BrokerState.ACTIVE for broker in range(1, 6)})
     live.kafka.kill_broker(2)
     live.run(5 * GRACE_S)
-    assert live.tickets() == ()
+    assert [ticket for ticket in live.tickets() if ticket.author == AUTHOR] == []
     assert live.found(FindingKind.BROKER_DOWN) == []
+
+
+@pytest.mark.parametrize("has_ticket", [False, True])
+def test_a_draining_broker_that_dies_is_healed_where_nobody_empties_it(
+    world: Callable[..., HealedWorld], *, has_ticket: bool
+) -> None:
+    live = world()
+    removal(live, TicketState.PAUSED if has_ticket else TicketState.CANCELLED)
+    live.kafka.kill_broker(2)
+    live.run_until("a whole cluster", lambda: live.is_whole() and all(t.state.is_over for t in live.healing()))
+    (ticket,) = live.healing()
+    assert (ticket.state, ticket.kind) == (TicketState.SUCCEEDED, "heal")
+    assert not any(2 in replicas for replicas in live.placed().values())
+    live.run(60)  # it holds nothing any more, and is to go: nobody need be told that it is down
+    assert live.found(FindingKind.BROKER_DOWN) == []
+
+
+def shifted(live: HealedWorld) -> tuple[PartitionMove, ...]:
+    """Every partition one broker on, away from broker 2 where it is there: what a balance may look like."""
+    moves = []
+    for name, state in sorted(live.kafka.peek().partitions.items()):
+        gone = 2 if 2 in state.replicas else state.replicas[-1]
+        new = next(broker for broker in (5, 4, 3, 1) if broker not in state.replicas)
+        target = [new if broker == gone else broker for broker in state.replicas]
+        moves.append(PartitionMove(name, (), tuple(map(ReplicaPlacement, target))))
+    return tuple(moves)
+
+
+def put(
+    live: HealedWorld, ticket_id: str, kind: str, plan: Plan | None = None, throttle: int = 0, ask: Ask | None = None
+) -> None:
+    """A ticket of ann's, which is PENDING."""
+    at_ms, state = live.now_ms(), TicketState.PENDING
+    live.store.add_ticket(
+        Ticket(
+            ticket_id,
+            LIVE,
+            kind,
+            state,
+            "ann",
+            live.store.put_plan(plan) if plan is not None else "",
+            throttle,
+            at_ms,
+            at_ms,
+            (TicketTransition(state, at_ms, "ann", "please"),),
+            ticket_id,
+            moves=len(plan.moves) if plan is not None else 0,
+            bytes_to_copy=plan.bytes_to_copy if plan is not None else 0,
+            ask=ask,
+        )
+    )
+
+
+def balance(live: HealedWorld, moves: tuple[PartitionMove, ...], throttle: int = 50_000_000) -> None:
+    """Ann's ticket t-ann with these moves, which runs; none of it is under way yet."""
+    now = live.kafka.peek()
+    cluster = live.kafka.describe_cluster()
+    plan = resolve(Plan(LIVE, "balance", moves), cluster, now.partitions, now.log_dirs, {})
+    put(live, "t-ann", "balance", plan, throttle)
+    say(live, TicketState.APPROVED)
+    live.driver.tick()
+    assert live.ann().state is TicketState.RUNNING
+    assert {task.state for task in live.tasks("t-ann")} == {TaskState.PENDING}
+
+
+def say(live: HealedWorld, state: TicketState) -> None:
+    """What ann says of her ticket."""
+    said = TicketTransition(state, live.now_ms(), "ann", "so be it")
+    live.store.advance("t-ann", live.ann().state, said, None, 0)
+
+
+@pytest.mark.slow
+def test_what_waits_in_a_paused_ticket_is_healed_and_the_ticket_goes_on_around_it(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world()
+    live.run(10)
+    balance(live, shifted(live))
+    say(live, TicketState.PAUSED)
+    live.run(600)
+    assert {task.state for task in live.tasks("t-ann")} == {TaskState.PENDING}
+    live.kafka.kill_broker(2)
+    live.run_until("a whole cluster", lambda: live.is_whole() and all(t.state.is_over for t in live.healing()), 300)
+    (healed,) = live.healing()
+    assert healed.state is TicketState.SUCCEEDED
+    assert live.ann().state is TicketState.PAUSED
+    assert live.found(FindingKind.HEALING_FAILED) == []
+    say(live, TicketState.RUNNING)
+    live.run_until("its end", lambda: live.ann().state.is_over)
+    assert live.ann().state is TicketState.SUCCEEDED, live.ann().history[-1].reason
+    overtaken = [task for task in live.tasks("t-ann") if task.detail.startswith("never started: another tool moved it")]
+    assert 0 < len(overtaken) <= healed.moves
+    assert all(task.state is TaskState.REVERTED and not task.started_at_ms for task in overtaken)
+    assert all(task.detail.endswith("; a new plan took its place") for task in overtaken)
+    assert not any(2 in replicas for replicas in live.placed().values())
+    assert live.is_whole()
+    live.leaves_nothing()
+
+
+def test_without_a_new_plan_what_healing_moved_stays_where_it_is(world: Callable[..., HealedWorld]) -> None:
+    live = world()
+    live.replans = False
+    live.driver.close()
+    live.begin()
+    live.run(10)
+    balance(live, shifted(live))
+    say(live, TicketState.PAUSED)
+    live.kafka.kill_broker(2)
+    live.run_until("a whole cluster", lambda: live.is_whole() and all(t.state.is_over for t in live.healing()), 300)
+    wanted = {str(task.move.partition): set(task.move.target_brokers) for task in live.tasks("t-ann")}
+    healed = {name: live.placed()[name] for name in moved_by_healing(live)}
+    healed = {name: replicas for name, replicas in healed.items() if set(replicas) != wanted[name]}
+    assert healed
+    say(live, TicketState.RUNNING)
+    live.run_until("its end", lambda: live.ann().state.is_over)
+    assert live.ann().state is TicketState.FAILED
+    assert f"{len(healed)} of 12 moves failed" in live.ann().history[-1].reason
+    assert {name: live.placed()[name] for name in healed} == healed
+    assert live.is_whole()
+    live.leaves_nothing()
+
+
+def moved_by_healing(live: HealedWorld) -> set[str]:
+    return {str(task.move.partition) for ticket in live.healing() for task in live.tasks(ticket.id)}
+
+
+@pytest.mark.slow
+def test_healing_goes_on_beside_a_ticket_that_runs_and_before_what_waits_in_it(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world(brokers=12, partitions=36)
+    live.run(10)
+    live.kafka.kill_broker(2)
+    live.run(GRACE_S - 10)
+    moves = tuple(move for move in shifted(live) if 2 not in {each.broker for each in move.target})
+    balance(live, moves, throttle=2_000_000)
+    live.run_until("a start", lambda: any(each.state is TicketState.RUNNING for each in live.healing()))
+    assert "t-ann" in live.at_work()
+    live.run_until("healed", lambda: live.healing()[0].state is TicketState.SUCCEEDED)
+    assert live.ann().state is TicketState.RUNNING
+    assert any(task.state is TaskState.PENDING for task in live.tasks("t-ann"))
+    live.run_until("its end", lambda: live.ann().state.is_over, 7200)
+    assert live.ann().state is TicketState.SUCCEEDED, live.ann().history[-1].reason
+    live.run_until("a whole cluster", live.is_whole)
+    live.leaves_nothing()
+
+
+def test_a_ticket_that_is_resumed_while_healing_moves_waits_for_it(world: Callable[..., HealedWorld]) -> None:
+    live = world(policy=replace(ACT, throttle=1_000_000))
+    live.replans = False
+    live.driver.close()
+    live.begin()
+    live.run(10)
+    balance(live, shifted(live))
+    say(live, TicketState.PAUSED)
+    live.kafka.kill_broker(2)
+    live.run_until("moves", lambda: bool(live.at_work()))
+    say(live, TicketState.RUNNING)
+    (ticket,) = live.healing()
+    live.run(10)
+    assert set(live.at_work()) == {ticket.id}
+    assert any(task.detail == f"waits for {ticket.id}, which moves it" for task in live.tasks("t-ann"))
+    live.run_until("their ends", lambda: all(each.state.is_over for each in live.tickets()))
+    assert live.healing()[0].state is TicketState.SUCCEEDED
+    live.run_until("a whole cluster", live.is_whole)
+    live.leaves_nothing()
+
+
+def test_a_copy_of_a_paused_ticket_to_a_broker_that_dies_is_given_up_and_healing_goes_on(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world()
+    live.run(10)
+    moves = [(name, state.replicas) for name, state in sorted(live.kafka.peek().partitions.items())]
+    to_two = [(name, replicas) for name, replicas in moves if 2 not in replicas]
+    balance(
+        live,
+        tuple(PartitionMove(name, (), tuple(map(ReplicaPlacement, (2, *each[1:])))) for name, each in to_two),
+        throttle=1_000_000,
+    )
+    live.run_until("a copy", lambda: bool(live.at_work()))
+    say(live, TicketState.PAUSED)
+    live.kafka.kill_broker(2)
+    live.run_until("a whole cluster", lambda: live.is_whole() and bool(live.healing()), 600)
+    live.run_until("healed", lambda: live.healing()[0].state is TicketState.SUCCEEDED)
+    live.run_until("the end of what was paused", lambda: live.ann().state.is_over)
+    assert live.ann().state is TicketState.FAILED
+    assert "taken back: broker 2 was down while it copied" in live.ann().history[-1].reason
+    assert not any(2 in replicas for replicas in live.placed().values())
+    live.leaves_nothing()
+
+
+def test_a_move_of_others_that_does_not_end_calls_a_person_once(world: Callable[..., HealedWorld]) -> None:
+    live = world(partitions=1)
+    live.run(10)
+    live.kafka.kill_broker(2)
+    live.kafka.bytes_per_call = 1
+    live.kafka.alter_reassignments({TopicPartition("orders", 0): (1, 2, 4)})
+    live.run(GRACE_S + 120)
+    assert any("1 partitions are being moved by another tool" in said for said in live.said())
+    assert live.calls() == []
+    live.run_until("a call", lambda: bool(live.calls()), 300)
+    live.run(600)  # it is asked for again and again meanwhile
+    assert live.calls() == [(EventKind.FINDING_RAISED, "healing_failed broker_down broker 2")]
+    (called,) = live.found(FindingKind.HEALING_FAILED)
+    assert "1 partitions are being moved by another tool" in called.evidence
+    assert live.healing() == ()
 
 
 def test_a_broker_in_its_grace_period_keeps_its_replicas_while_another_is_healed(

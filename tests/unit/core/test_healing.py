@@ -22,8 +22,10 @@ from guardian.core.healing import (
     covers,
     decide,
     evidence_of,
+    idle,
     is_seen,
     line_troubles,
+    moved_by,
     trimmed,
     trimmed_again,
     troubles,
@@ -31,9 +33,11 @@ from guardian.core.healing import (
 from guardian.core.relieving import ClusterPlaces
 from guardian.core.troubles import brokers_down, log_dirs_offline
 from guardian.model.cluster_state import LogDir
+from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.finding import Detector, FindingKind, Place, Sighting, Subject
 from guardian.model.healing import AUTHOR, HealingMode, HealingPolicy
 from guardian.model.links import Crosser, Crossing, Direction
+from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
@@ -75,6 +79,11 @@ def ticket(
     return Ticket(
         f"t-{number}", "live", kind, state, AUTHOR, "h", 1, at_ms, at_ms, history, decision.cure.key, evidence=evidence
     )
+
+
+def move(topic: str, original: tuple[int, ...], target: tuple[int, ...]) -> PartitionMove:
+    places = (tuple(map(ReplicaPlacement, brokers)) for brokers in (original, target))
+    return PartitionMove(TopicPartition(topic, 0), *places)
 
 
 def test_a_trouble_that_outlasts_its_grace_period_gets_a_plan() -> None:
@@ -184,6 +193,55 @@ def test_a_ticket_that_another_one_holds_up_for_long_calls_a_person() -> None:
     called = decide(POLICY, held_up, NOW + HELD_UP_MS)
     assert "does not start while t-9 runs on its brokers" in called.called[0].evidence
     assert decide(POLICY, known(down(3), tickets=(approved,)), NOW + HELD_UP_MS).called == ()
+
+
+def test_a_ticket_of_which_nothing_moves_for_long_calls_a_person() -> None:
+    running = ticket(down(3))
+    waits = ExecutionTask(1, move("t", (1, 2, 3), (1, 2, 4)), detail="waits for t-9, on the same brokers")
+    over = replace(waits, number=2, state=TaskState.DONE, detail="", ended_at_ms=NOW + MINUTE)
+    still = idle(running, Execution("t-1", (waits, over)))
+    assert still is not None
+    assert still.since_ms == NOW + MINUTE
+    found = known(down(3), tickets=(running,), idle={"t-1": still})
+    assert decide(POLICY, found, NOW + MINUTE + HELD_UP_MS - 1).called == ()
+    (called,) = decide(POLICY, found, NOW + MINUTE + HELD_UP_MS).called
+    assert called.evidence == "ticket t-1 has moved nothing for 5 min: t-0 waits for t-9, on the same brokers"
+    copying = replace(waits, number=3, state=TaskState.RUNNING)
+    assert idle(running, Execution("t-1", (waits, copying))) is None
+    assert idle(running, Execution("t-1", (over,))) is None
+    assert idle(replace(running, state=TicketState.PAUSED), Execution("t-1", (waits,))) is None
+
+
+def test_what_is_moved_by_others_for_long_calls_a_person_who_stays_called_while_it_is_asked_again() -> None:
+    sentence = "1 partitions are being moved by ticket t-9: looks again when they are not"
+    tried = {down(3).subject: Tried(NOW + MINUTE, sentence, busy_since_ms=NOW - HELD_UP_MS + 1)}
+    waits = decide(POLICY, known(down(3), tried=tried), NOW)
+    assert (waits.verdicts[0].phase, waits.cure, waits.called) == (Phase.WAITS, None, ())
+    for now_ms, asks in ((NOW + 1, False), (NOW + MINUTE, True)):
+        held_up = decide(POLICY, known(down(3), tried=tried), now_ms)
+        assert held_up.verdicts[0].phase is Phase.PERSON
+        assert "cancel what holds it up, or wait for it" in held_up.called[0].evidence
+        assert (held_up.cure is not None) is asks
+    line = {fills(3).subject: Tried(NOW + MINUTE, sentence, busy_since_ms=1)}
+    assert decide(POLICY, known(fills(3), tried=line), NOW).called == ()  # what is only proposed can wait
+
+
+def test_what_waits_in_other_plans_or_is_paused_keeps_nothing_from_healing() -> None:
+    plan = Plan("live", "balance", (move("t", (1, 2, 3), (1, 2, 4)),))
+    pending = ExecutionTask(1, plan.moves[0])
+    copying = ExecutionTask(2, move("u", (1, 2, 3), (1, 2, 4)), TaskState.RUNNING)
+    work = Execution("t-9", (pending, copying, replace(copying, number=3, state=TaskState.DONE)))
+    waits, moves = pending.move.partition, copying.move.partition
+    other = replace(ticket(down(3), number=9), kind="balance")
+    assert moved_by(other, work, CureKind.HEAL) == {moves}
+    assert moved_by(other, plan, CureKind.HEAL) == frozenset()
+    assert moved_by(other, work, CureKind.EMPTY_DISK) == {waits, moves}
+    assert moved_by(other, plan, CureKind.EMPTY_DISK) == {waits}
+    removes = replace(other, ask=Ask(AskKind.REMOVE, (3,)))
+    for first in (ticket(down(3)), removes):
+        assert moved_by(first, work, CureKind.HEAL) == {waits, moves}
+        assert moved_by(replace(first, state=TicketState.PAUSED), work, CureKind.HEAL) == {moves}
+    assert moved_by(ticket(down(3)), plan, CureKind.HEAL) == {waits}
 
 
 def test_a_second_leader_that_asks_again_asks_with_the_same_key() -> None:

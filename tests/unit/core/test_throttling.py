@@ -54,6 +54,15 @@ def on_list(recorded: str | None, replaced: str | None, present: str | None, *de
     return reconcile(intents, now, NOTHING, observed({("TOPIC", "t"): values}))
 
 
+def test_a_rate_of_another_ticket_is_waited_for_and_not_set_over() -> None:
+    now, shown = Throttle({RATE: 5000}), observed({("BROKER", "1"): {FOLLOWER_RATE: "900"}})
+    found = reconcile((), now, NOTHING, shown, theirs=frozenset({RATE}))
+    assert (found.intents, found.changes, found.unset) == ((), {}, frozenset({RATE}))
+    assert found.notes == (f"{FOLLOWER_RATE} of broker 1 is another ticket's: waits",)
+    own = reconcile((mine("5000"),), now, NOTHING, shown, theirs=frozenset({RATE}))
+    assert own.notes != found.notes
+
+
 def mine(value: str, replaced: str | None = None) -> ThrottleIntent:
     return ThrottleIntent(*RATE, value, replaced)
 

@@ -181,7 +181,7 @@ def test_a_partition_that_another_tool_moved_fails_and_is_left_there() -> None:
     world = world_with([1, 2]).ticket(move("t-0", 3, 2)).tick()
     world.kafka.alter_reassignments({T0: (4, 2)})
     world.run_until(lambda: world.state() is TicketState.PAUSED).resume().run()
-    assert world.reason() == "1 of 1 moves failed; t-0 failed: another tool moved it to [4, 2]"
+    assert world.reason() == "1 of 1 moves failed; t-0 failed: never started: another tool moved it to [4, 2]"
     assert world.kafka.peek().partitions[T0].replicas == (4, 2)
 
 
