@@ -865,6 +865,29 @@ def test_a_ticket_that_is_resumed_while_healing_moves_waits_for_it(world: Callab
     live.leaves_nothing()
 
 
+@pytest.mark.slow
+def test_a_broker_that_comes_back_between_two_tickets_copies_has_the_rates_of_one(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world(brokers=12, partitions=12, policy=replace(ACT, throttle=100_000))
+    live.run(10)
+    balance(live, (PartitionMove(TopicPartition("orders", 1), (), tuple(map(ReplicaPlacement, (5, 3, 4)))),), 150_000)
+    live.run_until("a copy", lambda: bool(live.at_work()))
+    live.kafka.kill_broker(2)  # of which both take replicas away, so that it is a source of both when it is back
+    live.run_until("moves of both", lambda: len(live.at_work()) == 2)
+    live.kafka.start_broker(2)
+    waits = "leader.replication.throttled.rate of broker 2 is another ticket's: waits"
+
+    def notes() -> list[str]:
+        found = [live.store.read_local().execution(each.id) for each in live.tickets()]
+        return [each.note for each in found if each is not None]
+
+    live.run_until("a rate that waits", lambda: any(waits in note for note in notes()))
+    live.run_until("their ends", lambda: all(each.state.is_over for each in live.tickets()))
+    live.run_until("a whole cluster", live.is_whole)
+    live.leaves_nothing()
+
+
 def test_a_copy_of_a_paused_ticket_to_a_broker_that_dies_is_given_up_and_healing_goes_on(
     world: Callable[..., HealedWorld],
 ) -> None:

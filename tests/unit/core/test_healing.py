@@ -82,8 +82,8 @@ def ticket(
 
 
 def move(topic: str, original: tuple[int, ...], target: tuple[int, ...]) -> PartitionMove:
-    places = (tuple(map(ReplicaPlacement, brokers)) for brokers in (original, target))
-    return PartitionMove(TopicPartition(topic, 0), *places)
+    before, after = (tuple(map(ReplicaPlacement, brokers)) for brokers in (original, target))
+    return PartitionMove(TopicPartition(topic, 0), before, after)
 
 
 def test_a_trouble_that_outlasts_its_grace_period_gets_a_plan() -> None:
