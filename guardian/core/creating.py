@@ -38,7 +38,8 @@ def requests(
     for partition, brokers in wanted.items():
         by_topic[partition.topic][partition.partition] = brokers
     there = {partition.topic for partition in observation.partitions}
-    made = [task for task in tasks if task.move.is_new]
+    # A new plan's tasks stand for those that were given up with a broker.
+    made = [task for task in tasks if task.move.is_new and task.state is not TaskState.REVERTED]
     topics: dict[str, NewTopic] = {}
     partitions: dict[TopicPartition, tuple[int, ...]] = {}
     for topic, assignments in by_topic.items():

@@ -183,7 +183,7 @@ def _without_siblings(
     if not given_up:
         return tasks
     return tuple(
-        _failed(task, f"can't be created without {given_up[task.move.partition.topic].move.partition}", now_ms)
+        _failed_with(task, given_up[task.move.partition.topic], now_ms)
         if task.move.is_new
         and not task.state.is_over
         and task.move.partition.topic in given_up
@@ -191,6 +191,12 @@ def _without_siblings(
         else task
         for task in tasks
     )
+
+
+def _failed_with(task: ExecutionTask, given_up: ExecutionTask, now_ms: int) -> ExecutionTask:
+    """Lost as the other one is, so that a new plan stands for both."""
+    lost = replace(task, missing_since_ms=given_up.missing_since_ms)
+    return _failed(lost, f"can't be created without {given_up.move.partition}", now_ms)
 
 
 def _is_there(task: ExecutionTask, observation: ClusterObservation) -> bool:

@@ -1,8 +1,9 @@
 """A stale ticket's plan made anew: the same task, asked of the live planner.
 
-A plan says what it was asked for, by name (`Plan.settings`): that is read back here, so nothing else need be stored. A
-plan from a file was asked for by nobody, and some tasks name things that a plan tells only in part (machines of the
-pool, clients' traffic, weights): those can't be made anew, which a sentence says.
+A plan says what it was asked for, by name (`Plan.settings`): that is read back here, so nothing else need be stored;
+what the directory says of policies and topics is read as it is now. What clients of a migration move is left out: it is
+for the cost that people read, and moves nothing. A plan from a file was asked for by nobody, and some tasks name things
+that a plan tells only in part (machines of the pool, weights): those can't be made anew, which a sentence says.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, Protocol
 
+from guardian.core.creating import topic_configs
 from guardian.core.healing import trimmed_again
 from guardian.errors import GuardianError, InvalidInput
 from guardian.model.directory import Directory
+from guardian.model.federation import Topic
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import (
     Add,
     Balance,
+    CreateTopic,
     EmptyDisk,
+    ExpandTopic,
     Heal,
     Isolate,
     Leaders,
@@ -34,8 +39,22 @@ from spark_analytics.planners.tasks import (
 
 _KINDS: Mapping[str, type[Any]] = {
     kind.kind: kind
-    for kind in (Add, Balance, EmptyDisk, Heal, Isolate, Leaders, MigrateIdc, Relieve, Remove, ReplicationFactor)
+    for kind in (
+        Add,
+        Balance,
+        CreateTopic,
+        EmptyDisk,
+        ExpandTopic,
+        Heal,
+        Isolate,
+        Leaders,
+        MigrateIdc,
+        Relieve,
+        Remove,
+        ReplicationFactor,
+    )
 }
+_FOR_NOTES = frozenset({"clients"})
 
 
 class Planner(Protocol):
@@ -82,8 +101,10 @@ def task_of(plan: Plan, directory: Directory) -> Task:
         raise InvalidInput(f"a plan of kind {plan.kind} can't be made anew: submit another one")
     known = {field.name for field in fields(kind)}
     values: dict[str, Any] = {}
-    for name in known & asked.keys():
-        values[name] = _field(plan.kind, name, asked[name], directory)
+    for name in known & asked.keys() - _FOR_NOTES:
+        values[name] = _field(plan, name, asked[name], directory)
+    if kind is CreateTopic:
+        values["configs"] = tuple(topic_configs(plan).items())
     try:
         task: Task = kind(**values)
     except TypeError:
@@ -107,7 +128,7 @@ def _task_fields(kind: str) -> frozenset[str]:
     return frozenset(field.name for field in fields(_KINDS[kind])) if kind in _KINDS else frozenset()
 
 
-def _field(kind: str, name: str, word: str, directory: Directory) -> Any:  # noqa: PLR0911  # one for each type
+def _field(plan: Plan, name: str, word: str, directory: Directory) -> Any:  # noqa: PLR0911  # one for each type
     match name:
         case "brokers" | "away_from":
             return tuple(int(each) for each in _words(word))
@@ -117,16 +138,20 @@ def _field(kind: str, name: str, word: str, directory: Directory) -> Any:  # noq
             return tuple(LogDir(int(broker), path) for broker, _, path in (w.partition(":") for w in _words(word)))
         case "policy":
             return directory.policy(word)
-        case "label" | "tenant":
+        case "topic" if plan.kind == CreateTopic.kind:
+            return directory.topic(plan.cluster, word) or Topic(plan.cluster, word)
+        case "label" | "tenant" | "topic":
             return word
         case "limit" | "headroom":
             return float(word)
-        case "replication_factor" | "first_id" | "release":
+        case "replication_factor" | "first_id" | "release" | "partitions" | "expected_bytes":
             return int(word)
         case "balance":
             return word == "True"
         case _:
-            raise InvalidInput(f"{name} of a plan of kind {kind} is not kept in full: make another one (guardian plan)")
+            raise InvalidInput(
+                f"{name} of a plan of kind {plan.kind} is not kept in full: make another one (guardian plan)"
+            )
 
 
 def _setting(name: str, default: object, word: str) -> object:

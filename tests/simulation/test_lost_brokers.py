@@ -11,7 +11,7 @@ from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
-from tests.simulation.world import CLUSTER, MB, Crash, World, move
+from tests.simulation.world import CLUSTER, MB, Crash, World, created, move
 
 T0 = TopicPartition("t", 0)
 PATIENCE = ExecutionLimits(broker_patience_s=3.0)
@@ -123,6 +123,22 @@ def test_without_a_new_plan_the_ticket_fails_and_says_why() -> None:
     assert world.state() is TicketState.FAILED
     assert world.reason().endswith("there is no new plan: nobody has room")
     world.leaves_nothing()
+
+
+@pytest.mark.parametrize("expanded", [False, True], ids=["created", "expanded"])
+def test_a_topic_that_a_dead_broker_held_up_is_created_by_a_new_plan(expanded: bool) -> None:
+    first = 2 if expanded else 0
+    new = [created(f"t-{number}", 4, 2) for number in (first, first + 1)]
+    world = World(brokers=4, limits=PATIENCE, replan=Planner(new))
+    if expanded:
+        world.kafka.create_topic("t", {0: [1, 2], 1: [2, 1]}, 0)
+    world.ticket(created(f"t-{first}", 3, 2), created(f"t-{first + 1}", 1, 2))
+    world.kafka.kill_broker(3)
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.reason() == "all 2 moves were seen in Kafka, 2 gave way to a new plan"
+    partitions = world.kafka.peek().partitions
+    assert [partitions[each.partition].replicas for each in new] == [(4, 2), (4, 2)]
 
 
 def until_a_plan_is_made(world: World) -> World:

@@ -7,7 +7,7 @@ import pytest
 from guardian.errors import GuardianError, InvalidInput
 from guardian.executor.replanning import LiveReplanner, settings_of, task_of
 from guardian.model.directory import Directory
-from guardian.model.federation import IdcPolicy
+from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
 from spark_analytics.planners import planning
@@ -15,7 +15,10 @@ from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import (
     Add,
     Balance,
+    ClientTraffic,
+    CreateTopic,
     EmptyDisk,
+    ExpandTopic,
     Heal,
     Isolate,
     Leaders,
@@ -28,7 +31,8 @@ from spark_analytics.planners.tasks import (
 )
 
 POLICY = IdcPolicy("both", (("shanghai", 2), ("suzhou", 1)))
-DIRECTORY = Directory(policies=(POLICY,))
+LABELLED = Topic("live", "orders", label="gold", idc_policy="both", expected_bytes_in_per_s=9)
+DIRECTORY = Directory(policies=(POLICY,), topics=(LABELLED, Topic("other", "logs", label="gold")))
 TASKS = [
     Remove((4, 5), balance=True),
     Add((6,)),
@@ -41,6 +45,9 @@ TASKS = [
     ReplicationFactor(("orders",), 4),
     MigrateIdc(POLICY, ("orders",)),
     Isolate("gold", ("orders",), brokers=(1, 2), headroom=0.2),
+    CreateTopic(LABELLED, 24, 3, 20_000, (("retention.ms", "1"), ("cleanup.policy", "compact,delete"))),
+    CreateTopic(Topic("live", "logs"), 1, 2),
+    ExpandTopic("orders", 36),
 ]
 SETTINGS = [
     PlannerSettings(),
@@ -58,6 +65,13 @@ def test_task_and_settings_are_read_back_from_the_plan(task: Task, settings: Pla
     plan = plan_for(task, settings)
     assert task_of(plan, DIRECTORY) == task
     assert settings_of(plan) == settings
+
+
+def test_what_clients_move_is_for_the_cost_alone_so_a_migration_is_made_anew_without_it() -> None:
+    migration = MigrateIdc(POLICY, ("orders",), clients=(ClientTraffic("orders", "suzhou", 2e6, 1e6),))
+    plan = plan_for(migration, PlannerSettings())
+    assert dict(plan.settings)["clients"] == "orders from suzhou"
+    assert task_of(plan, DIRECTORY) == MigrateIdc(POLICY, ("orders",))
 
 
 @pytest.mark.parametrize(
