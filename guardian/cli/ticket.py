@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -18,16 +18,16 @@ from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.cli.ticket_acting import Act, Decide, WatchOption, acting, acting_at_length
 from guardian.cli.ticket_telling import GOOD_ENDS, follow, now_ms, progress, said, say, throttle_of, with_progress
 from guardian.client import GuardianClient
-from guardian.core import foreign, previewing, progressing, ticketing
+from guardian.core import foreign, previewing, progressing, rolling_back, ticketing
 from guardian.core.approving import expires_at_ms
 from guardian.core.operations.step import amending
-from guardian.core.operations.turn import named
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
 from guardian.model.approval import ApprovalRule, load_approvals
 from guardian.model.execution import Execution
 from guardian.model.log_dirs import short_log_dirs, shortened
+from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -46,6 +46,13 @@ _COLUMNS = (
     "PLAN", "WHY",
 )  # fmt: skip
 _NO_THROTTLE = "none"
+_THROTTLE = "50MB"
+
+
+class _Rates(TypedDict):
+    throttle: int
+    max_throttle: int
+    unthrottled: bool
 
 
 @app.command("submit")
@@ -55,7 +62,9 @@ def submit(
         Path | None, typer.Option("--plan", help="Or a file of kafka-reassign-partitions; needs --cluster.")
     ] = None,
     cluster: Annotated[str, typer.Option("--cluster", help="The cluster of the file.")] = "",
-    throttle: Annotated[str, typer.Option(help="Bytes/s per broker for copies, such as 50MB; or none.")] = "50MB",
+    throttle: Annotated[
+        str, typer.Option(help="Bytes/s per broker for copies, such as 50MB; or none.", show_default="50MB")
+    ] = "",
     max_throttle: Annotated[
         str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. [as --throttle]")
     ] = "",
@@ -82,6 +91,17 @@ def submit(
     """
     if bool(ticket_id) == bool(plan):
         raise InvalidInput("give either a draft ticket's id or --plan FILE")
+    if ticket_id:
+        _require_of_file(
+            ticket_id,
+            "a draft, and keeps what it was made with",
+            throttle=throttle,
+            max_throttle=max_throttle,
+            change_replication_factor=change_replication_factor,
+            idempotency_key=key,
+            expires=expires,
+            cluster=cluster,
+        )
     with connect(endpoints) as client:
         if not plan and dry_run:
             Act(reason, dry_run, watch, endpoints, output).rehearse(client.ticket(ticket_id), ticketing.submit)
@@ -89,22 +109,15 @@ def submit(
         if not plan:
             said(client, client.submit(ticket_id, actor(), reason), watch, output)
             return
-        if not cluster:
-            raise InvalidInput("--plan needs --cluster: the file does not name its cluster")
-        moves = reassignment_json.read(_read(plan), cluster)
-        if change_replication_factor:
-            moves = replace(moves, kind=CHANGES_REPLICATION_FACTOR)
         ticket, resolved = client.create_ticket(
-            moves,
+            _moves_of(plan, cluster, change_replication_factor=change_replication_factor),
             author=actor(),
-            throttle=0 if throttle == _NO_THROTTLE else parse_rate(throttle),
             submit=True,
             reason=reason,
             idempotency_key=key,
             dry_run=dry_run,
             expires_in_ms=_expires_in_ms(expires),
-            max_throttle=parse_rate(max_throttle) if max_throttle else 0,
-            unthrottled=throttle == _NO_THROTTLE,
+            **_rates(throttle, max_throttle),
         )
         if not dry_run:
             said(client, ticket, watch, output)
@@ -308,7 +321,7 @@ def amend(
         ask = replace(ticket.ask, brokers=tuple(sorted(asked - set(drop or ()) | set(add or ()))))
         if act.dry_run:
             decide = partial(amending, execution=found[1], ask=ask, policy=client.approvals())
-            act.rehearse(found, decide, f"it would ask for {named(ask.brokers)}")
+            act.rehearse(found, decide, client.preview_amended(ticket, ask).remark)
             return
         act.tell(client, client.amend(ticket, ask, actor(), act.reason))
 
@@ -388,17 +401,28 @@ def rollback(act: Act, ticket_id: TicketArgument) -> None:
     """
     with connect(act.endpoints) as client:
         if act.dry_run:
+            found = client.ticket(ticket_id)
             decide = partial(ticketing.roll_back, policy=client.approvals())
-            _rehearse(client, act, client.ticket(ticket_id), decide)
+            if rolling_back.is_rollable(found[0].state):
+                _rehearse_with_requests(client, act, found, decide)
+            else:
+                act.rehearse(found, decide)
             return
         act.tell(client, client.roll_back(ticket_id, actor(), act.reason))
 
 
 def _rehearse(client: GuardianClient, act: Act, found: tuple[Ticket, Execution | None], decide: Decide) -> None:
     """The requests too, where the ticket is no more than moves: as a member finds them on the cluster as it is."""
-    if not previewing.is_moves_only(found[0]):
+    if previewing.is_moves_only(found[0]):
+        _rehearse_with_requests(client, act, found, decide)
+    else:
         act.rehearse(found, decide)
-        return
+
+
+def _rehearse_with_requests(
+    client: GuardianClient, act: Act, found: tuple[Ticket, Execution | None], decide: Decide
+) -> None:
+    """Raises where the member would refuse it as the cluster is."""
     shown = client.preview(found[0].id)
     if act.output is not Output.JSON:
         _show_preview(shown, act.output)
@@ -417,12 +441,21 @@ def preview(
         Path | None, typer.Option("--plan", help="Or a file of kafka-reassign-partitions; needs --cluster.")
     ] = None,
     cluster: Annotated[str, typer.Option("--cluster", help="The cluster of the file.")] = "",
-    throttle: Annotated[str, typer.Option(help="Bytes/s per broker for copies of the file, such as 50MB.")] = "50MB",
+    throttle: Annotated[
+        str, typer.Option(help="Bytes/s per broker for copies of the file, such as 50MB; or none.", show_default="50MB")
+    ] = "",
+    max_throttle: Annotated[
+        str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. [as --throttle]")
+    ] = "",
+    change_replication_factor: Annotated[
+        bool, typer.Option("--change-replication-factor", help="The file gives more replicas, or fewer, on purpose.")
+    ] = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show each request that would be sent to Kafka, in order, with throttles and list entries; sends nothing.
 
+    What comes before is told first: it waits for another ticket, its plan is made anew, it pauses for another tool.
     Of a ticket that is over it shows what its way back would send. The first round is exact; those after it come in
     this order, as copies end.
 
@@ -430,13 +463,21 @@ def preview(
     """
     if bool(ticket_id) == bool(plan):
         raise InvalidInput("give either a ticket's id or --plan FILE")
+    if ticket_id:
+        _require_of_file(
+            ticket_id,
+            "previewed with what it was made with",
+            throttle=throttle,
+            max_throttle=max_throttle,
+            change_replication_factor=change_replication_factor,
+            cluster=cluster,
+        )
     with connect(endpoints) as client:
         if plan is None:
             found = client.preview(ticket_id)
-        elif not cluster:
-            raise InvalidInput("--plan needs --cluster: the file does not name its cluster")
         else:
-            found = client.preview_plan(reassignment_json.read(_read(plan), cluster), parse_rate(throttle))
+            moves = _moves_of(plan, cluster, change_replication_factor=change_replication_factor)
+            found = client.preview_plan(moves, **_rates(throttle, max_throttle))
     _show_preview(found, output)
 
 
@@ -444,6 +485,8 @@ def _show_preview(found: Preview, output: Output) -> None:
     if output is Output.JSON:
         print_json(as_dict(preview_to_proto(found)))
         return
+    if found.first:
+        print(f"Now {found.first}.\n")
     print_table(
         ("ROUND", "REQUEST", "OF", "WHAT"),
         [
@@ -514,6 +557,30 @@ def _expiry(ticket: Ticket) -> str:
 
 def _eta(far: Progress | None) -> str:
     return human_duration(far.eta_ms) if far and far.left_bytes and far.eta_ms is not None else ""
+
+
+def _require_of_file(ticket_id: str, how: str, **options: object) -> None:
+    """Raises InvalidInput for the first of the options that was given: they are for a file."""
+    for name, value in options.items():
+        if value:
+            given = "" if value is True else f" {value}"
+            option = f"--{name.replace('_', '-')}{given}"
+            raise InvalidInput(f"{option} is for a file (--plan), and ticket {ticket_id} is {how}: leave it out")
+
+
+def _moves_of(plan: Path, cluster: str, *, change_replication_factor: bool) -> Plan:
+    if not cluster:
+        raise InvalidInput("--plan needs --cluster: the file does not name its cluster")
+    moves = reassignment_json.read(_read(plan), cluster)
+    return replace(moves, kind=CHANGES_REPLICATION_FACTOR) if change_replication_factor else moves
+
+
+def _rates(throttle: str, max_throttle: str) -> _Rates:
+    return _Rates(
+        throttle=0 if throttle == _NO_THROTTLE else parse_rate(throttle or _THROTTLE),
+        max_throttle=parse_rate(max_throttle) if max_throttle else 0,
+        unthrottled=throttle == _NO_THROTTLE,
+    )
 
 
 def _expires_in_ms(text: str) -> int:

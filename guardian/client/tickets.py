@@ -173,9 +173,18 @@ class TicketCalls:
         request = tickets_pb2.PreviewTicketRequest(ticket_id=ticket_id)
         return preview_from_proto(self._calls.read(lambda stubs: stubs.tickets.PreviewTicket, request, SLOW))
 
-    def preview_plan(self, plan: Plan, throttle: int = 0) -> Preview:
+    def preview_amended(self, ticket: Ticket, ask: Ask) -> Preview:
+        """Raises as `amend`, but for who may."""
+        request = tickets_pb2.PreviewTicketRequest(ticket_id=ticket.id, amended=ask_to_proto(ask))
+        return preview_from_proto(self._calls.read(lambda stubs: stubs.tickets.PreviewTicket, request, SLOW))
+
+    def preview_plan(
+        self, plan: Plan, throttle: int = 0, max_throttle: int = 0, *, unthrottled: bool = False
+    ) -> Preview:
         """What a ticket of the plan would send. Raises as `create_ticket`."""
-        request = tickets_pb2.PreviewTicketRequest(plan=plan_to_proto(plan), throttle=throttle)
+        request = tickets_pb2.PreviewTicketRequest(
+            plan=plan_to_proto(plan), throttle=throttle, max_throttle=max_throttle, unthrottled=unthrottled
+        )
         return preview_from_proto(self._calls.read(lambda stubs: stubs.tickets.PreviewTicket, request, SLOW))
 
     def approvals(self) -> ApprovalPolicy:

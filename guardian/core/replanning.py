@@ -20,7 +20,8 @@ from dataclasses import replace
 
 from guardian.core import losing
 from guardian.core.effects import ConfigKey, SettleDebts
-from guardian.core.executing import Step
+from guardian.core.executing import Step, why_stale
+from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import ExecutionTask, TaskState
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
@@ -30,6 +31,13 @@ from guardian.model.units import human_bytes, human_duration
 # The cluster lives on between approval and start: a plan of today moves a little more or less than that of yesterday.
 _MARGIN = 1.25
 _NAMED = 3
+
+
+def doubts(plan: Plan, observation: ClusterObservation, barred: str, max_age_ms: int, now_ms: int) -> tuple[str, str]:
+    """Why the plan must not start as it was approved, and why it should not; empty where it may. `barred` is what
+    somebody has said of its brokers since."""
+    stale = why_stale(plan, observation) or barred
+    return stale, stale or why_old(plan, max_age_ms, now_ms)
 
 
 def why_old(plan: Plan, max_age_ms: int, now_ms: int) -> str:

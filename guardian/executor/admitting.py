@@ -51,14 +51,14 @@ def admit(
     found: Sequence[Job],
     moving: Mapping[int, Collection[str]],
     with_answer: Callable[[Job, Mapping[int, str]], Job],
-) -> tuple[list[Job], list[str]]:
-    """The jobs that may go on now, and a sentence for each that waits.
+) -> tuple[list[Job], dict[str, str]]:
+    """The jobs that may go on now, and by its id what each other ticket waits for.
 
     `moving` are, by broker, the tickets that move replicas to or from it now; `with_answer` gives a job the plan that
     it waits for, unless it is for brokers that those before it hold.
     """
     jobs: list[Job] = []
-    sentences: list[str] = []
+    waiting: dict[str, str] = {}
     # By whether it is healing that asks: a rolling restart, which may take days, keeps less from it.
     holders: dict[bool, dict[int, str]] = {False: {}, True: {}}
     # One that waits for another must not be waited for by that one.
@@ -69,7 +69,7 @@ def admit(
         before = holders[_heals(ticket)]
         blocked = {before[broker] for broker in held[False] if broker in before}
         if blocked and not _has_begun(job) and not _finds_out_itself(ticket):
-            sentences.append(f"ticket {ticket.id} waits for {', '.join(sorted(blocked))}, on the same brokers")
+            waiting[ticket.id] = f"waits for {', '.join(sorted(blocked))}, on the same brokers"
         else:
             jobs.append(job)
             admitted = {key: dict.fromkeys(held[key], ticket.id) | known for key, known in admitted.items()}
@@ -78,7 +78,7 @@ def admit(
     return [
         replace(job, taken=others, moving=_without(moving, job.ticket.id))
         for job, others in zip(jobs, taken, strict=True)
-    ], sentences
+    ], waiting
 
 
 def _has_begun(job: Job) -> bool:

@@ -36,7 +36,6 @@ from guardian.core.executing import (
     step,
     tiered_topics,
     under_way,
-    why_stale,
 )
 from guardian.core.holding import held
 from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
@@ -48,11 +47,11 @@ from guardian.core.replanning import (
     continued,
     counted,
     counted_topics,
+    doubts,
     grown,
     is_at_its_end,
     why_anew,
     why_beyond,
-    why_old,
     why_unmet,
 )
 from guardian.core.slots import ExecutionLimits, line_shares
@@ -347,7 +346,7 @@ class Driver:
                 sentences.append(f"ticket {ticket.id} waits: {error}")
         moving = self._moving(tickets)
         admitted, waiting = admit(found, moving, lambda job, holders: self._with_answer(job, holders, moving))
-        return admitted, sentences + waiting
+        return admitted, sentences + [f"ticket {ticket_id} {why}" for ticket_id, why in waiting.items()]
 
     def _with_answer(self, job: Job, before: Mapping[int, str], moving: Mapping[int, Collection[str]]) -> Job:
         """With the plan that its operation waits for, once nobody else moves replicas between the same brokers: what is
@@ -432,8 +431,7 @@ class Driver:
         ticket = job.ticket
         if ticket.kind in _WITHOUT_MOVES:
             return self._start(ticket, plan, observation, _WITHOUT_MOVES[ticket.kind])
-        stale = why_stale(plan, observation) or self._why_barred(plan)
-        doubt = stale or why_old(plan, self._max_plan_age_ms, self._now_ms())
+        stale, doubt = doubts(plan, observation, self._why_barred(plan), self._max_plan_age_ms, self._now_ms())
         if not doubt:
             return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves")
         new = self._anew(job, plan, admin, observation)

@@ -93,6 +93,16 @@ class LiveReplanner:
         return str(made) if isinstance(made, GuardianError) else trimmed_again(made, ticket)
 
 
+def why_not_anew(plan: Plan, directory: Directory) -> str:
+    """Why the plan can't be made anew, as far as that is known before it is tried; empty when it can."""
+    try:
+        task_of(plan, directory)
+        settings_of(plan)
+    except GuardianError as error:
+        return str(error)
+    return ""
+
+
 def task_of(plan: Plan, directory: Directory) -> Task:
     """What the plan was asked for. Raises InvalidInput where that can't be told."""
     asked = dict(plan.settings)

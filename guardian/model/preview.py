@@ -25,7 +25,9 @@ class PreviewRound:
 @dataclass(frozen=True, slots=True)
 class Preview:
     """The first round is exact, those after it are as they come when each copy ends at once. `remark` says how it ends,
-    or why it is not known further."""
+    or why it is not known further; `first` what comes before the first round (it waits, is planned anew, pauses, ...),
+    empty where nothing does."""
 
     rounds: tuple[PreviewRound, ...]
     remark: str
+    first: str = ""

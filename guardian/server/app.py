@@ -214,6 +214,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         throttle=config.throttle,
         lines=room.room,
         tiered_warm_up_s=config.execute.tiered_warm_up_s,
+        max_plan_age_s=config.execute.plan_age_s,
         live_planner=live_planner,
         hooks=hooks,
         healer=healer,

@@ -1,7 +1,8 @@
 """Tickets that ask for brokers, before they run: what is wrong at first sight, what a dry run would do, amendments.
 
 A dry run takes the steps of the operation (guardian.core.operations) on the cluster as it is, up to the first thing
-that would be changed; of a rolling restart it goes on as if each batch had come back well, so that all batches show.
+that would be changed; of a rolling restart it goes on as if each batch had come back well, so that all batches show,
+and of brokers taken offline as if they were marked and had given their leaders away.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Protocol
 
 from guardian.core import executing
 from guardian.core.operations import finalizing
+from guardian.core.operations.effects import PutExclusions, SetBrokerStates
 from guardian.core.operations.step import amended, begin, operate
+from guardian.core.operations.turn import named
 from guardian.core.operations.world import OperationStep, OperationWorld
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput, NotFound
@@ -104,7 +107,7 @@ class Asks:
         if answer is not None and answer.plan is not None:
             plan = replace(answer.plan, kind=ticket.ask.kind.value)
             return replace(plan, notes=(*_words(ticket.ask, step), *plan.notes))
-        notes = _batches(scene, step) if ticket.ask.kind is AskKind.RESTART else _words(ticket.ask, step)
+        notes = _told(ticket.ask, scene, step)
         if ticket.ask.finalize and scene.world.metadata_version is not None:
             notes.append(finalizing.foretold(ticket.ask, scene.world.metadata_version))
         return Plan(ticket.cluster, ticket.ask.kind.value, (), notes=tuple(notes))
@@ -159,10 +162,36 @@ class _Scene:
 
         return operate(self.ticket, execution, self.world, move, self.now_ms)
 
+    def after(self, step: OperationStep) -> _Scene:
+        """As if what the step says of brokers were said, and the leaders that it moves had moved."""
+        exclusions, states = dict(self.world.exclusions), dict(self.world.states)
+        for effect in step.effects:
+            if isinstance(effect, PutExclusions):
+                exclusions |= {each.broker_id: each for each in effect.exclusions}
+            if isinstance(effect, SetBrokerStates):
+                states |= effect.states
+        partitions = dict(self.observation.partitions)
+        for task in step.execution.tasks:
+            order = task.move.target_brokers
+            partitions[task.move.partition] = replace(partitions[task.move.partition], leader=order[0], replicas=order)
+        observation = replace(self.observation, partitions=partitions)
+        world = replace(self.world, exclusions=exclusions, states=states, observation=observation)
+        return replace(self, world=world, observation=observation)
+
 
 def _require_allowed(step: OperationStep) -> None:
     if step.transition is not None and step.transition[0] in (TicketState.FAILED, TicketState.PAUSED):
         raise InvalidInput(step.transition[1])
+
+
+def _told(ask: Ask, scene: _Scene, step: OperationStep) -> list[str]:
+    match ask.kind:
+        case AskKind.RESTART:
+            return _batches(scene, step)
+        case AskKind.OFFLINE:
+            return _phases_offline(ask, scene, step)
+        case _:
+            return _words(ask, step)
 
 
 def _words(ask: Ask, step: OperationStep) -> list[str]:
@@ -173,7 +202,29 @@ def _words(ask: Ask, step: OperationStep) -> list[str]:
         how = f"stopped by hook {ask.hook}" if ask.hook else "stopped by hand, which is waited for"
         end = f"empty brokers are {how}, then unregistered" if ask.shutdown else "no shutdown: their exclusions stay"
         words.append(end)
+    if ask.kind is AskKind.ONLINE:
+        words.append("in sync again, they lead what they led before, and the exclusions of offline tickets are lifted")
     return words
+
+
+def _phases_offline(ask: Ask, scene: _Scene, step: OperationStep) -> list[str]:
+    """Each phase as if that before it were over."""
+    words: list[str] = []
+    leaders = 0
+    nodes = named(ask.brokers)
+    while step.transition is None and (step.execution.tasks or _says(step)):
+        if not step.execution.tasks:
+            words.append(step.sentence)
+        leaders += len(step.execution.tasks)
+        scene = scene.after(step)
+        step = scene.step(replace(step.execution, tasks=()))
+    moved = f"leaders away: {leaders} leader{' moves' if leaders == 1 else 's move'} away from {nodes}"
+    idle = f"leaders away: {nodes} lead{'s' if len(ask.brokers) == 1 else ''} nothing"
+    return [*words, moved if leaders else idle, *_words(ask, step)]
+
+
+def _says(step: OperationStep) -> bool:
+    return any(isinstance(effect, PutExclusions | SetBrokerStates) for effect in step.effects)
 
 
 def _batches(scene: _Scene, step: OperationStep) -> list[str]:

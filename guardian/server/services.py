@@ -91,7 +91,8 @@ class Parts:
     unless a command says otherwise, `live_planner` makes them at once. Brokers with
     `shared_labels` also hold topics without a label. `protection` is what looks at unhealthy disks, where something
     does; `cautions` are sentences on how the member was configured. `throttle`, `lines` (bytes/s that moves may take,
-    as far as this member knows) and `tiered_warm_up_s` are the executor's; without `throttle` rates are fixed."""
+    as far as this member knows), `tiered_warm_up_s` and `max_plan_age_s` are the executor's; without `throttle` rates
+    are fixed."""
 
     replica: Replica
     state_machine: MetastoreStateMachine
@@ -118,6 +119,7 @@ class Parts:
     throttle: ThrottleSettings | None = None
     lines: Callable[[], Mapping[Line, float]] = dict
     tiered_warm_up_s: float = 0.0
+    max_plan_age_s: float = 0.0
 
 
 def _around(parts: Parts, store: ReplicatedStore, cluster: str) -> Around | None:
@@ -157,6 +159,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
         shared_labels=parts.shared_labels,
         around=partial(_around, parts, store),
         tiered_warm_up_s=parts.tiered_warm_up_s,
+        max_plan_age_s=parts.max_plan_age_s,
     )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(

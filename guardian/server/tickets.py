@@ -15,17 +15,23 @@ from guardian.core import foreign, labelling, overriding, previewing, rolling_ba
 from guardian.core.adapting import Around
 from guardian.core.barring import barring, why_barred, why_crowded
 from guardian.core.executing import Step, begin, brokers_of, step, tiered_topics
-from guardian.core.operations.step import why_unapproved
+from guardian.core.operations.step import amended, why_unapproved
+from guardian.core.operations.step import begin as begin_operation
+from guardian.core.operations.turn import named
 from guardian.core.progressing import progress
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
+from guardian.executor.admitting import Job
 from guardian.executor.driver import ACTOR as EXECUTOR
+from guardian.executor.foretelling import Outlook, foretold
 from guardian.executor.observing import observe, scope_of
 from guardian.executor.rehearsing import resolved_now
+from guardian.executor.replanning import why_not_anew
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.approval import DEFAULT_EXPIRES_MS, HEALING, ApprovalPolicy
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution
+from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -60,7 +66,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     approve, at each question; `limits` are those of the executor, for previews. `asks` are for tickets of brokers.
     Brokers with `shared_labels` also hold topics without a label; `notes_on_reads` says what keeps consumers from
     reading in their own IDC on brokers of a cluster. `around` is what is known of a cluster before anybody asked its
-    brokers how they are, `tiered_warm_up_s` the executor's: for previews too.
+    brokers how they are, `tiered_warm_up_s` and `max_plan_age_s` the executor's: for previews too.
 
     Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
     """
@@ -79,6 +85,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         shared_labels: Collection[str] = (),
         around: Callable[[str], Around | None] = lambda _: None,
         tiered_warm_up_s: float = 0.0,
+        max_plan_age_s: float = 0.0,
     ) -> None:
         self._store = store
         self._async_store = async_store
@@ -92,6 +99,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         self._shared_labels = shared_labels
         self._around = around
         self._tiered_warm_up_s = tiered_warm_up_s
+        self._max_plan_age_ms = int(max_plan_age_s * 1000)
 
     def GetPlan(self, request: pb.GetPlanRequest, context: grpc.ServicerContext) -> pb.GetPlanReply:
         plan = self._store.read().plan(request.plan_hash)
@@ -269,11 +277,19 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def PreviewTicket(self, request: pb.PreviewTicketRequest, context: grpc.ServicerContext) -> pb.PreviewTicketReply:
         if request.ticket_id:
             ticket, execution = self._find(request.ticket_id)
+            if request.HasField("amended"):
+                return preview_to_proto(self._previewed_amendment(ticket, execution, ask_from_proto(request.amended)))
             return preview_to_proto(self._preview(ticket, execution))
+        throttle = _asked_throttle(request)
+        most = ticketing.max_throttle_asked(request.max_throttle, throttle)
         plan = self._resolved(plan_from_proto(request.plan))
-        throttle = ticketing.throttle_asked(request.throttle)
-        ticket = Ticket("", plan.cluster, plan.kind, TicketState.APPROVED, "", "", throttle, 0, 0)
+        ticket = Ticket("", plan.cluster, plan.kind, TicketState.APPROVED, "", "", throttle, 0, 0, max_throttle=most)
         return preview_to_proto(self._preview(ticket, None, plan))
+
+    def _previewed_amendment(self, ticket: Ticket, execution: Execution | None, ask: Ask) -> Preview:
+        """Raises where the ticket can't ask for these brokers and controllers; who may amend it is another question."""
+        self._require_asks().check(ticket.cluster, amended(ticket, execution, ask.brokers, ask.controllers))
+        return Preview((), f"it would ask for {named((*ask.brokers, *ask.controllers))}")
 
     def GetApprovals(self, request: pb.GetApprovalsRequest, context: grpc.ServicerContext) -> pb.Approvals:
         return approvals_to_proto(self._policy())
@@ -463,7 +479,11 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         rolling_back.require_way_back(ticket, execution, alive, barred)
 
     def _preview(self, ticket: Ticket, execution: Execution | None, plan: Plan | None = None) -> Preview:
-        """Of what is to come; of a ticket that is over, of its way back."""
+        """Of what is to come; of a ticket that is over, of its way back, refused as that would be."""
+        if rolling_back.is_rollable(ticket.state):
+            self._require_way_back(ticket, execution)
+            if ticket.ask is not None:
+                return Preview((), "it would be taken back: leaders, exclusions and moves")
         if not previewing.is_moves_only(ticket):
             what = f"ticket {ticket.id} ({ticket.kind})" if ticket.id else f"a plan of kind {ticket.kind}"
             raise Conflict(
@@ -483,8 +503,16 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             observation = observe(admin, [scope], self._now_ms())
         finally:
             admin.close()
-        if isinstance(work, Plan):
-            work = begin(ticket, work, tiered_topics(observation), self._tiered_warm_up_s)
+        begun = (
+            begin(ticket, work, tiered_topics(observation), self._tiered_warm_up_s) if isinstance(work, Plan) else work
+        )
+        meets = replace(
+            ticket,
+            state=state,
+            updated_at_ms=self._now_ms() if ticket.state.is_over else ticket.updated_at_ms,
+            expires_at_ms=0 if ticket.state is TicketState.DRAFT else ticket.expires_at_ms,
+        )
+        first = foretold(meets, work, begun, self._outlook(meets, work, observation))
         around = self._around(ticket.cluster)
         move = partial(
             _step,
@@ -494,10 +522,27 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             standing=self._standing_rates(ticket.cluster),
             since_ms=observation.observed_at_ms if ticket.state.is_over else ticket.updated_at_ms,
         )
-        found = previewing.preview(state, work, observation, move)
+        found = replace(previewing.preview(state, begun, observation, move), first=first)
         if around is None or not around.settings.adaptive or not ticket.throttle:
             return found
         return replace(found, remark=f"{found.remark}; {previewing.ADAPTS}")
+
+    def _outlook(self, ticket: Ticket, work: Execution | Plan, observation: ClusterObservation) -> Outlook:
+        views, now = self._store.read_local(), self._now_ms()
+        jobs = [Job(each, self._work(views, each)) for each in views.driven_tickets() if each.cluster == ticket.cluster]
+        barred = anew = ""
+        if isinstance(work, Plan):
+            directory = directory_of(views, None)
+            bars = barring(work, directory.of_cluster(work.cluster), self._shared_labels, now)
+            barred, anew = why_barred(work, bars), why_not_anew(work, directory)
+        return Outlook(jobs, observation, barred, anew, self._max_plan_age_ms, now)
+
+    def _work(self, views: Views, ticket: Ticket) -> Execution | Plan:
+        """As the driver has it."""
+        execution = views.execution(ticket.id)
+        if execution is not None:
+            return execution
+        return begin_operation(ticket, self._now_ms()) if ticket.ask else self._plan(ticket)
 
     def _standing_rates(self, cluster: str) -> dict[int, int]:
         """As the executor finds them."""
@@ -545,7 +590,7 @@ def _step(
     )
 
 
-def _asked_throttle(request: pb.CreateTicketRequest) -> int:
+def _asked_throttle(request: pb.CreateTicketRequest | pb.PreviewTicketRequest) -> int:
     """0: none at all."""
     if not request.unthrottled:
         return ticketing.throttle_asked(request.throttle)

@@ -22,6 +22,7 @@ def preview_to_proto(preview: Preview) -> pb.PreviewTicketReply:
             for each in preview.rounds
         ],
         remark=preview.remark,
+        first=preview.first,
     )
 
 
@@ -35,6 +36,7 @@ def preview_from_proto(message: pb.PreviewTicketReply) -> Preview:
             for each in message.rounds
         ),
         message.remark,
+        message.first,
     )
 
 

@@ -525,22 +525,30 @@ class TicketProgress(_message.Message):
     def __init__(self, ticket_id: _Optional[str] = ..., total_bytes: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., bytes_per_s: _Optional[float] = ..., eta_ms: _Optional[int] = ...) -> None: ...
 
 class PreviewTicketRequest(_message.Message):
-    __slots__ = ("ticket_id", "plan", "throttle")
+    __slots__ = ("ticket_id", "plan", "throttle", "max_throttle", "unthrottled", "amended")
     TICKET_ID_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    UNTHROTTLED_FIELD_NUMBER: _ClassVar[int]
+    AMENDED_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     plan: Plan
     throttle: int
-    def __init__(self, ticket_id: _Optional[str] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., throttle: _Optional[int] = ...) -> None: ...
+    max_throttle: int
+    unthrottled: bool
+    amended: _operations_pb2.Ask
+    def __init__(self, ticket_id: _Optional[str] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ..., unthrottled: _Optional[bool] = ..., amended: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ...) -> None: ...
 
 class PreviewTicketReply(_message.Message):
-    __slots__ = ("rounds", "remark")
+    __slots__ = ("rounds", "remark", "first")
     ROUNDS_FIELD_NUMBER: _ClassVar[int]
     REMARK_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
     rounds: _containers.RepeatedCompositeFieldContainer[PreviewRound]
     remark: str
-    def __init__(self, rounds: _Optional[_Iterable[_Union[PreviewRound, _Mapping]]] = ..., remark: _Optional[str] = ...) -> None: ...
+    first: str
+    def __init__(self, rounds: _Optional[_Iterable[_Union[PreviewRound, _Mapping]]] = ..., remark: _Optional[str] = ..., first: _Optional[str] = ...) -> None: ...
 
 class PreviewRound(_message.Message):
     __slots__ = ("requests", "sentence")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from guardian.cli.raft_rehearsing import after, heir_of, view_of
 from guardian.client import GuardianClient
 from guardian.core.tokens import parse_tokens
 from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.operation import Ask, AskKind
+from guardian.model.plan import ReplicaPlacement
 from guardian.model.protection import DiskKey, Lever, LeverKind, Protection
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.server.protection import ReplicatedProtectionStore
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
 from raft.protocol import AddLearner, Promote, Remove
@@ -171,6 +175,29 @@ def test_what_the_tickets_state_does_not_allow_is_refused(cli: Cli, member: Memb
     assert isinstance(refused.exception, Conflict), refused.output
     assert "PENDING" in str(refused.exception)
     assert state_of(member, ticket) is TicketState.PENDING
+
+
+@pytest.mark.parametrize("of_brokers", [False, True], ids=["moves", "brokers"])
+def test_a_way_back_that_a_member_would_refuse_is_refused(cli: Cli, member: Member, of_brokers: bool) -> None:
+    ask = Ask(AskKind.REMOVE, (2,)) if of_brokers else None
+    placed = plan(3, 2).moves[0]
+    move = replace(placed, original=(ReplicaPlacement(1), ReplicaPlacement(2)))
+    task = ExecutionTask(1, move, TaskState.DONE, started_at_ms=5)
+    kind = "remove-brokers" if of_brokers else "balance"
+    created = (TicketTransition(TicketState.PENDING, 5, "ann", "created"),)
+    stored = "" if of_brokers else member.store.put_plan(plan(3, 2))
+    made = Ticket("t-1", "live", kind, TicketState.PENDING, "ann", stored, 10**6, 5, 5, created, "k", ask=ask)
+    member.store.add_ticket(made)
+    for state in (TicketState.APPROVED, TicketState.RUNNING, TicketState.SUCCEEDED):
+        before, said = state_of(member, made), TicketTransition(state, 5, "executor", "")
+        begun = Execution("t-1", (task,)) if state is TicketState.RUNNING else None
+        member.store.advance("t-1", before, said, begun, 0)
+    shown = cli("ticket", "rollback", "t-1", "--dry-run")
+    assert "is SUCCEEDED and would become ROLLING_BACK" in shown.stdout, shown.output
+    member.kafka.kill_broker(1)
+    refused = cli("ticket", "rollback", "t-1", "--dry-run")
+    assert isinstance(refused.exception, Conflict), refused.output
+    assert "t-0 of ticket t-1 can't go back to broker 1, which is down" in str(refused.exception)
 
 
 def test_a_draft_that_is_submitted_for_show_stays_one(cli: Cli, member: Member) -> None:

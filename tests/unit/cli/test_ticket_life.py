@@ -104,3 +104,21 @@ def test_a_ticket_of_brokers_that_runs_already_is_not_said_to_need_approval(monk
     monkeypatch.setattr(brokers, "connect", lambda *_: Guardian(TicketState.RUNNING))
     shown = CliRunner().invoke(app, ["brokers", "offline", "live", "4"])
     assert shown.stdout == "Ticket t-1 is RUNNING.\n", shown.output
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "named"),
+    [
+        ("submit", ["--throttle", "20MB"], "--throttle 20MB"),
+        ("submit", ["--max-throttle", "20MB"], "--max-throttle 20MB"),
+        ("submit", ["--expires", "12h"], "--expires 12h"),
+        ("submit", ["--idempotency-key", "k"], "--idempotency-key k"),
+        ("submit", ["--change-replication-factor"], "--change-replication-factor"),
+        ("submit", ["--cluster", "live"], "--cluster live"),
+        ("preview", ["--throttle", "none"], "--throttle none"),
+        ("preview", ["--change-replication-factor"], "--change-replication-factor"),
+    ],
+)
+def test_what_is_for_a_file_is_refused_of_a_ticket_that_exists(command: str, options: list[str], named: str) -> None:
+    with pytest.raises(InvalidInput, match=f"^{named} is for a file .*, and ticket t-1 is .*: leave it out"):
+        CliRunner().invoke(app, ["ticket", command, "t-1", *options], catch_exceptions=False)

@@ -102,6 +102,7 @@ class Member:
         watch_disks: Callable[[ReplicatedStore], DiskWatch] | None = None,
         throttle: ThrottleSettings | None = None,
         tiered_warm_up_s: float = 0.0,
+        max_plan_age_s: float = 0.0,
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -149,6 +150,7 @@ class Member:
             protection_mode="off" if self.disk_watch is None else "act",
             throttle=throttle,
             tiered_warm_up_s=tiered_warm_up_s,
+            max_plan_age_s=max_plan_age_s,
         )
         limits = GrpcLimits(threads=8, grace_s=0.0)
         self._server = start_grpc(

@@ -25,6 +25,7 @@ from guardian.server.operation_store import ReplicatedOperationStore
 from guardian.server.tickets import TicketsServicer
 from guardian.wire.entries import entry_to_proto
 from guardian.wire.federation import cluster_to_proto
+from guardian.wire.operations import ask_to_proto
 from protos.guardian.v1 import federation_pb2, records_pb2, tickets_pb2
 from spark_analytics.planners.tasks import Remove, Task
 from tests.unit.server.member import Member
@@ -137,6 +138,25 @@ def test_a_dry_run_of_a_restart_shows_all_batches(asks: Asks, member: Member) ->
         asks.rehearse(ticket(ask))
 
 
+@pytest.mark.parametrize(
+    ("shutdown", "hook", "last"),
+    [
+        (True, "local", "shut down: hook local stops broker 1"),
+        (True, "", "shut down: no hook was named: stop by hand broker 1"),
+        (False, "", "broker 1 without leaders, may be stopped; online-brokers brings back what was"),
+    ],
+)
+def test_a_dry_run_of_brokers_taken_offline_goes_on_to_leaders_and_hook(
+    asks: Asks, member: Member, shutdown: bool, hook: str, last: str
+) -> None:
+    before = member.kafka.peek()
+    notes = asks.rehearse(ticket(Ask(AskKind.OFFLINE, (1,), shutdown=shutdown, hook=hook))).notes
+    assert notes == ("exclude: marks broker 1 as away", "leaders away: 1 leader moves away from broker 1", last)
+    assert member.kafka.peek().partitions == before.partitions
+    assert ReplicatedOperationStore(member.store, lambda: 0).exclusions("live") == {}
+    assert asks.rehearse(ticket(Ask(AskKind.OFFLINE, (3,)))).notes[1] == "leaders away: broker 3 leads nothing"
+
+
 def test_a_dry_run_of_a_restart_that_finalizes_tells_the_levels_after_its_batches(asks: Asks, member: Member) -> None:
     member.kafka.level = 25
     ask = Ask(AskKind.RESTART, (1, 2, 3), hook="local", finalize=True)
@@ -208,6 +228,34 @@ def test_who_may_amend_is_asked_again_when_the_ticket_was_approved_meanwhile(ask
         servicer.AmendTicket(request, None)  # type: ignore[arg-type]
     request.actor = "bob"
     assert list(servicer.AmendTicket(request, None).ask.brokers) == [2, 3]  # type: ignore[arg-type]
+
+
+def test_an_amendment_is_checked_in_a_rehearsal_too(asks: Asks, member: Member) -> None:
+    made = replace(ticket(Ask(AskKind.RESTART, (2,), hook="local")), idempotency_key="k")
+    member.store.add_ticket(replace(made, history=(TicketTransition(TicketState.PENDING, 5, "ann", "created"),)))
+    servicer = TicketsServicer(
+        member.store,
+        None,  # type: ignore[arg-type]  # who watches is not asked about
+        None,  # type: ignore[arg-type]
+        lambda _: member.kafka,
+        everybody,
+        lambda: member.now_ms,
+        asks=asks,
+    )
+
+    def rehearsed(*brokers: int) -> str:
+        amended = ask_to_proto(Ask(AskKind.RESTART, brokers, hook="local"))
+        request = tickets_pb2.PreviewTicketRequest(ticket_id="t-1", amended=amended)
+        return servicer.PreviewTicket(request, None).remark  # type: ignore[arg-type]
+
+    assert rehearsed(2, 3) == "it would ask for brokers 2, 3"
+    with pytest.raises(InvalidInput, match="brokers has 9, which is not in cluster live"):
+        rehearsed(2, 9)
+    with pytest.raises(InvalidInput, match="asks for broker 2 already"):
+        rehearsed(2)
+    stored = member.store.read().ticket("t-1")
+    assert stored is not None
+    assert stored.ask == made.ask
 
 
 def test_exclusions_are_put_and_lifted_as_they_are(member: Member) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,18 +12,25 @@ from guardian.client import GuardianClient
 from guardian.core import overriding
 from guardian.core.adapting import Around, ThrottleSettings
 from guardian.core.effects import Effect
+from guardian.core.executing import begin
 from guardian.core.previewing import ADAPTS, described
+from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import Conflict, InvalidInput
 from guardian.executor.driver import Driver
+from guardian.executor.replanning import LiveReplanner
 from guardian.executor.sending import Outcome, send
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.approval import everybody
+from guardian.model.directory import Directory
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.preview import PreviewRequest
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import TopicPartition
 from guardian.server.approvals import ApprovalKeeper, Approvals
 from guardian.server.execution import ReplicatedExecutionStore
+from guardian.server.operation_store import ReplicatedOperationStore
 from protos.guardian.v1 import federation_pb2 as pb
-from tests.unit.server.member import T0, Member, plan
+from tests.unit.server.member import T0, Member, NoPlans, plan
 
 DAY_MS = 86_400_000
 
@@ -81,6 +89,8 @@ def test_a_way_back_to_where_nothing_may_go_is_refused(member: Member, client: G
     client.change_federation([pb.FederationChange(put=pb.FederationEntry(exclusion=exclusion))])
     with pytest.raises(Conflict, match=r"t-0 of ticket .* can't go back to broker 1, which gets no new replicas"):
         client.roll_back(ticket.id, "ann")
+    with pytest.raises(Conflict, match=r"t-0 of ticket .* can't go back to broker 1, which gets no new replicas"):
+        client.preview(ticket.id)
     key = pb.FederationKey(exclusion=pb.ExclusionKey(cluster="live", broker_id=1))
     client.change_federation([pb.FederationChange(drop=key)])
     member.kafka.kill_broker(1)
@@ -95,8 +105,12 @@ def test_what_never_moved_has_no_way_back(client: GuardianClient, member: Member
     member.store.advance(ticket.id, ticket.state, stale, None, 0)
     with pytest.raises(Conflict, match=f"ticket {ticket.id} moved nothing that could go back: it is FAILED"):
         client.roll_back(ticket.id, "ann")
-    with pytest.raises(Conflict, match=f"ticket {ticket.id} is FAILED: nothing would be sent"):
+    with pytest.raises(Conflict, match=f"ticket {ticket.id} moved nothing that could go back: it is FAILED"):
         client.preview(ticket.id)
+    rejected, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+    client.reject(rejected.id, "bob")
+    with pytest.raises(Conflict, match=f"ticket {rejected.id} is REJECTED: nothing would be sent"):
+        client.preview(rejected.id)
 
 
 def test_pause_and_resume_are_answered_alike_when_asked_twice(client: GuardianClient, driver: Driver) -> None:
@@ -131,6 +145,94 @@ def test_a_preview_of_a_plan_stores_and_sends_nothing(member: Member, client: Gu
 def test_a_draft_is_previewed_as_if_it_ran(client: GuardianClient) -> None:
     ticket, _ = client.create_ticket(plan(3, 2), author="ann")
     assert client.preview(ticket.id).rounds == client.preview_plan(plan(3, 2)).rounds
+
+
+def test_a_preview_tells_first_what_the_executor_would_do_before_it_sends_anything(
+    member: Member, client: GuardianClient, driver: Driver
+) -> None:
+    ticket = approved(client)
+    assert client.preview(ticket.id).first == ""
+    member.kafka.create_topic("u", {0: [1]}, 10**9)
+    longer = Plan("live", "balance", (PartitionMove(TopicPartition("u", 0), (), (ReplicaPlacement(3),)),))
+    blocking, _ = client.create_ticket(longer, author="ann", submit=True)
+    state = TicketTransition(TicketState.RUNNING, 5, "executor", "it was first")
+    client.approve(blocking.id, "bob")
+    stored = client.plan(blocking.plan_hash)
+    member.store.advance(blocking.id, TicketState.APPROVED, state, begin(blocking, stored), 0)
+    waits = f"waits for {blocking.id}, on the same brokers"
+    assert client.preview(ticket.id).first == f"it {waits}"
+    both = ", ".join(sorted((ticket.id, blocking.id)))
+    assert client.preview_plan(plan(3, 2)).first == f"it waits for {both}, on the same brokers", "it would be the last"
+    assert f"ticket {ticket.id} {waits}" in driver.tick()
+    assert client.preview(blocking.id).first == ""
+
+
+def test_a_preview_tells_that_another_tool_would_pause_it(
+    member: Member, client: GuardianClient, driver: Driver
+) -> None:
+    member.kafka.create_topic("u", {0: [1]}, 10**9)
+    member.kafka.alter_reassignments({TopicPartition("u", 0): (2,)})
+    assert client.preview_plan(plan(3, 2)).first == "it pauses before it sends anything: another tool moves u-0 to [2]"
+    ticket = approved(client)
+    assert client.preview(ticket.id).first.startswith(
+        "it pauses before it sends anything: another tool moves u-0 to [2]: guardian ticket adopt"
+    )
+    run(driver, client, ticket, TicketState.PAUSED)
+    assert T0 not in member.kafka.peek().reassignments
+
+
+MOVES = plan(3, 2).moves
+BARRED = "t-0 would come to broker 3, which ann excluded from new replicas: it is sold"
+OLD = "it was made of samples that are 2 h old, more than 1 h"
+
+
+@pytest.mark.parametrize(
+    ("doubt", "kind", "first", "driven"),
+    [
+        (BARRED, "balance", "its plan is made anew first, since it is stale: ", "waits for a new plan, since"),
+        (BARRED, "run-plan", "it fails, and nothing is changed: its plan is stale: ", "FAILED: the plan is stale"),
+        (OLD, "balance", "its plan is made anew first, since it is stale: ", "waits for a new plan, since"),
+        (OLD, "run-plan", "it starts as approved, though ", "starts 1 moves as approved, though"),
+    ],
+    ids=["barred", "barred file", "old", "old file"],
+)
+def test_a_preview_tells_what_becomes_of_a_stale_plan(doubt: str, kind: str, first: str, driven: str) -> None:
+    hour_ms = 3_600_000
+    member = Member(max_plan_age_s=3600.0)
+    member.now_ms = 10 * hour_ms
+    driver = Driver(
+        ReplicatedExecutionStore(member.store),
+        lambda _: member.kafka,
+        now_ms=lambda: member.now_ms,
+        tiered_warm_up_s=0,
+        max_plan_age_s=3600.0,
+        replan=LiveReplanner(NoPlans(), Directory),
+        labels=ReplicatedOperationStore(member.store, lambda: member.now_ms),
+    )
+    try:
+        with GuardianClient([member.endpoint]) as client:
+            asked = Plan("live", kind, MOVES, made_at_ms=8 * hour_ms if doubt == OLD else 0)
+            ticket, _ = client.create_ticket(asked, author="ann", submit=True)
+            client.approve(ticket.id, "bob")
+            if doubt == BARRED:
+                exclusion = pb.Exclusion(cluster="live", broker_id=3, who="ann", why="it is sold")
+                client.change_federation([pb.FederationChange(put=pb.FederationEntry(exclusion=exclusion))])
+            assert client.preview(ticket.id).first.startswith(first + doubt)
+            assert driver.tick()[0].startswith(f"ticket {ticket.id}: {driven}")
+    finally:
+        driver.close()
+        member.stop()
+
+
+def test_a_preview_of_a_file_takes_all_that_its_ticket_may_be_made_with(client: GuardianClient) -> None:
+    none = client.preview_plan(plan(3, 2), unthrottled=True)
+    assert not any("rate" in request.change for each in none.rounds for request in each.requests)
+    with pytest.raises(InvalidInput, match="max_throttle is 5 bytes/s: use 5000000"):
+        client.preview_plan(plan(3, 2), 5_000_000, 5)
+    smaller = plan(2)
+    with pytest.raises(InvalidInput, match="--change-replication-factor"):
+        client.preview_plan(smaller)
+    assert client.preview_plan(replace(smaller, kind=CHANGES_REPLICATION_FACTOR)).rounds
 
 
 class Quiet:

@@ -41,7 +41,9 @@ def test_a_policy_comes_back_as_it_was() -> None:
 
 def test_a_preview_comes_back_as_it_was() -> None:
     rounds = (PreviewRound((PreviewRequest("ElectLeaders", "t-0", "why"),), "did"), PreviewRound((), "waits"))
-    assert preview_from_proto(preview_to_proto(Preview(rounds, "the end"))) == Preview(rounds, "the end")
+    assert preview_from_proto(preview_to_proto(Preview(rounds, "the end", "it waits"))) == Preview(
+        rounds, "the end", "it waits"
+    )
 
 
 @pytest.mark.parametrize("eta_ms", [None, 0, 5])
