@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect
+from guardian.cli.options import EndpointsOption, KeyOption, Output, OutputOption, ReasonOption, actor, connect
 from guardian.cli.render import as_dict, print_json
 from guardian.core import repairing
 from guardian.errors import InvalidInput
@@ -47,9 +47,7 @@ def repair(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be changed on the cluster, store nothing.")
     ] = False,
-    key: Annotated[
-        str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
-    ] = "",
+    key: KeyOption = "",
     reason: ReasonOption = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,

@@ -12,6 +12,7 @@ import typer
 from guardian.cli.options import (
     DryRunOption,
     EndpointsOption,
+    KeyOption,
     Output,
     OutputOption,
     ReasonOption,
@@ -41,9 +42,7 @@ def throttle(
     broker: Annotated[int, typer.Argument(help="The broker's id.", min=0)],
     rate: Annotated[str, typer.Argument(help="Bytes/s that copies of all tickets may take there, such as 20MB.")],
     lasting: Annotated[str, typer.Option("--for", help="How long it holds from now on, such as 8h.")],
-    key: Annotated[
-        str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
-    ] = "",
+    key: KeyOption = "",
     reason: ReasonOption = "",
     dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",

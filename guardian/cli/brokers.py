@@ -9,11 +9,14 @@ import typer
 from guardian.cli.options import (
     DryRunOption,
     EndpointsOption,
+    ExpiresOption,
+    KeyOption,
     Output,
     OutputOption,
     ReasonOption,
     actor,
     connect,
+    expires_in_ms,
     parse_rate,
 )
 from guardian.cli.plan.tables import show_plan
@@ -41,9 +44,6 @@ HookOption = Annotated[
     ),
 ]
 ThrottleOption = Annotated[str, typer.Option(help="Bytes/s per broker for copies, such as 50MB.")]
-KeyOption = Annotated[
-    str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
-]
 UnavailableOption = Annotated[
     bool,
     typer.Option(
@@ -67,6 +67,7 @@ def remove(
     throttle: ThrottleOption = "50MB",
     dry_run: DryRunOption = False,
     key: KeyOption = "",
+    expires: ExpiresOption = "",
     reason: ReasonOption = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -79,7 +80,7 @@ def remove(
     Example: guardian brokers remove live 4 5 --hook by-systemd --dry-run
     """
     ask = Ask(AskKind.REMOVE, tuple(brokers), shutdown=shutdown, hook=hook)
-    _ask(cluster, ask, throttle, dry_run, key, reason, endpoints, output)
+    _ask(cluster, ask, throttle, dry_run, key, expires, reason, endpoints, output)
 
 
 @app.command()
@@ -93,6 +94,7 @@ def offline(
     accept_unavailable: UnavailableOption = False,
     dry_run: DryRunOption = False,
     key: KeyOption = "",
+    expires: ExpiresOption = "",
     reason: ReasonOption = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -104,7 +106,7 @@ def offline(
     Example: guardian brokers offline live 4 --reason "a new disk"
     """
     ask = Ask(AskKind.OFFLINE, tuple(brokers), shutdown=shutdown, hook=hook, accept_unavailable=accept_unavailable)
-    _ask(cluster, ask, "50MB", dry_run, key, reason, endpoints, output)
+    _ask(cluster, ask, "50MB", dry_run, key, expires, reason, endpoints, output)
 
 
 @app.command()
@@ -117,6 +119,7 @@ def online(
     ] = "",
     dry_run: DryRunOption = False,
     key: KeyOption = "",
+    expires: ExpiresOption = "",
     reason: ReasonOption = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -126,7 +129,7 @@ def online(
     Example: guardian brokers online live 4
     """
     ask = Ask(AskKind.ONLINE, tuple(brokers), hook=hook, back_within_ms=_duration(back_within))
-    _ask(cluster, ask, "50MB", dry_run, key, reason, endpoints, output)
+    _ask(cluster, ask, "50MB", dry_run, key, expires, reason, endpoints, output)
 
 
 @app.command()
@@ -165,6 +168,7 @@ def restart(
     ] = 0,
     dry_run: DryRunOption = False,
     key: KeyOption = "",
+    expires: ExpiresOption = "",
     reason: ReasonOption = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -189,11 +193,19 @@ def restart(
         finalize=finalize,
         metadata_version=metadata_version,
     )
-    _ask(cluster, ask, "50MB", dry_run, key, reason, endpoints, output)
+    _ask(cluster, ask, "50MB", dry_run, key, expires, reason, endpoints, output)
 
 
 def _ask(
-    cluster: str, ask: Ask, throttle: str, dry_run: bool, key: str, reason: str, endpoints: str, output: Output
+    cluster: str,
+    ask: Ask,
+    throttle: str,
+    dry_run: bool,
+    key: str,
+    expires: str,
+    reason: str,
+    endpoints: str,
+    output: Output,
 ) -> None:
     with connect(endpoints, _PLANNING_S) if dry_run else connect(endpoints) as client:
         ticket, plan = client.ask_for(
@@ -205,6 +217,7 @@ def _ask(
             reason=reason,
             idempotency_key=key,
             dry_run=dry_run,
+            expires_in_ms=expires_in_ms(expires),
         )
     if output is Output.JSON:
         print_json({"ticket": as_dict(ticket_to_proto(ticket)), "plan": as_dict(plan_to_proto(plan)) if plan else None})

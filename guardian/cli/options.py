@@ -20,8 +20,8 @@ from guardian.errors import InvalidInput
 from guardian.model.units import parse_duration_ms
 
 __all__ = [
-    "DryRunOption", "EndpointsOption", "Output", "OutputOption", "ReasonOption", "YesOption", "actor", "confirm",
-    "connect", "parse_rate", "use",
+    "DryRunOption", "EndpointsOption", "ExpiresOption", "KeyOption", "Output", "OutputOption", "ReasonOption",
+    "YesOption", "actor", "confirm", "connect", "expires_in_ms", "parse_rate", "use",
 ]  # fmt: skip
 
 # Long enough for the members to elect a new leader, short enough for a person who waits.
@@ -50,6 +50,12 @@ OutputOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why, for the ticket's history.")]
+KeyOption = Annotated[
+    str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
+]
+ExpiresOption = Annotated[
+    str, typer.Option("--expires", help="Not started after so long it expires: 12h, 7d, never. [the policy's]")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,13 @@ def _who() -> str:
         return actor()
     except InvalidInput:
         return ""
+
+
+def expires_in_ms(text: str) -> int:
+    """Of `ExpiresOption`, as requests have it: 0 is the policy's, -1 never. Raises InvalidInput."""
+    if text == "never":
+        return -1
+    return parse_duration_ms("expires", text) if text else 0
 
 
 def parse_rate(text: str) -> int:

@@ -11,7 +11,18 @@ import typer
 
 from guardian.cli.exits import NO
 from guardian.cli.operations import describe_ask, show_operation
-from guardian.cli.options import EndpointsOption, Output, OutputOption, ReasonOption, actor, connect, parse_rate
+from guardian.cli.options import (
+    EndpointsOption,
+    ExpiresOption,
+    KeyOption,
+    Output,
+    OutputOption,
+    ReasonOption,
+    actor,
+    connect,
+    expires_in_ms,
+    parse_rate,
+)
 from guardian.cli.output_more import more_of
 from guardian.cli.plan.tables import describe_move, show_plan
 from guardian.cli.render import as_dict, human_time, print_json, print_table
@@ -31,7 +42,7 @@ from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.units import human_bytes, human_duration, parse_duration_ms
+from guardian.model.units import human_bytes, human_duration
 from guardian.wire.approvals import approvals_to_proto
 from guardian.wire.plans import plan_to_proto
 from guardian.wire.previews import preview_to_proto, progress_to_proto
@@ -74,12 +85,8 @@ def submit(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the ticket, or the file against the cluster; store nothing.")
     ] = False,
-    key: Annotated[
-        str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
-    ] = "",
-    expires: Annotated[
-        str, typer.Option("--expires", help="Not started after so long it expires: 12h, 7d, never. [the policy's]")
-    ] = "",
+    key: KeyOption = "",
+    expires: ExpiresOption = "",
     reason: ReasonOption = "",
     watch: WatchOption = False,
     endpoints: EndpointsOption = "",
@@ -116,7 +123,7 @@ def submit(
             reason=reason,
             idempotency_key=key,
             dry_run=dry_run,
-            expires_in_ms=_expires_in_ms(expires),
+            expires_in_ms=expires_in_ms(expires),
             **_rates(throttle, max_throttle),
         )
         if not dry_run:
@@ -581,12 +588,6 @@ def _rates(throttle: str, max_throttle: str) -> _Rates:
         max_throttle=parse_rate(max_throttle) if max_throttle else 0,
         unthrottled=throttle == _NO_THROTTLE,
     )
-
-
-def _expires_in_ms(text: str) -> int:
-    if text == "never":
-        return -1
-    return parse_duration_ms("expires", text) if text else 0
 
 
 def _approvers(rule: ApprovalRule) -> str:

@@ -112,7 +112,13 @@ def _show(
 
 def _is_drafted(client: GuardianClient, request: Request, settings: PlannerSettings, plan: Plan) -> bool:
     try:
-        ticket, resolved = client.create_ticket(plan, author=actor(), throttle=int(settings.throttle))
+        ticket, resolved = client.create_ticket(
+            plan,
+            author=actor(),
+            throttle=int(settings.throttle),
+            idempotency_key=request.key,
+            expires_in_ms=request.expires_in_ms,
+        )
     except GuardianError as error:
         if len(request.clusters) == 1:
             raise

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption
+from guardian.cli.options import EndpointsOption, ExpiresOption, KeyOption, Output, OutputOption, expires_in_ms
 from guardian.cli.plan.overrides import Overrides
 from guardian.cli.shared import made_of
 from guardian.errors import InvalidInput
@@ -31,6 +31,8 @@ class Request:
     picture: Path | None
     endpoints: str
     output: Output
+    expires_in_ms: int = 0
+    key: str = ""
 
     @classmethod
     def of(
@@ -54,12 +56,16 @@ class Request:
             str, typer.Option(help="The lake's path or URL.", show_default="the one that Guardian writes")
         ] = "",
         master: Annotated[str, typer.Option(help="The Spark master.")] = "local[*]",
+        expires: ExpiresOption = "",
+        key: KeyOption = "",
         endpoints: EndpointsOption = "",
         output: OutputOption = Output.TABLE,
     ) -> Request:
         clusters = tuple(dict.fromkeys(cluster))
         if len(clusters) > 1 and (out or rollback or picture):
             raise InvalidInput("--out, --rollback and --picture hold one cluster's plan: give one --cluster")
+        if len(clusters) > 1 and key:
+            raise InvalidInput(f"--idempotency-key is {key!r}, and it makes one ticket: give one --cluster")
         until_ms = time.time_ns() // 1_000_000
         return cls(
             overrides=overrides,
@@ -71,6 +77,8 @@ class Request:
             out=out,
             rollback=rollback,
             picture=picture,
+            expires_in_ms=expires_in_ms(expires),
+            key=key,
             endpoints=endpoints,
             output=output,
         )

@@ -146,6 +146,15 @@ def test_what_is_typed_becomes_a_task(world: World, arguments: list[str], task: 
     assert world.tasks == {"live": task}
 
 
+def test_a_draft_gets_the_expiry_and_the_key_that_were_asked_for(world: World) -> None:
+    assert run("balance", "--cluster", "live", "--expires", "12h", "--idempotency-key", "k").exit_code == 0
+    assert run("balance", "--cluster", "live", "--expires", "never").exit_code == 0
+    asked = [(draft["expires_in_ms"], draft["idempotency_key"]) for draft in world.drafts]
+    assert asked == [(12 * 3_600_000, "k"), (-1, "")]
+    with pytest.raises(InvalidInput, match="--idempotency-key is 'k', and it makes one ticket: give one --cluster"):
+        run("balance", "--cluster", "live", "--cluster", "bulk", "--idempotency-key", "k")
+
+
 def test_a_dry_run_stores_nothing(world: World) -> None:
     assert "orders-0" in run("balance", "--cluster", "live", "--dry-run").stdout
     assert world.drafts == []

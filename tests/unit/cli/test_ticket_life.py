@@ -66,6 +66,7 @@ class Guardian:
         ask = Ask(AskKind.REMOVE, (4, 5), hook="systemd", revision=3)
         self.made = replace(ticket(state), plan_hash="", kind="remove-brokers", ask=ask)
         self.expected: list[int | None] = []
+        self.expires_in_ms = 0
 
     def __enter__(self) -> Guardian:
         return self
@@ -80,7 +81,8 @@ class Guardian:
         self.expected.append(expected_ask_revision)
         return replace(self.made, state=TicketState.APPROVED)
 
-    def ask_for(self, _cluster: str, _ask: Ask, **_: object) -> tuple[Ticket, None]:
+    def ask_for(self, _cluster: str, _ask: Ask, *, expires_in_ms: int, **_: object) -> tuple[Ticket, None]:
+        self.expires_in_ms = expires_in_ms
         return self.made, None
 
 
@@ -122,3 +124,11 @@ def test_a_ticket_of_brokers_that_runs_already_is_not_said_to_need_approval(monk
 def test_what_is_for_a_file_is_refused_of_a_ticket_that_exists(command: str, options: list[str], named: str) -> None:
     with pytest.raises(InvalidInput, match=f"^{named} is for a file .*, and ticket t-1 is .*: leave it out"):
         CliRunner().invoke(app, ["ticket", command, "t-1", *options], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("verb", ["remove", "offline", "online", "restart"])
+def test_a_ticket_of_brokers_expires_when_it_was_asked_to(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    guardian = Guardian()
+    monkeypatch.setattr(brokers, "connect", lambda *_: guardian)
+    assert CliRunner().invoke(app, ["brokers", verb, "live", "4", "--hook", "h", "--expires", "12h"]).exit_code == 0
+    assert guardian.expires_in_ms == 12 * 3_600_000
