@@ -4,14 +4,14 @@ expires = "7d"                         # PENDING or APPROVED for longer: EXPIRED
 
 [[rules]]                              # a ticket may be approved when one rule lets it
 name      = "small balances at night"
-kinds     = ["balance", "leaders"]     # patterns, as of the shell; default: all
+kinds     = ["balance", "leaders"]     # patterns, as of the shell; default: all. One that is no kind's is refused
 clusters  = ["live-*"]                 # likewise
 authors   = ["*"]                      # of the ticket; likewise
 approvers = ["ann", "sre-*"]           # who may; default: nobody
 automatic = true                       # the leader approves by itself, as soon as a window is open
-max_bytes = "500GB"                    # that the ticket copies; default: no limit
+max_bytes = "500GB"                    # that the ticket copies; default: no limit. Not for kinds that never say it
 max_moves = 1000                       # default: no limit
-windows   = ["Mon-Fri 22:00-06:00", "Sat-Sun 00:00-24:00"]   # when the rule holds; default: always
+windows   = ["Mon-Fri 22:00-06:00", "Sat-Sun 00:00-24:00"]   # when it lets; default: always. Not when the ticket runs
 timezone  = "Europe/Berlin"            # of the windows; default: UTC
 author_may_approve = false             # true: for a laptop with one person
 
@@ -26,10 +26,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from guardian.errors import InvalidInput
+from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
 from guardian.model.units import parse_duration_ms
 
 HEALING = "healing"  # the author of healing's tickets
@@ -178,9 +180,27 @@ def _rule(title: str, section: object) -> ApprovalRule:
         timezone=_timezone(f"{title}.timezone", section.get("timezone", "UTC")),
         **patterns,
     )
+    _require_kinds(title, rule)
     if not rule.approvers and not rule.automatic:
         raise InvalidInput(f"{title} lets nobody approve: give approvers, or automatic = true")
     return rule
+
+
+def _require_kinds(title: str, rule: ApprovalRule) -> None:
+    """A rule that can be about no ticket is a mistake: whoever wrote it would wait for its approvals in vain."""
+    about: set[str] = set()
+    for pattern in rule.kinds:
+        found = {kind for kind in KINDS if fnmatchcase(kind, pattern)}
+        if not found:
+            known = ", ".join(sorted(KINDS))
+            raise InvalidInput(f"{title}.kinds has {pattern!r}, which is no kind of ticket: use {known}, or *")
+        about |= found
+    limit = "max_bytes" if rule.max_bytes else "max_moves" if rule.max_moves else ""
+    if limit and about <= WITHOUT_SIZE:
+        raise InvalidInput(
+            f"{title}.{limit} is {getattr(rule, limit)}, but tickets of kind {', '.join(sorted(about))} do not say how "
+            "much they move, so the rule could let none: leave it out"
+        )
 
 
 def _texts(title: str, value: object) -> tuple[str, ...]:

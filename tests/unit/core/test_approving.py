@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from guardian.core import straying
 from guardian.core.approving import automatic, why_expired, why_no_way_back, why_not
+from guardian.core.healing import CureKind
+from guardian.core.overriding import THROTTLE_OVERRIDE
+from guardian.core.repairing import ACL_REPAIR
 from guardian.core.ticketing import by_itself
+from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput
+from guardian.kafka import reassignment_json
 from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody, load_approvals, parse_window
+from guardian.model.operation import AskKind
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
+from spark_analytics.planners.tasks import Task
 
 MONDAY_NOON = int(datetime(2026, 11, 23, 12, 0, tzinfo=UTC).timestamp() * 1000)
 HOUR = 3_600_000
@@ -176,6 +187,40 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, message: str)
         policy(tmp_path, text)
     assert str(refused.value).startswith(f"approvals file {tmp_path}/approvals.toml")
     assert "\n" not in str(refused.value)
+
+
+def rule(**settings: object) -> str:
+    lines = {"name": "a", "approvers": ["bob"], **settings}
+    return "[[rules]]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in lines.items())
+
+
+def test_a_kind_that_is_none_is_named_with_those_that_are(tmp_path: Path) -> None:
+    known = ", ".join(sorted(KINDS))
+    with pytest.raises(InvalidInput) as refused:
+        policy(tmp_path, rule(kinds=["balance", "balnce"]))
+    assert f"rules[0].kinds has 'balnce', which is no kind of ticket: use {known}, or *" in str(refused.value)
+    with pytest.raises(InvalidInput, match=r"kinds has 'restart\*'"):
+        policy(tmp_path, rule(kinds=["restart*"]))
+    assert policy(tmp_path, rule(kinds=["*-brokers", "rolling-restart", *sorted(KINDS)])).rules
+
+
+@pytest.mark.parametrize("limit", [{"max_bytes": "5GB"}, {"max_moves": 7}])
+def test_a_limit_on_kinds_that_never_say_how_much_they_move_is_refused(
+    tmp_path: Path, limit: dict[str, object]
+) -> None:
+    name = next(iter(limit))
+    words = rf"rules\[0\]\.{name} is .* of kind offline-brokers, rolling-restart do not say"
+    with pytest.raises(InvalidInput, match=words):
+        policy(tmp_path, rule(kinds=["rolling-*", "offline-brokers"], **limit))
+    assert policy(tmp_path, rule(kinds=["rolling-*", "remove-brokers"], **limit)).rules
+    assert policy(tmp_path, rule(**limit)).rules
+
+
+def test_rules_know_all_kinds_of_tickets() -> None:
+    tasks = {task.kind for task in get_args(Task)}
+    others = {ACL_REPAIR, THROTTLE_OVERRIDE, CHANGES_REPLICATION_FACTOR, reassignment_json.KIND, straying.KIND}
+    assert tasks | others | set(AskKind) | set(CureKind) == KINDS
+    assert set(AskKind) - {AskKind.REMOVE} | {ACL_REPAIR, THROTTLE_OVERRIDE} == WITHOUT_SIZE
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
