@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_table
-from guardian.core.operations.turn import named
-from guardian.model.operation import Ask, BrokerWork, Operation
-
-
-def describe_ask(ask: Ask) -> str:
-    """What somebody who approves the ticket lets happen; the revision counts how often it was amended."""
-    parts = [named(ask.brokers) if ask.brokers else "", named(ask.controllers, "controller") if ask.controllers else ""]
-    hook = f", by hook {ask.hook}" if ask.hook else ""
-    level = ask.metadata_version or "the highest level that all nodes support"
-    end = f" At its end metadata.version is raised to {level}, which can't be taken back." if ask.finalize else ""
-    return f"It asks for {' and '.join(filter(None, parts))}{hook} (revision {ask.revision}).{end}"
+from guardian.model.operation import BrokerWork, Operation
 
 
 def show_operation(operation: Operation) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, TypedDict
 import typer
 
 from guardian.cli.exits import NO
-from guardian.cli.operations import describe_ask, show_operation
+from guardian.cli.operations import show_operation
 from guardian.cli.options import (
     EndpointsOption,
     ExpiresOption,
@@ -31,6 +31,7 @@ from guardian.cli.ticket_telling import GOOD_ENDS, follow, now_ms, progress, sai
 from guardian.client import GuardianClient
 from guardian.core import foreign, previewing, progressing, rolling_back, ticketing
 from guardian.core.approving import expires_at_ms
+from guardian.core.operations.asking import describe_ask
 from guardian.core.operations.step import amending
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput

@@ -49,6 +49,7 @@ from guardian.console.tickets_view import (
 )
 from guardian.core.approving import expires_at_ms
 from guardian.core.burning_down import burn_down
+from guardian.core.operations.asking import describe_ask
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.model.event import EventKind
 from guardian.model.execution import Execution, ExecutionTask, TaskState
@@ -303,6 +304,7 @@ class TicketPages:
             error=str(error) if error else "",
             figures=detail.figures,
             burn=detail.burn,
+            asks_for=describe_ask(ticket.ask) if ticket.ask is not None else "",
             actions=actions_of(ticket, execution),
             asks_name=person.name == LOCAL,
             name=request.cookies.get(NAME_COOKIE, LOCAL),

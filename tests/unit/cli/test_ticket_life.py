@@ -63,7 +63,7 @@ class Guardian:
     """The client's part for a ticket of brokers that was amended three times."""
 
     def __init__(self, state: TicketState = TicketState.PENDING) -> None:
-        ask = Ask(AskKind.REMOVE, (4, 5), hook="systemd", revision=3)
+        ask = Ask(AskKind.REMOVE, (4, 5), shutdown=True, hook="systemd", revision=3)
         self.made = replace(ticket(state), plan_hash="", kind="remove-brokers", ask=ask)
         self.expected: list[int | None] = []
         self.expires_in_ms = 0
@@ -91,7 +91,8 @@ def test_who_approves_is_told_what_for_and_approves_only_that(monkeypatch: pytes
     monkeypatch.setattr(tickets, "connect", lambda _: guardian)
     said = CliRunner().invoke(app, ["ticket", "approve", "t-1"]).stdout
     assert said == (
-        "It asks for brokers 4, 5, by hook systemd (revision 3).\n"
+        "It asks for brokers 4, 5 (revision 3). Emptied, they are stopped by hook systemd ([hooks.systemd] of the "
+        "members' configuration), then unregistered.\n"
         "Ticket t-1 is APPROVED. Next: guardian ticket watch t-1\n"
     )
     assert CliRunner().invoke(app, ["ticket", "approve", "t-1", "--revision", "2"]).exit_code == 0

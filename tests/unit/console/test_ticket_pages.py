@@ -14,9 +14,11 @@ from fastapi import HTTPException
 from fastapi.testclient import TestClient
 
 from guardian.client import GuardianClient
+from guardian.core.operations.asking import describe_ask
 from guardian.executor.driver import Driver
+from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.web import create_app
@@ -130,6 +132,14 @@ def test_a_ticket_is_approved_watched_and_rolled_back(stage: Stage) -> None:
     assert "data-live=" not in page, "nothing changes any more"
     assert stage.post(f"tickets/{ticket.id}/roll-back", actor="bob").status_code == 303
     assert stage.state(ticket) is S.ROLLING_BACK
+
+
+def test_who_approves_a_ticket_of_brokers_reads_all_that_it_lets_happen(stage: Stage) -> None:
+    ask = Ask(AskKind.RESTART, (1, 2), hook="by-systemd", batch_limit=2, accept_unavailable=True)
+    created = (TicketTransition(S.PENDING, 5, "ann", "created"),)
+    made = Ticket("t-1", "live", ask.kind.value, S.PENDING, "ann", "", 10**6, 5, 5, created, "k", ask=ask)
+    stage.member.store.add_ticket(made)
+    assert describe_ask(ask) in unescape(text_of(stage.web.get("/console/tickets/t-1")))
 
 
 def test_pause_resume_throttle_and_cancel(stage: Stage) -> None:

@@ -1,0 +1,44 @@
+"""What a ticket of brokers asks for, in words: who approves it lets all of this happen. Pure."""
+
+from __future__ import annotations
+
+from guardian.core.operations.turn import named
+from guardian.model.operation import Ask, AskKind
+from guardian.model.units import human_duration
+
+
+def describe_ask(ask: Ask) -> str:
+    """Sentences; the revision counts how often it was amended."""
+    parts = [named(ask.brokers) if ask.brokers else "", named(ask.controllers, "controller") if ask.controllers else ""]
+    sentences = (
+        f"It asks for {' and '.join(filter(None, parts))} (revision {ask.revision}).",
+        _what_happens(ask),
+        f"Each must be back within {human_duration(ask.back_within_ms)}." if ask.back_within_ms else "",
+        "Partitions that can't do without them may be unavailable meanwhile." if ask.accept_unavailable else "",
+        _end(ask),
+    )
+    return " ".join(filter(None, sentences))
+
+
+def _what_happens(ask: Ask) -> str:
+    hook = f"hook {ask.hook} ([hooks.{ask.hook}] of the members' configuration)"
+    who = hook if ask.hook else "a person, who is waited for"
+    match ask.kind:
+        case AskKind.REMOVE if ask.shutdown:
+            return f"Emptied, they are stopped by {who}, then unregistered."
+        case AskKind.REMOVE:
+            return "Emptied, they stay up, excluded from new replicas until somebody lifts that."
+        case AskKind.OFFLINE if ask.shutdown:
+            return f"Once they lead nothing, they are stopped by {who}."
+        case AskKind.OFFLINE:
+            return "They lead nothing then, and stay up."
+        case AskKind.ONLINE:
+            return f"They are started by {who}, and lead what they led before."
+        case AskKind.RESTART:
+            at_once = f"at most {ask.batch_limit}" if ask.batch_limit else "as many as ISR and racks allow"
+            return f"They are restarted by {who}, {at_once} at once."
+
+
+def _end(ask: Ask) -> str:
+    level = ask.metadata_version or "the highest level that all nodes support"
+    return f"At its end metadata.version is raised to {level}, which can't be taken back." if ask.finalize else ""
