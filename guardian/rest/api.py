@@ -19,9 +19,10 @@ from guardian import __version__
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, NotFound
 from guardian.kafka import reassignment_json
+from guardian.model.directory import Directory
 from guardian.model.event import EventKind
-from guardian.model.federation import IdcPolicy
 from guardian.model.identity import LOCAL, Identity, Role
+from guardian.model.links import LinkSettings
 from guardian.model.plan import Plan
 from guardian.model.ticket import TicketState
 from guardian.model.topology import Cluster
@@ -29,7 +30,7 @@ from guardian.rest.bodies import ActionBody, PlanBody, ThrottleBody, TicketBody
 from guardian.rest.parts import RestParts, require_role
 from guardian.rest.problems import PROBLEM, ProblemRoute, problem
 from guardian.rest.schemas import as_dict, components, reference
-from guardian.wire.entries import entry_from_proto
+from guardian.wire.entries import directory_of_entries
 from guardian.wire.events import event_to_proto
 from guardian.wire.federation import cluster_to_proto
 from guardian.wire.plans import plan_to_proto
@@ -37,6 +38,7 @@ from guardian.wire.previews import preview_to_proto, progress_to_proto
 from guardian.wire.status import TOLD
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto
 from protos.guardian.v1 import events_pb2, federation_pb2, insight_pb2, raft_pb2, tickets_pb2
+from spark_analytics.planners.tasks import CreateTopic, MigrateIdc
 
 PREFIX = "/api/v1"
 _MAX_LIMIT = 1000
@@ -439,10 +441,10 @@ class Api:
             return problem(404, "not-found", f"{PREFIX}/{rest[:100]} is no path of this API: see {PREFIX}/openapi.json")
 
     def _made(self, user: Identity, cluster: str, body: PlanBody) -> Plan:
-        policies = _policies(self._parts.client_for(user)) if body.policy else {}
+        directory = _directory(self._parts.client_for(user), cluster, body)
         planner = self._parts.planner
         settings = body.settings(planner.settings)
-        return planner.plan(cluster, body.task(cluster, policies), settings)
+        return planner.plan(cluster, body.task(cluster, directory), settings)
 
 
 def api_routes() -> APIRouter:
@@ -494,9 +496,14 @@ def _cluster(client: GuardianClient, name: str) -> Cluster:
     return found
 
 
-def _policies(client: GuardianClient) -> dict[str, IdcPolicy]:
-    entries = (entry_from_proto(each) for each in client.federation(federation_pb2.IDC_POLICIES))
-    return {entry.name: entry for entry in entries if isinstance(entry, IdcPolicy)}
+def _directory(client: GuardianClient, cluster: str, body: PlanBody) -> Directory:
+    """As far as this plan needs it."""
+    entries: list[federation_pb2.FederationEntry] = []
+    if body.kind == MigrateIdc.kind:
+        entries += client.federation(federation_pb2.IDC_POLICIES)
+    if body.kind == CreateTopic.kind and body.topic:
+        entries += client.federation(federation_pb2.TOPICS, cluster, body.topic)
+    return directory_of_entries((), entries, LinkSettings())
 
 
 def _read(body: TicketBody) -> Plan:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from guardian.errors import InvalidInput
-from guardian.model.federation import IdcPolicy, Topic
+from guardian.model.directory import Directory
+from guardian.model.federation import Topic
 from guardian.model.operation import Ask, AskKind
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import (
@@ -62,7 +62,9 @@ class PlanBody(_Body):
     brokers: list[int] = Field([], description="remove-brokers, add-brokers, relieve: which ones.")
     away_from: list[int] = Field([], description="leaders: brokers that shall lead nothing.")
     log_dirs: list[LogDirBody] = Field([], description="empty-disk, relieve: which ones.")
-    topic: str = Field("", description="create-topic, expand-topic: its name.")
+    topic: str = Field(
+        "", description="create-topic, expand-topic: its name, as in the topic directory."
+    )
     partitions: int = Field(0, description="create-topic, expand-topic: how many it has afterwards.")
     replication_factor: int = Field(0, description="create-topic, change-replication-factor.")
     limit: float = Field(0.8, description="relieve: the share of a disk that may be used.")
@@ -71,8 +73,9 @@ class PlanBody(_Body):
     excluded_topics: list[str] = Field([], description="Never moved but to keep a rule; a* is a prefix.")
     throttle: int = Field(0, ge=0, description="Bytes/s per broker; 0: the default.")
 
-    def task(self, cluster: str, policies: dict[str, IdcPolicy]) -> Task:
-        """Raises InvalidInput: which fields a kind can't do without, its task says."""
+    def task(self, cluster: str, directory: Directory) -> Task:
+        """`directory` has the policies and the topic that the body names, where people have told Guardian of them.
+        Raises InvalidInput: which fields a kind can't do without, its task says."""
         topics, brokers = tuple(self.topics), tuple(self.brokers)
         log_dirs = tuple(LogDir(each.broker, each.path) for each in self.log_dirs)
         tasks: dict[str, Any] = {
@@ -81,12 +84,16 @@ class PlanBody(_Body):
             "remove-brokers": lambda: Remove(brokers),
             "add-brokers": lambda: Add(brokers),
             "expand-topic": lambda: ExpandTopic(self.topic, self.partitions),
-            "create-topic": lambda: CreateTopic(Topic(cluster, self.topic), self.partitions, self.replication_factor),
+            "create-topic": lambda: CreateTopic(
+                directory.topic(cluster, self.topic) or Topic(cluster, self.topic),
+                self.partitions,
+                self.replication_factor,
+            ),
             "change-replication-factor": lambda: ReplicationFactor(topics, self.replication_factor),
             "empty-disk": lambda: EmptyDisk(log_dirs),
             "relieve": lambda: Relieve(self.limit, brokers, log_dirs),
             "heal": Heal,
-            "migrate-idc": lambda: MigrateIdc(self._policy(policies), topics),
+            "migrate-idc": lambda: MigrateIdc(directory.policy(self.policy), topics),
         }
         made: Task = tasks[self.kind]()
         return made
@@ -99,12 +106,6 @@ class PlanBody(_Body):
             excluded_topics=(*settings.excluded_topics, *self.excluded_topics),
             throttle=float(self.throttle) or settings.throttle,
         )
-
-    def _policy(self, policies: dict[str, IdcPolicy]) -> IdcPolicy:
-        if self.policy not in policies:
-            names = ", ".join(sorted(policies)) or "there is none yet"
-            raise InvalidInput(f"policy is {self.policy!r}: use one of {names}")
-        return policies[self.policy]
 
 
 class AskBody(_Body):

@@ -11,11 +11,14 @@ import jsonschema
 import pytest
 
 from guardian.errors import Overloaded, Unavailable
+from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.identity import Grant, Identity, Role
 from guardian.model.ticket import TicketState
 from guardian.rest import document
 from guardian.rest.problems import headers_of, status_of
-from spark_analytics.planners.tasks import Balance, Leaders
+from guardian.wire.entries import entry_to_proto
+from protos.guardian.v1.federation_pb2 import FederationChange
+from spark_analytics.planners.tasks import Balance, CreateTopic, Leaders, MigrateIdc
 from tests.unit.rest.service import Service
 
 API = "/api/v1"
@@ -126,6 +129,19 @@ def test_plans_are_made_of_kinds(service: Service) -> None:
     assert (task, settings.throttle) == (Balance(("t",)), 5.0)
     service.web.post(f"{API}/clusters/live/plans", json={"kind": "leaders", "away_from": [2]})
     assert service.planner.asked[-1][0] == Leaders((), (2,))
+
+
+def test_a_new_topic_goes_where_the_directory_says(service: Service) -> None:
+    topic = Topic("live", "orders", label="gold", idc_policy="two", expected_bytes_in_per_s=9)
+    policy = IdcPolicy("two", (("shanghai", 2), ("suzhou", 1)))
+    changes = [FederationChange(put=entry_to_proto(each)) for each in (policy, topic)]
+    service.client.change_federation(changes)
+    for name, known in (("orders", topic), ("new", Topic("live", "new"))):
+        body = {"kind": "create-topic", "topic": name, "partitions": 6, "replication_factor": 3}
+        assert service.web.post(f"{API}/clusters/live/plans", json=body).status_code == 200
+        assert service.planner.asked[-1][0] == CreateTopic(known, 6, 3)
+    service.web.post(f"{API}/clusters/live/plans", json={"kind": "migrate-idc", "policy": "two"})
+    assert service.planner.asked[-1][0] == MigrateIdc(policy)
 
 
 def test_what_else_there_is_to_see(service: Service) -> None:
