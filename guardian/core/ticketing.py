@@ -19,6 +19,7 @@ All raise Conflict when the ticket is in another state, and InvalidInput when th
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from guardian.core.approving import POLICY, automatic, why_expired, why_no_way_back, why_not
 from guardian.core.overriding import UNTIL
@@ -27,6 +28,7 @@ from guardian.model.approval import ApprovalPolicy
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.units import human_duration
 
 DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
 MIN_THROTTLE = 100_000
@@ -182,6 +184,32 @@ def why_another(ticket: Ticket, made: Plan | None, author: str, asked: Plan | As
         and all(each in settings or each[0] == UNTIL for each in made.settings)
     )
     return "" if is_same else "that carries another plan"
+
+
+def why_other_terms(ticket: Ticket, throttle: int, max_throttle: int, expires_in_ms: int) -> str:
+    """What a request with the key of this ticket asks for otherwise than that which made it: bytes/s, as
+    `throttle_asked` and `max_throttle_asked` give them, and for how long it may wait (0: as the policy says, which may
+    be another one by now, so that fits any; negative: for ever). Empty where it is its repetition.
+
+    A ticket that was changed since it was made (its history stays in one state) no longer tells its first throttle.
+    """
+    made = ticket.throttle, ticket.max_throttle
+    was_changed = any(before.state is after.state for before, after in pairwise(ticket.history))
+    if (throttle, max_throttle) != made and not was_changed:
+        return f"that has {_rates(*made)}, and this {_rates(throttle, max_throttle)}"
+    lasts_ms = ticket.expires_at_ms - ticket.created_at_ms if ticket.expires_at_ms else 0
+    if expires_in_ms and max(expires_in_ms, 0) != lasts_ms:
+        return f"that expires {_after(lasts_ms)}, and this {_after(expires_in_ms)}"
+    return ""
+
+
+def _rates(throttle: int, max_throttle: int) -> str:
+    rate = f"throttle {throttle} bytes/s" if throttle else "no throttle"
+    return f"{rate} (up to {max_throttle})" if max_throttle else rate
+
+
+def _after(lasts_ms: int) -> str:
+    return f"after {human_duration(lasts_ms)}" if lasts_ms > 0 else "never"
 
 
 def throttle_asked(asked: int) -> int:

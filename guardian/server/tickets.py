@@ -114,11 +114,12 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         _require_evidence(request.evidence)
         if not request.idempotency_key:
             raise InvalidInput("idempotency_key is empty: give a value that is unique to this request")
-        made = self._made_with(request)
+        most = ticketing.max_throttle_asked(request.max_throttle, throttle)
+        made = self._made_with(request, throttle, most)
         if made is not None:
             return made
         if request.HasField("ask"):
-            return self._ask_for(request, throttle)
+            return self._ask_for(request, throttle, most)
         plan = self._noted(self._resolved(plan_from_proto(request.plan)))
         state = TicketState.PENDING if request.submit else TicketState.DRAFT
         now = self._now_ms()
@@ -130,7 +131,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             author=request.author,
             plan_hash="" if request.dry_run else self._store.put_plan(plan),
             throttle=throttle,
-            max_throttle=ticketing.max_throttle_asked(request.max_throttle, throttle),
+            max_throttle=most,
             created_at_ms=now,
             updated_at_ms=now,
             history=(TicketTransition(state, now, request.author, request.reason or "created"),),
@@ -144,7 +145,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             ticket = self._store.add_ticket(ticket)
         return pb.CreateTicketReply(ticket=ticket_to_proto(ticket), plan=plan_to_proto(plan))
 
-    def _ask_for(self, request: pb.CreateTicketRequest, throttle: int) -> pb.CreateTicketReply:
+    def _ask_for(self, request: pb.CreateTicketRequest, throttle: int, most: int) -> pb.CreateTicketReply:
         """A ticket that is more than one plan. A dry run answers with what it would do: moves, and notes."""
         asks, ask, cluster = self._require_asks(), ask_from_proto(request.ask), request.plan.cluster
         asks.check(cluster, ask)
@@ -158,7 +159,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             author=request.author,
             plan_hash="",
             throttle=throttle,
-            max_throttle=ticketing.max_throttle_asked(request.max_throttle, throttle),
+            max_throttle=most,
             created_at_ms=now,
             updated_at_ms=now,
             history=(TicketTransition(state, now, request.author, request.reason or "created"),),
@@ -396,7 +397,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         if why:
             raise Conflict(f"ticket {ticket.id} can't adopt what another tool moves: {why}; wait for it, or cancel it")
 
-    def _made_with(self, request: pb.CreateTicketRequest) -> pb.CreateTicketReply | None:
+    def _made_with(self, request: pb.CreateTicketRequest, throttle: int, most: int) -> pb.CreateTicketReply | None:
         """A retry must not be checked again: by now the cluster may be moving because of the ticket itself.
 
         Raises Conflict where the key made the ticket of another request.
@@ -408,6 +409,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         plan = views.plan(ticket.plan_hash)
         asked = ask_from_proto(request.ask) if request.HasField("ask") else plan_from_proto(request.plan)
         why = ticketing.why_another(ticket, plan, request.author, asked)
+        why = why or ticketing.why_other_terms(ticket, throttle, most, request.expires_in_ms)
         if why:
             raise Conflict(
                 f"idempotency_key {request.idempotency_key!r} made ticket {ticket.id} for another request ({why}): use "

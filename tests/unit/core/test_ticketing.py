@@ -212,6 +212,41 @@ def test_an_ask_is_repeated_with_the_same_brokers_unless_it_was_amended_since() 
     assert ticketing.why_another(amended, None, "ann", first) == ""
 
 
+@pytest.mark.parametrize(
+    ("throttle", "most", "expires_in_ms", "why"),
+    [
+        (5_000_000, 0, 0, ""),
+        (5_000_000, 0, 7_200_000, ""),
+        (6_000_000, 0, 0, "that has throttle 5000000 bytes/s, and this throttle 6000000 bytes/s"),
+        (
+            5_000_000,
+            9_000_000,
+            0,
+            "that has throttle 5000000 bytes/s, and this throttle 5000000 bytes/s (up to 9000000)",
+        ),
+        (0, 0, 0, "that has throttle 5000000 bytes/s, and this no throttle"),
+        (5_000_000, 0, 3_600_000, "that expires after 2 h, and this after 1 h"),
+        (5_000_000, 0, -1, "that expires after 2 h, and this never"),
+    ],
+)
+def test_a_repetition_has_the_same_terms(throttle: int, most: int, expires_in_ms: int, why: str) -> None:
+    made = replace(made_by_ann(S.PENDING), throttle=5_000_000, created_at_ms=100, expires_at_ms=7_200_100)
+    assert ticketing.why_other_terms(made, throttle, most, expires_in_ms) == why
+
+
+def test_a_ticket_that_does_not_expire_is_repeated_so() -> None:
+    made = replace(made_by_ann(S.PENDING), throttle=5_000_000)
+    assert ticketing.why_other_terms(made, 5_000_000, 0, -1) == ""
+    assert ticketing.why_other_terms(made, 5_000_000, 0, 3_600_000) == "that expires never, and this after 1 h"
+
+
+def test_the_throttle_of_a_ticket_that_was_changed_since_is_not_compared() -> None:
+    lines = [TicketTransition(S.PENDING, at_ms, "ann", "") for at_ms in (1, 2)]
+    changed = replace(made_by_ann(S.PENDING), throttle=5_000_000, history=tuple(lines))
+    assert ticketing.why_other_terms(changed, 6_000_000, 0, 0) == ""
+    assert ticketing.why_other_terms(replace(changed, history=tuple(lines[:1])), 6_000_000, 0, 0)
+
+
 def test_a_reason_is_no_essay() -> None:
     ticketing.require_reason("x" * 500)
     with pytest.raises(InvalidInput, match="reason has 501 characters: use up to 500"):

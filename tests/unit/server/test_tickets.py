@@ -161,6 +161,10 @@ def test_a_key_that_made_another_ticket_is_refused(client: GuardianClient, dry_r
         client.create_ticket(plan(2, 3), author="ann", idempotency_key="k", dry_run=dry_run)
     with pytest.raises(Conflict, match="ann made it, and bob asks"):
         client.create_ticket(plan(3, 2), author="bob", idempotency_key="k", dry_run=dry_run)
+    with pytest.raises(Conflict, match=r"\(that has throttle 50000000 bytes/s, and this no throttle\)"):
+        client.create_ticket(plan(3, 2), author="ann", idempotency_key="k", dry_run=dry_run, unthrottled=True)
+    with pytest.raises(Conflict, match=r"\(that expires after 7 d, and this after 1 h\)"):
+        client.create_ticket(plan(3, 2), author="ann", idempotency_key="k", dry_run=dry_run, expires_in_ms=3_600_000)
     assert len(client.tickets()) == 1
 
 
