@@ -40,7 +40,7 @@ def _broker() -> None:
 def throttle(
     cluster: Annotated[str, typer.Argument(help="The cluster's name.")],
     broker: Annotated[int, typer.Argument(help="The broker's id.", min=0)],
-    rate: Annotated[str, typer.Argument(help="Bytes/s that copies of all tickets may take there, such as 20MB.")],
+    rate: Annotated[str, typer.Argument(help="Bytes/s for copies there of tickets with a throttle, such as 20MB.")],
     lasting: Annotated[str, typer.Option("--for", help="How long it holds from now on, such as 8h.")],
     key: KeyOption = "",
     reason: ReasonOption = "",
@@ -48,7 +48,7 @@ def throttle(
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Ask for a standing rate: what Guardian's copies may take of a broker, whichever ticket they belong to.
+    """Ask for a standing rate: what Guardian's copies may take of a broker, of all tickets that have a throttle.
 
     The ticket is its owner, its reason and its end; cancelled, the rate holds no longer.
 

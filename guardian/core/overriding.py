@@ -1,7 +1,8 @@
 """A standing rate for what Guardian copies on a broker: who set it, why and until when is its ticket. Pure.
 
     throttle-override ticket ── RUNNING until its end, or until somebody cancels it ──▶ SUCCEEDED, CANCELLED
-            └── meanwhile: of every ticket on the cluster, copies on that broker get no more than its rate
+            └── meanwhile: of every ticket on the cluster that has a throttle, copies on that broker get no more than
+                its rate
 
 It sends nothing itself: a throttle acts on the replicas that move (KAFKA.md, trap 17), and those are of other tickets.
 What must flow anyway, so that a move ends at all, flows (throttling.py); a ticket that asked for no throttle has none.
@@ -37,7 +38,8 @@ class StandingRate:
 def plan_of(cluster: str, standing: StandingRate) -> Plan:
     """The plan that carries it."""
     settings = ((_BROKER, str(standing.broker)), (_RATE, str(standing.rate)), (UNTIL, str(standing.until_ms)))
-    note = f"copies of all tickets take no more than {human_bytes(standing.rate)}/s of broker {standing.broker}"
+    rate = f"{human_bytes(standing.rate)}/s of broker {standing.broker}"
+    note = f"copies of all tickets but those without a throttle take no more than {rate}"
     return Plan(cluster, THROTTLE_OVERRIDE, (), input="a standing rate", settings=settings, notes=(note,))
 
 

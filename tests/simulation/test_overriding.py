@@ -14,11 +14,11 @@ from tests.simulation.world import CLUSTER, MB, World, move
 RATE = "follower.replication.throttled.rate"
 
 
-def world_with_a_move(rate: int, until_ms: int) -> World:
+def world_with_a_move(rate: int, until_ms: int, throttle: int = 5 * MB) -> World:
     """A long copy onto broker 3 at 5 MB/s, and an approved standing rate for that broker."""
     world = World(brokers=4)
     world.kafka.create_topic("t", {0: [1, 2]}, 60 * MB)
-    world.ticket(move("t-0", 3, 2), throttle=5 * MB)
+    world.ticket(move("t-0", 3, 2), throttle=throttle)
     plan = overriding.resolved(
         overriding.plan_of(CLUSTER, StandingRate(3, rate, until_ms)), world.kafka.describe_cluster()
     )
@@ -37,6 +37,14 @@ def test_it_holds_until_its_time_is_over_and_the_copy_goes_on_as_before() -> Non
     world.run_until(lambda: world.config("BROKER", 3, RATE) == str(5 * MB))
     world.run().leaves_nothing()
     assert world.state() is TicketState.SUCCEEDED
+
+
+def test_a_ticket_without_a_throttle_is_held_by_none_and_the_note_says_so() -> None:
+    world = world_with_a_move(2 * MB, until_ms=10**15, throttle=0)
+    world.run_until(lambda: bool(world.kafka.peek().reassignments)).tick(2)
+    assert world.config("BROKER", 3, RATE) is None
+    note = "copies of all tickets but those without a throttle take no more than 2.0 MB/s of broker 3"
+    assert world.store.plan("t-2").notes == (note,)
 
 
 def test_cancelled_it_holds_no_longer() -> None:
