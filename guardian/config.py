@@ -77,6 +77,7 @@ memory_mb = 700                    # that the embedded ClickHouse of a path may 
 
 [execute]
 tick_s = 1.0                       # between two looks at what runs
+broker_timeout_s = 1.0             # a broker that takes longer to answer is left out of the look, all others are not
 tiered_warm_up_s = 600.0           # a tiered topic's new replica leads once it holds that much of writing; 0: at once
 per_broker_in = 2                  # moves at the same time: into a broker,
 per_broker_out = 10                # ... out of one,
@@ -169,11 +170,12 @@ class CollectConfig:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteConfig:
-    """Seconds between two ticks of the executor, and those whose writes a new replica of a tiered topic must hold
-    locally before it leads (0: it leads at once); moves at the same time, as ExecutionLimits says; the age at which a
-    plan is made anew before it runs (0: at none)."""
+    """Seconds between two ticks of the executor, those that one broker may take to answer in it, and those whose writes
+    a new replica of a tiered topic must hold locally before it leads (0: it leads at once); moves at the same time, as
+    ExecutionLimits says; the age at which a plan is made anew before it runs (0: at none)."""
 
     tick_s: float = 1.0
+    broker_timeout_s: float = 1.0
     tiered_warm_up_s: float = 600.0
     per_broker_in: int = 2
     per_broker_out: int = 10
@@ -371,6 +373,7 @@ class ServerConfig:
                 raise InvalidInput(f"{setting} is {value}: use seconds, more than 0 and at most {_DAY_S}")
         for setting, number, lowest, highest in (
             ("collect.delay_s", self.collect.delay_s, 1, 3600),
+            ("execute.broker_timeout_s", self.execute.broker_timeout_s, 0.1, 10),
             ("execute.tiered_warm_up_s", self.execute.tiered_warm_up_s, 0, _DAY_S),
             ("disk.reserve_mb", self.disk.reserve_mb, 0, 1 << 30),
             ("protection.window_s", self.protection.window_s, 1, 3600),

@@ -155,8 +155,9 @@ def look(aim: Aim, observation: ClusterObservation) -> Look:
 def copy_of(aim: Aim, observation: ClusterObservation) -> Copy | None:
     """The replicas that are, or will be, on their way because of this move; None when no data has to move.
 
-    What is about to be cancelled counts until Kafka has stopped it. A broker that is down is left out: its
-    configuration can't be set, and it copies nothing.
+    What is about to be cancelled counts until Kafka has stopped it. A destination that is down counts as long: it goes
+    on copying as soon as it is back. Other brokers that are down are left out: their rates can't be set, and they copy
+    nothing.
     """
     state = observation.partitions.get(aim.partition)
     if state is None:
@@ -175,7 +176,7 @@ def copy_of(aim: Aim, observation: ClusterObservation) -> Copy | None:
         aim.move.write_rate,
         state.leader,
         sources=tuple(broker for broker in whole if broker in alive),
-        destinations=tuple(broker for broker in arriving if broker in alive),
+        destinations=tuple(arriving),
         log_dir_brokers=tuple(broker for broker in log_dirs if broker in alive),
         log_dirs=_log_dirs_at_work(aim, state.leader, arriving, log_dirs, observation),
         size_bytes=aim.move.size_bytes,
@@ -317,7 +318,7 @@ def _elsewhere(aim: Aim, state: PartitionState, observation: ClusterObservation)
         return _start(aim, held.brokers if held else aim.brokers, state, observation)
     if _is_between(aim, present):
         return _wait("waits for the brokers to agree on its replicas")
-    if not _log_dirs_agree(aim, state, observation):
+    if not _log_dirs_agree(aim, state, observation) or _silent(aim, observation):
         return _wait("waits for the brokers to agree on its replicas")
     doing = "created it on" if aim.move.is_new else "moved it to"
     return Look(Standing.TAKEN, f"another tool {doing} {list(state.replicas)}")
@@ -371,6 +372,12 @@ def _log_dirs_agree(aim: Aim, state: PartitionState, observation: ClusterObserva
     observed -= {log_dir.broker for log_dir in observation.log_dirs if log_dir.error}
     ours = (set(aim.brokers) | set(aim.other_brokers)) & observed
     return all((observation.log_dir_of(aim.partition, b) is not None) == (b in state.replicas) for b in ours)
+
+
+def _silent(aim: Aim, observation: ClusterObservation) -> bool:
+    """Whether a broker lives that should know, and does not tell its log dirs."""
+    ours = (set(aim.brokers) | set(aim.other_brokers)) & observation.brokers.keys()
+    return any(not _tells_log_dirs(broker, observation) for broker in ours)
 
 
 def _start(aim: Aim, brokers: tuple[int, ...], state: PartitionState, observation: ClusterObservation) -> Look:
@@ -469,8 +476,14 @@ def _copies_between_log_dirs(aim: Aim, broker: int, observation: ClusterObservat
     present = observation.log_dir_of(aim.partition, broker)
     future = observation.future_log_dir_of(aim.partition, broker)
     goal = aim.log_dir(broker)
+    if present is None and future is None and not _tells_log_dirs(broker, observation):
+        return goal not in (ANY_LOG_DIR, aim.other_log_dir(broker))  # it may copy
     misplaced = present is not None and goal not in (ANY_LOG_DIR, present)
     return misplaced or (future is not None and future in (goal, aim.other_log_dir(broker)))
+
+
+def _tells_log_dirs(broker: int, observation: ClusterObservation) -> bool:
+    return any(log_dir.broker == broker for log_dir in observation.log_dirs)
 
 
 def _act(detail: str, *effects: Effect) -> Look:

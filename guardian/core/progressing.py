@@ -52,10 +52,11 @@ def moved_ms(ticket: Ticket, now_ms: int) -> int:
 
 
 def measured(task: ExecutionTask, observation: ClusterObservation) -> ExecutionTask:
-    """The task with what Kafka shows of its copies; as it was while that is less than another tenth."""
+    """The task with what Kafka shows of its copies; as it was while that is less than another tenth, or while a broker
+    that copies does not tell."""
     back = task.state is TaskState.REVERTING
     total = bytes_of(task.move, back=back)
-    if total == 0:
+    if total == 0 or not _copying_brokers(task.move, back=back) <= {each.broker for each in observation.log_dirs}:
         return task
     step = min(_arrived(task.move, observation, back=back) * _STEPS // total, _STEPS)
     return _with_copied(task, total * step // _STEPS)
@@ -89,6 +90,11 @@ def part_of(state: TicketState, task: ExecutionTask) -> tuple[int, int]:
     if task.state is ends:
         return (task.copied_bytes, task.copied_bytes) if goes_back else (total, total)
     return 0, 0
+
+
+def _copying_brokers(move: PartitionMove, *, back: bool) -> set[int]:
+    way = _reversed(move) if back and move.original else move
+    return {*way.added_brokers, *(replica.broker for replica in way.log_dir_moves)}
 
 
 def _arrived(move: PartitionMove, observation: ClusterObservation, *, back: bool) -> int:

@@ -42,7 +42,8 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
     """The present state of all the scopes. Raises ClusterUnavailable.
 
     Reassignments are read before partitions: one that ends in between is seen in flight and looked at again later,
-    never as over on replicas from before its end.
+    never as over on replicas from before its end. A broker that does not tell its configuration in time is not asked
+    for its log dirs: all wait for who is late.
     """
     scope = Scope()
     for part in scopes:
@@ -50,13 +51,16 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
     brokers = admin.describe_cluster().brokers
     reassignments = admin.list_reassignments()
     in_flight = {partition.topic for partition in reassignments} & scope.topics
+    partitions = _partitions(admin, scope)
+    configs = admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys()))
+    answering = {broker for broker in scope.brokers & brokers.keys() if (BROKER, str(broker)) in configs}
     return ClusterObservation(
         observed_at_ms=now_ms,
         brokers=brokers,
-        partitions=_partitions(admin, scope),
+        partitions=partitions,
         reassignments=reassignments,
-        log_dirs=admin.describe_log_dirs(sorted(scope.brokers & brokers.keys())),
-        configs=admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys())),
+        log_dirs=admin.describe_log_dirs(sorted(answering)),
+        configs=configs,
         min_insync=min_insync(admin, in_flight) if in_flight else {},
     )
 

@@ -56,6 +56,7 @@ from guardian.kafka import topics as topic_requests
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.credentials import read_password, require_ca_file
 from guardian.kafka.gate import Gate, Prove, needs_no_proof
+from guardian.kafka.patience import Patience
 from guardian.kafka.reasons import reason as _reason
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
@@ -106,11 +107,16 @@ class KafkaControl:
     Raises, from every call, ClusterUnavailable when the cluster can't be reached in time or refuses us, and
     InvalidInput when the password or CA file can't be read. After such an error the next call connects anew from the
     bootstrap endpoints and reads the files again.
+
+    `broker_timeout_s` is how long a broker may take to tell its log dirs or its configuration, before the others are
+    waited for no longer because of it (patience.py); None: as long as the call.
     """
 
-    def __init__(self, cluster: Cluster, timeout_s: float = 10.0) -> None:
+    def __init__(self, cluster: Cluster, timeout_s: float = 10.0, broker_timeout_s: float | None = None) -> None:
         self._cluster = cluster
         self._timeout_s = timeout_s
+        # A disk that hangs keeps a broker from telling its log dirs; its rates can be changed all the same.
+        self._for_log_dirs, self._for_configs = (_patience(broker_timeout_s, timeout_s) for _ in range(2))
         self._wire: _Wire | None = None
         self._closed = False
         self._gate = Gate()
@@ -189,7 +195,7 @@ class KafkaControl:
 
     def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
         answers, _ = self._call(
-            lambda session: session.ask_each(brokers, lambda _: DescribeLogDirsRequest(topics=None))
+            lambda session: session.ask_each(brokers, lambda _: DescribeLogDirsRequest(topics=None), self._for_log_dirs)
         )
         return tuple(
             _read_log_dir(broker, result) for broker, response in sorted(answers.items()) for result in response.results
@@ -397,9 +403,10 @@ class KafkaControl:
                 topics,
                 lambda names: _describe_configs_request(TOPIC, names, keys),
                 lambda answer: _read_configs(TOPIC, answer, keys),
+                self._for_configs,
             )
             answers, _ = await session.ask_each(
-                brokers, lambda broker: _describe_configs_request(BROKER, [str(broker)], keys)
+                brokers, lambda broker: _describe_configs_request(BROKER, [str(broker)], keys), self._for_configs
             )
             configs = {(TOPIC, name): values for name, values in found.items()}
             for answer in answers.values():
@@ -635,16 +642,25 @@ class _Session:
         return await self._manager.wait_for(asked, limit_s * 1000)
 
     async def ask_each(
-        self, brokers: Iterable[int], request: Callable[[int], Any]
+        self, brokers: Iterable[int], request: Callable[[int], Any], patience: Patience | None = None
     ) -> tuple[dict[int, Any], dict[int, KafkaError]]:
-        """The answers of these brokers, and why the others gave none. Raises KafkaError when a broker refuses us."""
-        answers, failures = await self._ask_in_parallel(brokers, request)
-        if failures and self._left_s() > 0:
+        """The answers of these brokers, and why the others gave none; without those that `patience` leaves out. Raises
+        KafkaError when a broker refuses us."""
+        limits = patience.limits(set(brokers), time.monotonic()) if patience else None
+        answers, failures = await self._ask_in_parallel(brokers if limits is None else limits, request, limits)
+        again = failures if limits is None else [broker for broker, why in failures.items() if not _is_late(why)]
+        if again and self._left_s() > 0:
             # A restarted broker, or one that joined since the last look, seems gone until the metadata is fresh.
             await self._refresh_metadata()
-            await self._wire.sleep(min(self._left_s(), max(map(self._manager.connection_delay, failures))))
-            late_answers, failures = await self._ask_in_parallel(failures, request)
+            await self._wire.sleep(min(self._left_s(), max(map(self._manager.connection_delay, again))))
+            late_answers, late_failures = await self._ask_in_parallel(again, request, limits)
             answers |= late_answers
+            failures = {broker: why for broker, why in failures.items() if broker not in again} | late_failures
+        if patience:
+            for broker in answers:
+                patience.was_in_time(broker)
+            for broker in filter(lambda each: _is_late(failures[each]), failures):
+                patience.was_late(broker, time.monotonic())
         return answers, failures
 
     async def ask_once(self, brokers: Iterable[int], request: Callable[[int], Any]) -> dict[int, Any]:
@@ -659,27 +675,34 @@ class _Session:
         names: Collection[str],
         request: Callable[[Collection[str]], Any],
         read: Callable[[Any], dict[str, T]],
+        patience: Patience | None = None,
     ) -> dict[str, T]:
-        """What brokers know of these names. A name is left out only when no broker knows it: some lag behind."""
+        """What brokers know of these names. A name is left out only when no broker that answers soon knows it: some lag
+        behind."""
         if not names:
             return {}
         known = read(await self.ask_any(lambda: request(names)))
         if unknown := set(names) - known.keys():
-            answers, _ = await self._ask_in_parallel(
-                [broker.node_id for broker in self._manager.cluster.brokers()],
-                lambda _: request(unknown),
-                self._attempt_s,
-            )
+            every = [broker.node_id for broker in self._manager.cluster.brokers()]
+            limit_s = self._attempt_s if patience is None else min(patience.usual_s, self._attempt_s)
+            answers, _ = await self._ask_in_parallel(every, lambda _: request(unknown), limit_s)
             for answer in answers.values():
                 known = read(answer) | known
         return known
 
     async def _ask_in_parallel(
-        self, brokers: Iterable[int], request: Callable[[int], Any], limit_s: float | None = None
+        self,
+        brokers: Iterable[int],
+        request: Callable[[int], Any],
+        limit_s: float | Mapping[int, float] | None = None,
     ) -> tuple[dict[int, Any], dict[int, KafkaError]]:
-        limit_s = self._left_s() if limit_s is None else limit_s
+        """`limit_s` is what each may take, or all of them."""
+        same_s = self._left_s() if limit_s is None else limit_s
         pending = {
-            broker: self._manager.call_soon(self._ask, broker, request(broker), limit_s) for broker in set(brokers)
+            broker: self._manager.call_soon(
+                self._ask, broker, request(broker), same_s[broker] if isinstance(same_s, Mapping) else same_s
+            )
+            for broker in set(brokers)
         }
         answers, failures = {}, {}
         for broker, future in pending.items():
@@ -816,6 +839,10 @@ def _settings(security: ClusterSecurity, timeout_s: float) -> dict[str, Any]:
     return settings
 
 
+def _patience(broker_timeout_s: float | None, timeout_s: float) -> Patience | None:
+    return None if broker_timeout_s is None else Patience(broker_timeout_s, max(broker_timeout_s, timeout_s / 3))
+
+
 def _is_passing(error: KafkaError) -> bool:
     """Whether another broker, or the same one later, may give an answer."""
     return bool(error.retriable) or isinstance(error, kafka_errors.UnknownBrokerIdError)
@@ -823,7 +850,11 @@ def _is_passing(error: KafkaError) -> bool:
 
 def _is_mute(error: KafkaError) -> bool:
     """Whether neither a broker nor the network has said anything."""
-    return isinstance(error, KafkaTimeoutError | kafka_errors.RequestTimedOutError) or not error.args
+    return _is_late(error) or not error.args
+
+
+def _is_late(error: KafkaError) -> bool:
+    return isinstance(error, KafkaTimeoutError | kafka_errors.RequestTimedOutError)
 
 
 def _cause(error: KafkaError) -> str:

@@ -101,6 +101,8 @@ class _Broker:
     # AlterReplicaLogDirs for a replica that is not there yet; in memory, so a restart forgets it.
     remembered: dict[TopicPartition, str] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)  # log dirs that are offline
+    tells_log_dirs: bool = True
+    tells_config: bool = True
     outdated: BrokerView | None = None  # what it last heard, while it is cut off from the controller
 
 
@@ -207,6 +209,17 @@ class FakeKafka:
                     if broker in partition.isr and len(partition.isr) > 1:
                         partition.isr.remove(broker)
                 self._keep_a_leader(partition)
+
+    def hang(self, broker: int, *, only_its_disk: bool = False) -> None:
+        """It answers no more about itself, or not about its log dirs alone, while its heartbeats go on."""
+        with self._lock:
+            self._brokers[broker].tells_log_dirs = False
+            self._brokers[broker].tells_config = only_its_disk
+
+    def go_on(self, broker: int) -> None:
+        """It answers again."""
+        with self._lock:
+            self._brokers[broker].tells_log_dirs = self._brokers[broker].tells_config = True
 
     def cut_off(self, broker: int) -> None:
         """It hears no news from the controller any more, and goes on answering."""
@@ -317,7 +330,7 @@ class FakeKafka:
     def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
         with self._read():
             alive = [broker for broker in brokers if broker in self._brokers and self._brokers[broker].alive]
-            return self._described_log_dirs(alive)
+            return self._described_log_dirs([broker for broker in alive if self._brokers[broker].tells_log_dirs])
 
     def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
         with self._read():
@@ -576,7 +589,10 @@ class FakeKafka:
             raise ClusterUnavailable(f"cluster {self.cluster_id} did not answer within its deadline")
 
     def _answers(self, resource: ConfigResource) -> bool:
-        return resource[0] == TOPIC or self._brokers[int(resource[1])].alive
+        if resource[0] == TOPIC:
+            return True
+        broker = self._brokers[int(resource[1])]
+        return broker.alive and broker.tells_config
 
     def _nodes(self) -> dict[int, BrokerNode]:
         return {

@@ -365,7 +365,11 @@ def _leading(
     stack: ExitStack,
 ) -> dict[str, LoopCounters]:
     """What only the leader does; the counters of each loop by its name."""
-    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect)
+    broker_timeout_s = config.execute.broker_timeout_s
+    admins = ClusterAdmins(
+        lambda name: store.read_local().cluster(name),
+        lambda cluster: KafkaControl(cluster, broker_timeout_s=broker_timeout_s),
+    )
     stack.callback(admins.close)
     reporters = CountersAsker(_reporter_tls(config), config.execute.patience_s)
     stack.callback(reporters.close)

@@ -163,6 +163,24 @@ def test_a_broker_that_hangs_is_left_out(kafka_cluster: KafkaCluster, control: K
     until(lambda: set(control.describe_cluster().brokers) == {1, 2, 3})
 
 
+def test_a_broker_that_hangs_does_not_hold_up_a_look_at_the_others(kafka_cluster: KafkaCluster) -> None:
+    """It takes connections and questions, as one whose disk hangs; nobody has fenced it yet."""
+    both = [(BROKER, str(broker)) for broker in (1, 2)]
+    cluster = Cluster("live", kafka_cluster.bootstrap)
+    with closing(KafkaControl(cluster, DEADLINE_S, broker_timeout_s=1.0)) as control:
+        until(lambda: control.describe_configs(both).keys() == set(both))
+        until(lambda: {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 2, 3})
+        with hanging(kafka_cluster, 2):
+            started = time.monotonic()
+            assert control.describe_configs(both).keys() == {(BROKER, "1")}
+            assert {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 3}
+            assert control.alter_configs({(BROKER, "1"): {RATE: "1000"}}) == {}
+            assert time.monotonic() - started < DEADLINE_S / 2, "the calls would wait for it to their end"
+        until(lambda: control.describe_configs(both).keys() == set(both))
+        until(lambda: {log_dir.broker for log_dir in control.describe_log_dirs([1, 2, 3])} == {1, 2, 3})
+        assert control.alter_configs({(BROKER, "1"): {RATE: None}}) == {}
+
+
 class NotProven(GuardianError):
     """What whoever leads no longer is told."""
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from guardian.core import foreign
 from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import resolve
+from guardian.executor.around import Surroundings
 from guardian.executor.driver import Driver, Labels, Replanner
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
@@ -148,6 +149,7 @@ class World:
         tiered_warm_up_s: float = 0.0,
         replan: Replanner | None = None,
         labels: Labels | None = None,
+        around: Surroundings | None = None,
     ) -> None:
         ids = range(1, brokers + 1)
         log_dirs = {broker: (f"/b{broker}/d0", f"/b{broker}/d1") for broker in ids}
@@ -158,6 +160,7 @@ class World:
         self.tiered_warm_up_s = tiered_warm_up_s
         self.replan = replan
         self.labels = labels
+        self.around = around
         self.least_led: dict[TopicPartition, int] = {}  # bytes that whoever leads must have locally
         self.said: list[str] = []
         self.heard: set[str] = set()  # in all ticks
@@ -176,6 +179,7 @@ class World:
             now_ms=lambda: self.kafka.now_ms,
             tiered_warm_up_s=self.tiered_warm_up_s,
             replan=self.replan,
+            around=self.around,
             labels=Wired(self.wire, self.labels) if self.labels else None,  # type: ignore[arg-type]
             since_boot_s=lambda: self.kafka.now_ms / 1000,
             pool=InThisThread(),

@@ -242,6 +242,7 @@ def test_the_embedded_member_tells_clients_in_any_folder_where_its_lake_is(
         ("metrics = true", 'metrics = "no"', "throttle.adapt_without_disk_metrics is 'no': use true"),
         ("p99_factor = 1.3", "disk_utilisation = nan", "throttle.disk_utilisation is nan"),
         ("per_broker_in = 3", "per_broker_in = 0", "execute.per_broker_in is 0: use 1 to 10000"),
+        ("per_broker_in = 3", "broker_timeout_s = 0", "execute.broker_timeout_s is 0.0: use 0.1 to 10"),
         ("per_broker_in = 3", "per_broker_in = 1.5", "execute.per_broker_in is 1.5: give a whole number"),
         ("per_broker_in = 3", "per_brokers = 1", "execute.per_brokers is not a setting"),
     ],
