@@ -122,6 +122,20 @@ def brokers_of(execution: Execution | Plan) -> frozenset[int]:
     return _brokers(moves)
 
 
+def brokers_held(work: Execution | Plan, state: TicketState) -> frozenset[int]:
+    """Those that a ticket keeps from others: all of its own, unless rates are all that is left of it, as on a broker
+    that is down."""
+    if (
+        isinstance(work, Plan)
+        or state is TicketState.ROLLING_BACK
+        or not all(task.state.is_over for task in work.tasks)
+    ):
+        return brokers_of(work)
+    if not work.throttles or any(intent.resource_type != BROKER for intent in work.throttles):
+        return brokers_of(work)
+    return frozenset(int(intent.resource_name) for intent in work.throttles)
+
+
 def brokers_at_work(work: Execution | Plan) -> frozenset[int]:
     """Those whose load a decision about rates needs: of the tasks under way; of all when none is yet."""
     if isinstance(work, Plan):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from guardian.core.adapting import Around
-from guardian.core.executing import brokers_at_work, brokers_of, looks_once_more, under_way
+from guardian.core.executing import brokers_at_work, brokers_held, brokers_of, looks_once_more, under_way
 from guardian.core.healing import CureKind
 from guardian.core.holding import Beside, Hold, beside, claimed, held
 from guardian.core.throttling import Copy
@@ -162,7 +162,7 @@ def _held(job: Job, from_healing: bool) -> frozenset[int]:
     if from_healing and ticket.ask is None and not _is_whole(job):
         return frozenset()
     if ticket.ask is None or not isinstance(job.work, Execution):
-        return brokers_of(job.work)
+        return brokers_held(job.work, ticket.state)
     is_paused = ticket.state is TicketState.PAUSED
     return held_by(ticket.ask, job.work, job.answer, from_healing=from_healing, is_paused=is_paused)
 

@@ -98,15 +98,22 @@ def min_insync(admin: KafkaAdmin, topics: Collection[str]) -> dict[str, int]:
 
 
 def _settle(admin: KafkaAdmin, values: Mapping[ConfigKey, str | None]) -> Outcome:
-    """A broker that is down costs nobody anything while no controller can be reached: that stops nothing else."""
+    """A broker that is down costs nobody anything while no controller can be reached: that stops nothing else. One that
+    was unregistered will never read its configuration, which any broker can tell."""
+    registered = admin.registered_brokers()
+    gone = frozenset(key for key in values if registered is not None and int(key.resource_name) not in registered)
     writes: dict[ConfigResource, dict[str, str | None]] = {}
     for key, value in values.items():
-        writes.setdefault((key.resource_type, key.resource_name), {})[key.key] = value
+        if key not in gone:
+            writes.setdefault((key.resource_type, key.resource_name), {})[key.key] = value
+    if not writes:
+        return Outcome(settled=gone)
     brokers = ", ".join(sorted(name for _, name in writes))
     try:
         refused = admin.alter_configs_through_controller(writes)
     except ClusterUnavailable as error:
-        return Outcome(notes=(f"the configuration of {brokers} waits for a controller, or its broker: {error}",))
+        waits = f"the configuration of {brokers} waits for a controller, or its broker: {error}"
+        return Outcome(notes=(waits,), settled=gone)
     notes = [f"a controller refused to configure broker {name}: {why}" for (_, name), why in refused.items()]
     settled = frozenset(key for key in values if (key.resource_type, key.resource_name) not in refused)
     return Outcome(notes=tuple(notes), settled=settled)

@@ -142,6 +142,35 @@ def test_the_throttle_of_a_dead_broker_stays_on_record_until_it_is_back() -> Non
     assert world.state() is TicketState.CANCELLED
 
 
+def test_the_throttle_of_a_dead_broker_that_was_unregistered_holds_up_nobody() -> None:
+    """No controller can be reached: any broker tells that this one is not registered."""
+    world = world_with([1, 2]).ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
+    world.kafka.controllers_reachable = False
+    world.kafka.kill_broker(3)
+    world.cancel().tick(8)
+    assert world.state() is TicketState.CANCELLING
+    world.kafka.unregister_broker(3)
+    world.run()
+    assert world.state() is TicketState.CANCELLED
+    configs = world.kafka.peek().configs
+    assert not any(values for resource, values in configs.items() if resource != (BROKER, "3"))
+
+
+def test_the_throttle_of_a_dead_broker_keeps_no_other_broker_from_others() -> None:
+    world = world_with([1, 2], [1, 2]).ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
+    world.kafka.controllers_reachable = False
+    world.kafka.kill_broker(3)
+    world.cancel().tick(8)
+    assert world.state() is TicketState.CANCELLING
+    world.ticket(move("t-1", 4, 2), ticket_id="t-2")
+    world.run_until(lambda: world.state("t-2") is TicketState.SUCCEEDED)
+    assert world.state() is TicketState.CANCELLING
+    world.kafka.start_broker(3)
+    world.run()
+    assert world.state() is TicketState.CANCELLED
+    assert not any(world.kafka.peek().configs.values())
+
+
 def test_the_throttle_of_a_dead_broker_is_put_back_through_a_controller() -> None:
     world = world_with([1, 2])
     world.kafka.set_config(("BROKER", "3"), "follower.replication.throttled.rate", "777")
