@@ -7,6 +7,7 @@
     pressure    > 1        falls: by what is too much, to half at the most; within a tick when it is grave
                 ROOM to 1  stays
                 < ROOM     rises: by half in a few seconds, by a tenth where it had to fall last time
+    no news                does not rise, nor fall at once again: it was judged already
     no metrics             the floor: whoever can't be seen, or his disks, may be in trouble
     full                   halved at each tick: a share ends at 1, so that it never looks grave
 
@@ -120,7 +121,8 @@ Line = tuple[str, str]  # from one IDC to another
 class Around:
     """What surrounds the copies: `readings` of some seconds, in which chance counts less, and the `latest`, between the
     last two looks, which tell at once when something is gravely wrong. `unseen` are brokers that were asked and did not
-    answer for some time. `lines` are the bytes/s that copies may take on those whose limit is known.
+    answer for some time, `silent` those whose readings were there at the last look already. `lines` are the bytes/s
+    that copies may take on those whose limit is known.
     """
 
     settings: ThrottleSettings = field(default_factory=ThrottleSettings)
@@ -129,6 +131,7 @@ class Around:
     idcs: Mapping[int, str] = field(default_factory=dict)
     lines: Mapping[Line, float] = field(default_factory=dict)
     unseen: frozenset[int] = frozenset()
+    silent: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,8 @@ def pace(
         if key not in found and (rate.line is None or rate.line in around.lines):
             found[key] = replace(rate, idle_since_ms=rate.idle_since_ms or now_ms)
     stored = tuple(found[key] for key in sorted(found, key=lambda key: (key[0], key[1] or ("", ""))))
-    return Paced(_pace(asked, stored, shares), stored, tuple(_notes(stored, copies, shares, bounds)))
+    notes = (*_notes(stored, copies, shares, bounds), *_unwatched(copies, around))
+    return Paced(_pace(asked, stored, shares), stored, notes)
 
 
 def _is_forgotten(rate: AdaptedRate, now_ms: int) -> bool:
@@ -239,7 +243,18 @@ def _next_of_broker(rate: AdaptedRate, work: _Work, around: Around, bounds: _Bou
         return rate
     if not (reading.disk or settings.adapt_without_disk_metrics):
         return _changed(rate, bounds.floor, "no metrics of its disks", now_ms)
+    if rate.broker in around.silent:
+        return _judged_again(rate, reading, work, settings, bounds, now_ms)
     return _judged(rate, reading, work, around, bounds, now_ms)
+
+
+def _judged_again(
+    rate: AdaptedRate, reading: BrokerReading, work: _Work, settings: ThrottleSettings, bounds: _Bounds, now_ms: int
+) -> AdaptedRate:
+    """By a reading that was judged already, nothing rises, and nothing falls at once for a second time."""
+    worst = max(_pressures(reading, rate.baselines, settings), key=lambda each: each.value)
+    may_fall = not rate.trouble or now_ms - rate.changed_at_ms >= settings.settle_s * 1000
+    return _fallen(rate, reading, worst, work, bounds, now_ms) if worst.value > 1 and may_fall else rate
 
 
 def _judged(
@@ -434,6 +449,19 @@ def _notes(
     ]
     for each in sorted(held, key=lambda each: each.rate)[:_NAMED]:
         yield f"{named(each)} {each.why}"
+
+
+def _unwatched(copies: list[Copy], around: Around) -> Iterator[str]:
+    """Interfaces whose limit nobody knows, in one sentence."""
+    found = {b: around.readings[b].nic_without_speed for b in sorted(_brokers(copies)) if b in around.readings}
+    names = [f"{nic} of broker {broker}" for broker, nic in found.items() if nic]
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        one = len(names) == 1
+        yield (
+            f"{', '.join(names[:_NAMED])}{more} {'does' if one else 'do'} not tell {'its' if one else 'their'} speed, "
+            "so interfaces there have no limit: set nic_gbit_per_s under [throttle]"
+        )
 
 
 def named(rate: AdaptedRate) -> str:

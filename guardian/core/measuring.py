@@ -34,10 +34,9 @@ def reading(before: BrokerCounters | None, now: BrokerCounters, nic_bits_per_s: 
         name: _utilisation(before.disks[name], disk, ms) for name, disk in now.disks.items() if name in before.disks
     }
     waits = {name: _await_ms(before.disks[name], disk) for name, disk in now.disks.items() if name in before.disks}
+    flows = {name: _bits_per_s(before.nics[name], nic, ms) for name, nic in now.nics.items() if name in before.nics}
     nics = {
-        name: _bits_per_s(before.nics[name], nic, ms) / speed
-        for name, nic in now.nics.items()
-        if name in before.nics and (speed := nic.bits_per_s or nic_bits_per_s)
+        name: flow / speed for name, flow in flows.items() if (speed := now.nics[name].bits_per_s or nic_bits_per_s)
     }
     disk, slowest, nic = (max(each, key=lambda n: (each[n], n), default="") for each in (busy, waits, nics))
     return BrokerReading(
@@ -48,6 +47,7 @@ def reading(before: BrokerCounters | None, now: BrokerCounters, nic_bits_per_s: 
         await_ms=waits.get(slowest, 0.0),
         nic=nic,
         nic_share=nics.get(nic, 0.0),
+        nic_without_speed="" if nics else min(flows, default=""),
         latencies={
             kind: latency
             for kind, counted in now.requests.items()

@@ -80,7 +80,7 @@ class LiveSurroundings:
             )
             self._at_work[cluster] = now_ms, frozenset(idcs[broker] for broker in asked if broker in idcs)
         seen = readings.take(asked, answers, now_ms)
-        return Around(settings, seen.readings, seen.latest, idcs, self._shares(now_ms), seen.unseen)
+        return Around(settings, seen.readings, seen.latest, idcs, self._shares(now_ms), seen.unseen, seen.silent)
 
     def _shares(self, now_ms: int) -> dict[Line, float]:
         with self._lock:

@@ -11,11 +11,13 @@ from guardian.model.reading import BrokerCounters, BrokerReading
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """By broker, what it did in the last seconds, and since the last look; and who has been silent for too long."""
+    """By broker, what it did in the last seconds, and since the last look; who has been silent for too long, and who
+    said nothing new at this look, so that what is known of it is as before."""
 
     readings: dict[int, BrokerReading]
     latest: dict[int, BrokerReading]
     unseen: frozenset[int]
+    silent: frozenset[int]
 
 
 @dataclass(slots=True)
@@ -48,19 +50,22 @@ class ClusterReadings:
         for broker in asked:
             self._asked_ms[broker] = now_ms
             self._known.setdefault(broker, _Known(now_ms))
+        silent = set(asked)
         for counters in answers:
-            if counters.broker in self._known:
-                self._learn(self._known[counters.broker], counters, now_ms)
+            if counters.broker in self._known and self._learn(self._known[counters.broker], counters, now_ms):
+                silent.discard(counters.broker)
         known = {broker: self._known[broker] for broker in asked}
         return Seen(
             {broker: each.reading for broker, each in known.items() if each.reading},
             {broker: each.latest for broker, each in known.items() if each.latest},
             frozenset(broker for broker, each in known.items() if now_ms - each.answered_ms > self.stale_ms),
+            frozenset(silent),
         )
 
-    def _learn(self, known: _Known, now: BrokerCounters, now_ms: int) -> None:
+    def _learn(self, known: _Known, now: BrokerCounters, now_ms: int) -> bool:
+        """Whether this is news."""
         if known.counters and now.at_ms <= known.counters[-1].at_ms:
-            return
+            return False
         last = known.counters[-1] if known.counters else None
         if last is not None and last.started_at_ms != now.started_at_ms:
             known.counters.clear()
@@ -70,3 +75,4 @@ class ClusterReadings:
         known.latest = reading(last, now, self.nic_bits_per_s)
         known.counters.append(now)
         known.answered_ms = now_ms
+        return True

@@ -67,7 +67,8 @@ class BrokerReading:
     """A broker between two looks: its busiest disk and its busiest interface (empty: not known), shares from 0 to 1,
     its clients' requests by kind, and the bytes/s that reassignments copied into it and out of it.
 
-    `is_young`: it has been asked once only, so that only `latencies` are known, as Kafka's p99.
+    `nic_without_speed` is one where the speed of none is known, else empty. `is_young`: it has been asked once only, so
+    that only `latencies` are known, as Kafka's p99.
     """
 
     broker: int
@@ -80,3 +81,4 @@ class BrokerReading:
     latencies: Mapping[str, Latency] = field(default_factory=dict)
     copied_per_s: float = 0.0
     is_young: bool = False
+    nic_without_speed: str = ""

@@ -432,3 +432,40 @@ def test_what_holds_copies_back_is_told_the_slowest_first() -> None:
 def test_settings_that_make_no_sense_are_refused_by_name(field: str, value: float) -> None:
     with pytest.raises(InvalidInput, match=field):
         ThrottleSettings(**{field: value})  # type: ignore[arg-type]
+
+
+# Readings that are not new, and limits that nobody knows.
+
+
+def test_nothing_rises_on_a_reading_that_was_judged_already() -> None:
+    quiet = around()
+    assert next_rate(at(5 * MB), quiet).rate > 5 * MB
+    assert next_rate(at(5 * MB), replace(quiet, silent=frozenset({3}))).rate == 5 * MB
+    assert next_rate(at(5 * MB), replace(quiet, silent=frozenset({1}))).rate > 5 * MB
+
+
+def test_a_grave_moment_is_answered_once_and_not_again_while_nothing_new_is_heard() -> None:
+    grave = replace(around(read(3, 0.9)), latest={3: read(3, mean_ms=90.0, p99_ms=90.0)})
+    fallen = next_rate(at(80 * MB), grave)
+    assert fallen.rate == 40 * MB
+    again = replace(grave, silent=frozenset({3}))
+    assert next_rate((fallen,), grave, 61_000).rate < fallen.rate, "news would let it fall further"
+    assert next_rate((fallen,), again, 61_000) == fallen
+    assert next_rate((fallen,), again, 64_000).rate < fallen.rate, "what was too much for seconds still is"
+
+
+def test_baselines_are_learnt_from_new_readings_only() -> None:
+    slower = replace(around(read(3, mean_ms=1.0)), silent=frozenset({3}))
+    assert next_rate(at(5 * MB), slower).baselines == at(5 * MB)[0].baselines
+    assert next_rate(at(5 * MB), around(read(3, mean_ms=1.0))).baselines != at(5 * MB)[0].baselines
+
+
+def test_interfaces_whose_speed_nobody_knows_are_named_in_one_sentence() -> None:
+    told = around()
+    untold = around(replace(read(1), nic_without_speed="eth0"), replace(read(3), nic_without_speed="ens5"))
+    sentence = (
+        "eth0 of broker 1, ens5 of broker 3 do not tell their speed, so interfaces there have no limit: "
+        "set nic_gbit_per_s under [throttle]"
+    )
+    assert sentence not in pace((), [COPY], 20 * MB, told, 0).notes
+    assert pace((), [COPY], 20 * MB, untold, 0).notes.count(sentence) == 1

@@ -52,6 +52,7 @@ def test_the_mean_is_that_of_the_time_between_the_looks() -> None:
 
 
 def test_an_interface_that_does_not_tell_its_speed_has_the_one_of_the_settings() -> None:
+    assert reading(THEN, NOW).nic_without_speed == "", "one of them has a speed"
     found = reading(THEN, NOW, nic_bits_per_s=8_000_000)
     assert (found.nic, found.nic_share) == ("eth1", 0.75)
 
@@ -71,3 +72,11 @@ def test_without_two_looks_at_one_life_the_reading_is_young(before: BrokerCounte
 def test_a_disk_that_did_nothing_has_no_await() -> None:
     idle = replace(NOW, disks={"sda": THEN.disks["sda"]})
     assert (reading(THEN, idle).utilisation, reading(THEN, idle).await_ms) == (0.0, 0.0)
+
+
+def test_where_no_interface_tells_its_speed_one_of_them_is_named() -> None:
+    untold = replace(NOW, nics={name: replace(nic, bits_per_s=0) for name, nic in NOW.nics.items()})
+    found = reading(THEN, untold)
+    assert (found.nic, found.nic_without_speed) == ("", "eth0")
+    assert reading(THEN, untold, nic_bits_per_s=8_000_000).nic_without_speed == ""
+    assert reading(THEN, replace(NOW, nics={})).nic_without_speed == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -37,9 +38,10 @@ def test_a_broker_that_is_silent_is_as_it_was_until_it_is_unseen() -> None:
     known.take([1], [counted(1, 0, 0)], 0)
     known.take([1], [counted(1, 1000, 500)], 1000)
     silent = known.take([1], [], 6000)
-    assert (silent.readings[1].utilisation, silent.unseen) == (0.5, frozenset())
+    assert (silent.readings[1].utilisation, silent.unseen, silent.silent) == (0.5, frozenset(), {1})
     assert known.take([1], [], 6001).unseen == {1}
-    assert not known.take([1], [counted(1, 7000, 600)], 7000).unseen
+    heard = known.take([1], [counted(1, 7000, 600)], 7000)
+    assert (heard.unseen, heard.silent) == (frozenset(), frozenset())
 
 
 def test_a_broker_that_never_answers_has_some_seconds_too() -> None:
@@ -60,7 +62,8 @@ def test_an_answer_that_comes_late_or_twice_changes_nothing() -> None:
     known = readings()
     known.take([1], [counted(1, 0, 0)], 0)
     seen = known.take([1], [counted(1, 1000, 500)], 1000)
-    assert known.take([1], [counted(1, 1000, 500), counted(1, 400, 0), counted(9, 0, 0)], 2000) == seen
+    again = known.take([1], [counted(1, 1000, 500), counted(1, 400, 0), counted(9, 0, 0)], 2000)
+    assert again == replace(seen, silent=frozenset({1}))
 
 
 def test_who_is_not_asked_any_more_is_forgotten() -> None:
@@ -96,6 +99,12 @@ def test_the_brokers_at_work_are_asked_and_no_others() -> None:
     assert reporters.asked == [[1, 3]]
     assert seen.readings.keys() == {1, 3}
     assert seen.idcs == {1: "shanghai", 2: "suzhou"}
+
+
+def test_who_said_nothing_new_is_told_apart() -> None:
+    looking = surroundings(Reporters(), {})
+    assert not looking.ask("live", {1})().silent
+    assert looking.ask("live", {1})().silent == {1}, "the reporter gave the same answer once more"
 
 
 def test_nobody_is_asked_where_rates_are_fixed() -> None:
