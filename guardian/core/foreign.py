@@ -14,9 +14,10 @@ A ticket keeps the first `_MOST` of them. While there are more, nothing counts a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from guardian.core.effects import ConfigKey
 from guardian.core.throttling import FOLLOWER_RATE, LEADER_RATE, LOG_DIR_RATE
 from guardian.errors import Conflict
 from guardian.model.cluster_state import ClusterObservation, Reassignment
@@ -115,8 +116,11 @@ def describe(works: Iterable[ForeignWork]) -> str:
     return _named(tuple(works))
 
 
-def throttles(observation: ClusterObservation, executions: Iterable[Execution]) -> str:
-    """The brokers whose rates somebody else has set, in words; empty where there are none."""
+def throttles(
+    observation: ClusterObservation, executions: Iterable[Execution], protected: Collection[ConfigKey] = ()
+) -> str:
+    """The brokers whose rates somebody else has set, in words; empty where there are none. `protected` are the keys
+    that the protection of disks holds."""
     ours = {
         (intent.resource_type, intent.resource_name, intent.key, intent.value)
         for execution in executions
@@ -125,7 +129,11 @@ def throttles(observation: ClusterObservation, executions: Iterable[Execution]) 
     brokers = sorted(
         int(name)
         for (kind, name), values in observation.configs.items()
-        if kind == "BROKER" and any((kind, name, key, values[key]) not in ours for key in _set_rates(values))
+        if kind == "BROKER"
+        and any(
+            (kind, name, key, values[key]) not in ours and ConfigKey(kind, name, key) not in protected
+            for key in _set_rates(values)
+        )
     )
     return f"throttles that are not Guardian's stand on {_brokers(brokers)}" if brokers else ""
 

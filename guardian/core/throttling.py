@@ -17,7 +17,8 @@ ours is left. It is the record of all that we may have set:
     rates             one intent for each value that may have been sent; `replaced` is what stood there before.
                       Ours is a present value that equals one of them. It is changed and restored; any other value is
                       somebody else's by now and is left alone. A last intent without a value says that one was
-                      seen, for when its broker dies.
+                      seen, for when its broker dies. One that was deleted while copies run is set again: nothing is
+                      what it replaces then.
     replica lists     one intent whose value is our own entries. Only those are taken out again; entries that stood
                       there before are not ours, and neither is a list that somebody turned into a wildcard.
 
@@ -309,8 +310,7 @@ def _reconcile_rate(
     replaced = recorded[0].replaced if recorded else present
     ours = present != replaced and any(intent.value == present for intent in recorded)
     if recorded and not ours and present != replaced:
-        keep = (*recorded, ThrottleIntent(*key, _NOT_OURS, present)) if rate is not None else ()
-        return _part(keep, note=f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone")
+        return _changed_by_another(key, recorded, present, rate)
     if rate is None:
         if ours:
             return _part(recorded, {key: ConfigChange(present, replaced)})
@@ -328,6 +328,22 @@ def _reconcile_rate(
     others = shown + others[-_KEPT:]
     unset = frozenset() if ours else frozenset({key})
     return _part((*others, mine), {key: ConfigChange(present, value)}, unset)
+
+
+def _changed_by_another(
+    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None
+) -> Reconciled:
+    """What another tool has set is left alone. Who deletes a rate chooses none: kafka-reassign-partitions --verify does
+    so on all brokers (KAFKA.md, trap 5), and what runs would copy without any. What it took away with ours, the rate of
+    before, is not put back either."""
+    if rate is None or present is not None:
+        keep = (*recorded, ThrottleIntent(*key, _NOT_OURS, present)) if rate is not None else ()
+        return _part(keep, note=f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone")
+    value = str(rate)
+    others = tuple(replace(intent, replaced=None) for intent in recorded if intent.value != value)
+    note = f"{key.key} of {_name(key)} was deleted by somebody else while copies run, and is set again"
+    intents = (*others[-_KEPT:], ThrottleIntent(*key, value, None))
+    return _part(intents, {key: ConfigChange(None, value)}, frozenset({key}), note)
 
 
 def _is_foreign(intent: ThrottleIntent) -> bool:

@@ -314,7 +314,7 @@ class Driver:
         except GuardianError as error:
             return sentences + [f"ticket {job.ticket.id} waits: {error}" for job in jobs]
         self._standing[cluster] = self._standing_rates(tickets)
-        works, others = self._foreign(tickets, observation)
+        works, others = self._foreign(cluster, tickets, observation)
         copies = copies_under_way(jobs, observation, self._now_ms()) if len(jobs) > 1 else {}
         jobs = side_by_side(jobs) if len(jobs) > 1 else jobs
         jobs = [replace(job, around=around, foreign=works, others=others, under_way=copies) for job in jobs]
@@ -326,14 +326,16 @@ class Driver:
         return overriding.lowest(overriding.read(self._store.plan(ticket.plan_hash)) for ticket in running)
 
     def _foreign(
-        self, tickets: Sequence[Ticket], observation: ClusterObservation
+        self, cluster: str, tickets: Sequence[Ticket], observation: ClusterObservation
     ) -> tuple[tuple[ForeignWork, ...] | None, str]:
         """What other tools move on the cluster, and their throttles; None when what is ours is not all known."""
         try:
             executions = [each for ticket in tickets if (each := self._store.execution(ticket.id)) is not None]
+            works = foreign.found(observation, executions)
+            protected = self._store.protected_keys(cluster) if works else frozenset()
         except GuardianError:
             return None, ""
-        return foreign.found(observation, executions), foreign.throttles(observation, executions)
+        return works, foreign.throttles(observation, executions, protected) if works else ""
 
     def _admit(self, tickets: list[Ticket]) -> tuple[list[Job], list[str]]:
         """The tickets that may go on now, and what is said of the others."""

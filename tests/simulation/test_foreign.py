@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from guardian.core.effects import ConfigKey
 from guardian.errors import Conflict
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind
@@ -39,6 +40,15 @@ def until_paused(world: World, moves_to: tuple[int, ...] = (4, 2)) -> World:
     assert world.state() is TicketState.PAUSED
     assert "another tool moves theirs-0 to [4, 2]" in world.reason()
     return world
+
+
+def test_what_the_protection_of_disks_holds_is_not_said_to_be_somebody_elses() -> None:
+    rate = "replica.alter.log.dirs.io.max.bytes.per.second"
+    world = world_with_two()
+    for broker in "12":
+        world.kafka.set_config(("BROKER", broker), rate, "5000")
+    world.store.protected = frozenset({ConfigKey("BROKER", "1", rate)})
+    assert "throttles that are not Guardian's stand on broker 2:" in until_paused(world).reason()
 
 
 def step(world: World) -> None:

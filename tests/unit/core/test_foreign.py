@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from guardian.core import foreign
+from guardian.core.effects import ConfigKey
 from guardian.errors import Conflict
 from guardian.model.cluster_state import ClusterObservation, Reassignment
 from guardian.model.execution import Execution, ExecutionTask, ForeignWork, TaskState, ThrottleIntent
@@ -133,4 +134,6 @@ def test_rates_that_no_ticket_recorded_are_somebody_elses() -> None:
     mine = replace(OURS, throttles=(ThrottleIntent("BROKER", "1", RATE, "7", None),))
     assert foreign.throttles(observed({}, configs), [mine]) == "throttles that are not Guardian's stand on broker 2"
     assert foreign.throttles(observed({}, configs), [OURS]).endswith("stand on brokers 1, 2")
+    protected = {ConfigKey("BROKER", "2", RATE)}
+    assert foreign.throttles(observed({}, configs), [OURS], protected).endswith("stand on broker 1")
     assert foreign.throttles(observed({}), [OURS]) == ""

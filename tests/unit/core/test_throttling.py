@@ -168,6 +168,23 @@ def test_somebody_elses_rate_is_left_alone(rate: int | None) -> None:
     assert bool(found.intents) is (rate is not None)
 
 
+def test_a_rate_that_somebody_deletes_while_copies_run_is_set_again_and_replaces_nothing_from_then_on() -> None:
+    """As kafka-reassign-partitions --verify does: KAFKA.md, trap 5."""
+    found = on_rate((mine("5000", "777"), mine("6000", "777")), None, 6000)
+    assert found.changes == {RATE: ConfigChange(None, "6000")}
+    assert found.unset == {RATE}
+    assert "was deleted by somebody else while copies run, and is set again" in found.notes[0]
+    assert found.intents == (mine("5000"), mine("6000"))
+    assert on_rate(found.intents, "6000", 6000).intents == (mine("6000"),)
+    assert on_rate((mine("6000"),), "6000", None).changes == {RATE: ConfigChange("6000", None)}
+
+
+def test_a_rate_that_somebody_deleted_is_not_put_back_when_the_copies_are_over() -> None:
+    found = on_rate((mine("5000", "777"),), None, None)
+    assert not found.changes
+    assert not found.intents
+
+
 def test_a_rate_that_was_wanted_a_step_ago_is_not_yet_forgotten() -> None:
     assert on_rate((mine("5000"),), None, None, held=True).intents == (mine("5000"),)
     assert on_rate((mine("5000"),), None, None, held=False).intents == ()

@@ -71,6 +71,22 @@ def test_a_throttle_of_somebody_else_is_put_back() -> None:
     world.run().leaves_nothing()
 
 
+def test_a_rate_that_another_tool_deletes_in_mid_copy_is_set_again() -> None:
+    """kafka-reassign-partitions --verify deletes the rates of all brokers, the one of before with ours."""
+    world = world_with([1, 2])
+    world.kafka.set_config((BROKER, "3"), FOLLOWER_RATE, "777")
+    world.ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
+    world.kafka.set_config((BROKER, "3"), FOLLOWER_RATE, None)
+    world.kafka.bytes_per_call = 1
+    world.tick(2)
+    assert world.config(BROKER, 3, FOLLOWER_RATE) == "5000000"
+    assert any("was deleted by somebody else while copies run, and is set again" in each for each in world.heard)
+    world.kafka.bytes_per_call = MB
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED
+    assert not any(world.kafka.peek().configs.values())
+
+
 def test_what_somebody_else_sets_meanwhile_stays() -> None:
     world = world_with([1, 2]).ticket(move("t-0", 3, 2)).run_until_in_flight("t-0")
     world.kafka.set_config((BROKER, "3"), FOLLOWER_RATE, "42000000")
