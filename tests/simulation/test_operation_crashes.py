@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
 
+from guardian.core.effects import ConfigKey
 from guardian.core.operations.step import amended
 from guardian.errors import Conflict
+from guardian.kafka.admin import BROKER
 from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind, HookAction, OperationPhase, Standing
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -984,3 +986,33 @@ def test_there_is_no_call_at_which_a_crash_changes_the_end(kind: str, after: boo
     }
     make, story, check = stories[kind]
     sweep(make, story, check, after, late, every=1)
+
+
+def test_the_plan_of_a_removal_waits_until_the_rates_of_a_younger_ticket_are_put_back() -> None:
+    """It would take them for what stood there before, and put them back at its end, behind the other's."""
+    world = OperationsWorld(brokers=5)
+    world.topic("a", {0: (5, 1)}, size=4 * MB).topic("b", {0: (1, 2)}, size=MB)
+    world.ask(Ask(AskKind.REMOVE, (5,)))
+    b0 = TopicPartition("b", 0)
+    original, target = (tuple(map(ReplicaPlacement, brokers)) for brokers in ((1, 2), (3, 2)))
+    plan = Plan(CLUSTER, "balance", (PartitionMove(b0, original, target, size_bytes=MB),))
+    at_ms = world.kafka.now_ms + 1
+    world.store.put(Ticket("t-2", CLUSTER, "balance", TicketState.APPROVED, "bob", "t-2", 3 * MB, at_ms, at_ms), plan)
+    alter, refusals = world.kafka.alter_configs, iter(range(12))
+
+    def slow_to_put_back(changes: Mapping[tuple[str, str], Mapping[str, str | None]]) -> dict[tuple[str, str], str]:
+        back = {name: values for name, values in changes.items() if None in values.values() and name[0] == BROKER}
+        if back and next(refusals, None) is not None:
+            return dict.fromkeys(back, "not now") | alter({n: v for n, v in changes.items() if n not in back})
+        return alter(changes)
+
+    world.kafka.alter_configs = slow_to_put_back  # type: ignore[method-assign]
+    while world.store.driven_tickets():
+        world.tick()
+        executions = [each for name in ("t-1", "t-2") if (each := world.store.execution(name))]
+        rates = Counter(key for each in executions for key in set(map(ConfigKey.of, each.throttles)))
+        assert all(count == 1 for key, count in rates.items() if key.resource_type == BROKER), rates
+    assert next(refusals, None) is None, "the rates were slow to go"
+    assert (world.state(), world.state("t-2")) == (TicketState.SUCCEEDED, TicketState.SUCCEEDED)
+    assert world.on(5) == []
+    world.leaves_no_throttle()
