@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import pytest
 
+from guardian.core.adapting import Around, ThrottleSettings
 from guardian.core.slots import ExecutionLimits
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.model.execution import TaskState
@@ -256,6 +258,45 @@ def test_no_broker_takes_in_or_sends_out_more_than_its_limit() -> None:
         assert len(running) <= 4
     assert most == 3
     assert world.state() is TicketState.SUCCEEDED
+
+
+def most_in_flight(world: World) -> int:
+    """Partitions that Kafka reassigned at the same time, until the tickets were over."""
+    most = 0
+    while world.store.driven_tickets():
+        world.tick()
+        most = max(most, len(world.kafka.peek().reassignments))
+    assert world.state() is TicketState.SUCCEEDED
+    return most
+
+
+def test_no_log_dir_is_written_to_by_more_moves_than_its_limit() -> None:
+    """Nor read from: all are led from /b1/d0 or /b1/d1, in turn."""
+    moves = [move(f"t-{n}", "3:/b3/d0", 2) for n in range(8)]
+    assert most_in_flight(world_with(*[[1, 2]] * 8, limits=ExecutionLimits(per_disk=2)).ticket(*moves)) == 2
+    assert most_in_flight(world_with(*[[1, 2]] * 8, limits=ExecutionLimits()).ticket(*moves)) > 2
+    anywhere = [move(f"t-{n}", 3, 2) for n in range(8)]
+    assert most_in_flight(world_with(*[[1, 2]] * 8, limits=ExecutionLimits(per_disk=2)).ticket(*anywhere)) == 4
+
+
+class Places:
+    """Broker 3 is in another IDC than all others; rates are as asked."""
+
+    def ask(self, _cluster: str, _brokers: Collection[int]) -> Callable[[], Around]:
+        idcs = {1: "shanghai", 2: "shanghai", 3: "suzhou", 4: "shanghai"}
+        return lambda: Around(ThrottleSettings(adaptive=False), idcs=idcs)
+
+
+def test_no_line_is_crossed_by_more_copies_than_its_limit() -> None:
+    def world(per_line: int, destination: int) -> World:
+        world = world_with(*[[1, 2]] * 6, limits=ExecutionLimits(per_line=per_line))
+        world.around = Places()
+        world.new_driver()
+        return world.ticket(*(move(f"t-{n}", destination, 2) for n in range(6)))
+
+    assert most_in_flight(world(2, destination=3)) == 2
+    assert most_in_flight(world(100, destination=3)) > 2
+    assert most_in_flight(world(2, destination=4)) > 2, "it crosses no line"
 
 
 def test_a_slow_partition_holds_nobody_back() -> None:
