@@ -191,6 +191,7 @@ def step(
     since_ms: int = 0,
     held_by_others: frozenset[ConfigKey] = frozenset(),
     beside: Beside = _ALONE,
+    remarks: Sequence[str] = (),
 ) -> Step:
     """What to do about a ticket that began, now.
 
@@ -198,7 +199,7 @@ def step(
     `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
     `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way;
     since `since_ms` the ticket has been in its state; `held_by_others` are keys that other tickets and
-    the protection of disks hold, `beside` is what other tickets are at.
+    the protection of disks hold, `beside` is what other tickets are at; `remarks` are to be said of its copies besides.
     """
     copies_of = _Copies(observation, now_ms)
     idcs = around.idcs if around else {}
@@ -243,7 +244,7 @@ def step(
     silent = throttling.unread(lifted, observation) if is_last_look else frozenset()
     if transition and lifted:
         lifted, transition = ((), transition) if is_last_look and not silent else (lifted, None)
-    explained = (throttling.explain(wanted, pace), *paced.notes) if wanted.rates else ()
+    explained = (throttling.explain(wanted, pace), *paced.notes, *remarks) if wanted.rates else ()
     notes = (_pause(ticket_state, tasks), *explained, *throttles.notes, _not_read(silent))
     sentence = _sentence(ticket_state, execution.tasks, tasks, notes, transition)
     stored = replace(

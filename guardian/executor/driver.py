@@ -18,13 +18,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import structlog
 
 from guardian import tracing
-from guardian.core import foreign, losing, overriding, repairing
+from guardian.core import foreign, gaining, losing, overriding, repairing
 from guardian.core.approving import why_expired
 from guardian.core.barring import barring, why_barred
 from guardian.core.effects import ConfigKey, SettleDebts
@@ -97,6 +97,7 @@ _WITHOUT_MOVES = {
 }
 _DEFAULT_LIMITS = ExecutionLimits()
 _SETTLE_PAUSE_MS = 10_000
+_GAINS_PAUSE_MS = 5_000
 
 
 class ExecutionStore(Protocol):
@@ -147,6 +148,15 @@ class _Anew:
     beyond: str = ""
     why_none: str = ""
     present: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Gains:
+    """What is left of a ticket's copies, and what was said of it: only for people; looked at again at `next_ms`."""
+
+    next_ms: int
+    gains: Mapping[gaining.Way, gaining.Gain] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +253,7 @@ class Driver:
         self._operations = operations
         self._labels = labels
         self._made: dict[str, _Anew] = {}
+        self._gains: dict[str, _Gains] = {}
         self._shared_labels = shared_labels
         self._driven: Sequence[Ticket] = ()
         self._has_acted = False
@@ -516,7 +527,15 @@ class Driver:
 
     def _known_of_tickets(self) -> Iterable[dict[str, Any]]:
         """All that is known by ticket, and is of no use once that is driven no longer."""
-        return (self._made, self._refusals, self._refused_acls, self._settled, self._next_settling_ms, self._logged)
+        return (
+            self._made,
+            self._gains,
+            self._refusals,
+            self._refused_acls,
+            self._settled,
+            self._next_settling_ms,
+            self._logged,
+        )
 
     def _give_up(self, ticket: Ticket, reason: str) -> str:
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.FAILED, reason), None, 0)
@@ -662,6 +681,7 @@ class Driver:
                 ticket.updated_at_ms,
                 self._held_by_others(ticket) if looks_once_more(execution) else frozenset(),
                 beside_of(job),
+                self._remarks(ticket, execution, observation),
             )
             if others:  # those that come later in this tick see what it starts
                 others[ticket.id] = under_way(decided.execution, observation, self._now_ms())
@@ -669,6 +689,19 @@ class Driver:
             return decided
 
         return move
+
+    def _remarks(self, ticket: Ticket, execution: Execution, observation: ClusterObservation) -> tuple[str, ...]:
+        """What to say of its copies; of none where nothing of it is throttled."""
+        if not execution.throttles:
+            self._gains.pop(ticket.id, None)
+            return ()
+        now_ms = self._now_ms()
+        known = self._gains.get(ticket.id, _Gains(now_ms))
+        if known.next_ms <= now_ms:
+            gains = gaining.watched(known.gains, under_way(execution, observation, now_ms), observation, now_ms)
+            said = gaining.remarks(gains, execution.throttles, observation, now_ms)
+            known = self._gains[ticket.id] = _Gains(now_ms + _GAINS_PAUSE_MS, gains, said)
+        return known.remarks
 
     def _held_by_others(self, ticket: Ticket) -> frozenset[ConfigKey]:
         """The configuration keys that other tickets and the protection of disks hold, as they are stored now."""

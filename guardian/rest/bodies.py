@@ -62,9 +62,7 @@ class PlanBody(_Body):
     brokers: list[int] = Field([], description="remove-brokers, add-brokers, relieve: which ones.")
     away_from: list[int] = Field([], description="leaders: brokers that shall lead nothing.")
     log_dirs: list[LogDirBody] = Field([], description="empty-disk, relieve: which ones.")
-    topic: str = Field(
-        "", description="create-topic, expand-topic: its name, as in the topic directory."
-    )
+    topic: str = Field("", description="create-topic, expand-topic: its name, as in the topic directory.")
     partitions: int = Field(0, description="create-topic, expand-topic: how many it has afterwards.")
     replication_factor: int = Field(0, description="create-topic, change-replication-factor.")
     limit: float = Field(0.8, description="relieve: the share of a disk that may be used.")

@@ -63,6 +63,14 @@ def test_a_move_onto_which_producers_write_faster_than_the_throttle_still_ends()
     world.leaves_nothing()
 
 
+def test_a_move_that_producers_outrun_says_so_where_nobody_knew_what_they_write() -> None:
+    """As with a plan from a file."""
+    world = World()
+    world.kafka.create_topic("t", {0: [1, 2]}, 5 * MB, write_rate=3 * MB)
+    world.ticket(move("t-0", 3, 2), throttle=MB).tick(100)
+    assert "t-0 gains nothing on broker 3 at 1 MB/s: producers write as fast" in world.execution().note
+
+
 def test_a_throttle_of_somebody_else_is_put_back() -> None:
     world = world_with([1, 2])
     world.kafka.set_config((BROKER, "1"), LEADER_RATE, "777")
