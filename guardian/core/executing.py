@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from guardian.core import adapting, creating, losing, overriding, rolling_back, throttling
 from guardian.core.adapting import Around
@@ -175,6 +175,32 @@ def under_way(execution: Execution, observation: ClusterObservation, now_ms: int
     return tuple(copies_of.of(task) for task in execution.tasks if task.state in _ACTIVE and not task.move.is_new)
 
 
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a step depends on, besides the ticket and what is seen of its partitions.
+
+    `max_throttle` is how far the throttle may rise where `around` shows room, bytes/s per broker, 0: not at all;
+    `standing` are the rates that people set for brokers, bytes/s. `refusals` are Kafka's answers of the last tick, by
+    partition, `settled` what a controller put back since then. `others` is what other tickets of the cluster have under
+    way, `beside` what they are at, and `held_by_others` are the keys that they and the protection of disks hold. Since
+    `since_ms` the ticket has been in its state. `remarks` are to be said of its copies.
+    """
+
+    around: Around | None = None
+    max_throttle: int = 0
+    standing: Mapping[int, int] = field(default_factory=dict)
+    refusals: Mapping[TopicPartition, str] = field(default_factory=dict)
+    settled: frozenset[ConfigKey] = frozenset()
+    others: Sequence[Copy | None] = ()
+    beside: Beside = _ALONE
+    held_by_others: frozenset[ConfigKey] = frozenset()
+    since_ms: int = 0
+    remarks: Sequence[str] = ()
+
+
+_NONE = Circumstances()
+
+
 def step(
     ticket_state: TicketState,
     execution: Execution,
@@ -182,29 +208,15 @@ def step(
     limits: ExecutionLimits,
     throttle: int,
     now_ms: int,
-    refusals: Mapping[TopicPartition, str] | None = None,
-    around: Around | None = None,
-    max_throttle: int = 0,
-    settled: frozenset[ConfigKey] = frozenset(),
-    standing: Mapping[int, int] | None = None,
-    others: Sequence[Copy | None] = (),
-    since_ms: int = 0,
-    held_by_others: frozenset[ConfigKey] = frozenset(),
-    beside: Beside = _ALONE,
-    remarks: Sequence[str] = (),
+    at: Circumstances = _NONE,
 ) -> Step:
-    """What to do about a ticket that began, now.
-
-    `throttle` is bytes/s per broker, 0 for none, and `max_throttle` how far it may rise where `around` shows room;
-    `refusals` are Kafka's answers of the last tick, by partition, `settled` what a controller put back since then;
-    `standing` are the rates that people set for brokers, `others` what other tickets of the cluster have under way;
-    since `since_ms` the ticket has been in its state; `held_by_others` are keys that other tickets and
-    the protection of disks hold, `beside` is what other tickets are at; `remarks` are to be said of its copies besides.
-    """
+    """What to do about a ticket that began, now. `throttle` is bytes/s per broker, 0 for none."""
     copies_of = _Copies(observation, now_ms)
-    idcs = around.idcs if around else {}
-    slots = Slots(limits, idcs, others)
-    tasks = _turned(ticket_state, execution.tasks, observation, copies_of, limits, now_ms, slots, since_ms, beside)
+    idcs = at.around.idcs if at.around else {}
+    slots = Slots(limits, idcs, at.others)
+    tasks = _turned(
+        ticket_state, execution.tasks, observation, copies_of, limits, now_ms, slots, at.since_ms, at.beside
+    )
     tasks = _without_deleted(tasks, observation, now_ms)
     losses, patience_ms = Losses(observation), _patience_ms(limits)
     aims = {
@@ -221,20 +233,20 @@ def step(
     )
     idle = _idle(looks) if ticket_state is TicketState.PAUSED else frozenset()
     copies = copies_of.of_active(task for task in tasks if task.number not in idle)
-    paced = adapting.pace(execution.rates, copies.values(), throttle, around, now_ms, max_throttle)
-    pace = overriding.capped(paced.pace, standing or {})
+    paced = adapting.pace(execution.rates, copies.values(), throttle, at.around, now_ms, at.max_throttle)
+    pace = overriding.capped(paced.pace, at.standing)
     wanted = throttling.wanted(copies.values(), pace)
     held_before = [task for task in execution.tasks if task.detail != _PAUSED]
     before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
-    recorded = execution.throttles + _shown_again(execution, observation, held_by_others)
+    recorded = execution.throttles + _shown_again(execution, observation, at.held_by_others)
     gone_brokers = _gone(recorded, tasks, observation)
-    throttles = throttling.reconcile(recorded, wanted, before, observation, gone_brokers, settled, beside.rates)
+    throttles = throttling.reconcile(recorded, wanted, before, observation, gone_brokers, at.settled, at.beside.rates)
     held = frozenset(
         number
         for number, copy in (copies.items() if throttles.unset else ())
         if throttles.unset & throttling.wanted([copy], throttle).keys
     )
-    tasks = tuple(_explain(task, looks.get(task.number), held, refusals or {}) for task in tasks)
+    tasks = tuple(_explain(task, looks.get(task.number), held, at.refusals) for task in tasks)
     tasks = tuple(_measure(task, observation, is_idle=task.number in idle) for task in tasks)
     effects = _effects(tasks, looks, held | idle, throttles.changes, observation)
     effects += (SettleDebts(throttles.debts),) if throttles.debts else ()
@@ -244,7 +256,7 @@ def step(
     silent = throttling.unread(lifted, observation) if is_last_look else frozenset()
     if transition and lifted:
         lifted, transition = ((), transition) if is_last_look and not silent else (lifted, None)
-    explained = (throttling.explain(wanted, pace), *paced.notes, *remarks) if wanted.rates else ()
+    explained = (throttling.explain(wanted, pace), *paced.notes, *at.remarks) if wanted.rates else ()
     notes = (_pause(ticket_state, tasks), *explained, *throttles.notes, _not_read(silent))
     sentence = _sentence(ticket_state, execution.tasks, tasks, notes, transition)
     stored = replace(

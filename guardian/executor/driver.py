@@ -29,6 +29,7 @@ from guardian.core.approving import why_expired
 from guardian.core.barring import barring, why_barred
 from guardian.core.effects import ConfigKey, SettleDebts
 from guardian.core.executing import (
+    Circumstances,
     Step,
     begin,
     brokers_of,
@@ -672,16 +673,18 @@ class Driver:
                 self._limits,
                 ticket.throttle,
                 self._now_ms(),
-                refusals,
-                share,
-                ticket.max_throttle,
-                settled,
-                self._standing.get(ticket.cluster, {}),
-                [copy for ticket_id, copies in others.items() if ticket_id != ticket.id for copy in copies],
-                ticket.updated_at_ms,
-                self._held_by_others(ticket) if looks_once_more(execution) else frozenset(),
-                beside_of(job),
-                self._remarks(ticket, execution, observation),
+                Circumstances(
+                    around=share,
+                    max_throttle=ticket.max_throttle,
+                    standing=self._standing.get(ticket.cluster, {}),
+                    refusals=refusals,
+                    settled=settled,
+                    others=[copy for other, copies in others.items() if other != ticket.id for copy in copies],
+                    beside=beside_of(job),
+                    held_by_others=self._held_by_others(ticket) if looks_once_more(execution) else frozenset(),
+                    since_ms=ticket.updated_at_ms,
+                    remarks=self._remarks(ticket, execution, observation),
+                ),
             )
             if others:  # those that come later in this tick see what it starts
                 others[ticket.id] = under_way(decided.execution, observation, self._now_ms())

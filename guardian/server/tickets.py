@@ -14,7 +14,7 @@ import grpc.aio
 from guardian.core import foreign, labelling, overriding, previewing, rolling_back, ticketing
 from guardian.core.adapting import Around
 from guardian.core.barring import barring, why_barred, why_crowded
-from guardian.core.executing import Step, begin, brokers_of, step, tiered_topics
+from guardian.core.executing import Circumstances, Step, begin, brokers_of, step, tiered_topics
 from guardian.core.operations.step import amended, why_unapproved
 from guardian.core.operations.step import begin as begin_operation
 from guardian.core.operations.turn import named
@@ -585,10 +585,7 @@ def _step(
         limits,
         ticket.throttle,
         now_ms,
-        around=around,
-        max_throttle=ticket.max_throttle,
-        standing=standing,
-        since_ms=since_ms,
+        Circumstances(around=around, max_throttle=ticket.max_throttle, standing=standing, since_ms=since_ms),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from guardian.core.converging import Aim, Look, Standing, look
 from guardian.core.effects import AlterConfigs, AlterReassignments, AlterReplicaLogDirs, ConfigChange, ElectLeaders
-from guardian.core.executing import Step, begin, step, why_stale
+from guardian.core.executing import Circumstances, Step, begin, step, why_stale
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import (
@@ -404,11 +404,17 @@ def test_limits_below_one_are_refused() -> None:
 def test_a_refusal_of_kafka_is_in_the_tasks_detail_as_long_as_it_is_asked_again() -> None:
     execution = begin(TICKET, plan(MOVE))
     refused = {T0: "broker 3 is full"}
-    found = step(TicketState.RUNNING, execution, seen((1, 2)), ExecutionLimits(), 0, 5, refused)
+    found = step(TicketState.RUNNING, execution, seen((1, 2)), ExecutionLimits(), 0, 5, Circumstances(refusals=refused))
     assert found.execution.tasks[0].state is TaskState.RUNNING
     assert found.execution.tasks[0].detail == "starts to copy to broker 3; Kafka refused it: broker 3 is full"
     waiting = step(
-        TicketState.RUNNING, found.execution, seen((3, 2, 1), in_flight=OURS), ExecutionLimits(), 0, 6, refused
+        TicketState.RUNNING,
+        found.execution,
+        seen((3, 2, 1), in_flight=OURS),
+        ExecutionLimits(),
+        0,
+        6,
+        Circumstances(refusals=refused),
     )
     assert waiting.execution.tasks[0].detail == "copying to broker 3"
 
