@@ -9,7 +9,7 @@ import pytest
 
 from guardian.core.adapting import Around, ThrottleSettings
 from guardian.core.slots import ExecutionLimits
-from guardian.kafka.admin import BROKER
+from guardian.kafka.admin import BROKER, TOPIC
 from guardian.model.execution import TaskState
 from guardian.model.reading import BrokerReading
 from guardian.model.ticket import TicketState
@@ -124,7 +124,8 @@ def test_a_destination_that_is_down_stays_on_the_lists_for_when_it_is_back() -> 
 
     def throttle() -> dict[str, str]:
         configs = world.kafka.peek().configs
-        return configs["TOPIC", "t"] | {f"{key} of {b}": v for b in "123" for key, v in configs[BROKER, b].items()}
+        rates = {f"{key} of {b}": value for b in "123" for key, value in configs[BROKER, b].items()}
+        return {**configs[TOPIC, "t"], **rates}
 
     before = throttle()
     assert before["follower.replication.throttled.replicas"] == "0:3"

@@ -154,7 +154,7 @@ class _Ours:
         self._fleet = the_fleet
         self._watched = [Watched() for _ in range(BROKERS)]
         self._readings = ClusterReadings(round(SETTINGS.stale_s * 1000), round(SETTINGS.window_s * 1000))
-        self._seen = Seen({}, {}, frozenset())
+        self._seen = Seen({}, {}, frozenset(), frozenset())
         self._rates: tuple[AdaptedRate, ...] = ()
 
     def see(self, seconds: Sequence[Second], at_s: int) -> None:
@@ -180,7 +180,8 @@ class _Ours:
     def rates(self, active: Sequence[Move], at_s: int) -> dict[int, tuple[float, float]]:
         idcs = dict(enumerate(self._fleet.idcs))
         lines = {line: known_room(left, at_s) for line, left in self._fleet.lines.items()}
-        around = Around(SETTINGS, self._seen.readings, self._seen.latest, idcs, lines, self._seen.unseen)
+        seen = self._seen
+        around = Around(SETTINGS, seen.readings, seen.latest, idcs, lines, seen.unseen, seen.silent)
         copies = [_copy(move) for move in active]
         paced = adapting.pace(self._rates, copies, ASKED, around, at_s * 1000, MOST)
         self._rates = paced.rates

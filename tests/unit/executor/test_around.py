@@ -38,7 +38,7 @@ def test_a_broker_that_is_silent_is_as_it_was_until_it_is_unseen() -> None:
     known.take([1], [counted(1, 0, 0)], 0)
     known.take([1], [counted(1, 1000, 500)], 1000)
     silent = known.take([1], [], 6000)
-    assert (silent.readings[1].utilisation, silent.unseen, silent.silent) == (0.5, frozenset(), {1})
+    assert (silent.readings[1].utilisation, silent.unseen, silent.silent) == (0.5, frozenset(), frozenset({1}))
     assert known.take([1], [], 6001).unseen == {1}
     heard = known.take([1], [counted(1, 7000, 600)], 7000)
     assert (heard.unseen, heard.silent) == (frozenset(), frozenset())

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -286,7 +286,10 @@ class ScriptedSession(module._Session):
         return self._answer(min(self.known_by_broker), request())
 
     async def _ask_in_parallel(
-        self, brokers: Iterable[int], request: Callable[[int], Any], limit_s: float | None = None
+        self,
+        brokers: Iterable[int],
+        request: Callable[[int], Any],
+        limit_s: float | Mapping[int, float] | None = None,
     ) -> tuple[dict[int, Any], dict[int, kafka_errors.KafkaError]]:
         assert limit_s is not None, "a broker that hangs must not take the time of all"
         return {broker: self._answer(broker, request(broker)) for broker in brokers}, {}
@@ -330,7 +333,10 @@ class RestartedBrokerSession(module._Session):
         self.is_fresh = True
 
     async def _ask_in_parallel(
-        self, brokers: Iterable[int], request: Callable[[int], Any], limit_s: float | None = None
+        self,
+        brokers: Iterable[int],
+        request: Callable[[int], Any],
+        limit_s: float | Mapping[int, float] | None = None,
     ) -> tuple[dict[int, Any], dict[int, kafka_errors.KafkaError]]:
         self.asked.append(set(brokers))
         able = {1, 2} if self.is_fresh else {1}
