@@ -531,7 +531,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _outlook(self, ticket: Ticket, work: Execution | Plan, observation: ClusterObservation) -> Outlook:
         views, now = self._store.read_local(), self._now_ms()
-        jobs = [Job(each, self._work(views, each)) for each in views.driven_tickets() if each.cluster == ticket.cluster]
+        driven = [each for each in views.driven_tickets() if each.cluster == ticket.cluster]
+        jobs = [Job(each, found) for each in driven if (found := self._work(views, each)) is not None]
         barred = anew = ""
         if isinstance(work, Plan):
             directory = directory_of(views, None)
@@ -539,12 +540,12 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             barred, anew = why_barred(work, bars), why_not_anew(work, directory)
         return Outlook(jobs, observation, barred, anew, self._max_plan_age_ms, now)
 
-    def _work(self, views: Views, ticket: Ticket) -> Execution | Plan:
-        """As the driver has it."""
+    def _work(self, views: Views, ticket: Ticket) -> Execution | Plan | None:
+        """As the driver has it; None where its plan is not stored."""
         execution = views.execution(ticket.id)
         if execution is not None:
             return execution
-        return begin_operation(ticket, self._now_ms()) if ticket.ask else self._plan(ticket)
+        return begin_operation(ticket, self._now_ms()) if ticket.ask else views.plan(ticket.plan_hash)
 
     def _standing_rates(self, cluster: str) -> dict[int, int]:
         """As the executor finds them."""
