@@ -36,7 +36,8 @@ World = TypeVar("World", bound=SweptWorld)
 
 @dataclass(frozen=True)
 class Deaths:
-    """At which moments a driver died, and in which states tickets stood when stories were over."""
+    """At which moments a driver died, and in which states tickets stood after these deaths when stories were over: that
+    of the rehearsal, in which nobody dies, is none of them."""
 
     moments: frozenset[Moment]
     ends: frozenset[TicketState]
@@ -64,7 +65,7 @@ def sweep(
         for moment in moments:
             first.setdefault(moment, call)
     died: set[Moment] = set()
-    ends = {state(rehearsal)} if state else set()
+    ends: set[TicketState] = set()
     calls = sorted({*first.values(), *range(1 + (2 * late + 3 * after) % every, len(passed) + 1, every)})
     for die_at in calls:
         world = make()

@@ -731,10 +731,7 @@ def absence_world() -> OperationsWorld:
 
 def away_and_back(world: OperationsWorld) -> None:
     world.run()
-    assert world.state() is TicketState.SUCCEEDED, world.reason()
-    assert sorted(world.federation.excluded) == [4, 5]
-    assert {world.federation.states[broker] for broker in (4, 5)} == {BrokerState.MAINTENANCE}
-    assert all(leader not in (4, 5) for leader, _ in world.orders().values())
+    is_offline(world)
     assert world.machines.away == {4, 5}
     world.ask(Ask(AskKind.ONLINE, (4, 5), hook="systemd"), "t-2").run()
 
@@ -762,16 +759,19 @@ def test_a_cancelled_offline_ticket_gives_all_of_it_back(ticks: int, after: bool
         world.kafka.advance()
 
     def check(world: OperationsWorld) -> None:
-        if world.state() is TicketState.SUCCEEDED:
+        if world.state() is TicketState.SUCCEEDED:  # before anybody came to cancel it
+            is_offline(world)
             return
         assert world.state() is TicketState.CANCELLED
         assert world.federation.excluded == {}
         assert set(world.federation.states.values()) == {BrokerState.ACTIVE}
+        world.leaves_no_throttle()
         assert {name: order for name, (_, order) in world.orders().items()} == {
             name: order for name, (_, order) in fresh.items()
         }
 
-    sweep(absence_world, story, check, after, late, every=17)
+    deaths = sweep(absence_world, story, check, after, late, 17, OperationsWorld.state)
+    assert TicketState.CANCELLED in deaths.ends
 
 
 def test_an_offline_ticket_is_rolled_back() -> None:
@@ -944,8 +944,15 @@ def is_back(world: OperationsWorld) -> None:
 
 def is_offline(world: OperationsWorld) -> None:
     assert world.state() is TicketState.SUCCEEDED, world.reason()
-    assert sorted(world.federation.excluded) == [4, 5]
+    is_excluded_as_offline(world)
     assert all(leader not in (4, 5) for leader, _ in world.orders().values())
+    world.leaves_no_throttle()
+
+
+def is_excluded_as_offline(world: OperationsWorld) -> None:
+    why = "taken offline by ticket t-1"
+    assert world.federation.excluded == {broker: Exclusion(CLUSTER, broker, "ann", why) for broker in (4, 5)}
+    assert {world.federation.states[broker] for broker in (4, 5)} == {BrokerState.MAINTENANCE}
 
 
 def run_to_the_end(world: OperationsWorld) -> None:
