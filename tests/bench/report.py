@@ -57,12 +57,14 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured for one measure. `fault` says why it does not count, whatever the figures are."""
+    """What was measured for one measure. `fault` says why it does not count, whatever the figures are. `worst` is told
+    beside ours where that stands for several of its kind, and is not judged."""
 
     ours: float
     peer: float | None
     how: str = ""  # streams, batches in flight, whom the clients talked to
     fault: str = ""
+    worst: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class Row:
             "unit": self.measure.unit,
             "how": self.figures.how,
             "fault": self.figures.fault,
+            **({} if self.figures.worst is None else {"worst": round(self.figures.worst, 4)}),
         }
 
 
@@ -114,7 +117,8 @@ def _cells(row: Row) -> tuple[str, ...]:
     figures, measure = row.figures, row.measure
     return (
         measure.id,
-        number(figures.ours, measure.unit),
+        number(figures.ours, measure.unit)
+        + ("" if figures.worst is None else f", worst {number(figures.worst, measure.unit)}"),
         "-" if figures.peer is None else number(figures.peer, measure.unit),
         "-" if row.ratio is None else f"{row.ratio:.2f} x",
         measure.bar_text,

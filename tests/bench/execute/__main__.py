@@ -8,13 +8,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from tests.bench.execute import clients, fleet, healing, moves, restarting, throttle
+from tests.bench.execute import clients, fleet, healing, moves, record, restarting, throttle
 from tests.bench.execute.bars import MEASURES
 from tests.bench.progress import end_on_sigterm, say, teller
 from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
@@ -38,13 +39,16 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     end_on_sigterm()
     tell = teller()
+    parts = tuple(dict.fromkeys(options.only or _PARTS))
     figures: dict[str, Figures] = {}
-    details: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "cpus": os.cpu_count()}
+    told: dict[str, Any] = {}
     try:
-        for part in options.only or _PARTS:
-            taken, explained = _PARTS[part](tell)
+        _stored(options.out)  # a file that can't be read is found before anything is measured
+        commit = _commit()
+        for part in parts:
+            taken, told[part] = _PARTS[part](tell)
             figures |= taken
-            details[part] = explained
+        stored = _stored(options.out)
     except BenchFailed as failure:
         say(f"Error: {failure}", sys.stderr)
         return 2
@@ -52,11 +56,36 @@ def main(arguments: Sequence[str]) -> int:
         say("interrupted: nothing was written", sys.stderr)
         return 2
     found = rows(MEASURES, figures)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    merged = record.merged(stored, told, found, at=at, commit=commit, cpus=os.cpu_count())
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps({"rows": [row.to_json() for row in found], **details}, indent=1) + "\n")
+    options.out.write_text(json.dumps(merged, indent=1) + "\n")
     say("\n" + table(found))
+    for line in record.kept(merged, parts):
+        say(f"not measured now, {line}")
     say(f"\nwritten to {options.out}; how to read it: tests/bench/README.md")
+    missing = record.missing(parts, figures)
+    if missing:
+        say(f"Error: not measured, though asked for: {', '.join(missing)}", sys.stderr)
+        return 2
     return 0 if all(row.ok for row in found) else 1
+
+
+def _stored(path: Path) -> record.Record:
+    """What earlier runs wrote; empty where there is none. Raises BenchFailed."""
+    try:
+        return cast("record.Record", json.loads(path.read_text()))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise BenchFailed(f"{path} is no JSON ({error}), so its rows can't be kept: delete it") from error
+
+
+def _commit() -> str:
+    """Of this tree, with "-dirty" where it was changed since; empty: it is no repository."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    told = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return told.stdout.strip()
 
 
 if __name__ == "__main__":
