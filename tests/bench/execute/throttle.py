@@ -24,9 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from guardian.config import ExecuteConfig
 from guardian.core import adapting
 from guardian.core.adapting import Around, ThrottleSettings
-from guardian.core.slots import ExecutionLimits, Slots
+from guardian.core.slots import Slots
 from guardian.core.throttling import Copy
 from guardian.executor.readings import ClusterReadings, Seen
 from guardian.model.execution import AdaptedRate
@@ -57,8 +58,8 @@ MOST_S = 3600
 ASKED = 20 * MB
 MOST = 100 * MB
 FIXED = tuple(MB * rate for rate in (8, 10, 12, 15, 18, 20, 22, 25, 30, 35, 40))
-LIMITS = ExecutionLimits(per_broker_in=2, per_broker_out=2)
-SETTINGS = ThrottleSettings(floor=MB, p99_ms=10.0)
+LIMITS = ExecuteConfig().limits  # as members ship, and so are the throttle's settings
+SETTINGS = ThrottleSettings()
 
 Tell = Callable[[str], None]
 
@@ -144,7 +145,8 @@ def _active(all_moves: Sequence[Move], idcs: Sequence[str]) -> list[Move]:
 
 
 def _copy(move: Move) -> Copy:
-    return Copy(TopicPartition("t", move.number), 0.0, move.source, (move.source,), (move.destination,))
+    partition = TopicPartition("t", move.number)
+    return Copy(partition, 0.0, move.source, (move.source,), (move.destination,), size_bytes=MOVE_BYTES)
 
 
 class _Ours:
@@ -222,9 +224,9 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
             "throttle_time": Figures(
                 median(each.time_ratio for each in found),
                 None,
-                f"the median of {len(SEEDS)} seeds, the worst is {slowest:.2f} x; the best are {best[0]:g} to "
-                f"{best[-1]:g} MB/s",
+                f"the median of {len(SEEDS)} seeds; the best are {best[0]:g} to {best[-1]:g} MB/s",
                 edge_fault([round(each.best_mb_per_s * MB) for each in found]),
+                worst=slowest,
             ),
         },
         {
