@@ -50,6 +50,7 @@ SETTINGS = {
     # Else Kafka would let ten seconds' worth of a throttle pass at once, and small copies would be over within a look.
     "replication.quota.window.num": "2",
 }
+RELEASE = "4.1"  # of the cluster's feature levels: its brokers know higher ones
 POLICY = IdcPolicy("mostly-suzhou", (("shanghai", 1), ("suzhou", 2)), preferred_leader_idc="suzhou")
 
 REPETITIONS = 6
@@ -76,6 +77,7 @@ REMOVAL = BEFORE | {
 }
 RESTART = BEFORE | {
     *(f"RUNNING {phase}" for phase in ("VALIDATE", "GATE", "LEADERS_AWAY", "RESTART", "IN_SYNC", "LEADERS_BACK")),
+    "RUNNING FINALIZE",
     "SUCCEEDED",
 }
 
@@ -84,7 +86,9 @@ Placement = dict[TopicPartition, tuple[int, ...]]
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    spec = ClusterSpec("live", brokers=5, log_dirs=1, heap_mb=256, racks=RACKS, plugin=False, settings=SETTINGS)
+    spec = ClusterSpec(
+        "live", brokers=5, log_dirs=1, heap_mb=256, racks=RACKS, plugin=False, settings=SETTINGS, release=RELEASE
+    )
     with staged(spec, tmp_path_factory.mktemp("interruptions")) as stage:
         yield stage
 
@@ -423,17 +427,23 @@ def test_a_removal_that_is_cancelled_excludes_nobody(sweep: Sweep) -> None:
     sweep.run(story, spread(), ask, is_reached)
 
 
-def test_a_rolling_restart_ends_with_the_leaders_as_before(sweep: Sweep, stage: Stage, admin: KafkaControl) -> None:
+def test_a_rolling_restart_ends_finalized_with_the_leaders_as_before(
+    sweep: Sweep, stage: Stage, admin: KafkaControl
+) -> None:
+    """Its first telling raises `metadata.version`, once for the cluster; later ones find nothing to raise."""
     began: dict[int, int | None] = {}
+    version = admin.metadata_version()
+    assert version.level < version.highest
 
     def ask(client: GuardianClient, _: Scene) -> str:
         began.update({broker.id: broker.pid for broker in stage.now.brokers})
-        return asked(client, Ask(AskKind.RESTART, (1, 2, 3), hook=HOOK))
+        return asked(client, Ask(AskKind.RESTART, (1, 2, 3), hook=HOOK, finalize=True))
 
     def is_reached(scene: Scene, after: Placement) -> bool:
         pids = {broker.id: broker.pid for broker in stage.now.brokers}
         assert None not in pids.values()
         assert {broker for broker, pid in pids.items() if pid != began[broker]} == {1, 2, 3}
+        wait_for("brokers hear of the level", lambda: admin.metadata_version().level == version.highest)
         return after == scene.before and leads_first(admin, scene.topic)
 
     sweep.run(Story("rolling-restart", RESTART, acts=APPROVED), spread(), ask, is_reached)
