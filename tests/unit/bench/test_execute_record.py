@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +29,7 @@ def _row(name: str, ours: float, peer: float | None = None) -> Row:
     return Row(_BY_ID[name], Figures(ours, peer))
 
 
-def _merged(stored: record.Record, part: str, *found: Row) -> dict[str, object]:
+def _merged(stored: record.Record, part: str, *found: Row) -> dict[str, Any]:
     return record.merged(stored, {part: {"told": part}}, found, at="2026-11-26", commit="bbbbbbbbbbbb", cpus=2)
 
 
@@ -87,7 +89,7 @@ def test_what_a_part_did_not_measure_is_named() -> None:
 def test_a_part_replaces_its_own_rows_and_leaves_those_of_others() -> None:
     rest = {"rows": [{**_row(name, 1.0).to_json(), **_OLD} for name in ("resume_s", "heal_s")], "heal": {"rounds": []}}
     merged = _merged({**_OLD, **rest}, "moves", _row("execute_41_s", 9.0, 50.5), _row("resume_s", 2.0))
-    assert [(row["measure"], row["ours"], row["at"], row["commit"]) for row in merged["rows"]] == [  # type: ignore[attr-defined]
+    assert [(row["measure"], row["ours"], row["at"], row["commit"]) for row in merged["rows"]] == [
         ("execute_41_s", 9.0, "2026-11-26", "bbbbbbbbbbbb"),
         ("resume_s", 2.0, "2026-11-26", "bbbbbbbbbbbb"),
         ("heal_s", 1.0, _OLD["at"], _OLD["commit"]),
@@ -99,7 +101,7 @@ def test_a_part_replaces_its_own_rows_and_leaves_those_of_others() -> None:
 def test_a_row_that_was_not_measured_again_with_its_part_is_gone() -> None:
     stored = _merged({}, "moves", _row("execute_41_s", 9.0, 50.5), _row("resume_s", 2.0))
     merged = _merged(stored, "moves", _row("execute_41_s", 9.0, 50.5))
-    assert [row["measure"] for row in merged["rows"]] == ["execute_41_s"]  # type: ignore[attr-defined]
+    assert [row["measure"] for row in merged["rows"]] == ["execute_41_s"]
 
 
 def test_rows_that_do_not_say_when_they_were_measured_are_as_old_as_their_file() -> None:
@@ -108,6 +110,10 @@ def test_rows_that_do_not_say_when_they_were_measured_are_as_old_as_their_file()
     assert record.kept(merged, ["moves"]) == [
         "heal_s: MISSED on 2026-11-01T00:00:00+00:00 at an unknown commit",
     ]
+
+
+def _measuring(figures: dict[str, Figures]) -> Callable[[bench.Tell], tuple[dict[str, Figures], dict[str, Any]]]:
+    return lambda _: (figures, {})
 
 
 @pytest.mark.parametrize(
@@ -125,7 +131,7 @@ def test_a_full_run_that_lacks_a_row_could_not_be_measured(
     good["resume_s"] = replace(good["resume_s"], ours=resume_s)
     for part, names in IDS_OF_PART.items():
         figures = {name: good[name] for name in names if name != lacking}
-        monkeypatch.setitem(bench._PARTS, part, lambda _, figures=figures: (figures, {}))
+        monkeypatch.setitem(bench._PARTS, part, _measuring(figures))
     out = tmp_path / "bench" / "execute.json"
     assert bench.main(["--out", str(out)]) == code
     told = capsys.readouterr()
