@@ -5,7 +5,7 @@
                                             another line of history, or other content   TICKET_AMENDED
     what calls a person ──▶ an event when it begins and one when it ends     FINDING_RAISED, FINDING_ENDED
     throttles, rates before ──┐
-    throttles, rates after  ──┴──▶ an event with each value that changed   THROTTLE_CHANGED
+    throttles, rates after  ──┴──▶ events with each value that changed     THROTTLE_CHANGED
 
 An event is stored by the very command that changes the ticket: none is lost, and none is told of what did not happen.
 """
@@ -22,6 +22,7 @@ from guardian.model.ticket import Ticket
 
 RATE = "rate"
 MAX_CHANGES = 100  # of one event
+MAX_EVENTS = 100  # of the throttles that one command changes
 _MAX_VALUE_CHARS = 200
 
 
@@ -54,12 +55,20 @@ def of_ticket(event_id: int, before: Ticket | None, after: Ticket) -> Event | No
 
 
 def of_throttles(
-    event_id: int, at_ms: int, ticket: Ticket, before: Execution | None, after: Execution, *, was_over: bool = False
-) -> Event | None:
-    """What changed of the throttles that the ticket set, and of the rates that it may take; None when nothing did.
+    event_id: int,
+    at_ms: int,
+    ticket: Ticket,
+    before: Execution | None,
+    after: Execution,
+    *,
+    was_over: bool = False,
+    max_events: int = MAX_EVENTS,
+) -> list[Event]:
+    """What changed of the throttles that the ticket set, and of the rates that it may take; none when nothing did.
 
     `ticket` is the one after the change. A ticket that is over takes nothing any more, whatever its last rates were;
-    `was_over`: it was so before the change.
+    `was_over`: it was so before the change. Ids count up from `event_id`; what `max_events` have no room for, the last
+    one counts as left out.
     """
     rates_before = before.rates if before is not None and not was_over else ()
     rates_after = () if ticket.state.is_over else after.rates
@@ -67,14 +76,12 @@ def of_throttles(
         *_rate_changes(rates_before, rates_after),
         *changes_of(before.throttles if before is not None else (), after.throttles),
     ]
-    if not changes:
-        return None
-    return Event(
+    told = Event(
         event_id,
         at_ms,
         EventKind.THROTTLE_CHANGED,
         ticket.cluster,
-        f"ticket {ticket.id} ({ticket.kind} of cluster {ticket.cluster}): {_told(changes)}",
+        f"ticket {ticket.id} ({ticket.kind} of cluster {ticket.cluster})",
         ticket_id=ticket.id,
         ticket_kind=ticket.kind,
         author=ticket.author,
@@ -83,27 +90,38 @@ def of_throttles(
         from_state=ticket.state,
         moves=ticket.moves,
         bytes_to_copy=ticket.bytes_to_copy,
-        changes=tuple(changes[:MAX_CHANGES]),
-        left_out=max(0, len(changes) - MAX_CHANGES),
     )
+    return _with_changes(told, changes, max_events)
 
 
-def of_protection(event_id: int, at_ms: int, before: Protection, after: Protection) -> Event | None:
-    """What changed of the throttles and quotas that protect a cluster's disks; None when nothing did."""
+def of_protection(
+    event_id: int, at_ms: int, before: Protection, after: Protection, *, max_events: int = MAX_EVENTS
+) -> list[Event]:
+    """What changed of the throttles and quotas that protect a cluster's disks; ids and bounds as of `of_throttles`."""
     cluster = after.cluster
     changes = [*_lever_changes(before.levers, after.levers), *changes_of(before.intents, after.intents)]
-    if not changes:
-        return None
-    return Event(
-        event_id,
-        at_ms,
-        EventKind.THROTTLE_CHANGED,
-        cluster,
-        f"protection of cluster {cluster}: {_told(changes)}",
-        actor="protection",
-        changes=tuple(changes[:MAX_CHANGES]),
-        left_out=max(0, len(changes) - MAX_CHANGES),
-    )
+    subject = f"protection of cluster {cluster}"
+    told = Event(event_id, at_ms, EventKind.THROTTLE_CHANGED, cluster, subject, actor="protection")
+    return _with_changes(told, changes, max_events)
+
+
+def _with_changes(told: Event, changes: list[ThrottleChange], max_events: int) -> list[Event]:
+    """`told` as many times as the changes need; its summary names their subject."""
+    events: list[Event] = []
+    while changes and len(events) < max_events:
+        is_last = len(events) + 1 == max_events
+        of_this = changes if is_last else changes[:MAX_CHANGES]
+        events.append(
+            replace(
+                told,
+                id=told.id + len(events),
+                summary=f"{told.summary}: {_told(of_this)}",
+                changes=tuple(of_this[:MAX_CHANGES]),
+                left_out=max(0, len(of_this) - MAX_CHANGES),
+            )
+        )
+        changes = changes[len(of_this) :]
+    return events
 
 
 def of_call(event_id: int, at_ms: int, call: Call, *, is_over: bool) -> Event:

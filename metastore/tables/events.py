@@ -16,6 +16,7 @@ from guardian.wire.events import call_from_proto, event_from_proto, event_to_pro
 from guardian.wire.protection import protection_from_proto
 from guardian.wire.tickets import execution_from_proto, ticket_from_proto
 from metastore import keys
+from metastore.levels import stored_level
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
 from metastore.tables.overlay import Overlay
@@ -31,7 +32,7 @@ _MAX_NAME_CHARS = 200
 _MAX_FINDING_CHARS = 1000
 _MAX_SENTENCE_CHARS = 2000
 _SOURCES = frozenset({"add_ticket", "advance_ticket", "amend_ticket", "put_protection", "put_events"})
-_SHIFT = 8  # one command makes a handful of events
+_SHIFT = 8  # of what one command makes: up to 200 of calls, or MAX_EVENTS of throttles and one of the ticket
 
 
 def follow(kind: str, records: Sequence[Record], view: ReadView, proposal: Proposal) -> list[Record]:
@@ -41,49 +42,57 @@ def follow(kind: str, records: Sequence[Record], view: ReadView, proposal: Propo
     found: list[Event] = []
     first = proposal.index << _SHIFT
     after = Overlay(view, records)
+    # Members of level 0 tell what a command changes of throttles in one event, and leave out what it has no room for.
+    max_events = eventing.MAX_EVENTS if stored_level(view) >= 1 else 1
     for key, value in records:
         event_id = first + len(found)
-        event: Event | None = None
         if key.startswith(keys.Table.CALL.prefix):
-            event = _of_call(event_id, view.get(key), value, proposal)
+            found += _of_call(event_id, view.get(key), value, proposal)
         elif value is None:
             continue
         elif key.startswith(keys.Table.TICKET.prefix):
             ticket = ticket_from_proto(tickets_pb2.Ticket.FromString(value))
             event = eventing.of_ticket(event_id, stored_ticket(view, ticket.id), ticket)
+            found += [event] if event is not None else []
         elif key.startswith(keys.Table.EXECUTION.prefix):
-            event = _of_execution(event_id, key, value, view, after, proposal)
+            found += _of_execution(event_id, key, value, view, after, proposal, max_events)
         elif key.startswith(keys.Table.PROTECTION.prefix):
             protection = protection_from_proto(protection_pb2.ProtectionState.FromString(value))
             was = stored_protection(view, protection.cluster)
-            event = eventing.of_protection(event_id, proposal.at_ms, was, protection)
-        if event is not None:
-            found.append(event)
+            found += eventing.of_protection(event_id, proposal.at_ms, was, protection, max_events=max_events)
     return [Put(keys.event(event.id), event_to_proto(event).SerializeToString(deterministic=True)) for event in found]
 
 
-def _of_call(event_id: int, before: bytes | None, after: bytes | None, proposal: Proposal) -> Event | None:
+def _of_call(event_id: int, before: bytes | None, after: bytes | None, proposal: Proposal) -> list[Event]:
     stored = after if after is not None else before
     if stored is None:
-        return None
+        return []
     call = call_from_proto(events_pb2.Call.FromString(stored))
-    return eventing.of_call(event_id, proposal.at_ms, call, is_over=after is None)
+    return [eventing.of_call(event_id, proposal.at_ms, call, is_over=after is None)]
 
 
 def _of_execution(
-    event_id: int, key: bytes, value: bytes, view: ReadView, after: ReadView, proposal: Proposal
-) -> Event | None:
+    event_id: int, key: bytes, value: bytes, view: ReadView, after: ReadView, proposal: Proposal, max_events: int
+) -> list[Event]:
     now = tickets_pb2.Execution.FromString(value)
     was = tickets_pb2.Execution.FromString(view.get(key) or b"")
     ticket, earlier = stored_ticket(after, now.ticket_id), stored_ticket(view, now.ticket_id)
     if ticket is None:
-        return None
+        return []
     was_over = earlier is not None and earlier.state.is_over
     # Most ticks change neither: messages are compared before they are taken apart.
     if now.throttles == was.throttles and now.rates == was.rates and was_over == ticket.state.is_over:
-        return None
+        return []
     before = execution_from_proto(was) if was.ticket_id else None
-    return eventing.of_throttles(event_id, proposal.at_ms, ticket, before, execution_from_proto(now), was_over=was_over)
+    return eventing.of_throttles(
+        event_id,
+        proposal.at_ms,
+        ticket,
+        before,
+        execution_from_proto(now),
+        was_over=was_over,
+        max_events=max_events,
+    )
 
 
 def handle_put(
