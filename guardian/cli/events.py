@@ -13,7 +13,7 @@ from guardian.cli.render import as_dict, human_time, print_json, print_json_line
 from guardian.core.notifying import as_json
 from guardian.errors import InvalidInput
 from guardian.model.event import Event, EventKind
-from guardian.model.units import parse_duration_ms
+from guardian.model.units import human_duration, parse_duration_ms
 
 
 def events(
@@ -100,7 +100,13 @@ def _show_sinks(endpoints: str, output: Output) -> None:
         print("the members' configuration names no sinks: see [[sinks]] in guardian/model/sink.py")
     else:
         rows = [
-            (sink.name, str(sink.delivered), str(sink.newest), "yes" if sink.delivered >= sink.newest else "no")
+            (
+                sink.name,
+                str(sink.delivered),
+                str(sink.newest),
+                human_duration(sink.behind_ms) if sink.behind_ms else "-",
+                sink.error or "-",
+            )
             for sink in found
         ]
-        print_table(("SINK", "DELIVERED", "NEWEST", "UP TO DATE"), rows, right=("DELIVERED", "NEWEST"))
+        print_table(("SINK", "DELIVERED", "NEWEST", "BEHIND", "LAST ERROR"), rows, right=("DELIVERED", "NEWEST"))

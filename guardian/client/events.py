@@ -75,8 +75,8 @@ class EventCalls:
             time.sleep(_PAUSE_S)
 
     def sinks(self) -> tuple[events_pb2.SinkStatus, ...]:
-        """How far each sink of the configuration has come."""
-        reply = self._calls.read(lambda stubs: stubs.events.ListSinks, events_pb2.ListSinksRequest())
+        """How far each sink of the configuration has come, and why not further; as the leader, which sends, knows."""
+        reply = self._calls.ask_leader(lambda stubs: stubs.events.ListSinks, events_pb2.ListSinksRequest())
         return tuple(reply.sinks)
 
 

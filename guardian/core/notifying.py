@@ -58,6 +58,11 @@ def post_of(sink: Sink, event: Event) -> Post | None:
             return Post(_ALERTS_PATH, sink.content_type, json.dumps(alerts).encode()) if alerts else None
 
 
+def is_sent(sink: Sink, event: Event) -> bool:
+    """Whether the sink is told of the event at all."""
+    return sink.wants(event) and (sink.kind is not SinkKind.ALERTMANAGER or bool(_alerts(sink, event)))
+
+
 def standing(sink: Sink, tickets: Iterable[Ticket], calls: Iterable[Call], now_ms: int) -> Post | None:
     """All alerts that last: an Alertmanager that was started anew has forgotten them. None where there are none."""
     alerts: list[dict[str, object]] = []

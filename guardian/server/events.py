@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import grpc.aio
 
 from guardian.errors import InvalidInput
 from guardian.model.event import Event, EventKind
-from guardian.model.sink import Sink
 from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changed, Changes
+from guardian.server.sinks import EventSinks
 from guardian.wire.events import event_to_proto
 from metastore.views import Views
 from protos.guardian.v1 import events_pb2 as pb
@@ -28,12 +28,12 @@ _PAUSE_S = 0.05  # between two looks of one watcher, however much is written
 
 
 class EventsServicer(events_pb2_grpc.EventsServicer):
-    """`sinks` are those of this member's configuration. Made on the server's event loop."""
+    """`sinks` sends to those of this member's configuration, if any. Made on the server's event loop."""
 
-    def __init__(self, store: AsyncStore, changes: Changes, sinks: Sequence[Sink] = ()) -> None:
+    def __init__(self, store: AsyncStore, changes: Changes, sinks: EventSinks | None = None) -> None:
         self._store = store
         self._changes = changes
-        self._sinks = tuple(sinks)
+        self._sinks = sinks
 
     async def WatchEvents(
         self, request: pb.WatchEventsRequest, context: grpc.aio.ServicerContext[pb.WatchEventsRequest, pb.Event]
@@ -79,9 +79,12 @@ class EventsServicer(events_pb2_grpc.EventsServicer):
     async def ListSinks(
         self, request: pb.ListSinksRequest, context: grpc.aio.ServicerContext[pb.ListSinksRequest, pb.ListSinksReply]
     ) -> pb.ListSinksReply:
-        views = await self._store.read()
         reply = pb.ListSinksReply()
-        for sink in self._sinks:
+        if self._sinks is None:
+            return reply
+        views = await self._store.read()
+        errors, behind_ms = self._sinks.errors(), await asyncio.to_thread(self._sinks.behind_ms, views)
+        for sink in self._sinks.sinks:
             delivered = views.event_delivered(sink.name) or 0
             newest, after = delivered, delivered
             while True:
@@ -89,7 +92,13 @@ class EventsServicer(events_pb2_grpc.EventsServicer):
                 newest = after if page else newest
                 if len(page) < _PAGE:
                     break
-            reply.sinks.add(name=sink.name, delivered=delivered, newest=newest)
+            reply.sinks.add(
+                name=sink.name,
+                delivered=delivered,
+                newest=newest,
+                behind_ms=behind_ms[sink.name],
+                error=errors[sink.name],
+            )
         return reply
 
 

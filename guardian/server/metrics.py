@@ -88,7 +88,7 @@ class MemberMetrics:
         yield from move_metrics(moves)
         yield from progress_metrics(moves.tickets)
         if measured.sinks is not None:
-            yield from sink_metrics(measured.sinks.counters())
+            yield from sink_metrics(measured.sinks.counters(), measured.sinks.behind_ms(views))
         yield from tiering_metrics(measured.tiering, *self._totals.read())
         yield from call_metrics(measured.calls)
         yield from loop_metrics(measured.loops)
@@ -115,14 +115,21 @@ def progress_metrics(tickets: Iterable[TicketProgress]) -> Iterable[Metric]:
     yield from (left, copied, eta)
 
 
-def sink_metrics(counters: Mapping[str, SinkCounters]) -> Iterable[Metric]:
-    """What became of events that this member sent to sinks. Pure."""
+def sink_metrics(counters: Mapping[str, SinkCounters], behind_ms: Mapping[str, int]) -> Iterable[Metric]:
+    """What became of events that this member sent to sinks, and what each sink is still to get. Pure."""
     events = CounterMetricFamily("guardian_sink_events", "Events sent to a sink.", labels=["sink", "result"])
     for name, counted in counters.items():
         events.add_metric([name, "delivered"], counted.delivered)
         events.add_metric([name, "passed_over"], counted.passed_over)
         events.add_metric([name, "failed"], counted.failures)
+        events.add_metric([name, "lost"], counted.lost)
     yield events
+    behind = GaugeMetricFamily(
+        "guardian_sink_behind_seconds", "Age of the oldest event that the sink is still to get.", labels=["sink"]
+    )
+    for name, ms in behind_ms.items():
+        behind.add_metric([name], ms / 1000)
+    yield behind
 
 
 def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:

@@ -18,7 +18,6 @@ from guardian.core.slots import ExecutionLimits
 from guardian.executor.hooks import HookRunner
 from guardian.executor.planning import LivePlanner
 from guardian.model.approval import ApprovalPolicy
-from guardian.model.sink import Sink
 from guardian.model.topology import Broker, Cluster
 from guardian.server.activity import ActivityServicer
 from guardian.server.admins import connect_by_name
@@ -35,6 +34,7 @@ from guardian.server.protection import DiskWatch, Mode, ProtectionServicer
 from guardian.server.raft import RaftServicer
 from guardian.server.replica_selectors import notes_on_reads
 from guardian.server.sessions import SessionsServicer
+from guardian.server.sinks import EventSinks
 from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
 from guardian.server.tickets import TicketsServicer
@@ -112,7 +112,7 @@ class Parts:
     hooks: HookRunner | None = None
     healer: Healer | None = None
     shared_labels: tuple[str, ...] = ()
-    sinks: tuple[Sink, ...] = ()
+    sinks: EventSinks | None = None
     protection: DiskWatch | None = None
     protection_mode: Mode = "off"
     cautions: tuple[str, ...] = ()

@@ -8,59 +8,59 @@ holds up no other: each has a thread of its own while it works, and pauses ever 
 as bad (400 to 499, but for 408, 425 and 429, and for 401, 403, 404, 407 and 410, which end when its token or address is
 put right) would be refused for ever, so it is passed over, and said. A sink that is new gets what happens from then on.
 An Alertmanager is told again and again of what lasts: one that was started anew has forgotten it.
+
+An outage is said when it begins, when its reason changes and when it is over; meanwhile how far a sink is behind, its
+last failure and what it will never get can be asked for.
 """
 
 from __future__ import annotations
 
-import http.client
-import ssl
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from urllib.parse import urlsplit
 
-from guardian.core.notifying import Post, post_of, standing
-from guardian.errors import GuardianError, InvalidInput, Unavailable
+from guardian.core.notifying import Post, is_sent, post_of, standing
+from guardian.errors import GuardianError, Unavailable
 from guardian.model.event import Event
-from guardian.model.sink import Sink, SinkKind, require_url
+from guardian.model.sink import Sink, SinkKind
+from guardian.server.posting import NotTaken, Refused, ToBeMended, post
 from guardian.server.store import ReplicatedStore
+from metastore.views import Views
 from protos.guardian.v1 import events_pb2, records_pb2
 
 _AT_ONCE = 100  # events between two looks at the cursor
 _FIRST_PAUSE_S = 1.0
 _MOST_PAUSE_S = 60.0
-_ANSWER_BYTES = 65536
-_AGAIN = (401, 403, 404, 407, 408, 410, 425, 429)
 _REMIND_EVERY_S = 60.0
 _TRIM_EVERY_S = 60.0
-
-
-class Refused(Exception):
-    """The sink will never take this."""
-
-
-class NotTaken(Exception):
-    """The sink did not take it now."""
+_NOTE_EVERY_S = 5.0  # while one event after the other is taken, but slowly
+_CLOSE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class SinkCounters:
-    """Since this process started."""
+    """Since this process started. `lost`: forgotten for their age before the sink got them."""
 
     delivered: int = 0
     passed_over: int = 0
     failures: int = 0
+    lost: int = 0
 
 
 @dataclass(slots=True)
 class _Line:
-    """A sink, what it is at work on, and when it may try again."""
+    """A sink, what it is at work on, and when it may try again. `error`: why it failed last; empty when it did not.
+
+    The sink's thread counts what it sends while there is work; `lost` is counted by who ticks at any time.
+    """
 
     sink: Sink
     counters: SinkCounters = field(default_factory=SinkCounters)
+    lost: int = 0
     work: Future[str] | None = None
+    error: str = ""
     failed_in_row: int = 0
     again_at_s: float = 0.0
     remind_at_s: float = 0.0
@@ -87,8 +87,8 @@ class EventSinks:
         self._now_ms = now_ms
         self._send = send or post
         self._clock_s = clock_s
-        self._pool = ThreadPoolExecutor(max(1, len(sinks)), thread_name_prefix="sink")
         self._trim_at_s = 0.0
+        self._is_closing = threading.Event()
 
     def tick(self) -> list[str]:
         """Takes up what is new; sentences about what went wrong and what was forgotten. Raises as the store does."""
@@ -97,15 +97,45 @@ class EventSinks:
             if line.work is not None and line.work.done():
                 sentences += self._ended(line)
             if line.work is None and self._clock_s() >= line.again_at_s and self._has_work(line):
-                line.work = self._pool.submit(self._deliver, line)
+                line.work = self._begin(line)
         return sentences + self._trim()
 
+    @property
+    def sinks(self) -> tuple[Sink, ...]:
+        return tuple(line.sink for line in self._lines)
+
     def counters(self) -> dict[str, SinkCounters]:
-        return {line.sink.name: line.counters for line in self._lines}
+        return {line.sink.name: replace(line.counters, lost=line.lost) for line in self._lines}
+
+    def errors(self) -> dict[str, str]:
+        """By sink, why it failed last; empty when it did not. Raises Unavailable where another member sends."""
+        if not self._store.is_leader():
+            raise Unavailable("this member does not lead, and only the leader sends events to sinks: ask the leader")
+        return {line.sink.name: line.error for line in self._lines}
+
+    def behind_ms(self, views: Views) -> dict[str, int]:
+        """By sink, the age of the oldest event that it is still to get; 0 when there is none."""
+        return {sink.name: _behind_ms(views, sink, self._now_ms()) for sink in self.sinks}
 
     def close(self) -> None:
-        """Returns when the calls under way have ended."""
-        self._pool.shutdown(cancel_futures=True)
+        """Nothing more is begun. Returns when what is under way has ended, after five seconds at the latest."""
+        self._is_closing.set()
+        wait([line.work for line in self._lines if line.work is not None], _CLOSE_S)
+
+    def _begin(self, line: _Line) -> Future[str]:
+        """On a thread that does not keep the process from ending: a name's look-up can't be stopped."""
+        work: Future[str] = Future()
+
+        def run() -> None:
+            try:
+                said = self._deliver(line)
+            except Exception as error:  # noqa: BLE001  whoever ticks raises it
+                work.set_exception(error)
+            else:
+                work.set_result(said)
+
+        threading.Thread(target=run, name=f"sink-{line.sink.name}", daemon=True).start()
+        return work
 
     def _ended(self, line: _Line) -> list[str]:
         work, line.work = line.work, None
@@ -118,9 +148,15 @@ class EventSinks:
             pause_s = min(_FIRST_PAUSE_S * 2**line.failed_in_row, _MOST_PAUSE_S)
             line.failed_in_row = min(line.failed_in_row + 1, 10)
             line.again_at_s = self._clock_s() + pause_s
+            is_known, line.error = line.error == str(error), str(error)
+            if is_known:
+                return []
+            if isinstance(error, ToBeMended):
+                return [f"sink {line.sink.name} gets nothing before its address or token is put right: {error}"]
             return [f"sink {line.sink.name} gets its events later: {error}"]
-        line.failed_in_row = 0
-        return [said] if said else []
+        sentences = [f"sink {line.sink.name} takes its events again"] if line.error else []
+        line.error, line.failed_in_row = "", 0
+        return [*sentences, said] if said else sentences
 
     def _has_work(self, line: _Line) -> bool:
         return self._is_to_be_reminded(line) or self._has_news(line.sink)
@@ -145,15 +181,20 @@ class EventSinks:
             return f"sink {sink.name} is new: it gets what happens from now on"
         events = views.events(done, _AT_ONCE)
         del views  # a snapshot that is held while the sink thinks would keep all that is replaced meanwhile
-        said = ""
+        said, noted, noted_at_s = "", done, self._clock_s()
         try:
             for event in events:
+                if self._is_closing.is_set():
+                    break
                 said = self._give(line, event) or said
                 done = event.id
+                if self._clock_s() - noted_at_s >= _NOTE_EVERY_S:
+                    self._note(sink, done)
+                    noted, noted_at_s = done, self._clock_s()
         finally:
-            if events:
+            if done != noted:
                 self._note(sink, done)
-        if len(events) < _AT_ONCE and self._is_to_be_reminded(line):
+        if len(events) < _AT_ONCE and self._is_to_be_reminded(line) and not self._is_closing.is_set():
             said = self._remind(line) or said
         return said
 
@@ -194,60 +235,36 @@ class EventSinks:
             return []
         self._trim_at_s = self._clock_s() + _TRIM_EVERY_S
         horizon_ms = self._now_ms() - self._keep_ms
-        oldest = self._store.read_local().events(0, 1000)
+        views = self._store.read_local()
+        oldest = views.events(0, 1000)
         old = [event for event in oldest if event.at_ms < horizon_ms]
         if not old:
             return []
+        gone = [event for event in oldest if event.id <= old[-1].id]
+        lacking = {line.sink.name: _to_send(views, line.sink, gone) for line in self._lines}
+        del views
         command = events_pb2.PutEvents(trim_below=old[-1].id + 1)
         swept = self._store.propose(records_pb2.Command(put_events=command)).swept
         self._trim_at_s = 0.0  # there may be more
-        return [f"{swept} old events were forgotten"]
+        sentences = [f"{swept} old events were forgotten"]
+        for line in self._lines:
+            if lost := len(lacking[line.sink.name]):
+                line.lost += lost
+                why = f": {line.error}" if line.error else ""
+                sentences.append(f"sink {line.sink.name} never got {lost} of the events that were forgotten{why}")
+        return sentences
 
 
-def post(sink: Sink, wanted: Post) -> None:
-    """One POST. Raises Refused or NotTaken, with a sentence that tells no secret."""
-    headers = {"Content-Type": wanted.content_type, "User-Agent": "guardian"}
-    url = sink.url or _read("url_file", sink.url_file)
-    try:
-        require_url(f"url_file of sink {sink.name}", url)
-    except InvalidInput as error:
-        raise NotTaken(str(error)) from None
-    if sink.token_file is not None:
-        token = _read("token_file", sink.token_file)
-        if not token or not token.isascii() or not token.isprintable():
-            raise NotTaken(f"token_file {sink.token_file} holds no token: give one line")
-        headers["Authorization"] = f"Bearer {token}"
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        connection = http.client.HTTPSConnection(
-            host, port, timeout=sink.timeout_s, context=ssl.create_default_context()
-        )
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=sink.timeout_s)
-    target = (parts.path.rstrip("/") if wanted.path else parts.path or "/") + wanted.path
-    try:
-        connection.request("POST", f"{target}?{parts.query}" if parts.query else target, wanted.body, headers)
-        answer = connection.getresponse()
-        text = answer.read(_ANSWER_BYTES).decode(errors="replace")
-    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: a content type that is no header's
-        raise NotTaken(f"{host} does not take it ({error or type(error).__name__})") from None
-    finally:
-        connection.close()
-    if 200 <= answer.status < 300:
-        return
-    first = next(iter(text.splitlines()), "")[:200]
-    sentence = f"{host} answers {answer.status} {answer.reason}" + (f": {first}" if first else "")
-    if 400 <= answer.status < 500 and answer.status not in _AGAIN:
-        raise Refused(sentence)
-    raise NotTaken(sentence)
+def _behind_ms(views: Views, sink: Sink, now_ms: int) -> int:
+    delivered = views.event_delivered(sink.name)
+    # One that is down stands before an event that it wants: what others have written since need not be looked at.
+    waiting = _to_send(views, sink, views.events(delivered, _AT_ONCE)) if delivered is not None else []
+    return max(0, now_ms - waiting[0].at_ms) if waiting else 0
 
 
-def _read(setting: str, path: Path | None) -> str:
-    if path is None:
-        raise NotTaken(f"{setting} is not given")
-    try:
-        return path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotTaken(f"{setting} {path} can't be read: {getattr(error, 'strerror', None) or 'no text'}") from None
+def _to_send(views: Views, sink: Sink, events: Sequence[Event]) -> list[Event]:
+    """Those that the sink is still to get. One that is new gets what happens from then on."""
+    delivered = views.event_delivered(sink.name)
+    if delivered is None:
+        return []
+    return [event for event in events if event.id > delivered and is_sent(sink, event)]

@@ -106,14 +106,18 @@ class ListSinksReply(_message.Message):
     def __init__(self, sinks: _Optional[_Iterable[_Union[SinkStatus, _Mapping]]] = ...) -> None: ...
 
 class SinkStatus(_message.Message):
-    __slots__ = ("name", "delivered", "newest")
+    __slots__ = ("name", "delivered", "newest", "behind_ms", "error")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DELIVERED_FIELD_NUMBER: _ClassVar[int]
     NEWEST_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_MS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
     name: str
     delivered: int
     newest: int
-    def __init__(self, name: _Optional[str] = ..., delivered: _Optional[int] = ..., newest: _Optional[int] = ...) -> None: ...
+    behind_ms: int
+    error: str
+    def __init__(self, name: _Optional[str] = ..., delivered: _Optional[int] = ..., newest: _Optional[int] = ..., behind_ms: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...
 
 class PutEvents(_message.Message):
     __slots__ = ("cursors", "trim_below", "max_trimmed", "raised", "ended")

@@ -21,7 +21,7 @@ CLI = Path("guardian/cli")
 # Where rows are made of nothing that is not shown.
 WHOLE = {
     "broker.py:metrics": "a metric is a name and a value",
-    "events.py:_show_sinks": "a sink is its name and two numbers",
+    "events.py:_show_sinks": "all that is known of a sink is shown",
     "federation.py:_list": "an entry's fields are all shown",
     "audit.py:idle_topics": "what is known of an idle topic is shown",
     "local.py:_show": "a process is where it is",

@@ -17,10 +17,12 @@ from guardian.model.event import Event, EventKind
 from guardian.model.sink import sinks_of
 from guardian.model.ticket import TicketState
 from guardian.server.events import EventsServicer
+from guardian.server.sinks import EventSinks
 from protos.guardian.v1 import events_pb2
 from tests.unit.server.member import Member, plan
 
 DEADLINE_S = 60.0
+SINK = {"name": "a", "kind": "webhook", "url": "http://h:1"}
 
 
 @pytest.fixture
@@ -134,6 +136,9 @@ class SnapshotStore:
     async def read(self) -> Snapshot:
         return self.read_local()
 
+    def is_leader(self) -> bool:
+        return True
+
 
 class Quiet:
     """Nothing happens."""
@@ -169,10 +174,10 @@ def test_who_follows_holds_no_snapshot_and_history_is_read_beside_the_event_loop
 def test_how_far_sinks_are_is_read_beside_the_event_loop() -> None:
     async def ask() -> None:
         store = SnapshotStore()
-        sinks = sinks_of([{"name": "a", "kind": "webhook", "url": "http://h:1"}])
+        sinks = EventSinks(store, sinks_of([SINK]), 1, lambda: 90_005)  # type: ignore[arg-type]
         servicer = EventsServicer(store, Quiet(), sinks)  # type: ignore[arg-type]
         reply = await servicer.ListSinks(events_pb2.ListSinksRequest(), None)  # type: ignore[arg-type]
-        assert [(sink.name, sink.newest) for sink in reply.sinks] == [("a", 7)]
+        assert [(sink.name, sink.newest, sink.behind_ms) for sink in reply.sinks] == [("a", 7, 90_000)]
         assert threading.get_ident() not in store.readers
 
     asyncio.run(ask())

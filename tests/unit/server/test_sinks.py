@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 import time
 import weakref
-from collections.abc import Iterator
 from concurrent.futures import wait
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +14,8 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.sink import Sink, sinks_of
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
-from guardian.server.sinks import EventSinks, NotTaken, Refused, post
+from guardian.server.posting import NotTaken, Refused, ToBeMended
+from guardian.server.sinks import EventSinks
 from guardian.server.store import ReplicatedStore
 from guardian.wire.federation import cluster_to_proto
 from metastore.levels import LEVEL
@@ -155,6 +152,94 @@ def test_what_a_sink_refuses_for_ever_is_passed_over(store: ReplicatedStore) -> 
     loop.close()
 
 
+def test_an_outage_is_said_when_it_begins_when_its_reason_changes_and_when_it_is_over(store: ReplicatedStore) -> None:
+    reasons: list[Exception | None] = [
+        NotTaken("h does not take it"),
+        NotTaken("h does not take it"),
+        ToBeMended("h answers 401 Unauthorized"),
+        ToBeMended("h answers 401 Unauthorized"),
+        None,
+    ]
+
+    def send(_: Sink, __: Post) -> None:
+        if (reason := reasons.pop(0)) is not None:
+            raise reason
+
+    clock = Clock()
+    loop = EventSinks(store, sinks("a"), 1 << 40, lambda: 1000, send, clock)
+    settle(loop)
+    add_tickets(store, "t1")
+    said: list[list[str]] = []
+    errors: list[str] = []
+    while reasons:
+        said.append(settle(loop))
+        errors.append(loop.errors()["a"])
+        clock.s += 61
+    assert said == [
+        ["sink a gets its events later: h does not take it"],
+        [],
+        ["sink a gets nothing before its address or token is put right: h answers 401 Unauthorized"],
+        [],
+        ["sink a takes its events again"],
+    ]
+    assert errors == ["h does not take it"] * 2 + ["h answers 401 Unauthorized"] * 2 + [""]
+    assert loop.counters()["a"].failures == 4
+    loop.close()
+
+
+def test_how_far_a_sink_is_behind_is_the_age_of_the_oldest_event_that_it_wants(store: ReplicatedStore) -> None:
+    receiver, clock = Receiver(), Clock()
+    [picky] = sinks_of([{"name": "p", "kind": "webhook", "url": "http://h:1", "states": ["APPROVED"]}])
+    now_ms = 1000
+    loop = EventSinks(store, (*sinks("a"), picky), 1 << 40, lambda: now_ms, receiver, clock)
+    settle(loop)
+    assert loop.behind_ms(store.read()) == {"a": 0, "p": 0}
+    add_tickets(store, "t1", "t2")
+    receiver.failures = 1
+    now_ms = 91_000
+    assert loop.behind_ms(store.read()) == {"a": 90_000, "p": 0}
+    settle(loop)
+    assert loop.behind_ms(store.read()) == {"a": 90_000, "p": 0}
+    clock.s += 61
+    settle(loop)
+    assert loop.behind_ms(store.read()) == {"a": 0, "p": 0}
+    loop.close()
+
+
+def test_a_retry_that_gets_nowhere_writes_nothing(store: ReplicatedStore) -> None:
+    receiver, clock = Receiver(), Clock()
+    loop = EventSinks(store, sinks("a"), 1 << 40, lambda: 1000, receiver, clock)
+    settle(loop)
+    add_tickets(store, "t1")
+    receiver.failures = 3
+    before = store.read().applied_index
+    for _ in range(3):
+        settle(loop)
+        clock.s += 61
+    assert receiver.failures == 0
+    assert store.read().applied_index == before
+    settle(loop)
+    assert store.read().applied_index == before + 1
+    loop.close()
+
+
+def test_what_a_sink_took_slowly_is_noted_on_the_way(store: ReplicatedStore) -> None:
+    clock = Clock()
+    noted: list[int | None] = []
+
+    def send(_: Sink, __: Post) -> None:
+        clock.s += 4
+        noted.append(store.read().event_delivered("a"))
+
+    loop = EventSinks(store, sinks("a"), 1 << 40, lambda: 1000, send, clock)
+    settle(loop)
+    begin = store.read().event_delivered("a")
+    add_tickets(store, "t1", "t2", "t3", "t4")
+    settle(loop)
+    assert noted == [begin, begin, ids(store)[1], ids(store)[1]]
+    loop.close()
+
+
 def test_no_snapshot_is_held_while_a_sink_thinks(store: ReplicatedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     held: weakref.WeakSet[Views] = weakref.WeakSet()
     read = store.read
@@ -214,88 +299,21 @@ def test_old_events_are_forgotten(store: ReplicatedStore) -> None:
     late.close()
 
 
-class Hook(http.server.BaseHTTPRequestHandler):
-    status = 200
-    seen: list[tuple[str, str | None, bytes]]
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        type(self).seen.append((self.path, self.headers["Authorization"], body))
-        self.send_response(type(self).status)
-        self.end_headers()
-        self.wfile.write(b"no such template\nmore")
-
-    def log_message(self, *_: object) -> None:
-        return
-
-
-@pytest.fixture
-def hook() -> Iterator[tuple[type[Hook], str]]:
-    handler = type("Handler", (Hook,), {"seen": []})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield handler, f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join(DEADLINE_S)
-    server.server_close()
-
-
-def sink_at(url: str, **settings: object) -> Sink:
-    [made] = sinks_of([{"name": "s", "kind": "webhook", "url": url, **settings}])
-    return made
-
-
-def test_a_post_goes_to_the_address_with_its_token(hook: tuple[type[Hook], str], tmp_path: Path) -> None:
-    handler, url = hook
-    (tmp_path / "token").write_text("s3cret\n")
-    wanted = Post("/api/v2/alerts", "application/json", b"[]")
-    post(sink_at(f"{url}/alerts/?team=a", token_file=str(tmp_path / "token")), wanted)
-    post(sink_at(url), Post("", "text/plain", b"hi"))
-    assert handler.seen == [("/alerts/api/v2/alerts?team=a", "Bearer s3cret", b"[]"), ("/", None, b"hi")]
-
-
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [
-        (400, Refused),
-        (422, Refused),
-        (404, NotTaken),
-        (410, NotTaken),
-        (401, NotTaken),
-        (403, NotTaken),
-        (407, NotTaken),
-        (429, NotTaken),
-        (500, NotTaken),
-        (302, NotTaken),
-    ],
-)
-def test_what_the_answer_says_decides_whether_it_comes_again(
-    hook: tuple[type[Hook], str], status: int, error: type[Exception]
-) -> None:
-    handler, url = hook
-    handler.status = status
-    with pytest.raises(error, match=rf"127.0.0.1 answers {status} .*: no such template$"):
-        post(sink_at(url), Post("", "text/plain", b"hi"))
-
-
-def test_who_is_not_there_or_whose_address_is_missing_is_asked_later(tmp_path: Path) -> None:
-    with pytest.raises(NotTaken, match="does not take it"):
-        post(sink_at("http://127.0.0.1:1"), Post("", "text/plain", b""))
-    [secret] = sinks_of([{"name": "s", "kind": "slack", "url_file": str(tmp_path / "url")}])
-    with pytest.raises(NotTaken, match=r"url_file .* can't be read: No such file"):
-        post(secret, Post("", "text/plain", b""))
-    (tmp_path / "url").write_text("ftp://s3cret")
-    with pytest.raises(NotTaken, match="is no address") as refused:
-        post(secret, Post("", "text/plain", b""))
-    assert "s3cret" not in str(refused.value)
-
-
-@pytest.mark.parametrize("content", ["s3cret\nsecond", "s3cr\u00e9t", "\n"])
-def test_a_token_that_is_no_line_is_not_told(hook: tuple[type[Hook], str], tmp_path: Path, content: str) -> None:
-    handler, url = hook
-    (tmp_path / "token").write_text(content)
-    with pytest.raises(NotTaken) as refused:
-        post(sink_at(url, token_file=str(tmp_path / "token")), Post("", "text/plain", b"hi"))
-    assert str(refused.value) == f"token_file {tmp_path}/token holds no token: give one line"
-    assert handler.seen == []
+def test_what_is_forgotten_before_a_sink_got_it_is_said_and_counted_by_sink(store: ReplicatedStore) -> None:
+    receiver = Receiver()
+    [picky] = sinks_of([{"name": "p", "kind": "webhook", "url": "http://h:1", "states": ["APPROVED"]}])
+    now_ms = 1000
+    loop = EventSinks(store, (*sinks("a", "b"), picky), 500, lambda: now_ms, receiver, Clock())
+    settle(loop)
+    add_tickets(store, "t1", "t2")
+    receiver.failures = 1
+    settle(loop)
+    [down] = {"a", "b"} - receiver.got.keys()
+    now_ms = 1600
+    loop._trim_at_s = 0.0
+    assert loop.tick() == [
+        "2 old events were forgotten",
+        f"sink {down} never got 2 of the events that were forgotten: h does not take it",
+    ]
+    assert {name: counted.lost for name, counted in loop.counters().items()} == {"a": 0, "b": 0, "p": 0, down: 2}
+    loop.close()
