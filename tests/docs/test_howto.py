@@ -1,9 +1,14 @@
-"""docs/howto.md has every kind of ticket that there is."""
+"""docs/howto.md has every kind of ticket that there is, and its configurations are taken by a member."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+from guardian.config import load
+from guardian.model.operation import HookAction
+from guardian.model.sink import SinkKind
+from tests.unit.test_config import GOOD
 
 ROOT = Path(__file__).parents[2]
 KINDS_WITHOUT_A_PAGE_OF_THEIR_OWN = {"offline-brokers", "online-brokers"}  # told with rolling-restart
@@ -21,3 +26,13 @@ def test_every_kind_of_ticket_is_there() -> None:
     headings = {kind for line in told for kind in re.findall(r"`([\w-]+)`", line)}
     assert len(kinds) >= 15
     assert kinds - KINDS_WITHOUT_A_PAGE_OF_THEIR_OWN == headings
+
+
+def test_its_configurations_are_taken_by_a_member(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "howto.md").read_text(), re.MULTILINE | re.DOTALL)
+    path = tmp_path / "g1.toml"
+    path.write_text("\n".join((GOOD, *blocks)))
+    config = load(path)
+    assert {sink.kind for sink in config.sinks} == set(SinkKind)
+    assert all(HookAction.STOP in hook.actions for hook in config.hooks.values())
+    assert config.hooks
