@@ -39,14 +39,16 @@ CONTROLLER = 100
 class Federation:
     """Implements `guardian.executor.operating.OperationStore`."""
 
-    def __init__(self, store: MemoryExecutionStore, brokers: Collection[int]) -> None:
+    def __init__(self, store: MemoryExecutionStore, brokers: Collection[int], now_ms: Callable[[], int]) -> None:
         self._store = store
+        self._now_ms = now_ms
         self.excluded: dict[int, Exclusion] = {}
         self.states = dict.fromkeys(brokers, BrokerState.ACTIVE)
         self.tickets: list[str] = []
 
     def exclusions(self, _cluster: str) -> Mapping[int, Exclusion]:
-        return dict(self.excluded)
+        now = self._now_ms()
+        return {broker: each for broker, each in self.excluded.items() if not 0 < each.until_ms <= now}
 
     def broker_states(self, _cluster: str) -> Mapping[int, BrokerState]:
         return dict(self.states)
@@ -67,7 +69,7 @@ class Federation:
 
     def put_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
         for exclusion in exclusions:
-            self.excluded.setdefault(exclusion.broker_id, exclusion)
+            self.excluded[exclusion.broker_id] = exclusion
 
     def lift_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
         for exclusion in exclusions:
@@ -207,7 +209,7 @@ class OperationsWorld:
         self.kafka.quorum = Quorum(CONTROLLER, voters, voters)
         self.min_isr = min_isr
         self.store = MemoryExecutionStore()
-        self.federation = Federation(self.store, ids)
+        self.federation = Federation(self.store, ids, lambda: self.kafka.now_ms)
         self.machines = Machines(self.kafka, down_ms=300, away_ms=900)
         self.wire = Wire(self.check_invariants)
         self.said: list[str] = []

@@ -262,6 +262,118 @@ def test_another_persons_exclusion_serves_and_stays() -> None:
     assert world.federation.excluded[5].who == "ann"
 
 
+def bob_for(world: OperationsWorld, ms: int) -> Exclusion:
+    """A person's exclusion of broker 4 that ends by itself."""
+    theirs = Exclusion(CLUSTER, 4, "bob", "slow disk", until_ms=world.kafka.now_ms + ms)
+    world.federation.excluded[4] = theirs
+    return theirs
+
+
+def ours(broker: int) -> Exclusion:
+    return Exclusion(CLUSTER, broker, "ann", "removed by ticket t-1")
+
+
+def never_open(world: OperationsWorld) -> None:
+    """Before every tick of a drain that began, both brokers are kept from new replicas."""
+    while world.store.driven_tickets():
+        before = phase_of(world)
+        if before in (OperationPhase.EXECUTE, OperationPhase.SHUT_DOWN):
+            assert world.federation.exclusions(CLUSTER).keys() >= {4, 5}, before
+        tick(world)
+
+
+def test_a_persons_exclusion_that_ends_in_mid_drain_is_followed_by_the_tickets_own_without_a_gap() -> None:
+    def make() -> OperationsWorld:
+        world = OperationsWorld(5)
+        world.topic("t", {0: [4, 1], 1: [5, 2], 2: [4, 5], 3: [1, 2]}, 100 * MB)
+        bob_for(world, 70_000)  # the ticket's own takes its place a minute before
+        return world.ask(Ask(AskKind.REMOVE, (4, 5), shutdown=True, hook="systemd"))
+
+    def story(world: OperationsWorld) -> None:
+        theirs = world.federation.excluded[4]
+        tick_until(world, lambda: world.federation.excluded.get(4) == ours(4))
+        assert phase_of(world) in (OperationPhase.PLAN, OperationPhase.EXECUTE)
+        assert world.kafka.now_ms < theirs.until_ms
+        never_open(world)
+
+    sweep(make, story, is_removed, after=False, late=0, every=90)
+
+
+def test_a_removal_without_shutdown_ends_with_an_exclusion_that_has_no_end() -> None:
+    world = removal_world(shutdown=False)
+    theirs = bob_for(world, 3_600_000)
+    reach(world, OperationPhase.EXECUTE)
+    world.tick(3)
+    assert world.federation.excluded[4] == theirs, "it serves while the ticket looks after it"
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.federation.excluded == {broker: ours(broker) for broker in (4, 5)}
+
+
+def test_a_cancelled_removal_leaves_a_persons_exclusion_that_has_an_end() -> None:
+    world = removal_world()
+    theirs = bob_for(world, 3_600_000)
+    reach(world, OperationPhase.EXECUTE)
+    world.advance(TicketState.CANCELLING).run()
+    assert world.federation.excluded == {4: theirs}
+
+
+@pytest.mark.parametrize(
+    ("phase", "shutdown"),
+    [
+        (OperationPhase.PLAN, True),
+        (OperationPhase.EXECUTE, True),
+        (OperationPhase.SHUT_DOWN, True),
+        (OperationPhase.PLAN, False),
+        (OperationPhase.EXECUTE, False),
+    ],
+)
+def test_an_exclusion_that_is_lifted_by_hand_in_mid_drain_is_put_again(phase: OperationPhase, shutdown: bool) -> None:
+    world = removal_world(shutdown=shutdown)
+    tick_until(world, lambda: bool(world.federation.excluded) and phase_of(world) is phase)
+    world.federation.lift_exclusions(list(world.federation.excluded.values()))
+    assert world.federation.states[4] is BrokerState.ACTIVE
+    world.tick()
+    assert world.federation.excluded == {broker: ours(broker) for broker in (4, 5)}
+    assert [world.federation.states[broker] for broker in (4, 5)] == [BrokerState.DRAINING] * 2
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    if shutdown:
+        is_removed(world)
+    else:
+        assert world.federation.excluded == {broker: ours(broker) for broker in (4, 5)}
+        assert [world.federation.states[broker] for broker in (4, 5)] == [BrokerState.DRAINING] * 2
+
+
+def test_a_removal_that_is_rolled_back_leaves_another_one_its_marks() -> None:
+    """The first only empties the broker, so the second, which is to stop it, goes on with it."""
+    world = removal_world(shutdown=False)
+    world.run()
+    world.ask(Ask(AskKind.REMOVE, (4, 5), shutdown=True), "t-2")
+    tick_until(world, lambda: world.begun("t-2") and world.operation("t-2").phase is OperationPhase.SHUT_DOWN)
+    world.advance(TicketState.ROLLING_BACK)
+    tick_until(world, lambda: world.state().is_over)
+    assert world.state() is TicketState.ROLLED_BACK, world.reason()
+    tick_until(world, lambda: world.federation.excluded.keys() == {4, 5})
+    assert {each.why for each in world.federation.excluded.values()} == {"removed by ticket t-2"}
+    assert [world.federation.states[broker] for broker in (4, 5)] == [BrokerState.DRAINING] * 2
+
+
+def test_a_broker_that_was_draining_before_is_so_after_a_cancel_wherever_it_is_interrupted() -> None:
+    def make() -> OperationsWorld:
+        world = removal_world()
+        world.federation.states[4] = BrokerState.DRAINING
+        return world
+
+    def check(world: OperationsWorld) -> None:
+        assert world.state() is TicketState.CANCELLED, world.reason()
+        assert world.federation.excluded == {}
+        assert world.federation.states[4] is BrokerState.DRAINING
+        assert world.federation.states[5] is BrokerState.ACTIVE
+
+    sweep(make, cancelled_at(OperationPhase.EXECUTE), check, after=True, late=0, every=17)
+
+
 def test_a_stuck_drain_says_which_partition_and_why_and_goes_on_when_it_can() -> None:
     world = removal_world()
     reach(world, OperationPhase.PLAN)

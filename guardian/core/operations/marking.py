@@ -2,7 +2,7 @@
 
 Marked before anything happens to a broker, unmarked when all is over. Both are asked for until the store shows them, so
 they survive any crash. An exclusion is ours when it is, word for word, what this ticket puts; another person's is left
-as it is, and serves as well.
+as it is, and serves as long as it lasts. A broker has one exclusion at a time, so ours comes in its place.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from guardian.model.operation import AskKind, BrokerWork, Standing
 from guardian.model.topology import BrokerState
 
 OFFLINE_WORDS = "taken offline by ticket"
+# Ours takes the place of one that ends so soon: between the two no new replica would be kept away.
+_TAKEN_OVER_MS = 60_000
 _MARKED = (Standing.UNDER_WAY, Standing.DONE, Standing.RELEASED)
 _WORDS = {AskKind.REMOVE: "removed by ticket", AskKind.OFFLINE: OFFLINE_WORDS}
 
@@ -41,12 +43,14 @@ def under_way(turn: Turn, works: Iterable[BrokerWork]) -> Turn:
     )
 
 
-def mark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[Turn, tuple[AnyEffect, ...]]:
+def mark(
+    turn: Turn, works: Iterable[BrokerWork], state: BrokerState, *, for_good: bool = False
+) -> tuple[Turn, tuple[AnyEffect, ...]]:
     """What is missing so that the brokers are excluded and in this state; nothing when they are. The works remember
-    what is to be undone, before it is done."""
+    what is to be undone, before it is done. `for_good`: nobody looks again, so one that ends does not serve."""
     wanted = [work for work in works if not work.is_controller]
     turn, effects = set_state(turn, wanted, state)
-    bare = [work.node for work in wanted if not _is_excluded(turn, work.node)]
+    bare = [work.node for work in wanted if not _is_excluded(turn, work.node, for_good)]
     if bare:
         kept = [replace(work, is_excluded=True) for work in turn.operation.brokers if work.node in bare]
         turn = turn.with_works(kept)
@@ -66,11 +70,27 @@ def set_state(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tu
 
 def unmark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple[AnyEffect, ...]:
     """What is left of the marks: `state` where the federation still says it, and our exclusions. What was never marked
-    has none, whatever is said of it. States go first: an exclusion that is lifted takes DRAINING along."""
+    has none, whatever is said of it. An exclusion that is lifted takes DRAINING along: so states go first, and one that
+    was DRAINING before is so again afterwards. DRAINING on behalf of another removal, which says it again and again,
+    stays."""
     marked = [work for work in works if not work.is_controller and work.standing in _MARKED]
     states = turn.world.states
-    stale = {work.node: work.state_before for work in marked if states.get(work.node) is state is not work.state_before}
-    return ((SetBrokerStates(stale),) if stale else ()) + lift(turn, marked)
+    others = turn.world.leaving.keys() if state is BrokerState.DRAINING else ()
+    stale = {
+        work.node: work.state_before
+        for work in marked
+        if states.get(work.node) is state is not work.state_before and work.node not in others
+    }
+    taken_along = {
+        work.node: work.state_before
+        for work in marked
+        if work.is_excluded
+        and work.state_before is BrokerState.DRAINING
+        and states.get(work.node) is BrokerState.ACTIVE
+    }
+    before = (SetBrokerStates(stale),) if stale else ()
+    after = (SetBrokerStates(taken_along),) if taken_along else ()
+    return (*before, *lift(turn, marked), *after)
 
 
 def lift(turn: Turn, works: Iterable[BrokerWork]) -> tuple[AnyEffect, ...]:
@@ -80,6 +100,8 @@ def lift(turn: Turn, works: Iterable[BrokerWork]) -> tuple[AnyEffect, ...]:
     return (LiftExclusions(left),) if left else ()
 
 
-def _is_excluded(turn: Turn, broker: int) -> bool:
+def _is_excluded(turn: Turn, broker: int, for_good: bool) -> bool:
     found = turn.world.exclusions.get(broker)
-    return found is not None and (not found.until_ms or found.until_ms > turn.now_ms)
+    if found is None:
+        return False
+    return not found.until_ms or (not for_good and found.until_ms > turn.now_ms + _TAKEN_OVER_MS)

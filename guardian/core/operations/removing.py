@@ -5,7 +5,7 @@
                               └──────────┴────────────┘  something is on them still, or again
 
     VALIDATE    a dry plan: do replication factors, racks and capacity allow it? Nothing was changed so far
-    EXCLUDE     all of them at once get no new replicas any more
+    EXCLUDE     all of them at once get no new replicas any more; an exclusion that is lost later is put again
     PLAN        a plan of what is on them now
     EXECUTE     its moves
     SHUT_DOWN   empty ones are stopped; without shutdown the ticket ends here, and the exclusions stay
@@ -38,6 +38,7 @@ from guardian.model.ticket import TicketState
 from guardian.model.topology import BrokerState, TopicPartition
 
 _OPEN = (Standing.WAITING, Standing.UNDER_WAY)
+_EXCLUDES_AGAIN = "excludes again what was no longer kept from new replicas, or not for good"
 
 
 def validate(turn: Turn) -> Result:
@@ -80,6 +81,9 @@ def exclude(turn: Turn) -> Result:
 
 def plan(turn: Turn) -> Result:
     """What is on them now, and where it goes."""
+    turn, again = _excluded_again(turn)
+    if again is not None:
+        return again
     nodes = tuple(work.node for work in turn.under_way())
     left = _left_on(turn, nodes)
     if not left:
@@ -102,10 +106,13 @@ def plan(turn: Turn) -> Result:
 
 def execute(turn: Turn) -> Result:
     """The moves of the present round; what is still there then is for the next one."""
+    turn, marks = marking.mark(turn, turn.under_way(), BrokerState.DRAINING)
     turn, step = turn.move(TicketState.RUNNING)
     if step is not None:
         # Which replicas do not get away, and why, is in the sentence.
-        return turn.keep(f"round {turn.operation.plan_round - 1}: {step.sentence}", *step.effects)
+        return turn.keep(f"round {turn.operation.plan_round - 1}: {step.sentence}", *marks, *step.effects)
+    if marks:
+        return turn.keep(_EXCLUDES_AGAIN, *marks)
     if any(work.standing is Standing.WAITING for work in turn.operation.brokers):
         return turn.go_on(OperationPhase.VALIDATE)
     failed = [task for task in turn.round_tasks() if task.state is TaskState.FAILED]
@@ -120,11 +127,11 @@ def execute(turn: Turn) -> Result:
 def shut_down(turn: Turn) -> Result:
     """The empty brokers are stopped, by the hook or by a person. One that is no longer empty is drained once more."""
     turn = hooks.watched(turn, turn.under_way())
+    turn, again = _excluded_again(turn, for_good=not turn.ask.shutdown)
+    again = again or _drained_again(turn)
+    if again is not None:
+        return again
     nodes = [work.node for work in turn.under_way()]
-    left = _left_on(turn, nodes)
-    if left:
-        partition, broker = left[0]
-        return turn.go_on(OperationPhase.PLAN, f"{partition} is on broker {broker}, which was empty before")
     if not turn.ask.shutdown:
         turn = turn.with_works(
             replace(work, standing=Standing.DONE, detail="empty; its exclusion stays until somebody lifts it")
@@ -153,10 +160,9 @@ def clean_up(turn: Turn) -> Result:
     if back:
         reason = f"{named(work.node for work in back)} came back after being stopped: keep it down, then resume"
         return replace(turn.go_on(OperationPhase.SHUT_DOWN, reason), goes_on=False, transition=_paused(reason))
-    left = _left_on(turn, [work.node for work in turn.under_way()])
-    if left:
-        partition, broker = left[0]
-        return turn.go_on(OperationPhase.PLAN, f"{partition} is on broker {broker}, which was empty before")
+    again = _drained_again(turn)
+    if again is not None:
+        return again
     registered = [work for work in turn.under_way() if work.node in turn.world.registered]
     sure = [work for work in registered if hooks.is_surely_down(turn, work)]
     if registered:
@@ -278,6 +284,20 @@ def _whole(turn: Turn) -> tuple[Turn, bool]:
         last[task.move.partition] = index
     turn = turn.with_tasks(tasks)
     return turn.with_operation(replace(turn.operation, first_task=1)), True
+
+
+def _excluded_again(turn: Turn, *, for_good: bool = False) -> tuple[Turn, Result | None]:
+    """What served may be over, or lifted by somebody."""
+    turn, marks = marking.mark(turn, turn.under_way(), BrokerState.DRAINING, for_good=for_good)
+    return turn, turn.keep(_EXCLUDES_AGAIN, *marks) if marks else None
+
+
+def _drained_again(turn: Turn) -> Result | None:
+    left = _left_on(turn, [work.node for work in turn.under_way()])
+    if not left:
+        return None
+    partition, broker = left[0]
+    return turn.go_on(OperationPhase.PLAN, f"{partition} is on broker {broker}, which was empty before")
 
 
 def _sorted_out(turn: Turn, work: BrokerWork) -> BrokerWork:

@@ -9,13 +9,14 @@ from typing import NoReturn
 import pytest
 
 from guardian.core.operations import marking
-from guardian.core.operations.effects import LiftExclusions, SetBrokerStates
+from guardian.core.operations.effects import AnyEffect, LiftExclusions, PutExclusions, SetBrokerStates
 from guardian.core.operations.restarting import gate
 from guardian.core.operations.step import begin
 from guardian.core.operations.turn import Turn
 from guardian.core.operations.world import OperationWorld
 from guardian.model.cluster_state import BrokerNode, ClusterObservation
 from guardian.model.execution import Execution
+from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState
@@ -52,17 +53,56 @@ def test_what_somebody_says_of_a_broker_meanwhile_is_what_it_is_afterwards() -> 
     )
 
 
-def test_a_state_is_given_back_before_the_exclusion_is_lifted_which_would_take_it_along() -> None:
+def removal(before: BrokerState) -> Turn:
+    """Of broker 1, marked from this state on, and the store shows it."""
     ask = Ask(AskKind.REMOVE, (1,))
     ticket = replace(TICKET, kind="remove-brokers", ask=ask)
-    begun = turn(begin(ticket, 0), {1: BrokerState.MAINTENANCE})
-    found = replace(begun, ticket=ticket, ask=ask)
+    found = replace(turn(begin(ticket, 0), {1: before}), ticket=ticket, ask=ask)
     chosen = marking.under_way(found, found.operation.brokers)
     marked, _ = marking.mark(chosen, chosen.operation.brokers, BrokerState.DRAINING)
-    ours = marking.exclusion(marked, 1)
-    world = replace(marked.world, states={1: BrokerState.DRAINING}, exclusions={1: ours})
-    undone = marking.unmark(replace(marked, world=world), marked.operation.brokers, BrokerState.DRAINING)
-    assert undone == (SetBrokerStates({1: BrokerState.MAINTENANCE}), LiftExclusions((ours,)))
+    return shown(marked, BrokerState.DRAINING, marking.exclusion(marked, 1))
+
+
+def shown(marked: Turn, state: BrokerState, exclusion: Exclusion | None) -> Turn:
+    exclusions = {1: exclusion} if exclusion is not None else {}
+    return replace(marked, world=replace(marked.world, states={1: state}, exclusions=exclusions))
+
+
+def undone(marked: Turn) -> tuple[AnyEffect, ...]:
+    return marking.unmark(marked, marked.operation.brokers, BrokerState.DRAINING)
+
+
+def test_a_state_is_given_back_before_the_exclusion_is_lifted_which_would_take_it_along() -> None:
+    marked = removal(BrokerState.MAINTENANCE)
+    lifted = LiftExclusions((marking.exclusion(marked, 1),))
+    assert undone(marked) == (SetBrokerStates({1: BrokerState.MAINTENANCE}), lifted)
+
+
+def test_what_was_draining_before_is_so_again_after_its_exclusion_was_lifted() -> None:
+    marked = removal(BrokerState.DRAINING)
+    assert undone(marked) == (LiftExclusions((marking.exclusion(marked, 1),)),)
+    drains = (SetBrokerStates({1: BrokerState.DRAINING}),)
+    assert undone(shown(marked, BrokerState.ACTIVE, None)) == drains
+    assert undone(shown(marked, BrokerState.DRAINING, None)) == ()
+
+
+def test_what_another_removal_says_again_and_again_is_left_to_it() -> None:
+    marked = removal(BrokerState.ACTIVE)
+    another = replace(marked, world=replace(marked.world, leaving={1: "t-2"}))
+    assert undone(another) == (LiftExclusions((marking.exclusion(marked, 1),)),)
+    assert undone(shown(another, BrokerState.DRAINING, None)) == ()
+
+
+@pytest.mark.parametrize(
+    ("until_ms", "for_good", "serves"),
+    [(0, False, True), (0, True, True), (60_006, False, True), (60_006, True, False), (60_005, False, False)],
+)
+def test_another_persons_exclusion_serves_while_it_lasts(until_ms: int, for_good: bool, serves: bool) -> None:
+    """It is 5 ms past 0, and ours takes over a minute before the end."""
+    marked = removal(BrokerState.ACTIVE)
+    theirs = shown(marked, BrokerState.DRAINING, Exclusion("live", 1, "bob", "slow", until_ms=until_ms))
+    _, effects = marking.mark(theirs, theirs.operation.brokers, BrokerState.DRAINING, for_good=for_good)
+    assert effects == (() if serves else (PutExclusions((marking.exclusion(marked, 1),)),))
 
 
 def _no_move(state: TicketState, execution: Execution) -> NoReturn:
