@@ -17,7 +17,7 @@ from guardian.core.operations.step import amended
 from guardian.errors import Conflict
 from guardian.kafka.admin import BROKER
 from guardian.model.federation import Exclusion
-from guardian.model.operation import Ask, AskKind, HookAction, OperationPhase, Standing
+from guardian.model.operation import Ask, AskKind, HookAction, HookKey, OperationPhase, Standing
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, TopicPartition
@@ -640,6 +640,55 @@ def test_a_restart_hook_that_fails_pauses_and_is_run_again_when_resumed() -> Non
     world.tick(3)
     world.advance(TicketState.RUNNING).run()
     is_restarted(1, 2, 3, 4, 5, 6)(world)
+
+
+def watch_leaders(world: OperationsWorld) -> list[tuple[int, list[str]]]:
+    """What each node leads though another replica could, when its hook is asked for."""
+    seen: list[tuple[int, list[str]]] = []
+    carry_out = world.machines.carry_out
+
+    def watched(key: HookKey) -> tuple[int, bool]:
+        partitions = world.kafka.peek().partitions.items()
+        led = [str(tp) for tp, state in partitions if state.leader == key.node and len(state.isr) > 1]
+        seen.append((key.node, led))
+        return carry_out(key)
+
+    world.machines.carry_out = watched  # type: ignore[method-assign]
+    return seen
+
+
+def test_a_hook_that_is_run_again_after_a_pause_finds_a_broker_that_leads_nothing() -> None:
+    world = restart_world(batch_limit=1)
+    world.machines.refusals[2] = 1
+    seen = watch_leaders(world)
+    world.run(pauses=True)
+    world.topic("new", {0: [2, 3, 4], 1: [2, 4, 5]})
+    world.tick()
+    world.advance(TicketState.RUNNING).run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert [node for node, _ in seen].count(2) == 2
+    assert [led for _, led in seen if led] == []
+    assert {partition: leader for partition, (leader, _) in world.orders().items() if "new" in partition} == {
+        "new-0": 2,
+        "new-1": 2,
+    }
+
+
+def test_what_comes_to_lead_while_a_restart_is_refused_gives_the_lead_away_first() -> None:
+    """A topic that can't spare the broker holds the restart up, and meanwhile another one comes."""
+    world = restart_world(batch_limit=1)
+    seen = watch_leaders(world)
+    reach(world, OperationPhase.LEADERS_AWAY)
+    world.topic("tight", {0: [2, 1]})
+    world.run_until(lambda: phase_of(world) is OperationPhase.RESTART)
+    assert seen == []
+    world.topic("new", {0: [1, 2, 3]})
+    world.tick(3)
+    assert seen == []
+    world.kafka.set_config(("TOPIC", "tight"), "min.insync.replicas", "1")
+    world.configs["TOPIC", "tight"] = world.kafka.peek().configs["TOPIC", "tight"]
+    world.run_until(lambda: bool(seen))
+    assert seen == [(1, [])]
 
 
 RESTART_PHASES = (

@@ -33,7 +33,7 @@ def run(turn: Turn, work: BrokerWork, action: HookAction) -> Hooked:
     if not turn.ask.hook:
         return Hooked(work)
     last = work.hook
-    if last is None or last.action is not action or _is_spent(turn, work, last):
+    if last is None or begins_anew(turn, work, action):
         attempt = last.attempt + 1 if last is not None else 1
         last = HookRun(action, attempt, turn.now_ms)
         work = replace(work, hook=last, was_down=False)
@@ -47,6 +47,11 @@ def run(turn: Turn, work: BrokerWork, action: HookAction) -> Hooked:
     return Hooked(
         work, failure="" if ended.is_ok else f"hook {turn.ask.hook} could not {action} node {work.node}{said}"
     )
+
+
+def begins_anew(turn: Turn, work: BrokerWork, action: HookAction) -> bool:
+    """Whether `run` would ask for a run that is not on the way yet."""
+    return work.hook is None or work.hook.action is not action or _is_spent(turn, work, work.hook)
 
 
 def answered(turn: Turn, work: BrokerWork) -> BrokerWork:

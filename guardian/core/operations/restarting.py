@@ -1,12 +1,13 @@
 """Brokers restarted batch after batch, controllers last; each phase is stored, so whoever leads goes on from it.
 
     VALIDATE ──▶ GATE ──▶ LEADERS_AWAY ──▶ RESTART ──▶ IN_SYNC ──▶ LEADERS_BACK ──▶ GATE ... ──▶ FINALIZE ──▶ SUCCEEDED
-                  │                           │
+                  │             ▲             │
+                  │             └─ it leads ──┤
                   └── a controller ───────────┘          a controller has no leaders, and is in sync when it caught up
 
     GATE            the cluster was well for a while; then the next batch is chosen: of one rack, as many as ISR allows
     LEADERS_AWAY    nobody talks to a broker that is about to go
-    RESTART         by the hook; seen down and up again
+    RESTART         by the hook, once it is seen that it still leads nothing; seen down and up again
     IN_SYNC         every replica of the batch is in its ISR again
     LEADERS_BACK    the order of replicas, and with it the leaders, as before
     FINALIZE        only where it was asked for: `metadata.version` is raised, for good (finalizing)
@@ -136,6 +137,9 @@ def restart(turn: Turn) -> Result:
     if harm is not None:
         return harm
     refusal = _why_not_now(turn)
+    # After a pause, or behind a refusal: whoever leads again has to give the lead away before its hook takes it down.
+    if not refusal and leaders.still_led(turn.world, _about_to_go(turn)):
+        return turn.go_on(OperationPhase.LEADERS_AWAY)
     turn, marks = marking.set_state(turn, _brokers(turn), BrokerState.MAINTENANCE)  # again, after a pause
     effects: list[AnyEffect] = [*marks]
     failures = []
@@ -356,6 +360,11 @@ def _why_not_now(turn: Turn) -> str:
     why = health.why_not_down(turn.world, brokers, accept_unavailable=turn.ask.accept_unavailable)
     voters = [work.node for work in turn.in_batch() if work.is_controller or _votes(turn.world.quorum, work.node)]
     return why or next((why for voter in voters if (why := _why_not_spared(turn, voter))), "")
+
+
+def _about_to_go(turn: Turn) -> list[int]:
+    """Whose hook is yet to be asked for the first time, or once more."""
+    return [work.node for work in _brokers(turn) if hooks.begins_anew(turn, work, HookAction.RESTART)]
 
 
 def _why_never(quorum: Quorum | None, voter: int) -> str:
