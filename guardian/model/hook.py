@@ -83,18 +83,22 @@ class Hook:
         """Its yes alone is no sign of a restart: a pod that was not found is none that was deleted."""
         return self.kind == "kubernetes"
 
-    def command_for(self, action: HookAction, target: HookTarget) -> tuple[str, ...]:
-        """Raises InvalidInput where it can't do that, or doesn't know the host that it needs."""
+    def require_action(self, action: HookAction) -> None:
+        """Raises InvalidInput where it can't do that."""
         if action not in self.actions:
             able = ", ".join(sorted(self.actions))
             raise InvalidInput(
-                f"hook {self.name} is of kind {self.kind}, which can {able} a broker and not {action} it: "
-                "use a hook of kind command"
+                f"hook is {self.name!r}, of kind {self.kind}, which can {able} a broker and not {action} it: use a "
+                f"hook of kind command or systemd, or none, and {action} it by hand"
             )
+
+    def command_for(self, action: HookAction, target: HookTarget) -> tuple[str, ...]:
+        """Raises InvalidInput where it can't do that, or doesn't know the host that it needs."""
+        self.require_action(action)
         if not target.host and any("{host}" in word for word in self.command):
             raise InvalidInput(
-                f"hook {self.name} needs the host of broker {target.node}, which is not known: add its machine "
-                "(guardian machine put)"
+                f"hook is {self.name!r}, which needs the host of node {target.node}, and that is not known: add its "
+                "machine (guardian machine put)"
             )
         values = {"action": action, "broker": target.node, "cluster": target.cluster, "host": target.host}
         return tuple(word.format_map(values) for word in self.command)

@@ -94,6 +94,35 @@ class Ask:
                 f"metadata_version is {self.metadata_version}, but finalize is not set: without it nothing is raised"
             )
 
+    @property
+    def hook_action(self) -> HookAction | None:
+        """What its hook will be asked to do; None: nothing."""
+        match self.kind:
+            case AskKind.RESTART:
+                return HookAction.RESTART
+            case AskKind.ONLINE:
+                return HookAction.START
+        return HookAction.STOP if self.shutdown else None
+
+    def require_no_idle_field(self) -> None:
+        """Raises InvalidInput for a field that would be without effect: who gives it expects one. Asked of what is new
+        only, since what was stored before is carried out as it is."""
+        if self.shutdown and self.kind in (AskKind.ONLINE, AskKind.RESTART):
+            raise InvalidInput(
+                f"shutdown of {self.kind} is set: only {AskKind.REMOVE} and {AskKind.OFFLINE} stop brokers for good; "
+                "leave it out"
+            )
+        if self.hook and self.hook_action is None:
+            raise InvalidInput(
+                f"hook of {self.kind} is {self.hook!r}, but shutdown is not set, so nothing is stopped: set shutdown, "
+                "or leave hook out"
+            )
+        if self.accept_unavailable and self.kind in (AskKind.REMOVE, AskKind.ONLINE):
+            raise InvalidInput(
+                f"accept_unavailable of {self.kind} is set: only {AskKind.OFFLINE} and {AskKind.RESTART} leave "
+                "partitions without a broker; leave it out"
+            )
+
     def _require_what_fits_the_kind(self) -> None:
         if self.kind is AskKind.RESTART:
             if not self.hook:

@@ -106,13 +106,18 @@ class PlanBody(_Body):
         )
 
 
+_STOPPING = ("remove-brokers", "offline-brokers")
+
+
 class AskBody(_Body):
     """A ticket that is more than one plan: brokers removed, taken offline or online, or restarted in batches."""
 
     kind: Literal["remove-brokers", "offline-brokers", "online-brokers", "rolling-restart"]
     brokers: list[int] = Field([], description="Ids.")
     controllers: list[int] = Field([], description="rolling-restart: nodes that are no brokers; they come last.")
-    shutdown: bool = Field(False, description="They are to be down at the end.")
+    shutdown: bool | None = Field(
+        None, description="remove-brokers, offline-brokers: they are to be down at the end; left out: true."
+    )
     hook: str = Field("", description="[hooks.NAME] that stops, starts or restarts them.")
     batch_limit: int = Field(0, ge=0, description="rolling-restart: at once at most; 0: as ISR allows.")
     accept_unavailable: bool = Field(False, description="Partitions may be unavailable meanwhile.")
@@ -125,7 +130,7 @@ class AskBody(_Body):
             AskKind(self.kind),
             tuple(self.brokers),
             tuple(self.controllers),
-            self.shutdown,
+            self.kind in _STOPPING if self.shutdown is None else self.shutdown,
             self.hook,
             self.batch_limit,
             self.accept_unavailable,

@@ -7,7 +7,7 @@ and of brokers taken offline as if they were marked and had given their leaders 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -25,8 +25,9 @@ from guardian.executor.hooks import HookRunner
 from guardian.executor.observing import observe
 from guardian.executor.operating import Operations, completed, scope_of_ask, task_of
 from guardian.kafka.admin import KafkaAdmin
-from guardian.model.cluster_state import ClusterObservation
+from guardian.model.cluster_state import BrokerNode, ClusterObservation
 from guardian.model.execution import Execution
+from guardian.model.hook import HookTarget
 from guardian.model.operation import Ask, AskKind, OperationPhase, PlanAnswer, PlanRequest, Standing
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
@@ -60,13 +61,19 @@ class Asks:
         self._planner = planner
         self._hooks = hooks
         self._now_ms = now_ms
-        self._operations = Operations(ReplicatedOperationStore(store, now_ms), planner, hooks)
+        self._operation_store = ReplicatedOperationStore(store, now_ms)
+        self._operations = Operations(self._operation_store, planner, hooks)
 
     def check(self, cluster: str, ask: Ask) -> None:
-        """What is wrong whatever the cluster does meanwhile. Raises InvalidInput, NotFound or ClusterUnavailable.
+        """What is wrong with a new ask whatever the cluster does meanwhile. Raises InvalidInput, NotFound or
+        ClusterUnavailable.
 
         A removal may name brokers that are gone: what is asked for twice is done once.
         """
+        ask.require_no_idle_field()
+        self._check(cluster, ask)
+
+    def _check(self, cluster: str, ask: Ask) -> None:
         known = self._store.read_local().cluster(cluster)
         if known is None:
             raise NotFound(f"cluster {cluster!r} is not registered: see `guardian cluster list`")
@@ -85,6 +92,19 @@ class Asks:
         if strangers:
             names = ", ".join(map(str, sorted(quorum.voters))) if quorum is not None else ""
             raise InvalidInput(f"controllers has {strangers[0]}, which is no voter of {cluster}'s quorum: {names} are")
+        self._require_able_hook(cluster, ask, live)
+
+    def _require_able_hook(self, cluster: str, ask: Ask, live: Mapping[int, BrokerNode]) -> None:
+        """Else it would be found out when brokers are drained, hours later. What is up has a host by then as now, and
+        what is down is not stopped or restarted before it is up."""
+        if not ask.hook or ask.hook_action is None:
+            return
+        hook = self._hooks.require(ask.hook)
+        hook.require_action(ask.hook_action)
+        down = [node for node in ask.brokers if node not in live] if ask.kind is AskKind.ONLINE else []
+        for node in (*down, *ask.controllers):
+            target = HookTarget(cluster, node, self._operation_store.host_of(cluster, node))
+            hook.command_for(ask.hook_action, target)
 
     def rehearse(self, ticket: Ticket) -> Plan:
         """What the ticket would do: moves where it makes some at once, and sentences (`notes`).
@@ -123,7 +143,7 @@ class Asks:
     ) -> Ticket:
         """The ticket with other brokers. Raises Conflict, InvalidInput, ClusterUnavailable."""
         ask = amended(ticket, execution, brokers, controllers)
-        self.check(ticket.cluster, ask)
+        self._check(ticket.cluster, ask)
         return self._store.amend(ticket.id, ticket.state, ask, actor, reason)
 
     def _answer(self, cluster: str, request: PlanRequest, admin: KafkaAdmin) -> PlanAnswer:

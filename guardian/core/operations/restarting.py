@@ -160,9 +160,8 @@ def restart(turn: Turn) -> Result:
         what = "was not back" if was_seen else "was not seen to go down and come back"
         reason = f"{named(late)} {what} {turn.back_within_ms // 1000} s after its restart began"
         return turn.end(TicketState.PAUSED, reason)
-    if refusal:
-        return turn.keep(f"waits to restart {named(late)}: {refusal}", *effects)
-    return turn.keep(f"hook {turn.ask.hook} restarts {turn.batch_name}: waits for {named(late)}", *effects)
+    doing = f"hook {turn.ask.hook} restarts {turn.batch_name}: waits for {named(late)}"
+    return turn.keep(f"waits to restart {named(late)}: {refusal}" if refusal else doing, *effects)
 
 
 def in_sync(turn: Turn) -> Result:

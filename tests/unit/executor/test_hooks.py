@@ -72,7 +72,7 @@ def test_each_kind_has_its_command() -> None:
     assert [runner.must_be_seen(name) for name in ("pod", "unit", "none-such")] == [True, False, False]
     with pytest.raises(InvalidInput, match="can restart a broker and not stop it"):
         pod.command_for(HookAction.STOP, TARGET)
-    with pytest.raises(InvalidInput, match="needs the host of broker 4"):
+    with pytest.raises(InvalidInput, match="needs the host of node 4"):
         unit.command_for(HookAction.STOP, HookTarget("live", 4))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.operation import Ask, AskKind, BrokerWork, Operation, OperationPhase, Standing
+from guardian.model.operation import Ask, AskKind, BrokerWork, HookAction, Operation, OperationPhase, Standing
 
 
 def test_brokers_and_controllers_are_kept_in_order() -> None:
@@ -50,6 +50,64 @@ def test_brokers_and_controllers_are_kept_in_order() -> None:
 def test_a_wrong_ask_is_refused_in_one_sentence(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput, match=f"^{message}$"):
         Ask(**{"kind": AskKind.REMOVE, "brokers": (1,), **wrong})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("idle", "message"),
+    [
+        (
+            {"kind": AskKind.REMOVE, "hook": "h"},
+            "hook of remove-brokers is 'h', but shutdown is not set, so nothing is stopped: set shutdown, or leave "
+            "hook out",
+        ),
+        (
+            {"kind": AskKind.OFFLINE, "hook": "h"},
+            "hook of offline-brokers is 'h', but shutdown is not set, so nothing is stopped: set shutdown, or leave "
+            "hook out",
+        ),
+        (
+            {"kind": AskKind.ONLINE, "shutdown": True},
+            "shutdown of online-brokers is set: only remove-brokers and offline-brokers stop brokers for good; leave "
+            "it out",
+        ),
+        (
+            {"kind": AskKind.RESTART, "hook": "h", "shutdown": True},
+            "shutdown of rolling-restart is set: only remove-brokers and offline-brokers stop brokers for good; leave "
+            "it out",
+        ),
+        (
+            {"kind": AskKind.REMOVE, "accept_unavailable": True},
+            "accept_unavailable of remove-brokers is set: only offline-brokers and rolling-restart leave partitions "
+            "without a broker; leave it out",
+        ),
+        (
+            {"kind": AskKind.ONLINE, "accept_unavailable": True},
+            "accept_unavailable of online-brokers is set: only offline-brokers and rolling-restart leave partitions "
+            "without a broker; leave it out",
+        ),
+    ],
+)
+def test_a_field_without_effect_is_refused_of_a_new_ask_and_borne_in_a_stored_one(
+    idle: dict[str, object], message: str
+) -> None:
+    ask = Ask(**{"brokers": (1,), **idle})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=f"^{message}$"):
+        ask.require_no_idle_field()
+
+
+@pytest.mark.parametrize(
+    ("ask", "action"),
+    [
+        (Ask(AskKind.REMOVE, (1,), shutdown=True, hook="h"), HookAction.STOP),
+        (Ask(AskKind.REMOVE, (1,)), None),
+        (Ask(AskKind.OFFLINE, (1,), shutdown=True, hook="h", accept_unavailable=True), HookAction.STOP),
+        (Ask(AskKind.ONLINE, (1,), hook="h"), HookAction.START),
+        (Ask(AskKind.RESTART, (1,), hook="h", accept_unavailable=True), HookAction.RESTART),
+    ],
+)
+def test_what_an_ask_needs_of_its_hook(ask: Ask, action: HookAction | None) -> None:
+    ask.require_no_idle_field()
+    assert ask.hook_action is action
 
 
 def test_a_rolling_restart_may_be_of_controllers_alone() -> None:

@@ -15,6 +15,7 @@ from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.identity import Grant, Identity, Role
 from guardian.model.ticket import TicketState
 from guardian.rest import document
+from guardian.rest.bodies import AskBody
 from guardian.rest.problems import headers_of, status_of
 from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1.federation_pb2 import FederationChange
@@ -155,6 +156,23 @@ def test_what_else_there_is_to_see(service: Service) -> None:
     assert checked(service.web.get(f"{API}/audit?limit=1"), "get", "/audit")["records"]
     assert checked(service.web.get(f"{API}/members"), "get", "/members")["raft"][0]["name"] == "g1"
     checked(service.web.get(f"{API}/clusters/live/durability"), "get", "/clusters/{cluster}/durability")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "shutdown"),
+    [
+        ("remove-brokers", {}, True),
+        ("remove-brokers", {"shutdown": False}, False),
+        ("offline-brokers", {}, True),
+        ("online-brokers", {}, False),
+        ("rolling-restart", {"hook": "h"}, False),
+    ],
+)
+def test_brokers_that_go_are_shut_down_unless_it_is_said_otherwise(
+    kind: str, said: dict[str, object], shutdown: bool
+) -> None:
+    """As by the command line."""
+    assert AskBody.model_validate({"kind": kind, "brokers": [1], **said}).ask().shutdown is shutdown
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,11 @@ from spark_analytics.planners.tasks import Remove, Task
 from tests.unit.server.member import Member
 
 T0 = TopicPartition("t", 0)
-HOOK = Hook.of("local", {"kind": "command", "command": ["true"]})
+HOOKS = {
+    "local": Hook.of("local", {"kind": "command", "command": ["true"]}),
+    "pods": Hook.of("pods", {"kind": "kubernetes", "namespace": "kafka", "pod": "live-{broker}"}),
+    "remote": Hook.of("remote", {"kind": "systemd", "unit": "kafka@{broker}", "host": "guardian@{host}"}),
+}
 
 
 class Planner:
@@ -69,7 +73,7 @@ def planner() -> Planner:
 
 @pytest.fixture
 def asks(member: Member, planner: Planner) -> Asks:
-    return Asks(member.store, lambda _: member.kafka, planner, HookRunner({"local": HOOK}), lambda: member.now_ms)
+    return Asks(member.store, lambda _: member.kafka, planner, HookRunner(HOOKS), lambda: member.now_ms)
 
 
 def ticket(ask: Ask, state: TicketState = TicketState.PENDING) -> Ticket:
@@ -93,6 +97,22 @@ def ticket(ask: Ask, state: TicketState = TicketState.PENDING) -> Ticket:
             InvalidInput,
             "controllers has 7, which is no voter of live's quorum: 100 are",
         ),
+        (
+            "live",
+            Ask(AskKind.REMOVE, (2,), shutdown=True, hook="pods"),
+            InvalidInput,
+            "hook is 'pods', of kind kubernetes, which can restart a broker and not stop it: use a hook of kind "
+            "command or systemd, or none, and stop it by hand",
+        ),
+        ("live", Ask(AskKind.OFFLINE, (2,), shutdown=True, hook="pods"), InvalidInput, "restart a broker and not stop"),
+        ("live", Ask(AskKind.ONLINE, (2,), hook="pods"), InvalidInput, "which can restart a broker and not start it"),
+        ("live", Ask(AskKind.REMOVE, (2,), hook="local"), InvalidInput, "hook of remove-brokers is 'local', but"),
+        (
+            "live",
+            Ask(AskKind.RESTART, (1,), controllers=(100,), hook="remote"),
+            InvalidInput,
+            "hook is 'remote', which needs the host of node 100, and that is not known: add its machine",
+        ),
     ],
 )
 def test_what_is_wrong_at_first_sight_is_said(
@@ -105,6 +125,30 @@ def test_what_is_wrong_at_first_sight_is_said(
 
 def test_a_removal_may_name_a_broker_that_is_gone(asks: Asks) -> None:
     asks.check("live", Ask(AskKind.REMOVE, (9,)))
+
+
+def test_a_hook_that_can_do_it_is_taken(asks: Asks, member: Member) -> None:
+    asks.check("live", Ask(AskKind.RESTART, (1, 2), hook="pods"))
+    asks.check("live", Ask(AskKind.REMOVE, (2,), shutdown=True, hook="remote"))
+    asks.check("live", Ask(AskKind.ONLINE, (2,), hook="remote"))
+    member.kafka.kill_broker(2)
+    with pytest.raises(InvalidInput, match="needs the host of node 2"):
+        asks.check("live", Ask(AskKind.ONLINE, (2,), hook="remote"))
+    asks.check("live", Ask(AskKind.REMOVE, (2,), shutdown=True, hook="remote"))
+    machines = [Machine("m2", cluster="live", broker_id=2), Machine("m9", cluster="live", broker_id=100)]
+    changes = [federation_pb2.FederationChange(put=entry_to_proto(machine)) for machine in machines]
+    changed = federation_pb2.ChangeFederationRequest(changes=changes)
+    member.store.propose(records_pb2.Command(change_federation=changed))
+    asks.check("live", Ask(AskKind.ONLINE, (2,), hook="remote"))
+    asks.check("live", Ask(AskKind.RESTART, (1,), controllers=(100,), hook="remote"))
+
+
+def test_a_ticket_of_before_is_amended_though_one_of_its_fields_is_without_effect(asks: Asks, member: Member) -> None:
+    made = replace(ticket(Ask(AskKind.REMOVE, (2,), hook="local")), idempotency_key="k")
+    member.store.add_ticket(made)
+    assert asks.amend(made, None, (2, 3), (), "ann", "more").ask == Ask(
+        AskKind.REMOVE, (2, 3), hook="local", revision=1
+    )
 
 
 def test_a_dry_run_of_a_removal_shows_its_moves_or_why_not(asks: Asks, planner: Planner, member: Member) -> None:
