@@ -1,9 +1,9 @@
-"""Stops, starts or restarts one broker of a local cluster, as a hook of Guardian does it with machines.
+"""Stops, starts or restarts one broker or controller of a local cluster, as a hook of Guardian does it with machines.
 
     python -m deploy.local.broker_hook FOLDER restart 2
 
-FOLDER holds cluster.json (KafkaCluster.to_state), and broker-<id>.json of each broker that a hook has started since:
-hooks of several brokers run at the same time, so each writes a file of its own. Those of one broker wait for each
+FOLDER holds cluster.json (KafkaCluster.to_state), and node-<id>.json of each node that a hook has started since:
+hooks of several nodes run at the same time, so each writes a file of its own. Those of one node wait for each
 other: a member that takes over may begin again what the hook of a killed one has not ended.
 """
 
@@ -33,11 +33,11 @@ def save(cluster: KafkaCluster, folder: Path) -> None:
 def load(folder: Path) -> KafkaCluster:
     """The cluster as hooks have left it."""
     cluster = KafkaCluster.from_state(json.loads((folder / _CLUSTER).read_text()))
-    for broker in cluster.brokers:
-        path = folder / f"broker-{broker.id}.json"
+    for node in cluster.nodes:
+        path = folder / f"node-{node.id}.json"
         if path.exists():
             state = json.loads(path.read_text())
-            broker.process = LocalProcess.from_state(state) if state else None
+            node.process = LocalProcess.from_state(state) if state else None
     return cluster
 
 
@@ -51,42 +51,42 @@ def config_section(folder: Path, name: str = "local", timeout_s: float = 240) ->
     return f'[hooks.{name}]\nkind = "command"\ncommand = {json.dumps(command(folder))}\ntimeout_s = {timeout_s:g}\n'
 
 
-def act(folder: Path, action: str, broker_id: int) -> None:
-    """Repeating it does no harm: a broker that is to be started and runs is left alone. Raises GuardianError."""
-    with _alone_with(folder, broker_id):
-        _act(folder, action, broker_id)
+def act(folder: Path, action: str, node_id: int) -> None:
+    """Repeating it does no harm: a node that is to be started and runs is left alone. Raises GuardianError."""
+    with _alone_with(folder, node_id):
+        _act(folder, action, node_id)
 
 
 @contextmanager
-def _alone_with(folder: Path, broker_id: int) -> Iterator[None]:
+def _alone_with(folder: Path, node_id: int) -> Iterator[None]:
     """Until its end, and no longer than this process lives."""
-    with (folder / f"broker-{broker_id}.lock").open("w") as lock:
+    with (folder / f"node-{node_id}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _act(folder: Path, action: str, broker_id: int) -> None:
+def _act(folder: Path, action: str, node_id: int) -> None:
     cluster = load(folder)
-    broker = cluster.broker(broker_id)
-    if action in ("stop", "restart") and broker.process is not None:
-        processes.stop_all([broker.process])
-        broker.process = None
+    node = cluster.node(node_id)
+    if action in ("stop", "restart") and node.process is not None:
+        processes.stop_all([node.process])
+        node.process = None
     if action in ("start", "restart"):
-        cluster.start_broker(broker_id)
-    draft = folder / f".broker-{broker_id}.draft"
-    draft.write_text(json.dumps(broker.process.to_state() if broker.process else None))
-    draft.replace(folder / f"broker-{broker_id}.json")
+        cluster.start_node(node_id)
+    draft = folder / f".node-{node_id}.draft"
+    draft.write_text(json.dumps(node.process.to_state() if node.process else None))
+    draft.replace(folder / f"node-{node_id}.json")
 
 
 def main(arguments: list[str]) -> int:
     """0 when it is done, 1 with one sentence where it failed."""
-    folder, action, broker_id = arguments
+    folder, action, node_id = arguments
     try:
-        act(Path(folder), action, int(broker_id))
+        act(Path(folder), action, int(node_id))
     except GuardianError as error:
         print(error)
         return 1
-    print(f"broker {broker_id}: {action} done")
+    print(f"node {node_id}: {action} done")
     return 0
 
 

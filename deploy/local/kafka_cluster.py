@@ -228,6 +228,13 @@ class KafkaCluster:
                 return broker
         raise InvalidInput(f"broker is {broker_id}: cluster {self.name} has {[broker.id for broker in self.brokers]}")
 
+    def node(self, node_id: int) -> Node:
+        """A broker or a controller. Raises InvalidInput for an id that the cluster does not have."""
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
+        raise InvalidInput(f"node is {node_id}: cluster {self.name} has {sorted(node.id for node in self.nodes)}")
+
     def launch(self, deadline_s: float = _READY_DEADLINE_S, on_start: Callable[[], None] = lambda: None) -> None:
         """Starts what does not run and waits until all serve; on failure, ends what it started.
 
@@ -269,10 +276,14 @@ class KafkaCluster:
 
     def start_broker(self, broker_id: int, deadline_s: float = _READY_DEADLINE_S) -> None:
         """Starts a broker that does not run, on its old data, and waits until it serves."""
-        broker = self.broker(broker_id)
-        if broker.pid is None:
-            self._start_broker(broker)
-        self._wait_for([broker], deadline_s)
+        self.start_node(self.broker(broker_id).id, deadline_s)
+
+    def start_node(self, node_id: int, deadline_s: float = _READY_DEADLINE_S) -> None:
+        """As `start_broker`, of a controller too: at its old port, which the others know."""
+        node = self.node(node_id)
+        if node.pid is None:
+            self._start_node(node)
+        self._wait_for([node], deadline_s)
 
     def to_state(self) -> dict[str, Any]:
         """All that another process needs to take over, as JSON."""
@@ -325,11 +336,14 @@ class KafkaCluster:
             for controller in self.controllers:
                 controller.port = ports.keep_or_pick(controller.port)
         for node in idle:
-            if isinstance(node, ControllerNode):
-                self._start_controller(node)
-            else:
-                self._start_broker(node)
+            self._start_node(node)
             on_start()
+
+    def _start_node(self, node: Node) -> None:
+        if isinstance(node, ControllerNode):
+            self._start_controller(node)
+        else:
+            self._start_broker(node)
 
     def _start_controller(self, node: ControllerNode) -> None:
         home = self.directory / f"controller-{node.id}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deploy.local import kafka_cluster
+from deploy.local import broker_hook, kafka_cluster
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.processes import LocalProcess
 from guardian.errors import InvalidInput
@@ -95,6 +95,17 @@ def test_a_cluster_without_the_plugin_has_no_reporters(tmp_path: Path) -> None:
 def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"broker is 9: cluster live has \[1, 2, 3\]"):
         KafkaCluster.plan(ClusterSpec("live"), tmp_path).kill_broker(9)
+    with pytest.raises(InvalidInput, match=r"node is 9: cluster live has \[1, 2, 3, 101\]"):
+        KafkaCluster.plan(ClusterSpec("live"), tmp_path).start_node(9)
+
+
+def test_hooks_know_brokers_and_controllers_as_the_last_hook_left_them(tmp_path: Path) -> None:
+    cluster = KafkaCluster.plan(ClusterSpec("live", controllers=3), tmp_path / "kafka")
+    folder = tmp_path / "hooks"
+    broker_hook.save(cluster, folder)
+    (folder / "node-102.json").write_text(json.dumps(LocalProcess(7, 5.0, tmp_path / "log").to_state()))
+    found = {node.id: node.process.pid if node.process else None for node in broker_hook.load(folder).nodes}
+    assert found == {1: None, 2: None, 3: None, 101: None, 102: 7, 103: None}
 
 
 def test_the_password_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
