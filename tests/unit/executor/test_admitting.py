@@ -32,7 +32,7 @@ def removal(ticket_id: str, state: TicketState) -> Job:
 
 def admitted(*jobs: Job) -> tuple[list[str], list[str]]:
     found, sentences = admit(jobs, {}, lambda each, _: each)
-    return [each.ticket.id for each in found], sentences
+    return [each.ticket.id for each in found], [f"ticket {waits} {why}" for waits, why in sentences.items()]
 
 
 HEALS = job("t-heal", TicketState.APPROVED, kind="heal")
