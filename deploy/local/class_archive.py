@@ -16,7 +16,10 @@ from deploy.local.progress import say
 
 
 def class_archive(jars: Sequence[Path], record: Callable[[Path], None]) -> Path:
-    """The archive for the jars of a class path. When it is missing, `record` writes it to the path that it is given."""
+    """The archive for the jars of a class path. When it is missing, `record` writes it to the path that it is given.
+
+    There may be none even so, where `record` did not come to its end: whoever starts next tries again.
+    """
     archive = TARGET / f"classes-{_digest([Path(require_java()).resolve(), *jars])}.jsa"
     if not archive.exists():
         with locked(TARGET / "classes.lock"):
@@ -25,7 +28,10 @@ def class_archive(jars: Sequence[Path], record: Callable[[Path], None]) -> Path:
                 recorded = archive.with_suffix(".recorded")
                 recorded.unlink(missing_ok=True)
                 record(recorded)
-                recorded.rename(archive)
+                if recorded.exists():
+                    recorded.rename(archive)
+                else:
+                    say("kafka: what a broker loads was not recorded in time; brokers start without")
     return archive
 
 

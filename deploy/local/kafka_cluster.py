@@ -45,6 +45,7 @@ _STARTED = "Kafka Server started"
 _PORT_TAKEN = "Address already in use"
 _ATTEMPTS = 3
 _READY_DEADLINE_S = 120.0
+_RECORDED_DEADLINE_S = 240.0  # a broker that ends writes its archive: seconds, or minutes where others take the cores
 # Two cores start four JVMs: what costs CPU at start and pays off after hours is left out.
 _JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData", "-Djava.awt.headless=true")
 
@@ -405,6 +406,9 @@ class KafkaCluster:
             with KafkaCluster.plan(spec, Path(scratch)) as cluster:
                 cluster._records = archive
                 cluster.launch()
+                recording = [broker.process for broker in cluster.brokers if broker.process]
+                if processes.stop_all(recording, _RECORDED_DEADLINE_S):
+                    archive.unlink(missing_ok=True)  # half of it
 
     def _logging(self) -> str:
         """The option that names the configuration of the log, which is written when it is missing."""

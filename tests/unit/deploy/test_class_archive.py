@@ -45,3 +45,9 @@ def test_a_recording_that_fails_leaves_no_archive(jars: list[Path]) -> None:
     with pytest.raises(OSError, match="disk is full"):
         archive_of(jars, fail)
     assert archive_of(jars, recording("whole")).read_text() == "whole"
+
+
+def test_without_a_recording_the_next_one_tries_again(jars: list[Path]) -> None:
+    """A broker that had to be killed before it had written its archive."""
+    assert not archive_of(jars, lambda _: None).exists()
+    assert archive_of(jars, recording("whole")).read_text() == "whole"
