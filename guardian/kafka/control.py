@@ -611,6 +611,7 @@ class _Session:
         # A broker that hangs must leave time to ask another one.
         self._attempt_s = timeout_s / 3
         self._is_over = False
+        self._took_s: dict[int, float] = {}  # over its last answer, by broker
 
     def end(self) -> None:
         """Nothing is sent from here on: of a call that asked several brokers and failed at one, some may still wait."""
@@ -658,7 +659,7 @@ class _Session:
             failures = {broker: why for broker, why in failures.items() if broker not in again} | late_failures
         if patience:
             for broker in answers:
-                patience.was_in_time(broker)
+                patience.was_in_time(broker, self._took_s.get(broker, 0.0))
             for broker in filter(lambda each: _is_late(failures[each]), failures):
                 patience.was_late(broker, time.monotonic())
         return answers, failures
@@ -715,9 +716,11 @@ class _Session:
         return answers, failures
 
     async def _ask(self, broker: int | None, request: Any, limit_s: float) -> Any:
-        limit_s = min(limit_s, self._left_s())
-        sent = self._manager.call_soon(self._send, broker, request, time.monotonic() + limit_s)
+        limit_s, asked_at = min(limit_s, self._left_s()), time.monotonic()
+        sent = self._manager.call_soon(self._send, broker, request, asked_at + limit_s)
         response = await self._manager.wait_for(sent, limit_s * 1000)
+        if broker is not None:
+            self._took_s[broker] = time.monotonic() - asked_at
         error_code = getattr(response, "error_code", _NO_ERROR)
         if error_code != _NO_ERROR:
             raise kafka_errors.for_code(error_code)(getattr(response, "error_message", None) or "")

@@ -7,8 +7,9 @@ that was late gets more time the next time, as it may only be busy, but is asked
     waited         1     2     4     4          times `usual_s`, up to `most_s`
     then left out  2     8     32    60         as many times as long, up to a minute
 
-An answer in time takes one of these back: a broker that always needs a little more than `usual_s` is heard every third
-time, and one that had a bad moment at the next tick but one.
+An answer that would have been in time one step earlier takes that step back: one that had a bad moment is asked as
+before at the next tick but one. Who always needs a little more than `usual_s` keeps the time that it needs: a rate is
+read again right before it is set, so that whoever is heard only now and then would never get one.
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ class Patience:
         times = min(before + 1, _MOST_TIMES)
         self._late[broker] = _Late(times, now_s + min(self._limit_s(before) * 2**times, _LONGEST_REST_S))
 
-    def was_in_time(self, broker: int) -> None:
-        late = self._late.pop(broker, None)
-        if late is not None and late.times > 1:
+    def was_in_time(self, broker: int, took_s: float) -> None:
+        late = self._late.get(broker)
+        if late is None or took_s > self._limit_s(late.times - 1):
+            return
+        del self._late[broker]
+        if late.times > 1:
             self._late[broker] = late._replace(times=late.times - 1)
 
     def _limit_s(self, times: int) -> float:
