@@ -60,6 +60,8 @@ from guardian.model.units import human_bytes
 LeverIdentity = tuple[DiskKey, LeverKind, str, str]
 CLIENT = "CLIENT"  # the resource type of a quota entity, beside Kafka's BROKER and TOPIC
 _MANY_VALUES = 64
+# What is remembered of clients that are free again is stored at each change: of more of them, no longer than needed.
+_REMEMBERED_QUOTAS = 200
 _NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
 _RATE_KEYS = {
     LeverKind.FOLLOWER_RATE: FOLLOWER_RATE,
@@ -414,6 +416,8 @@ def reconcile(
     by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
     for intent in recorded:
         by_key[ConfigKey.of(intent)].append(intent)
+    let_go = [key for key in by_key if key.resource_type == CLIENT and key not in now.rates]
+    remembers_quotas = len(let_go) <= _REMEMBERED_QUOTAS
     quotas = present_quotas(cluster)
     parts = []
     for key in sorted({*by_key, *now.rates}):
@@ -432,7 +436,7 @@ def reconcile(
                 parts.append(_unreadable(key, mine, key in now.rates, settled, cluster))
                 continue
             present = values.get(key.key)
-        is_over = age >= Age.FORGOTTEN if key.resource_type == CLIENT else settled
+        is_over = age >= Age.FORGOTTEN if key.resource_type == CLIENT and remembers_quotas else settled
         parts.append(_reconcile_value(key, mine, present, now.rates.get(key), is_over))
     parts.append(_reconcile_lists(recorded, now, settled, cluster, held))
     return Reconciled(

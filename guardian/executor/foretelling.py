@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from guardian.core import foreign
 from guardian.core.approving import why_expired
+from guardian.core.effects import ConfigKey
 from guardian.core.replanning import doubts
 from guardian.executor.admitting import Job, admit
 from guardian.model.cluster_state import ClusterObservation
@@ -27,7 +28,7 @@ from guardian.model.ticket import Ticket, TicketState
 class Outlook:
     """What a ticket meets. `jobs` are those of all tickets of the cluster that the executor drives, oldest first, with
     or without its own; `barred` is what somebody has said of its plan's brokers, `why_not_anew` why its plan could not
-    be made anew."""
+    be made anew, `protected` are the configuration keys that the protection of disks holds."""
 
     jobs: Sequence[Job]
     observation: ClusterObservation
@@ -35,6 +36,7 @@ class Outlook:
     why_not_anew: str
     max_plan_age_ms: int
     now_ms: int
+    protected: frozenset[ConfigKey] = frozenset()
 
 
 def foretold(ticket: Ticket, work: Execution | Plan, begun: Execution, outlook: Outlook) -> str:
@@ -75,7 +77,7 @@ def _doubted(plan: Plan, outlook: Outlook) -> str:
 def _meets_others(ticket: Ticket, begun: Execution, outlook: Outlook) -> str:
     executions = [each.work for each in outlook.jobs if isinstance(each.work, Execution)]
     works = foreign.found(outlook.observation, [*executions, begun])
-    others = foreign.throttles(outlook.observation, [*executions, begun])
+    others = foreign.throttles(outlook.observation, [*executions, begun], outlook.protected)
     state = TicketState.RUNNING if ticket.state is TicketState.APPROVED else ticket.state
     noticed = foreign.notice(replace(ticket, state=state), begun, works, others)
     if noticed is None or noticed.transition is None:

@@ -14,6 +14,7 @@ import grpc.aio
 from guardian.core import foreign, labelling, overriding, previewing, rolling_back, ticketing
 from guardian.core.adapting import Around
 from guardian.core.barring import barring, why_barred, why_crowded
+from guardian.core.effects import ConfigKey
 from guardian.core.executing import Circumstances, Step, begin, brokers_of, step, tiered_topics
 from guardian.core.operations.step import amended, why_unapproved
 from guardian.core.operations.step import begin as begin_operation
@@ -538,7 +539,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             directory = directory_of(views, None)
             bars = barring(work, directory.of_cluster(work.cluster), self._shared_labels, now)
             barred, anew = why_barred(work, bars), why_not_anew(work, directory)
-        return Outlook(jobs, observation, barred, anew, self._max_plan_age_ms, now)
+        protected = frozenset(map(ConfigKey.of, views.protection(ticket.cluster).intents))
+        return Outlook(jobs, observation, barred, anew, self._max_plan_age_ms, now, protected)
 
     def _work(self, views: Views, ticket: Ticket) -> Execution | Plan | None:
         """As the driver has it; None where its plan is not stored."""

@@ -881,6 +881,24 @@ def test_what_is_down_in_maintenance_is_left_out_with_a_sentence() -> None:
     assert "broker 4: down and in maintenance" in world.reason("t-2")
 
 
+def test_a_restart_takes_along_a_broker_that_waits_to_be_stopped_for_good() -> None:
+    """Its removal says DRAINING of it and the restart MAINTENANCE: neither may undo the other's word for ever."""
+    world = OperationsWorld(6, racks=3)
+    world.topic("t", {0: [1, 2, 3], 1: [2, 3, 4], 2: [3, 4, 5]}, MB)
+    world.ask(Ask(AskKind.RESTART, (1, 2, 3, 4, 5, 6), hook="systemd", batch_limit=1))
+    reach(world, OperationPhase.RESTART)
+    world.ask(Ask(AskKind.REMOVE, (6,), shutdown=True), "t-2")
+    world.run_until(lambda: world.state().is_over)
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert 6 in {node for _, node in world.machines.log}
+    tick_until(world, lambda: world.federation.states[6] is BrokerState.DRAINING)
+    assert (world.state("t-2"), world.operation("t-2").phase) == (TicketState.RUNNING, OperationPhase.SHUT_DOWN)
+    world.advance(TicketState.CANCELLING, "t-2")
+    tick_until(world, lambda: world.state("t-2").is_over)
+    assert world.federation.states[6] is BrokerState.ACTIVE
+    assert world.federation.excluded == {}
+
+
 # Offline and online.
 
 

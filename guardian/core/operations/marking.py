@@ -30,8 +30,9 @@ def exclusion(turn: Turn, broker: int) -> Exclusion:
 
 def under_way(turn: Turn, works: Iterable[BrokerWork]) -> Turn:
     """With those of these that waited under way, and what the federation said of each until now: also where it says
-    already what they will be marked with, by somebody else's doing. A mark of ours that was not undone yet is none."""
-    states = turn.world.states
+    already what they will be marked with, by somebody else's doing. A mark of ours that was not undone yet is none, and
+    neither is one that another ticket will undo."""
+    states = {node: state for node, state in turn.world.states.items() if node not in turn.world.in_hand}
     return turn.with_works(
         replace(
             work,
@@ -49,7 +50,7 @@ def mark(
     """What is missing so that the brokers are excluded and in this state; nothing when they are. The works remember
     what is to be undone, before it is done. `for_good`: nobody looks again, so one that ends does not serve."""
     wanted = [work for work in works if not work.is_controller]
-    turn, effects = set_state(turn, wanted, state)
+    turn, effects = set_state(turn, [work for work in wanted if not _is_away(turn, work.node, state)], state)
     bare = [work.node for work in wanted if not _is_excluded(turn, work.node, for_good)]
     if bare:
         kept = [replace(work, is_excluded=True) for work in turn.operation.brokers if work.node in bare]
@@ -98,6 +99,11 @@ def lift(turn: Turn, works: Iterable[BrokerWork]) -> tuple[AnyEffect, ...]:
     ours = [exclusion(turn, work.node) for work in works if work.is_excluded]
     left = tuple(each for each in ours if turn.world.exclusions.get(each.broker_id) == each)
     return (LiftExclusions(left),) if left else ()
+
+
+def _is_away(turn: Turn, broker: int, state: BrokerState) -> bool:
+    """A restart says MAINTENANCE of its batch until that is back: each would undo what the other says, for ever."""
+    return state is BrokerState.DRAINING and broker in turn.world.in_hand
 
 
 def _is_excluded(turn: Turn, broker: int, for_good: bool) -> bool:

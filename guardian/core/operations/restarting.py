@@ -112,7 +112,8 @@ def _begin_batch(turn: Turn, waiting: list[BrokerWork]) -> Result:
 
 
 def leaders_away(turn: Turn) -> Result:
-    """Nobody talks to the batch any more."""
+    """Nobody talks to the batch any more. After a pause some of it may have been asked to restart already."""
+    turn = hooks.watched(turn, turn.in_batch())
     turn, harm = _look_for_harm(turn)
     if harm is not None:
         return harm

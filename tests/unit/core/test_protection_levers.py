@@ -246,3 +246,16 @@ def test_a_broker_that_does_not_answer_stays_on_record() -> None:
     found = reconcile(recorded, Wanted(), Age.FORGOTTEN, cluster(), NOBODY)
     assert (found.intents, found.changes) == (recorded, {})
     assert "can't be read until it answers" in found.notes[0]
+
+
+def test_clients_that_come_and_go_do_not_fill_the_record() -> None:
+    """All of it is one command: beyond so many, what was put back is remembered only until it has settled."""
+
+    def of_clients(count: int) -> tuple[ThrottleIntent, ...]:
+        keys = [ConfigKey(CLIENT, f"client-id=batch-{number:04}", CONSUMER_BYTE_RATE) for number in range(count)]
+        return tuple(intent("7", key=key) for key in keys)
+
+    few, many = of_clients(200), of_clients(201)
+    assert reconcile(few, Wanted(), Age.SETTLED, look(), NOBODY).intents == few
+    assert reconcile(many, Wanted(), Age.NEW, look(), NOBODY).intents == many
+    assert reconcile(many, Wanted(), Age.SETTLED, look(), NOBODY).intents == ()
