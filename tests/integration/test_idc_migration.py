@@ -136,9 +136,20 @@ class Writer:
     """Writes the numbers from 0 on into each partition, so that a record's number is its offset, until it is ended."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
-        self._producer = data.producer(cluster, acks="all", linger_ms=5, batch_size=BATCH_BYTES)
+        # Where an answer takes too long, nothing is written twice: a record's number would be its offset no more.
+        self._producer = data.producer(
+            cluster, acks="all", enable_idempotence=True, linger_ms=5, batch_size=BATCH_BYTES, message_timeout_ms=0
+        )
         # Many small batches, each of which would wait for replicas that fetch little at a time.
-        self._filling = data.producer(cluster, acks="1", linger_ms=5, batch_size=BATCH_BYTES)
+        patient_ms = round(DEADLINE_S * 1000)
+        self._filling = data.producer(
+            cluster,
+            acks="1",
+            linger_ms=5,
+            batch_size=BATCH_BYTES,
+            request_timeout_ms=patient_ms,
+            socket_timeout_ms=patient_ms,
+        )
         self._topic = topic
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
