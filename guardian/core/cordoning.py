@@ -143,6 +143,12 @@ def _lift(cordon: Cordon, seen: BrokerLook) -> _Decided:
     return _Decided(None, None, "the cordon was lifted")
 
 
+def was_never_set(cordon: Cordon, refusal: str) -> bool:
+    """Whether a controller refused to delete the key: that it does at a `metadata.version` which knows no cordons yet
+    (below 4.3-IV0), as while a cluster is upgraded, and then none of its brokers has one."""
+    return cordon.replaced is None and refusal.startswith("INVALID_CONFIG")
+
+
 def _foreign_note(seen: BrokerLook) -> str:
     return f"{CORDONED} is {seen.value}: it {_LEFT_ALONE}"
 

@@ -123,10 +123,12 @@ class Cordoner:
         proof = self._proof(cluster, stored, at_s)
         try:
             with admin.each_change_proven_by(proof.require):
-                refused = admin.alter_configs_through_controller(restored)
+                answers = admin.alter_configs_through_controller(restored)
         except ClusterUnavailable as error:
             return [f"what brokers of cluster {cluster} that are down have of {CORDONED} stays owed: {error}"]
-        paid = [cordon for cordon in owed if (BROKER, str(cordon.broker_id)) not in refused]
+        of_key = {(BROKER, str(cordon.broker_id)): cordon for cordon in owed}
+        refused = {key: why for key, why in answers.items() if not cordoning.was_never_set(of_key[key], why)}
+        paid = [cordon for key, cordon in of_key.items() if key not in refused]
         if paid:
             self._drop(cluster, paid)
         return [f"Kafka refused to restore {CORDONED} of broker {name}: {why}" for (_, name), why in refused.items()]

@@ -224,3 +224,19 @@ def test_what_was_set_on_a_broker_is_restored_while_it_is_still_registered() -> 
     assert edge.carry_out(TICKET, UnregisterBroker(3), observation, fake) == ""
     assert fake.registered_brokers() == {1: False, 2: False}
     assert fake.peek().configs[resource] == {CORDONED: "/d1"}
+
+
+@pytest.mark.parametrize(("replaced", "is_gone"), [(None, True), ("/d1", False)])
+def test_a_cordon_that_the_metadata_version_never_took_keeps_no_broker_registered(
+    replaced: str | None, is_gone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen on real controllers of Kafka 4.3 at the metadata.version of 4.1: they refuse even to delete the key."""
+    fake, store = kafka(), Store(Cordon("live", 3, "*", replaced))
+    edge = operations(Planner(), store)
+    observation = observe(fake, [Scope(all_partitions=True)], 1_000)
+    fake.kill_broker(3)
+    why = "INVALID_CONFIG: The cordoned.log.dirs configuration value cannot be set because it requires ..."
+    monkeypatch.setattr(fake, "alter_configs_through_controller", lambda changes: dict.fromkeys(changes, why))
+    said = edge.carry_out(TICKET, UnregisterBroker(3), observation, fake)
+    assert (said == "") is is_gone
+    assert (3 not in (fake.registered_brokers() or {})) is is_gone

@@ -374,6 +374,21 @@ def test_a_debt_that_no_controller_takes_now_does_not_hold_up_strays(
     assert [each.broker_id for each in store.read().cordons()] == [3, 4]
 
 
+def test_a_debt_for_a_cordon_that_the_metadata_version_never_took_is_over(
+    store: ReplicatedStore, kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = cordoner(store, kafka)
+    exclude(store, 4)
+    loop.tick()
+    kafka.kill_broker(4)
+    lift(store, 4)
+    why = "INVALID_CONFIG: The cordoned.log.dirs configuration value cannot be set because it requires ..."
+    monkeypatch.setattr(kafka, "alter_configs_through_controller", lambda changes: dict.fromkeys(changes, why))
+    loop.tick()
+    loop.tick()
+    assert store.read().cordons() == ()
+
+
 def test_a_debt_that_is_owed_no_longer_is_not_paid(
     store: ReplicatedStore, kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
