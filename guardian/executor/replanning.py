@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from guardian.core.creating import topic_configs
 from guardian.core.healing import trimmed_again
@@ -20,40 +20,9 @@ from guardian.model.federation import Topic
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
 from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
-    Add,
-    Balance,
-    CreateTopic,
-    EmptyDisk,
-    ExpandTopic,
-    Heal,
-    Isolate,
-    Leaders,
-    LogDir,
-    MigrateIdc,
-    Relieve,
-    Remove,
-    ReplicationFactor,
-    Task,
-)
+from spark_analytics.planners.tasks import CreateTopic, LogDir, Task
 
-_KINDS: Mapping[str, type[Any]] = {
-    kind.kind: kind
-    for kind in (
-        Add,
-        Balance,
-        CreateTopic,
-        EmptyDisk,
-        ExpandTopic,
-        Heal,
-        Isolate,
-        Leaders,
-        MigrateIdc,
-        Relieve,
-        Remove,
-        ReplicationFactor,
-    )
-}
+_KINDS: Mapping[str, type[Any]] = {kind.kind: kind for kind in get_args(Task)}
 _FOR_NOTES = frozenset({"clients"})
 
 
