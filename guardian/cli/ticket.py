@@ -67,22 +67,28 @@ class _Rates(TypedDict):
     unthrottled: bool
 
 
+PlanFileOption = Annotated[
+    Path | None, typer.Option("--plan", help="Or a file of kafka-reassign-partitions; needs --cluster.")
+]
+FileClusterOption = Annotated[str, typer.Option("--cluster", help="The cluster of the file.")]
+MaxThrottleOption = Annotated[
+    str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. [as --throttle]")
+]
+ChangeFactorOption = Annotated[
+    bool, typer.Option("--change-replication-factor", help="The file gives more replicas, or fewer, on purpose.")
+]
+
+
 @app.command("submit")
 def submit(
     ticket_id: Annotated[str, typer.Argument(metavar="[TICKET]", help="A draft ticket's id.")] = "",
-    plan: Annotated[
-        Path | None, typer.Option("--plan", help="Or a file of kafka-reassign-partitions; needs --cluster.")
-    ] = None,
-    cluster: Annotated[str, typer.Option("--cluster", help="The cluster of the file.")] = "",
+    plan: PlanFileOption = None,
+    cluster: FileClusterOption = "",
     throttle: Annotated[
         str, typer.Option(help="Bytes/s per broker for copies, such as 50MB; or none.", show_default="50MB")
     ] = "",
-    max_throttle: Annotated[
-        str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. [as --throttle]")
-    ] = "",
-    change_replication_factor: Annotated[
-        bool, typer.Option("--change-replication-factor", help="The file gives more replicas, or fewer, on purpose.")
-    ] = False,
+    max_throttle: MaxThrottleOption = "",
+    change_replication_factor: ChangeFactorOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the ticket, or the file against the cluster; store nothing.")
     ] = False,
@@ -445,19 +451,13 @@ def _rehearse_others(act: Act, ticket: Ticket, execution: Execution | None, stat
 @app.command("preview")
 def preview(
     ticket_id: Annotated[str, typer.Argument(metavar="[TICKET]", help="A ticket's id.")] = "",
-    plan: Annotated[
-        Path | None, typer.Option("--plan", help="Or a file of kafka-reassign-partitions; needs --cluster.")
-    ] = None,
-    cluster: Annotated[str, typer.Option("--cluster", help="The cluster of the file.")] = "",
+    plan: PlanFileOption = None,
+    cluster: FileClusterOption = "",
     throttle: Annotated[
         str, typer.Option(help="Bytes/s per broker for copies of the file, such as 50MB; or none.", show_default="50MB")
     ] = "",
-    max_throttle: Annotated[
-        str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. [as --throttle]")
-    ] = "",
-    change_replication_factor: Annotated[
-        bool, typer.Option("--change-replication-factor", help="The file gives more replicas, or fewer, on purpose.")
-    ] = False,
+    max_throttle: MaxThrottleOption = "",
+    change_replication_factor: ChangeFactorOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
