@@ -22,7 +22,7 @@ from deploy.local import broker_hook, leftovers, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
-from guardian.errors import GuardianError, InvalidInput
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
@@ -164,9 +164,9 @@ class TopicMaker:
                 topic = NewTopic(name, 1, replica_assignment=[[*self.leaving, 3]])
             try:
                 self._make(name, topic)
-            except KafkaException as error:
+            except ClusterUnavailable as error:
                 # Whoever had the request may have been the broker that is stopped: it may have been carried out.
-                if not (is_explicit or error.args[0].code() in _NO_ANSWER):
+                if not (is_explicit or _has_no_answer(error)):
                     raise
                 self.refused.append(f"{name} in {phase}: {error}")
                 continue
@@ -177,6 +177,11 @@ class TopicMaker:
         """With a client of its own, which knows no broker that is gone."""
         with data._admin(self.cluster, ANSWER_S) as admin:
             admin.create_topics([topic], request_timeout=ANSWER_S)[name].result(2 * ANSWER_S)
+
+
+def _has_no_answer(error: ClusterUnavailable) -> bool:
+    cause = error.__cause__
+    return not isinstance(cause, KafkaException) or cause.args[0].code() in _NO_ANSWER
 
 
 def wait_for(what: str, holds: Callable[[], bool]) -> None:
