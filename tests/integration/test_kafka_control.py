@@ -27,6 +27,7 @@ DEADLINE_S = 60.0
 TIMEOUT_S = 6.0
 ALTER_PARTITION_REASSIGNMENTS = 45
 RATE = "leader.replication.throttled.rate"
+RECORD_BYTES = 500_000
 LISTED = "leader.replication.throttled.replicas"
 
 NewTopic = Callable[[], str]
@@ -153,6 +154,17 @@ def hanging(kafka: KafkaCluster, broker: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+@contextmanager
+def throttled(control: KafkaControl, values: dict[tuple[str, str], dict[str, str]]) -> Iterator[None]:
+    """No broker has to hang for a move to take long: one that does is fenced after a while, and places nothing."""
+    assert control.alter_configs(values) == {}
+    until(lambda: control.describe_configs(list(values)) == values)
+    try:
+        yield
+    finally:
+        assert control.alter_configs({key: dict.fromkeys(named) for key, named in values.items()}) == {}
+
+
 def test_a_broker_that_hangs_is_left_out(kafka_cluster: KafkaCluster, control: KafkaControl) -> None:
     control.describe_log_dirs([1, 2, 3])
     with hanging(kafka_cluster, 2):
@@ -273,21 +285,26 @@ def test_an_expansion_beside_a_reassignment_is_taken_and_counts_the_replicas_tha
     kafka_cluster: KafkaCluster, control: KafkaControl, new_topic: NewTopic
 ) -> None:
     """The move goes on, and what Kafka places by itself has a replica more than the topic, for good."""
-    topic = new_topic()
+    topic, cluster = new_topic(), Cluster("live", kafka_cluster.bootstrap)
     moved, made = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    data.create_topics(Cluster("live", kafka_cluster.bootstrap), {topic: {0: (1, 2)}}, {})
-    with hanging(kafka_cluster, 3):
+    data.create_topics(cluster, {topic: {0: (1, 2)}}, {})
+    producer = data.producer(cluster)
+    for _ in range(40):
+        producer.produce(topic, bytes(RECORD_BYTES), partition=0)
+    assert producer.flush(DEADLINE_S) == 0
+    rate, listed = (BROKER, "1"), (TOPIC, topic)
+    with throttled(control, {rate: {RATE: "1"}, listed: {LISTED: "0:1"}}):
         assert control.alter_reassignments({moved: (1, 3)}) == {}
         assert control.list_reassignments()[moved].replicas == (1, 3, 2)
         refused = control.create_partitions({made: (1, 2)}, validate_only=True)
         assert "a partition with 2 replica(s), but this is not consistent with previous partitions" in refused[topic]
-        # Kafka names any broker as the controller, the one that hangs too until it is fenced.
-        kafka = confluent_admin.AdminClient(
-            {"bootstrap.servers": kafka_cluster.bootstrap, "topic.metadata.refresh.interval.ms": 1000}
-        )
+        kafka = confluent_admin.AdminClient({"bootstrap.servers": kafka_cluster.bootstrap})
         kafka.create_partitions([NewPartitions(topic, 2)])[topic].result(DEADLINE_S)
         assert moved in control.list_reassignments()
     until(lambda: not control.list_reassignments())
-    replicas = {partition: state.replicas for partition, state in control.describe_partitions([topic]).items()}
-    assert replicas[moved] == (1, 3)
-    assert sorted(replicas[made]) == [1, 2, 3]
+
+    def replicas() -> dict[TopicPartition, tuple[int, ...]]:
+        return {partition: state.replicas for partition, state in control.describe_partitions([topic]).items()}
+
+    until(lambda: replicas().get(moved) == (1, 3))  # who is asked may be behind the controller
+    assert sorted(replicas()[made]) == [1, 2, 3]
