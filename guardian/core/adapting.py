@@ -17,10 +17,10 @@ step adds. Measured: 30 MB/s from the first moment sent 200 MB in three seconds,
 
 Clients' latency has no limit that holds everywhere, so each broker is compared with itself: its baseline is what its
 requests took when its copies began. Load that rises meanwhile makes requests slower without our doing. So when a rate
-has fallen far and they are still slow, it goes to the floor, where copies hardly count: what requests take there for
-some seconds becomes the baseline, and only then the rate goes on from where it was. Kafka's p99 still remembers the
-copies there, so the baseline's grows no more than the mean. Where producers write so much that the floor is not kept,
-copies still count, and nothing becomes the baseline.
+has fallen far, or to little, and they are still slow though the fall had its time, it goes to the floor, where copies
+hardly count: what requests take there, once what waited is worked off, becomes the baseline, and only then the rate
+goes on from where it was. Kafka's p99 still remembers the copies there, so the baseline's grows no more than the mean.
+Where producers write so much that the floor is not kept, copies still count, and nothing becomes the baseline.
 
 Where nothing was copied for ten seconds the rate begins anew, and so do the baselines: both were of another time.
 
@@ -44,12 +44,13 @@ from guardian.errors import InvalidInput
 from guardian.model.execution import AdaptedRate, Baseline
 from guardian.model.reading import BrokerReading, Latency
 
-ROOM = 0.9
+ROOM = 0.95
 _MOST_FALL, _LEAST_FALL = 0.5, 0.8
 _FREE_RISE, _RISE, _CAREFUL_RISE = 1.15, 1.25, 1.1
 _BEGINNING = 0.1  # of what is asked
 _FREE_RISES = 3  # in the time in which a rate that had to fall rises once
 _IN_VAIN = 0.4  # of the rate from which it began to fall: that clients' requests are slow is not its doing, it seems
+_LITTLE = 0.3  # of what is asked: so little hardly makes requests slow, whatever rate it fell from
 _NEAR_TROUBLE = 0.9  # from this share of the rate that was too much on, it rises carefully
 _GRAVE = 1.5  # a pressure between two looks that is no chance
 _FULL = 0.97  # of a disk's time, or of an interface
@@ -57,6 +58,8 @@ _FORGOTTEN_MS = 10_000  # Kafka's memory of a rate
 _P99_OF_MEAN = 4.6  # where latencies are exponential; else it is more
 _DISK_MATTERS = 0.5  # an idle disk's await tells nothing
 _FADE = 0.1  # of a baseline towards a lower mean, a look
+_QUICKER = 0.6  # of a baseline's mean: what is more may be luck, and one that follows luck holds copies back for good
+_DRAIN_S = 2.0  # a disk that was overwhelmed still works off what waits
 _NAMED = 3
 
 
@@ -85,8 +88,8 @@ class ThrottleSettings:
     p99_factor: float = 1.5
     line_share: float = 0.8
     rise_s: float = 3.0
-    settle_s: float = 4.0
-    window_s: float = 4.0
+    settle_s: float = 6.0
+    window_s: float = 6.0
     stale_s: float = 5.0
     fill_lines_without_client_activity: bool = False
     adapt_without_disk_metrics: bool = False
@@ -162,6 +165,7 @@ class _Bounds:
     floor: int
     start: int
     ceiling: int
+    little: int
 
 
 def pace(
@@ -210,7 +214,8 @@ def _bounds(settings: ThrottleSettings, asked: int, most: int) -> _Bounds:
     if settings.ceiling:
         ceiling = min(ceiling, settings.ceiling)
     floor = min(settings.floor, ceiling)
-    return _Bounds(floor, min(ceiling, max(floor, _rounded(asked * _BEGINNING))), ceiling)
+    start = min(ceiling, max(floor, _rounded(asked * _BEGINNING)))
+    return _Bounds(floor, start, ceiling, round(asked * _LITTLE))
 
 
 def _work(copies: list[Copy]) -> dict[int, _Work]:
@@ -253,8 +258,14 @@ def _judged_again(
 ) -> AdaptedRate:
     """By a reading that was judged already, nothing rises, and nothing falls at once for a second time."""
     worst = max(_pressures(reading, rate.baselines, settings), key=lambda each: each.value)
-    may_fall = not rate.trouble or now_ms - rate.changed_at_ms >= settings.settle_s * 1000
-    return _fallen(rate, reading, worst, work, bounds, now_ms) if worst.value > 1 and may_fall else rate
+    if worst.value > 1 and (not rate.trouble or _is_settled(rate, settings, now_ms)):
+        return _fallen(rate, reading, worst, work, settings, bounds, now_ms)
+    return rate
+
+
+def _is_settled(rate: AdaptedRate, settings: ThrottleSettings, now_ms: int) -> bool:
+    """Whether its last change had the time to tell in what is read."""
+    return now_ms - rate.changed_at_ms >= settings.settle_s * 1000
 
 
 def _judged(
@@ -262,22 +273,23 @@ def _judged(
 ) -> AdaptedRate:
     settings = around.settings
     is_at_floor = rate.rate == bounds.floor and work.least <= bounds.floor
-    at_floor_ms = now_ms - rate.changed_at_ms if is_at_floor else 0
-    rate = replace(rate, baselines=_baselines(rate.baselines, reading, settings, at_floor_ms))
+    alone_s = settings.window_s + _DRAIN_S  # from then on all that is read is of clients alone
+    is_alone = is_at_floor and now_ms - rate.changed_at_ms >= alone_s * 1000
+    rate = replace(rate, baselines=_baselines(rate.baselines, reading, is_alone))
     worst = max(_pressures(reading, rate.baselines, settings), key=lambda each: each.value)
     latest = around.latest.get(rate.broker, reading)
     sudden = max(_pressures(latest, rate.baselines, settings), key=lambda each: each.value)
     if sudden.value > _GRAVE:
-        return _fallen(rate, latest, sudden, work, bounds, now_ms)
+        return _fallen(rate, latest, sudden, work, settings, bounds, now_ms)
     if sudden.value > 1 and (slow := _slow(reading, latest, rate.baselines, settings)) is not None:
-        return _fallen(rate, latest, slow, work, bounds, now_ms)
+        return _fallen(rate, latest, slow, work, settings, bounds, now_ms)
     if worst.value > ROOM and (full := _full(latest, settings)) is not None:
-        return _fallen(rate, latest, full, work, bounds, now_ms)
-    if worst.value > 1 and (not rate.trouble or now_ms - rate.changed_at_ms >= settings.settle_s * 1000):
-        return _fallen(rate, reading, worst, work, bounds, now_ms)
+        return _fallen(rate, latest, full, work, settings, bounds, now_ms)
+    if worst.value > 1 and (not rate.trouble or _is_settled(rate, settings, now_ms)):
+        return _fallen(rate, reading, worst, work, settings, bounds, now_ms)
     rise_s = settings.rise_s if rate.trouble else settings.rise_s / _FREE_RISES
     if is_at_floor and rate.trouble:
-        rise_s = max(rise_s, settings.stale_s)
+        rise_s = max(rise_s, alone_s)
     if worst.value < ROOM and rate.rate < bounds.ceiling and now_ms - rate.changed_at_ms >= rise_s * 1000:
         return _risen(rate, worst, bounds, now_ms)
     return rate
@@ -294,7 +306,13 @@ def _full(reading: BrokerReading, settings: ThrottleSettings) -> _Pressure | Non
 
 
 def _fallen(
-    rate: AdaptedRate, reading: BrokerReading, worst: _Pressure, work: _Work, bounds: _Bounds, now_ms: int
+    rate: AdaptedRate,
+    reading: BrokerReading,
+    worst: _Pressure,
+    work: _Work,
+    settings: ThrottleSettings,
+    bounds: _Bounds,
+    now_ms: int,
 ) -> AdaptedRate:
     if rate.rate == bounds.floor:
         return rate
@@ -303,7 +321,8 @@ def _fallen(
     used = min(rate.rate, round(reading.copied_per_s * _RISE)) if is_known else rate.rate
     lower = max(bounds.floor, _rounded(used * min(_LEAST_FALL, max(_MOST_FALL, 1 / worst.value))))
     before, why = rate.before or max(used, bounds.floor), worst.why
-    if worst.is_relative and lower <= before * _IN_VAIN:
+    is_in_vain = lower <= max(before * _IN_VAIN, bounds.little) and _is_settled(rate, settings, now_ms)
+    if worst.is_relative and is_in_vain:
         lower, why = bounds.floor, f"{why}, and less copying changed little: what do they take without?"
     changed = _changed(rate, min(lower, rate.rate), why, now_ms)
     return replace(changed, trouble=max(used, bounds.floor), before=before)
@@ -339,9 +358,7 @@ def _changed(rate: AdaptedRate, value: int, why: str, now_ms: int) -> AdaptedRat
     return replace(rate, rate=value, changed_at_ms=now_ms, why=f"{way}: {why}")
 
 
-def _baselines(
-    known: tuple[Baseline, ...], reading: BrokerReading, settings: ThrottleSettings, at_floor_ms: int
-) -> tuple[Baseline, ...]:
+def _baselines(known: tuple[Baseline, ...], reading: BrokerReading, is_alone: bool) -> tuple[Baseline, ...]:
     """The first look at a kind of request, unless the requests became quicker, or copies have long not mattered.
 
     Each change is stored, so small ones are left out.
@@ -349,13 +366,13 @@ def _baselines(
     of = {each.request: each for each in known}
     for kind, latency in reading.latencies.items():
         old = of.get(kind)
-        if old is None or at_floor_ms >= settings.stale_s * 1000:
+        if old is None or is_alone:
             new = Baseline(kind, latency.mean_ms, latency.p99_ms)
             if old is not None and old.mean_ms > 0:
                 new = replace(new, p99_ms=min(latency.p99_ms, old.p99_ms * latency.mean_ms / old.mean_ms))
             if old is None or _differs(old.mean_ms, new.mean_ms):
                 of[kind] = new
-        elif latency.mean_ms < old.mean_ms * (1 - 2 * _FADE):
+        elif latency.mean_ms < old.mean_ms * _QUICKER:
             p99_ms = min(old.p99_ms, max(latency.p99_ms, old.p99_ms * (1 - _FADE)))
             of[kind] = Baseline(kind, old.mean_ms * (1 - _FADE) + latency.mean_ms * _FADE, p99_ms)
     return tuple(of[kind] for kind in sorted(of))

@@ -175,7 +175,7 @@ def test_what_is_full_halves_the_rate_at_each_tick(full: BrokerReading) -> None:
 
 def test_a_second_that_is_full_is_chance_where_there_was_room_and_it_is_over_when_the_next_one_is_not() -> None:
     just_now = at(50 * MB, changed_at_ms=59_000, trouble=60 * MB)
-    assert next_rate(just_now, replace(around(read(3, 0.75)), latest={3: read(3, 1.0)})).rate == 25 * MB
+    assert next_rate(just_now, replace(around(read(3, 0.77)), latest={3: read(3, 1.0)})).rate == 25 * MB
     assert next_rate(just_now, replace(around(read(3, 0.6)), latest={3: read(3, 1.0)})).rate == 50 * MB
     assert next_rate(just_now, replace(around(read(3, 1.0)), latest={3: read(3, 0.5)})).rate == 50 * MB
 
@@ -244,7 +244,7 @@ def test_requests_that_are_far_too_slow_for_seconds_are_grave_before_the_p99_of_
 def test_it_rises_every_second_and_stays_where_there_is_little_room() -> None:
     assert next_rate(at(20 * MB, changed_at_ms=59_001), around()).rate == 20 * MB
     assert next_rate(at(20 * MB, changed_at_ms=59_000), around()).rate == 23 * MB
-    assert next_rate(at(20 * MB), around(read(3, 0.75))).rate == 20 * MB
+    assert next_rate(at(20 * MB), around(read(3, 0.77))).rate == 20 * MB
 
 
 def test_it_rises_carefully_where_it_had_to_fall() -> None:
@@ -296,12 +296,35 @@ def test_at_the_floor_what_requests_take_becomes_the_baseline() -> None:
 def test_it_stays_at_the_floor_until_it_is_known_what_requests_take_there() -> None:
     """There seemed to be room after three seconds: the old baseline stayed, and the rate fell again and again."""
     slower = around(read(3, mean_ms=2.5, p99_ms=12.0))
-    at_floor = at(MB, changed_at_ms=55_001, trouble=50 * MB)
+    at_floor = at(MB, changed_at_ms=52_001, trouble=50 * MB)
     assert next_rate(at_floor, slower).rate == MB
     assert next_rate(at_floor, slower).baselines == (Baseline(PRODUCE, 2.0, 10.0),)
-    known = next_rate(at(MB, changed_at_ms=55_000, trouble=50 * MB), slower)
+    known = next_rate(at(MB, changed_at_ms=52_000, trouble=50 * MB), slower)
     assert known.rate > MB
     assert known.baselines == (Baseline(PRODUCE, 2.5, 12.0),)
+
+
+def test_grave_moments_in_a_row_are_no_proof_that_copies_did_nothing() -> None:
+    """The floor's baseline would be that of requests which wait behind the copies of a moment ago."""
+    grave = replace(around(read(3, 0.9)), latest={3: read(3, mean_ms=90.0, p99_ms=90.0)})
+    (of_now,) = at(30 * MB, changed_at_ms=54_001, trouble=60 * MB)
+    (of_then,) = at(30 * MB, changed_at_ms=54_000, trouble=60 * MB)
+    assert next_rate((replace(of_now, before=100 * MB),), grave).rate == 15 * MB
+    assert next_rate((replace(of_then, before=100 * MB),), grave).rate == MB
+
+
+def test_a_little_rate_at_which_requests_are_slow_is_not_lowered_step_by_step() -> None:
+    """It would stay little for minutes by a baseline of a time with less load: a fall from 6 MB/s is none from 100."""
+    slow = around(read(3, mean_ms=9.0, p99_ms=90.0))
+    assert next_rate(at(7 * MB, trouble=7 * MB), slow, asked=20 * MB).rate == MB
+    assert next_rate(at(14 * MB, trouble=14 * MB), slow, asked=20 * MB).rate == 7 * MB
+
+
+def test_a_baseline_follows_no_lucky_seconds() -> None:
+    lucky = next_rate(at(20 * MB), around(read(3, mean_ms=1.3, p99_ms=9.0)))
+    assert lucky.baselines == at(20 * MB)[0].baselines
+    (quicker,) = next_rate(at(20 * MB), around(read(3, mean_ms=1.1, p99_ms=9.0))).baselines
+    assert quicker.mean_ms < 2.0
 
 
 def test_the_p99_at_the_floor_is_of_the_copies_before_and_grows_no_more_than_the_mean() -> None:
@@ -451,7 +474,7 @@ def test_a_grave_moment_is_answered_once_and_not_again_while_nothing_new_is_hear
     again = replace(grave, silent=frozenset({3}))
     assert next_rate((fallen,), grave, 61_000).rate < fallen.rate, "news would let it fall further"
     assert next_rate((fallen,), again, 61_000) == fallen
-    assert next_rate((fallen,), again, 64_000).rate < fallen.rate, "what was too much for seconds still is"
+    assert next_rate((fallen,), again, 66_000).rate < fallen.rate, "what was too much for seconds still is"
 
 
 def test_baselines_are_learnt_from_new_readings_only() -> None:
