@@ -23,9 +23,9 @@ ours is left. It is the record of all that we may have set:
                       there before are not ours, and neither is a list that somebody turned into a wildcard.
 
 An intent that is no longer wanted is kept for one more step before its absence from Kafka counts, because a broker
-may answer from before the last change. What was put back is remembered all the same (`lifted`): a request may have lain
-in the socket of a broker that was stopped, and come to be after that. What shows up again when the ticket looks once
-more at its end is ours, but for keys that somebody else of Guardian holds.
+may answer from before the last change. What was put back, or was followed by another rate of ours, is remembered all
+the same (`lifted`): a request may have lain in the socket of a broker that was stopped, and come to be after that. What
+shows up again when the ticket looks once more at its end is ours, but for keys that somebody else of Guardian holds.
 """
 
 from __future__ import annotations
@@ -200,11 +200,17 @@ def reconcile(
 def lifted(
     remembered: Sequence[ThrottleIntent], before: Iterable[ThrottleIntent], after: Iterable[ThrottleIntent]
 ) -> tuple[ThrottleIntent, ...]:
-    """What was put back by now. Of a list only what stood there before us, where something did: its entries are those
-    of the ticket's moves."""
+    """What was put back by now, and rates that others of ours took the place of: their requests may come late, too. Of
+    a list only what stood there before us, where something did: its entries are those of the ticket's moves."""
     kept = {ConfigKey.of(intent) for intent in after}
+    held = {(ConfigKey.of(intent), intent.value) for intent in after if intent.resource_type == BROKER}
+    gone = [
+        each
+        for each in before
+        if ((key := ConfigKey.of(each)), each.value) not in held and (key not in kept or each.resource_type == BROKER)
+    ]
     found: dict[ConfigKey, dict[str, ThrottleIntent]] = {}
-    for intent in (*remembered, *(each for each in before if ConfigKey.of(each) not in kept)):
+    for intent in (*remembered, *gone):
         of_key = found.setdefault(ConfigKey.of(intent), {})
         if intent.resource_type == BROKER and not _is_foreign(intent):
             of_key.pop(intent.value, None)

@@ -142,7 +142,8 @@ class Execution:
     """`revision` counts the times that it was saved; `note` is what the last tick did, in one sentence.
 
     `foreign` is what other tools move on the cluster meanwhile, `directory` what the ticket says there once it is done.
-    `lifted` are throttles that were put back, and are looked at once more before the ticket ends.
+    `lifted` are throttles that were put back, and rates that newer ones took the place of: they are looked at once more
+    before the ticket ends.
     """
 
     ticket_id: str

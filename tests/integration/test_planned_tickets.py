@@ -1,7 +1,7 @@
 """Tickets whose plans are made by `guardian plan`, on real brokers: what Kafka shows afterwards.
 
-Labels (grow from the pool, shrink, rolled back), a log dir emptied, a new broker's share, standing rates, and plans
-that went stale between approval and start. Brokers 1 to 4 run from the start; 5 is a machine of the pool until it
+Labels (grow from the pool, shrink, rolled back), leaders, a log dir emptied, a new broker's share, standing rates, and
+plans that went stale between approval and start. Brokers 1 to 4 run from the start; 5 is a machine of the pool until it
 joins. Each test makes topics of its own and deletes them, so that none sees another's.
 """
 
@@ -335,6 +335,33 @@ def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
 
 
 @pytest.mark.long
+def test_leaders_leave_a_broker_without_a_byte_copied_and_come_back_with_the_roll_back(
+    stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
+) -> None:
+    topic = topics((2, 1), (2, 3), (1, 2), (3, 4))
+    configs = leftovers.dynamic_configs(admin)
+    ends = data.end_offsets(stage.cluster, [topic])
+    before = replicas(admin, topic)
+
+    def is_all(said: str) -> bool:
+        """Four leaders on the three other brokers can't be spread evenly, so that the plan says what is not met."""
+        return {TopicPartition(topic, 0), TopicPartition(topic, 1)} <= moved_by(client, said)
+
+    ticket_id = drafted("leaders", "--topic", topic, "--away-from", "2", accepts=is_all)
+    carried_out(client, ticket_id)
+    after = replicas(admin, topic)  # preferred replicas lead
+    assert 2 not in {brokers[0] for brokers in after.values()}
+    assert {partition: set(brokers) for partition, brokers in after.items()} == {
+        partition: set(brokers) for partition, brokers in before.items()
+    }
+    assert leftovers.of_cluster(admin, configs) == []
+
+    done("ticket", "rollback", ticket_id, "--reason", "broker 2 is well again")
+    finished(client, ticket_id, TicketState.ROLLED_BACK)
+    assert replicas(admin, topic) == before
+    assert data.end_offsets(stage.cluster, [topic]) == ends
+
+
 def test_a_log_dir_is_emptied_onto_the_brokers_other_one(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:

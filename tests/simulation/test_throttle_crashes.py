@@ -17,7 +17,7 @@ from tests.simulation.world import MB, Crash, InThisThread, Wired, World, move
 
 FOREIGN_RATE = ("BROKER", "1"), "leader.replication.throttled.rate", "777000000"
 Changes = Mapping[ConfigResource, Mapping[str, str | None]]
-SETTINGS = ThrottleSettings(floor=200_000, rise_s=0.1, settle_s=0.1)
+SETTINGS = ThrottleSettings(floor=200_000, rise_s=0.1, settle_s=0.1, window_s=0.1)
 
 
 class Restless:
@@ -56,10 +56,14 @@ class AdaptiveWorld(World):
 
 def restless_world() -> World:
     world = AdaptiveWorld(brokers=4)
-    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 3], 2: [1, 3]}, MB, write_rate=20_000)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 3], 2: [1, 3], 3: [2, 1]}, MB, write_rate=20_000)
     world.kafka.set_config(*FOREIGN_RATE)
     return world.ticket(
-        move("t-0", 3, 2, rate=20_000), move("t-1", 4, 3, rate=20_000), move("t-2", 4, 1, rate=20_000), throttle=2 * MB
+        move("t-0", 3, 2, rate=20_000),
+        move("t-1", 4, 3, rate=20_000),
+        move("t-2", 4, 1, rate=20_000),
+        move("t-3", 3, 1, rate=20_000),
+        throttle=2 * MB,
     )
 
 
@@ -73,6 +77,10 @@ def until_over(world: World, on_tick: Callable[[int], None] = lambda _: None) ->
         except Crash:
             world.new_driver()
     raise AssertionError(f"not over: {world.said}")
+
+
+def has_all_put_back(world: World) -> bool:
+    return bool(world.execution().lifted) and not world.execution().throttles
 
 
 def test_rates_that_change_at_every_tick_are_restored_to_what_they_replaced() -> None:
@@ -167,13 +175,13 @@ class Sockets:
             self._alter(again)
 
 
-@pytest.mark.parametrize("late", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("late", [1, 2, 3, 4, 5, 6, 8])
 def test_a_change_that_comes_to_be_again_after_it_was_put_back_is_put_back_again(late: int) -> None:
     """Seen on real brokers: a leader that was stopped within one call sent lists that its successor had lifted."""
     world = restless_world()
     sockets = Sockets(world.tick(), late)
     until_over(world, sockets.on_tick)
-    assert sockets.came_late > 3
+    assert sockets.came_late > 2
     assert world.state() is TicketState.SUCCEEDED
     assert world.execution().lifted == ()
     world.leaves_nothing()
@@ -189,7 +197,7 @@ def test_what_somebody_else_lists_and_sets_meanwhile_stays() -> None:
     has_put_back: list[bool] = []
 
     def on_tick(_tick: int) -> None:
-        has_put_back.append(bool(world.execution().lifted))
+        has_put_back.append(has_all_put_back(world))
         if has_put_back.count(True) == 1 and has_put_back[-1]:
             for (resource, key), value in theirs.items():
                 world.kafka.set_config(resource, key, value)
@@ -207,7 +215,7 @@ def test_what_the_protection_of_disks_holds_is_not_taken_for_the_ticket_s_own() 
 
     def on_tick(_tick: int) -> None:
         lifted = world.execution().lifted
-        if not lifted or held:
+        if not has_all_put_back(world) or held:
             return
         listed = ThrottleIntent("TOPIC", "t", "follower.replication.throttled.replicas", "0:3", None)
         held.extend((next(each for each in lifted if each.resource_type == "BROKER"), listed))

@@ -340,6 +340,14 @@ def test_of_a_rate_that_changes_at_each_step_so_many_are_on_record_and_no_more()
     assert recorded[-1] == mine("499")
 
 
+def test_a_rate_that_another_one_followed_is_known_again_though_the_key_was_held_on() -> None:
+    """Kafka showed the newer one, so that the record forgot it, and its request came after all had been put back."""
+    older, newer = (ThrottleIntent(*RATE, rate, None) for rate in ("220000", "200000"))
+    remembered = lifted(lifted((), (older, newer), (newer,)), (newer,), ())
+    for rate in ("220000", "200000"):
+        assert rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: rate}}))
+
+
 def test_any_rate_that_a_stopped_broker_may_find_in_its_socket_is_known_again() -> None:
     """It stood still for nine ticks, each of which asked for another rate."""
     sent = tuple(ThrottleIntent(*RATE, str(rate), None) for rate in range(1, 10))
