@@ -45,6 +45,7 @@ from guardian.model.execution import AdaptedRate, Baseline
 from guardian.model.reading import BrokerReading, Latency
 
 ROOM = 0.95
+_NEARLY_FULL = 0.85  # of a limit, in the last seconds: from there on a look that shows all of it used is no chance
 _MOST_FALL, _LEAST_FALL = 0.5, 0.8
 _FREE_RISE, _RISE, _CAREFUL_RISE = 1.15, 1.25, 1.1
 _BEGINNING = 0.1  # of what is asked
@@ -89,7 +90,7 @@ class ThrottleSettings:
     line_share: float = 0.8
     rise_s: float = 3.0
     settle_s: float = 6.0
-    window_s: float = 6.0
+    window_s: float = 5.0
     stale_s: float = 5.0
     fill_lines_without_client_activity: bool = False
     adapt_without_disk_metrics: bool = False
@@ -283,7 +284,7 @@ def _judged(
         return _fallen(rate, latest, sudden, work, settings, bounds, now_ms)
     if sudden.value > 1 and (slow := _slow(reading, latest, rate.baselines, settings)) is not None:
         return _fallen(rate, latest, slow, work, settings, bounds, now_ms)
-    if worst.value > ROOM and (full := _full(latest, settings)) is not None:
+    if worst.value > _NEARLY_FULL and (full := _full(latest, settings)) is not None:
         return _fallen(rate, latest, full, work, settings, bounds, now_ms)
     if worst.value > 1 and (not rate.trouble or _is_settled(rate, settings, now_ms)):
         return _fallen(rate, reading, worst, work, settings, bounds, now_ms)

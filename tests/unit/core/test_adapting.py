@@ -296,10 +296,10 @@ def test_at_the_floor_what_requests_take_becomes_the_baseline() -> None:
 def test_it_stays_at_the_floor_until_it_is_known_what_requests_take_there() -> None:
     """There seemed to be room after three seconds: the old baseline stayed, and the rate fell again and again."""
     slower = around(read(3, mean_ms=2.5, p99_ms=12.0))
-    at_floor = at(MB, changed_at_ms=52_001, trouble=50 * MB)
+    at_floor = at(MB, changed_at_ms=53_001, trouble=50 * MB)
     assert next_rate(at_floor, slower).rate == MB
     assert next_rate(at_floor, slower).baselines == (Baseline(PRODUCE, 2.0, 10.0),)
-    known = next_rate(at(MB, changed_at_ms=52_000, trouble=50 * MB), slower)
+    known = next_rate(at(MB, changed_at_ms=53_000, trouble=50 * MB), slower)
     assert known.rate > MB
     assert known.baselines == (Baseline(PRODUCE, 2.5, 12.0),)
 
