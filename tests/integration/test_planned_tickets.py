@@ -334,7 +334,6 @@ def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
     assert leftovers.of_cluster(admin, configs) == []
 
 
-@pytest.mark.long
 def test_leaders_leave_a_broker_without_a_byte_copied_and_come_back_with_the_roll_back(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:
@@ -362,6 +361,7 @@ def test_leaders_leave_a_broker_without_a_byte_copied_and_come_back_with_the_rol
     assert data.end_offsets(stage.cluster, [topic]) == ends
 
 
+@pytest.mark.long
 def test_a_log_dir_is_emptied_onto_the_brokers_other_one(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:
