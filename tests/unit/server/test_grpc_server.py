@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import grpc
 import grpc.aio
 import pytest
 
 from guardian.errors import InvalidInput
+from guardian.server.counting import CallCounters, Method
 from guardian.server.grpc_server import GrpcLimits, GrpcServer, start_grpc
 
 DEADLINE_S = 30
 
 
 class Service:
-    """`wait` holds a thread until `release`; `where` tells the thread that it runs on."""
+    """`wait` holds a thread until `released`, `stay` none; `where` tells the thread that it runs on.
+
+    A `wait` that was `read` is in the queue for threads. `hold_the_loop` sets `released` when its deadline has passed,
+    and holds the loop on until `loop_released`.
+    """
 
     def __init__(self) -> None:
         self.entered = threading.Semaphore(0)
+        self.read = threading.Semaphore(0)
         self.released = threading.Event()
+        self.loop_released = threading.Event()
 
     def register(self, server: grpc.aio.Server) -> None:
         handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            "wait": grpc.unary_unary_rpc_method_handler(self.wait),
+            "wait": grpc.unary_unary_rpc_method_handler(self.wait, request_deserializer=self.reading),
             "where": grpc.unary_unary_rpc_method_handler(self.where),
             "stay": grpc.unary_unary_rpc_method_handler(self.stay),
+            "hold_the_loop": grpc.unary_unary_rpc_method_handler(self.hold_the_loop),
             "echo": grpc.unary_unary_rpc_method_handler(self.echo),
         }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", handlers),))
+
+    def reading(self, request: bytes) -> bytes:
+        self.read.release()
+        return request
 
     def wait(self, _request: bytes, _context: grpc.ServicerContext) -> bytes:
         self.entered.release()
@@ -41,6 +54,13 @@ class Service:
         self.entered.release()
         while not self.released.is_set():
             await asyncio.sleep(0.01)
+        return b""
+
+    async def hold_the_loop(self, _request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        while context.time_remaining():
+            time.sleep(0.01)
+        self.released.set()
+        self.loop_released.wait(DEADLINE_S)
         return b""
 
     async def where(self, _request: bytes, _context: object) -> bytes:
@@ -64,11 +84,19 @@ def service() -> Iterator[Service]:
     service = Service()
     yield service
     service.released.set()
+    service.loop_released.set()
 
 
-def serve(service: Service, limits: GrpcLimits) -> tuple[GrpcServer, Client]:
-    server = start_grpc("127.0.0.1:0", service.register, limits=limits)
+def serve(service: Service, limits: GrpcLimits, counters: CallCounters | None = None) -> tuple[GrpcServer, Client]:
+    server = start_grpc("127.0.0.1:0", service.register, limits=limits, counters=counters)
     return server, Client(server.port)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_methods_that_wait_hold_nobody_else_up(service: Service) -> None:
@@ -106,16 +134,22 @@ def test_calls_beyond_the_limit_are_refused(service: Service) -> None:
     server.stop()
 
 
-def test_what_waited_for_a_thread_until_its_client_gave_up_is_not_begun(service: Service) -> None:
-    server, client = serve(service, GrpcLimits(threads=1, grace_s=0))
+def test_what_waited_for_a_thread_until_its_deadline_is_not_begun_though_the_loop_is_late(service: Service) -> None:
+    counters = CallCounters()
+    server, client = serve(service, GrpcLimits(threads=1, grace_s=0), counters)
     waiting = client.call("wait").future(b"", timeout=DEADLINE_S)
     assert service.entered.acquire(timeout=DEADLINE_S)
-    with pytest.raises(grpc.RpcError):
-        client.call("wait")(b"", timeout=0.2)
-    service.released.set()
+    impatient = client.call("wait").future(b"", timeout=2)
+    for _ in (waiting, impatient):
+        assert service.read.acquire(timeout=DEADLINE_S)
+    for call in (client.call("hold_the_loop").future(b"", timeout=2), impatient):
+        with pytest.raises(grpc.RpcError):
+            call.result()
+    wait = Method("test", "wait")
+    until(lambda: (wait, "OK") in counters.ended() and counters.under_way()[wait] == 1)
+    service.loop_released.set()
     waiting.result()
-    assert client.call("wait")(b"", timeout=DEADLINE_S)
-    assert service.entered.acquire(timeout=DEADLINE_S)
+    until(lambda: (wait, "UNAVAILABLE") in counters.ended())
     assert not service.entered.acquire(blocking=False)
     client.channel.close()
     server.stop()
