@@ -3,6 +3,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+# Where this is set, each of the hundreds of processes that tests start would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -11,8 +14,10 @@ WARM := $(VENV)/.compiled
 UV := VIRTUAL_ENV=$(abspath $(VENV)) TMPDIR=$(abspath $(VENV))/tmp $(BIN)/uv
 PLUGIN := deploy/broker-plugin/target/guardian-broker-plugin.jar
 PLUGIN_SOURCES := $(shell find deploy/broker-plugin/src protos -name '*.java' -o -name '*.proto' -o -path '*resources*' -type f 2>/dev/null) deploy/broker-plugin/pom.xml
-# Two files of tests at a time: much of their time is spent waiting for brokers and members to start.
+# Two files of tests at a time: much of their time is spent waiting for brokers and members to start. Of the quick ones
+# three: none of them is heavy, and some wait.
 SIDE_BY_SIDE := -n 2 --dist loadfile
+QUICK_ONES := -n 3 --dist loadfile
 # What is installed elsewhere is of the versions that are tested.
 PARTS := --quiet --generate-hashes --no-header --python-version 3.11
 PROTOS := $(wildcard protos/guardian/v1/*.proto)
@@ -80,9 +85,9 @@ contracts: setup
 
 unit: setup
 	@mkdir -p build/pytest
-	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m "not (integration or slow or long or soak)" --basetemp=build/pytest/unit
+	$(BIN)/pytest -q $(QUICK_ONES) -m "not (integration or slow or long or soak)" --basetemp=build/pytest/unit
 
-check: setup  ## lint, types, import contracts, the quick unit tests: four minutes on two cores
+check: setup  ## lint, types, import contracts, the quick unit tests: two minutes on two cores
 	@$(MAKE) --no-print-directory --output-sync=target -j2 lint types contracts unit
 
 # Named before the tests begin, not after half an hour of them.
@@ -107,9 +112,9 @@ long: fault-tools plugin  ## before a release: the other ways to what `make test
 	@mkdir -p build/pytest
 	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m long --basetemp=build/pytest/long
 
-soak: fault-tools plugin  ## hours: what `long` has, 50 kills of all under 1M writes, more histories, 10M events, Kafka's tiered-storage tests, the demo twice
+soak: fault-tools plugin  ## hours: what `long` has, the slow ones with new draws, 50 kills of all under 1M writes, more histories, 10M events, Kafka's tiered-storage tests, the demo twice
 	@mkdir -p build/pytest
-	$(BIN)/pytest -m "long or soak" --basetemp=build/pytest/soak
+	$(BIN)/pytest -m "slow or long or soak" --basetemp=build/pytest/soak
 
 demo: plugin  ## the main job end to end on real brokers; KILL=1 kills the Raft leader in the middle
 	$(BIN)/python -m deploy.demo $(if $(KILL),--kill)

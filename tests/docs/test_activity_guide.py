@@ -26,6 +26,7 @@ STATEMENTS = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
 TOML = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_guide_can_be_typed(line: str) -> None:
     command = typer.main.get_command(app)

@@ -70,6 +70,7 @@ def not_in_the_base_install() -> list[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_base_install_is_enough_for_the_cli() -> None:
     """Whatever only an extra brings, or another package of ours, such as click, must not be imported by a thin client:
     `--help` imports the modules of all commands."""
@@ -99,6 +100,7 @@ def test_a_command_imports_no_other_ones() -> None:
     assert not {"guardian.cli.tiering", "guardian.cli.server", "guardian.cli.local"} & set(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_member_does_without_pandas() -> None:
     program = (
         "import sys\n"

@@ -79,6 +79,7 @@ def test_a_link_to_nothing_is_broken() -> None:
         rewritten("[x](gone.md)")
 
 
+@pytest.mark.slow
 def test_every_metric_that_our_alerts_and_dashboards_use_is_in_the_reference() -> None:
     told = {family.scraped for family in reference.metric_families()}
     named = {name for use in rule_uses() for name in use.metrics if name.startswith("guardian_")}

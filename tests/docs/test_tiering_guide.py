@@ -17,6 +17,7 @@ TEXT = GUIDE.read_text()
 COMMANDS = sorted({line.partition("#")[0].strip() for line in TEXT.splitlines() if line.startswith("guardian ")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_guide_can_be_typed(line: str) -> None:
     command = typer.main.get_command(app)

@@ -130,6 +130,7 @@ def test_any_spoilt_move_is_found(model: ClusterModel, data: st.DataObject) -> N
         assert Rule.RACKS in broken(lambda it: retargeted(it, ReplicaPlacement(beside[0], "/d1")))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(clusters(), st.data())
 def test_any_spoilt_load_is_found(model: ClusterModel, data: st.DataObject) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def partitions(draw: st.DrawFn) -> tuple[list[int], list[str], int]:
     return replicas, places, draw(st.integers(0, 2 * MB))
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(
     drawn=st.lists(partitions(), min_size=1, max_size=6),
@@ -68,6 +70,7 @@ def test_every_plan_ends_at_its_target_or_back_where_it_was(
     world.leaves_nothing()
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(
     drawn=st.lists(st.tuples(partitions(), st.integers(0, 3)), min_size=1, max_size=6),

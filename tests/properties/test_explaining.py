@@ -80,6 +80,7 @@ def made(problem: tuple[ClusterModel, Found]) -> Plan:
     return plan_of(model, model, free_rules(model), what, ASKED, "balance")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(problems())
 def test_each_change_is_in_the_plan_as_it_was_found_or_is_left_out_with_a_sentence(
@@ -105,6 +106,7 @@ def test_each_change_is_in_the_plan_as_it_was_found_or_is_left_out_with_a_senten
     assert any("left out" in sentence for sentence in plan.unmet) == (left_out > 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(problems())
 def test_no_disk_is_overfull_and_no_broker_overloaded_at_any_moment_of_the_execution(
@@ -163,6 +165,7 @@ def _broker_use(
     return use
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(problems())
 def test_what_had_to_move_goes_first_and_then_the_most_relief_per_byte(problem: tuple[ClusterModel, Found]) -> None:
@@ -181,6 +184,7 @@ def test_what_had_to_move_goes_first_and_then_the_most_relief_per_byte(problem: 
                 assert key(first)[2] <= key(second)[2] + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(problems())
 def test_a_naive_twin_adds_up_the_same_loads_and_copies(problem: tuple[ClusterModel, Found]) -> None:

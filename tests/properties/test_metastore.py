@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -166,6 +167,7 @@ def without_the_refusals(store: Store) -> list[tuple[bytes, bytes]]:
     return [(key, value) for key, value in content(store) if key[0] not in kept]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(logs)
 def test_both_stores_answer_and_hold_the_same(log: list[bytes]) -> None:
@@ -190,6 +192,7 @@ def test_replaying_a_part_of_the_log_changes_nothing(log: list[bytes], data: st.
     assert content(again) == content(straight)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(logs)
 def test_what_is_refused_changes_nothing_but_the_audit_and_its_session(log: list[bytes]) -> None:

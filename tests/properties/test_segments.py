@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -328,6 +329,7 @@ def check(table: Table, twin: Twin) -> None:
         assert head.live_bytes == sum(each.segment_size_bytes for each in live.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(steps, max_size=30))
 def test_the_table_does_what_its_twin_does(log: list[tuple[object, ...]]) -> None:

@@ -298,6 +298,7 @@ def test_a_broker_that_is_back_within_its_grace_period_costs_no_move(world: Call
     assert live.found(FindingKind.BROKER_DOWN) == []
 
 
+@pytest.mark.slow
 def test_the_replicas_of_a_dead_broker_are_rebuilt_elsewhere_by_a_ticket_with_evidence(
     world: Callable[..., HealedWorld],
 ) -> None:
@@ -844,6 +845,7 @@ def test_healing_goes_on_beside_a_ticket_that_runs_and_before_what_waits_in_it(
     live.leaves_nothing()
 
 
+@pytest.mark.slow
 def test_a_ticket_that_is_resumed_while_healing_moves_waits_for_it(world: Callable[..., HealedWorld]) -> None:
     live = world(policy=replace(ACT, throttle=1_000_000))
     live.replans = False

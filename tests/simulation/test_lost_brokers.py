@@ -78,6 +78,7 @@ def test_a_move_that_never_started_gives_up_its_dead_broker() -> None:
     assert "before it started" in world.reason()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("after", "late"), [(False, 0), (True, 0), (False, 1)], ids=["before", "after", "late"])
 def test_a_new_plan_takes_its_place_whatever_dies_meanwhile(after: bool, late: int) -> None:
     rehearsal = kill_in_mid_move(world_with_a_dying_broker(Planner([move("t-0", 5, 2)]))).run()

@@ -282,6 +282,7 @@ def never_open(world: OperationsWorld) -> None:
         tick(world)
 
 
+@pytest.mark.slow
 def test_a_persons_exclusion_that_ends_in_mid_drain_is_followed_by_the_tickets_own_without_a_gap() -> None:
     def make() -> OperationsWorld:
         world = OperationsWorld(5)

@@ -116,6 +116,7 @@ def test_streams_are_spans_and_others_are_not_unless_their_caller_traces(
     assert listed.parent == named(spans, "outer").span
 
 
+@pytest.mark.slow
 def test_without_traces_nothing_is_imported_and_nothing_is_sent() -> None:
     program = (
         "import sys\n"
@@ -137,6 +138,7 @@ def test_log_lines_carry_the_trace(flush: Callable[[], list[Seen]]) -> None:
     flush()
 
 
+@pytest.mark.slow
 def test_a_collector_that_is_gone_harms_nobody(member: Member) -> None:
     gone = OtlpCollector()
     gone.stop()
@@ -164,6 +166,7 @@ def site(member: Member) -> Iterator[Callable[[], TestClient]]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/api/v1/tickets/{}", "/console/tickets/{}"])
 def test_a_request_by_http_is_a_span_above_the_calls_that_it_makes(
     flush: Callable[[], list[Seen]], member: Member, site: Callable[[], TestClient], path: str

@@ -183,6 +183,7 @@ def test_a_new_life_of_a_broker_begins_anew_even_when_its_clock_was_set_back(
     until(lambda: store.position("live", 1) == Position(life, 1))
 
 
+@pytest.mark.slow
 def test_rows_wait_while_the_database_is_away_and_are_then_stored_in_order(
     database: FakeDatabase, store: ActivityStore
 ) -> None:

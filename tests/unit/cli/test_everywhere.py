@@ -156,6 +156,7 @@ def test_the_shell_is_offered_what_guardian_knows(member: Member) -> None:
     assert "yaml" in offered("ticket", "list", "-o", "")
 
 
+@pytest.mark.slow
 def test_a_member_that_does_not_answer_offers_nothing() -> None:
     complete = completing.offering(completing.clusters)
     context = typer.Context(typer.main.get_command(app))

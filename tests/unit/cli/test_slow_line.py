@@ -94,6 +94,7 @@ def line(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     use(Connection())
 
 
+@pytest.mark.slow
 def test_reads_and_changes_work_over_a_slow_line(member: Member, line: SlowLine) -> None:
     with GuardianClient([member.endpoint]) as client:
         ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, throttle=1_000_000)

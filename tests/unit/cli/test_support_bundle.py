@@ -110,6 +110,7 @@ def test_what_is_in_it(member: Member, http: str, tmp_path: Path) -> None:
     assert archive.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_where_nobody_answers_there_still_is_what_this_machine_knows(tmp_path: Path) -> None:
     log = tmp_path / "g1.log"
     log.write_text("no leader\n")

@@ -200,6 +200,7 @@ def test_a_request_that_is_wrong_fails_and_the_others_go_on(group: Group, client
         assert answers(futures[:3] + futures[4:]) == [0, 1, 2, 4, 5]
 
 
+@pytest.mark.slow
 def test_an_answer_that_never_comes_is_a_mystery_and_the_window_is_free_again(
     group: Group, members: list[Member]
 ) -> None:
@@ -220,6 +221,7 @@ def test_an_answer_that_never_comes_is_a_mystery_and_the_window_is_free_again(
         assert stream.append(append(9)).result(DEADLINE_S).results[0].next_event_id == 9
 
 
+@pytest.mark.slow
 def test_a_member_that_hangs_costs_a_part_of_the_time(group: Group, members: list[Member]) -> None:
     is_over = threading.Event()
     original = members[0]._stream

@@ -133,6 +133,7 @@ def test_a_dead_member_is_passed_over_and_the_one_that_answers_is_asked_first(me
         assert len(client.tickets()) == 1
 
 
+@pytest.mark.slow
 def test_a_member_that_hangs_costs_a_part_of_the_time_and_only_once(member: Member, hanging: str) -> None:
     with GuardianClient([hanging, member.endpoint], timeout_s=4 * TIMEOUT_S) as client:
         began = time.monotonic()
@@ -259,6 +260,7 @@ def test_a_change_that_nobody_could_have_made_is_unavailable_and_no_mystery(memb
         assert type(caught.value) is Unavailable
 
 
+@pytest.mark.slow
 def test_a_change_whose_answer_never_comes_is_a_mystery(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     lose_answers(member, monkeypatch, 1000)
     with (
@@ -299,6 +301,7 @@ def test_an_overload_that_lasts_is_said_so_with_its_hint(member: Member, monkeyp
     assert caught.value.retry_after_ms == LOW_DISK_RETRY_MS
 
 
+@pytest.mark.slow
 def test_a_stale_read_needs_no_leader_and_says_how_old_it_is(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     member.replica.has_leader = False
     monkeypatch.setattr(member.replica, "staleness_s", lambda: 1.5)
@@ -312,6 +315,7 @@ def test_a_stale_read_needs_no_leader_and_says_how_old_it_is(member: Member, mon
             client.list_clusters()
 
 
+@pytest.mark.slow
 def test_a_stale_read_of_many_pages_needs_no_leader_either(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_leader(*_: object) -> None:
         raise Unavailable("nobody leads")
@@ -371,6 +375,7 @@ def test_a_watch_goes_on_at_another_member_when_its_own_dies() -> None:
         second.stop()
 
 
+@pytest.mark.slow
 def test_a_watch_goes_on_at_another_member_when_its_own_hangs(member: Member) -> None:
     """A process that is stopped keeps its connections, so nothing but time tells."""
     tunnel = Tunnel(member.endpoint)

@@ -93,6 +93,7 @@ def test_a_page_that_comes_later_gets_the_newest_at_once(feeds: LiveFeeds) -> No
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_page_that_is_slow_gets_the_newest_and_no_queue(feeds: LiveFeeds) -> None:
     source = Source()
 
@@ -218,6 +219,7 @@ def test_a_silent_stream_says_that_it_lives() -> None:
         feeds.close()
 
 
+@pytest.mark.slow
 def test_a_dear_look_is_taken_less_often() -> None:
     feeds = LiveFeeds(pause_s=0.0, heartbeat_s=30.0)
     source = Source()

@@ -178,6 +178,7 @@ def test_a_ticket_that_is_not_there_is_not_found(stage: Stage) -> None:
     assert stage.post("tickets/t-none/approve", actor="bob").status_code == 404
 
 
+@pytest.mark.slow
 def test_who_has_signed_in_acts_whatever_the_form_says(stage: Stage) -> None:
     @dataclass(frozen=True)
     class Carol:

@@ -52,6 +52,7 @@ def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Site
             lake.let.set()
 
 
+@pytest.mark.slow
 def test_a_page_does_not_wait_for_a_lake_that_is_slow(slow: tuple[Site, SlowLake]) -> None:
     made, lake = slow
     for path in ("clusters/live", "clusters/live/brokers", "clusters/live/topics", "clusters/live/topics/t"):
@@ -68,6 +69,7 @@ def test_a_page_does_not_wait_for_a_lake_that_is_slow(slow: tuple[Site, SlowLake
     assert "still being read" not in page
 
 
+@pytest.mark.slow
 def test_a_search_says_whose_topics_it_has_not_seen(slow: tuple[Site, SlowLake]) -> None:
     made, lake = slow
     page = made.page("/console/search?q=clicks")

@@ -191,6 +191,7 @@ def test_too_few_samples_are_said_to_be_so(samples: int) -> None:
     assert judge([]) == DiskReport((), ())
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(3, 30))
 @settings(max_examples=20, deadline=None)
 def test_noise_within_the_ratio_is_never_slow_and_the_order_of_disks_never_matters(seed: int, count: int) -> None:

@@ -97,6 +97,7 @@ def test_partitions_that_gained_nothing_share_evenly() -> None:
     assert traffic.by_minute[OUT, Crossing.REPLICATE] == pytest.approx([2 * MB] * 10)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_replication_is_that_of_a_plain_twin(data: st.DataObject) -> None:
     """Partitions on any brokers, led by one after the other, in any order."""

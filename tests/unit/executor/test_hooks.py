@@ -97,6 +97,7 @@ def test_a_run_answers_with_what_it_said_and_starts_once(tmp_path: Path) -> None
     assert runner.answers("t-1") == {}
 
 
+@pytest.mark.slow
 def test_what_fails_says_why() -> None:
     runner = HookRunner(
         {

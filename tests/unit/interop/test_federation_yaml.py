@@ -174,6 +174,7 @@ def _clusters(draw: st.DrawFn) -> tuple[Cluster, ...]:
     return tuple(found)
 
 
+@pytest.mark.slow
 @given(_clusters(), _entries())
 def test_what_is_written_declares_what_is_there(clusters: tuple[Cluster, ...], entries: list[Entry]) -> None:
     known = KnownFederation(clusters, {key_of(entry): Stored(entry, 7) for entry in entries})

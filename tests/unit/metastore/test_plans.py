@@ -71,6 +71,7 @@ def test_a_large_plan_needs_several_chunks_of_limited_size() -> None:
     assert max(len(chunk.data) for chunk in CHUNKS) <= 512 << 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["forward", "backward", "twice"])
 def test_a_plan_is_readable_once_all_chunks_are_there(store: MemoryStore, order: str) -> None:
     chunks = {"forward": CHUNKS, "backward": CHUNKS[::-1], "twice": [c for c in CHUNKS for _ in "12"][:-1]}[order]

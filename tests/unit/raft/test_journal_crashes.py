@@ -188,6 +188,7 @@ def test_appending_leaves_the_old_log_or_a_part_of_what_was_added(
     assert state(journal) in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", [1, 3, 4, 5, 7])
 @pytest.mark.parametrize("appended", [0, 1, 9])
 def test_replacing_a_suffix_leaves_the_old_one_or_the_new_one(
@@ -223,6 +224,7 @@ def test_trimming_leaves_a_log_without_holes(journal: Journal, tmp_path: Path, w
         assert (configuration, configuration_index) == (SECOND, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [1, 5, 8, 100])
 def test_a_reset_leaves_the_old_log_or_the_new_anchor(
     journal: Journal, tmp_path: Path, watched: Watch, index: int

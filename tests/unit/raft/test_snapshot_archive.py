@@ -54,6 +54,7 @@ def test_large_files_travel_in_pieces(snapshot: Path, tmp_path: Path) -> None:
     assert unpack(io.BytesIO(archive_of(snapshot)), tmp_path / "again") == snapshots.verify(tmp_path / "again")
 
 
+@pytest.mark.slow
 def test_one_flipped_bit_anywhere_is_refused_and_nothing_is_left(snapshot: Path, tmp_path: Path) -> None:
     archive = archive_of(snapshot)
     for position in range(0, len(archive), 3):  # no part of it is shorter

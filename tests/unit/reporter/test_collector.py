@@ -180,6 +180,7 @@ def test_a_broker_that_hangs_delays_no_other(tmp_path: Path) -> None:
     assert {row["broker"] for row in rows(tmp_path)} == {7}
 
 
+@pytest.mark.slow
 def test_first_answers_which_bring_all_names_are_asked_for_a_few_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +230,7 @@ def test_a_first_answer_that_is_slow_to_come_keeps_no_other_waiting(
             assert all(len(reporter.asked) <= 1 for reporter in hanging)
 
 
+@pytest.mark.slow
 def test_a_call_past_its_deadline_is_a_row_with_the_error(tmp_path: Path) -> None:
     reporter = FakeReporter(1)
     with serving(reporter) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)], timeout_s=1.0):
@@ -322,6 +324,7 @@ def test_a_broker_with_another_id_is_refused_with_a_clear_error(tmp_path: Path) 
     }
 
 
+@pytest.mark.slow
 def test_what_is_ours_is_collected_and_what_is_no_longer_is_let_go_of(tmp_path: Path) -> None:
     first, second = FakeReporter(1), FakeReporter(2)
     ours = {BrokerKey("live", 1)}

@@ -147,6 +147,7 @@ def test_rates_are_those_of_leaders() -> None:
     assert "no new samples" in rates_of(json.loads(json.dumps(answer_of(Recent())))).remark
 
 
+@pytest.mark.slow
 def test_a_lake_that_is_not_there_is_a_remark() -> None:
     assert LakeRates("", lambda: 1000)("live").remark == "no metrics lake is configured"
     assert LakeRates("/nowhere/at/all", lambda: 10**12)("live").remark

@@ -225,6 +225,7 @@ def test_an_error_that_nobody_foresaw_is_noted_and_not_met_at_every_tick(
     assert "a bug" in report
 
 
+@pytest.mark.slow
 def test_only_the_leader_answers(start: Callable[..., Member]) -> None:
     member = start()
     look(member)

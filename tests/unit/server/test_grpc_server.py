@@ -134,6 +134,7 @@ def test_calls_beyond_the_limit_are_refused(service: Service) -> None:
     server.stop()
 
 
+@pytest.mark.slow
 def test_what_waited_for_a_thread_until_its_deadline_is_not_begun_though_the_loop_is_late(service: Service) -> None:
     counters = CallCounters()
     server, client = serve(service, GrpcLimits(threads=1, grace_s=0), counters)

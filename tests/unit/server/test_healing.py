@@ -109,6 +109,7 @@ def test_the_policy_is_shown(member: Member) -> None:
     assert json.loads(run(member, "policy", "live", "-o", "json")[1])["live"]["mode"] == "observe"
 
 
+@pytest.mark.slow
 def test_only_the_leader_knows_and_only_clusters_that_are_registered(member: Member) -> None:
     with GuardianClient([member.endpoint]) as client, pytest.raises(NotFound, match="nowhere"):
         client.healing("nowhere")

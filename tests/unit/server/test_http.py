@@ -171,6 +171,7 @@ def test_a_client_that_says_nothing_is_hung_up_on(site: Site) -> None:
         assert silent.recv(1) == b""
 
 
+@pytest.mark.slow
 def test_a_head_that_comes_by_drops_is_hung_up_on_too(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), timeout=DEADLINE_S) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: g\r\n\r\n")

@@ -355,6 +355,7 @@ def test_the_cli_shows_what_is_held_and_releases_it(member: Member) -> None:
     assert "nothing is held for broker 1, disk sdb until" in run("queue", "live")
 
 
+@pytest.mark.slow
 def test_the_health_of_disks_the_abnormal_queue_and_why_are_one_command(tmp_path: Path) -> None:
     looks = Looks()
     write_lake(tmp_path)

@@ -111,6 +111,7 @@ def is_known(store: ReplicatedStore, *names: str) -> Callable[[], bool]:
     return lambda: all(store.read().event_delivered(name) is not None for name in names)
 
 
+@pytest.mark.slow
 def test_after_an_outage_each_event_is_there_in_order_and_a_repetition_is_of_what_failed(
     store: ReplicatedStore, receiving: Receiving
 ) -> None:
@@ -135,6 +136,7 @@ def test_after_an_outage_each_event_is_there_in_order_and_a_repetition_is_of_wha
     assert said[-1] == "sink a takes its events again"
 
 
+@pytest.mark.slow
 def test_a_sink_that_hangs_holds_up_neither_tickets_nor_metrics_nor_another_sink(
     store: ReplicatedStore, receiving: Receiving
 ) -> None:

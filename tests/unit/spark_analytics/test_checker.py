@@ -307,6 +307,7 @@ def balanced(model: ClusterModel) -> Plan:
     return made
 
 
+@pytest.mark.slow
 def test_the_load_table_is_added_up_again(model: ClusterModel) -> None:
     made = balanced(model)
 

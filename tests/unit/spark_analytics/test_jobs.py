@@ -70,6 +70,7 @@ def test_a_missing_extra_is_one_sentence_and_exit_code_2(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -130,6 +130,7 @@ def bench() -> Iterator[Bench]:
     bench.finder.close()
 
 
+@pytest.mark.slow
 def test_the_leader_gets_its_epoch_and_another_broker_nothing(bench: Bench) -> None:
     assert asyncio.run(bench.epochs(1, 0, 1)) == [0, -1]
     assert asyncio.run(bench.epochs(2, 1, timeout_s=LONG_S)) == [0]
@@ -138,6 +139,7 @@ def test_the_leader_gets_its_epoch_and_another_broker_nothing(bench: Bench) -> N
     assert asyncio.run(bench.epochs(1)) == [-1]
 
 
+@pytest.mark.slow
 def test_the_claimant_itself_is_never_asked(bench: Bench) -> None:
     asyncio.run(bench.epochs(1, timeout_s=LONG_S))
     asyncio.run(bench.epochs(3))
@@ -161,6 +163,7 @@ def test_a_claim_waits_until_other_brokers_have_heard_of_the_change(bench: Bench
     assert asyncio.run(claim()) == [1]
 
 
+@pytest.mark.slow
 def test_one_broker_that_is_behind_among_enough_others_does_no_harm() -> None:
     bench = Bench(Kafka(brokers=5))
     bench.kafka.cut_off(3)
@@ -177,6 +180,7 @@ def test_when_one_of_three_brokers_is_down_the_other_ones_word_is_enough(bench: 
     assert asyncio.run(bench.epochs(2, timeout_s=LONG_S)) == [1]
 
 
+@pytest.mark.slow
 def test_one_other_broker_that_has_not_heard_that_the_third_is_down_is_not_enough(bench: Bench) -> None:
     bench.registered = Cluster("live", "h:9092", "fake", brokers=(Broker(1), Broker(2), Broker(3)))
     bench.kafka.cut_off(2)
@@ -209,12 +213,14 @@ def test_the_connection_to_a_cluster_that_is_removed_ends(bench: Bench) -> None:
     assert (bench.kafka.opened, bench.kafka.closed) == (1, 1)
 
 
+@pytest.mark.slow
 def test_another_cluster_at_the_registered_address_is_not_believed(bench: Bench) -> None:
     bench.kafka.cluster_id = "another"
     with pytest.raises(ClusterUnavailable, match=r"registered with cluster\.id fake, but h:9092 answers with another"):
         asyncio.run(bench.epochs(1))
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_is_asked_again_and_then_said_to_be_away(bench: Bench) -> None:
     bench.kafka.reachable = False
     with pytest.raises(ClusterUnavailable, match="did not answer"):
@@ -229,6 +235,7 @@ def test_a_cluster_that_does_not_answer_is_asked_again_and_then_said_to_be_away(
     assert asyncio.run(claim()) == [0]
 
 
+@pytest.mark.slow
 def test_a_broker_that_hangs_holds_up_neither_the_loop_nor_the_claimant_for_longer_than_it_waits(bench: Bench) -> None:
     may_answer = threading.Event()
     bench.kafka.before_answer = lambda: may_answer.wait(LONG_S)  # type: ignore[assignment]
@@ -303,6 +310,7 @@ def test_a_claim_that_is_given_up_leaves_the_connection_to_others(bench: Bench) 
     assert asyncio.run(claims()) == [0]
 
 
+@pytest.mark.slow
 def test_only_topics_that_are_not_verified_yet_are_asked_for_again(bench: Bench) -> None:
     bench.kafka.create_topic("u", {0: (1,)})
     [other] = bench.kafka.topic_ids(["u"]).values()

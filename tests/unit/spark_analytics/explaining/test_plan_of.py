@@ -374,6 +374,7 @@ print(plan_hash(plan_to_bytes(plan_of(model, model, free_rules(model), found(mod
 """
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_plan_to_the_byte_in_any_process() -> None:
     root = Path(__file__).parents[4]
     hashes = {
