@@ -258,10 +258,15 @@ def _judged_again(
     rate: AdaptedRate, reading: BrokerReading, work: _Work, settings: ThrottleSettings, bounds: _Bounds, now_ms: int
 ) -> AdaptedRate:
     """By a reading that was judged already, nothing rises, and nothing falls at once for a second time."""
-    worst = max(_pressures(reading, rate.baselines, settings), key=lambda each: each.value)
-    if worst.value > 1 and (not rate.trouble or _is_settled(rate, settings, now_ms)):
+    worst = _worst(reading, rate, settings)
+    if _is_due(worst, rate, settings, now_ms):
         return _fallen(rate, reading, worst, work, settings, bounds, now_ms)
     return rate
+
+
+def _is_due(worst: _Pressure, rate: AdaptedRate, settings: ThrottleSettings, now_ms: int) -> bool:
+    """Whether what is too much is answered now: at first at once, then when the answer before had its time."""
+    return worst.value > 1 and (not rate.trouble or _is_settled(rate, settings, now_ms))
 
 
 def _is_settled(rate: AdaptedRate, settings: ThrottleSettings, now_ms: int) -> bool:
@@ -277,16 +282,16 @@ def _judged(
     alone_s = settings.window_s + _DRAIN_S  # from then on all that is read is of clients alone
     is_alone = is_at_floor and now_ms - rate.changed_at_ms >= alone_s * 1000
     rate = replace(rate, baselines=_baselines(rate.baselines, reading, is_alone))
-    worst = max(_pressures(reading, rate.baselines, settings), key=lambda each: each.value)
+    worst = _worst(reading, rate, settings)
     latest = around.latest.get(rate.broker, reading)
-    sudden = max(_pressures(latest, rate.baselines, settings), key=lambda each: each.value)
+    sudden = _worst(latest, rate, settings)
     if sudden.value > _GRAVE:
         return _fallen(rate, latest, sudden, work, settings, bounds, now_ms)
     if sudden.value > 1 and (slow := _slow(reading, latest, rate.baselines, settings)) is not None:
         return _fallen(rate, latest, slow, work, settings, bounds, now_ms)
     if worst.value > _NEARLY_FULL and (full := _full(latest, settings)) is not None:
         return _fallen(rate, latest, full, work, settings, bounds, now_ms)
-    if worst.value > 1 and (not rate.trouble or _is_settled(rate, settings, now_ms)):
+    if _is_due(worst, rate, settings, now_ms):
         return _fallen(rate, reading, worst, work, settings, bounds, now_ms)
     rise_s = settings.rise_s if rate.trouble else settings.rise_s / _FREE_RISES
     if is_at_floor and rate.trouble:
@@ -381,6 +386,10 @@ def _baselines(known: tuple[Baseline, ...], reading: BrokerReading, is_alone: bo
 
 def _differs(one: float, other: float) -> bool:
     return abs(one - other) > 0.1 * max(one, other)
+
+
+def _worst(reading: BrokerReading, rate: AdaptedRate, settings: ThrottleSettings) -> _Pressure:
+    return max(_pressures(reading, rate.baselines, settings), key=lambda each: each.value)
 
 
 def _pressures(

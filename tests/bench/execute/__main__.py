@@ -1,6 +1,6 @@
 """`make bench-execute`: tickets, healing and restarts on real brokers by the clock, the rest on simulated fleets.
 
-python -m tests.bench.execute [--only moves|clients|throttle|fleet|heal|restart] [--out OUT]
+python -m tests.bench.execute [--only moves|clients|throttle|fleet|heal|restart] [--first-seed N] [--out OUT]
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,20 +36,24 @@ def main(arguments: Sequence[str]) -> int:
     """0: all bars are met; 1: not; 2: it could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.execute", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", action="append", choices=_PARTS, help="may be repeated (all)")
-    parser.add_argument("--out", type=Path, default=BUILD / "execute.json", help="the JSON file")
+    parser.add_argument("--first-seed", type=int, default=throttle.FIRST_SEED, help="of the throttle's fleets (1)")
+    parser.add_argument("--out", type=Path, help="the JSON file (build/bench/execute.json; with other seeds, its own)")
     options = parser.parse_args(arguments)
+    is_judged = options.first_seed == throttle.FIRST_SEED
+    out = options.out or BUILD / ("execute.json" if is_judged else f"execute-seed-{options.first_seed}.json")
+    measured = _PARTS | {"throttle": partial(throttle.measured, first_seed=options.first_seed)}
     end_on_sigterm()
     tell = teller()
     parts = tuple(dict.fromkeys(options.only or _PARTS))
     figures: dict[str, Figures] = {}
     told: dict[str, Any] = {}
     try:
-        _stored(options.out)  # a file that can't be read is found before anything is measured
+        _stored(out)  # a file that can't be read is found before anything is measured
         commit = _commit()
         for part in parts:
-            taken, told[part] = _PARTS[part](tell)
+            taken, told[part] = measured[part](tell)
             figures |= taken
-        stored = _stored(options.out)
+        stored = _stored(out)
     except BenchFailed as failure:
         say(f"Error: {failure}", sys.stderr)
         return 2
@@ -58,12 +63,12 @@ def main(arguments: Sequence[str]) -> int:
     found = rows(MEASURES, figures)
     at = datetime.now(UTC).isoformat(timespec="seconds")
     merged = record.merged(stored, told, found, at=at, commit=commit, cpus=os.cpu_count())
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(merged, indent=1) + "\n")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(merged, indent=1) + "\n")
     say("\n" + table(found))
     for line in record.kept(merged, parts):
         say(f"not measured now, {line}")
-    say(f"\nwritten to {options.out}; how to read it: tests/bench/README.md")
+    say(f"\nwritten to {out}; how to read it: tests/bench/README.md")
     missing = record.missing(parts, figures)
     if missing:
         say(f"Error: not measured, though asked for: {', '.join(missing)}", sys.stderr)
