@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from guardian.core.slots import crossed
@@ -60,8 +61,10 @@ _P99_OF_MEAN = 4.6  # where latencies are exponential; else it is more
 _DISK_MATTERS = 0.5  # an idle disk's await tells nothing
 _FADE = 0.1  # of a baseline towards a lower mean, a look
 _QUICKER = 0.6  # of a baseline's mean: what is more may be luck, and one that follows luck holds copies back for good
+_TELLS_MS = 900  # what is read since the last change tells by then; ticks after a change come sooner
 _DRAIN_S = 2.0  # a disk that was overwhelmed still works off what waits
 _NAMED = 3
+_NONE_STANDS: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +126,8 @@ Line = tuple[str, str]  # from one IDC to another
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What surrounds the copies: `readings` of some seconds, in which chance counts less, and the `latest`, between the
-    last two looks, which tell at once when something is gravely wrong. `unseen` are brokers that were asked and did not
+    """What surrounds the copies: `readings` of some seconds, in which chance counts less, and the `latest`, of about a
+    second, which tell at once when something is gravely wrong. `unseen` are brokers that were asked and did not
     answer for some time, `silent` those whose readings were there at the last look already. `lines` are the bytes/s
     that copies may take on those whose limit is known.
     """
@@ -176,8 +179,10 @@ def pace(
     around: Around | None,
     now_ms: int,
     most: int = 0,
+    standing: Mapping[int, int] = _NONE_STANDS,
 ) -> Paced:
-    """The rates of this tick. `asked` is where they rise to, 0: no throttle; `most` is the ceiling, 0: what is asked.
+    """The rates of this tick. `asked` is where they rise to, 0: no throttle; `most` is the ceiling, 0: what is asked;
+    a rate that stands for a broker is its ceiling, so that one that ends lets nothing leap.
 
     Without `around`, or where the settings say so, the rate is what is asked.
     """
@@ -185,11 +190,13 @@ def pace(
         return Paced(Pace(asked), ())
     copies = list(copies)
     bounds = _bounds(around.settings, asked, most)
-    known = {(each.broker, each.line): each for each in rates if not _is_forgotten(each, now_ms)}
+    past = [_in_the_past(each, now_ms) for each in rates]
+    known = {(each.broker, each.line): each for each in past if not _is_forgotten(each, now_ms)}
     found: dict[tuple[int, Line | None], AdaptedRate] = {}
     for broker, work in _work(copies).items():
         rate = _in_use(known.get((broker, None)) or AdaptedRate(0, broker))
-        found[broker, None] = _next_of_broker(rate, work, around, bounds, now_ms)
+        held = _held(bounds, standing.get(broker, bounds.ceiling))
+        found[broker, None] = _next_of_broker(rate, work, around, held, now_ms)
     shares = _line_takers(copies, around.idcs)
     for line in shares.keys() & around.lines.keys():
         rate = _in_use(known.get((-1, line)) or AdaptedRate(0, line=line))
@@ -200,6 +207,13 @@ def pace(
     stored = tuple(found[key] for key in sorted(found, key=lambda key: (key[0], key[1] or ("", ""))))
     notes = (*_notes(stored, copies, shares, bounds), *_unwatched(copies, around))
     return Paced(_pace(asked, stored, shares), stored, notes)
+
+
+def _in_the_past(rate: AdaptedRate, now_ms: int) -> AdaptedRate:
+    """Members' clocks differ: what a leader before changed in this one's future would stay as it is until then."""
+    if max(rate.changed_at_ms, rate.idle_since_ms) <= now_ms:
+        return rate
+    return replace(rate, changed_at_ms=min(rate.changed_at_ms, now_ms), idle_since_ms=min(rate.idle_since_ms, now_ms))
 
 
 def _is_forgotten(rate: AdaptedRate, now_ms: int) -> bool:
@@ -217,6 +231,15 @@ def _bounds(settings: ThrottleSettings, asked: int, most: int) -> _Bounds:
     floor = min(settings.floor, ceiling)
     start = min(ceiling, max(floor, _rounded(asked * _BEGINNING)))
     return _Bounds(floor, start, ceiling, round(asked * _LITTLE))
+
+
+def _held(bounds: _Bounds, most: int) -> _Bounds:
+    return replace(
+        bounds,
+        floor=min(bounds.floor, most),
+        start=min(bounds.start, most),
+        ceiling=min(bounds.ceiling, most),
+    )
 
 
 def _work(copies: list[Copy]) -> dict[int, _Work]:
@@ -260,7 +283,7 @@ def _judged_again(
     """By a reading that was judged already, nothing rises, and nothing falls at once for a second time."""
     worst = _worst(reading, rate, settings)
     if _is_due(worst, rate, settings, now_ms):
-        return _fallen(rate, reading, worst, work, settings, bounds, now_ms)
+        return _fallen(rate, reading.copied_per_s, worst, work, settings, bounds, now_ms)
     return rate
 
 
@@ -284,21 +307,30 @@ def _judged(
     rate = replace(rate, baselines=_baselines(rate.baselines, reading, is_alone))
     worst = _worst(reading, rate, settings)
     latest = around.latest.get(rate.broker, reading)
-    sudden = _worst(latest, rate, settings)
-    if sudden.value > _GRAVE:
-        return _fallen(rate, latest, sudden, work, settings, bounds, now_ms)
-    if sudden.value > 1 and (slow := _slow(reading, latest, rate.baselines, settings)) is not None:
-        return _fallen(rate, latest, slow, work, settings, bounds, now_ms)
-    if worst.value > _NEARLY_FULL and (full := _full(latest, settings)) is not None:
-        return _fallen(rate, latest, full, work, settings, bounds, now_ms)
+    copied_per_s = max(reading.copied_per_s, latest.copied_per_s)  # a disk that stalls copies little in that second
+    grave = _grave(reading, latest, worst, rate, settings)
+    if grave is not None and (not rate.trouble or now_ms - rate.changed_at_ms >= _TELLS_MS):
+        return _fallen(rate, copied_per_s, grave, work, settings, bounds, now_ms)
     if _is_due(worst, rate, settings, now_ms):
-        return _fallen(rate, reading, worst, work, settings, bounds, now_ms)
+        return _fallen(rate, copied_per_s, worst, work, settings, bounds, now_ms)
     rise_s = settings.rise_s if rate.trouble else settings.rise_s / _FREE_RISES
     if is_at_floor and rate.trouble:
         rise_s = max(rise_s, alone_s)
     if worst.value < ROOM and rate.rate < bounds.ceiling and now_ms - rate.changed_at_ms >= rise_s * 1000:
         return _risen(rate, worst, bounds, now_ms)
     return rate
+
+
+def _grave(
+    reading: BrokerReading, latest: BrokerReading, worst: _Pressure, rate: AdaptedRate, settings: ThrottleSettings
+) -> _Pressure | None:
+    """What can't wait until the change before had its time."""
+    sudden = _worst(latest, rate, settings)
+    if sudden.value > _GRAVE:
+        return sudden
+    if sudden.value > 1 and (slow := _slow(reading, latest, rate.baselines, settings)) is not None:
+        return slow
+    return _full(latest, settings) if worst.value > _NEARLY_FULL else None
 
 
 def _full(reading: BrokerReading, settings: ThrottleSettings) -> _Pressure | None:
@@ -313,7 +345,7 @@ def _full(reading: BrokerReading, settings: ThrottleSettings) -> _Pressure | Non
 
 def _fallen(
     rate: AdaptedRate,
-    reading: BrokerReading,
+    copied_per_s: float,
     worst: _Pressure,
     work: _Work,
     settings: ThrottleSettings,
@@ -323,8 +355,8 @@ def _fallen(
     if rate.rate == bounds.floor:
         return rate
     # A rate that copies don't reach would have to fall for long before anybody felt it.
-    is_known = reading.copied_per_s > 0 and not work.is_between_log_dirs
-    used = min(rate.rate, round(reading.copied_per_s * _RISE)) if is_known else rate.rate
+    is_known = copied_per_s > 0 and not work.is_between_log_dirs
+    used = min(rate.rate, round(copied_per_s * _RISE)) if is_known else rate.rate
     lower = max(bounds.floor, _rounded(used * min(_LEAST_FALL, max(_MOST_FALL, 1 / worst.value))))
     before, why = rate.before or max(used, bounds.floor), worst.why
     is_in_vain = lower <= max(before * _IN_VAIN, bounds.little) and _is_settled(rate, settings, now_ms)

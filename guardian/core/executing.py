@@ -233,7 +233,7 @@ def step(
     )
     idle = _idle(looks) if ticket_state is TicketState.PAUSED else frozenset()
     copies = copies_of.of_active(task for task in tasks if task.number not in idle)
-    paced = adapting.pace(execution.rates, copies.values(), throttle, at.around, now_ms, at.max_throttle)
+    paced = adapting.pace(execution.rates, copies.values(), throttle, at.around, now_ms, at.max_throttle, at.standing)
     pace = overriding.capped(paced.pace, at.standing)
     wanted = throttling.wanted(copies.values(), pace)
     held_before = [task for task in execution.tasks if task.detail != _PAUSED]

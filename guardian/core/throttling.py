@@ -215,6 +215,8 @@ def lifted(
         if intent.resource_type == BROKER and not _is_foreign(intent):
             of_key.pop(intent.value, None)
             of_key[intent.value] = intent
+        elif intent.resource_type == BROKER:
+            of_key.pop(intent.replaced or "", None)  # theirs from now on, and said to be left alone
         elif intent.resource_type == TOPIC and intent.replaced:
             of_key[""] = replace(intent, value="")
     return tuple(intent for key in sorted(found) for intent in list(found[key].values())[-_KEPT_LIFTED:])
@@ -227,6 +229,8 @@ def rates_shown_again(
     somebody reassigns now."""
     theirs = {broker for each in observation.reassignments.values() for broker in each.replicas}
     rates = [each for each in remembered if each.resource_type == BROKER and int(each.resource_name) not in theirs]
+    replaced = {ConfigKey.of(each): each.replaced for each in rates}  # the newest of a key is its last
+    rates = [replace(each, replaced=replaced[ConfigKey.of(each)]) for each in rates]
     again = {ConfigKey.of(each) for each in rates if _is_shown(each, observation)}
     return tuple(each for each in rates if ConfigKey.of(each) in again)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from guardian.core.measuring import reading
 from guardian.model.reading import BrokerCounters, BrokerReading
 
+_LOOK_MS = 900
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """By broker, what it did in the last seconds, and since the last look; who has been silent for too long, and who
+    """By broker, what it did in the last seconds, and in the last one; who has been silent for too long, and who
     said nothing new at this look, so that what is known of it is as before."""
 
     readings: dict[int, BrokerReading]
@@ -64,15 +66,24 @@ class ClusterReadings:
 
     def _learn(self, known: _Known, now: BrokerCounters, now_ms: int) -> bool:
         """Whether this is news."""
-        if known.counters and now.at_ms <= known.counters[-1].at_ms:
-            return False
         last = known.counters[-1] if known.counters else None
-        if last is not None and last.started_at_ms != now.started_at_ms:
-            known.counters.clear()
+        if last is not None:
+            is_older = now.at_ms <= last.at_ms and now.started_at_ms == last.started_at_ms
+            is_set_back = now.at_ms < last.at_ms - self.stale_ms  # its clock
+            if is_older and not is_set_back:
+                return False
+            if is_set_back or now.started_at_ms != last.started_at_ms:
+                known.counters.clear()
         while len(known.counters) > 1 and now.at_ms - known.counters[1].at_ms >= self.window_ms:
             known.counters.pop(0)
         known.reading = reading(known.counters[0] if known.counters else None, now, self.nic_bits_per_s)
-        known.latest = reading(last, now, self.nic_bits_per_s)
+        known.latest = reading(_a_look_ago(known.counters, now), now, self.nic_bits_per_s)
         known.counters.append(now)
         known.answered_ms = now_ms
         return True
+
+
+def _a_look_ago(counters: Sequence[BrokerCounters], now: BrokerCounters) -> BrokerCounters | None:
+    """Ticks may come in quick succession, and a tenth of a second is all chance."""
+    old_enough = (each for each in reversed(counters) if now.at_ms - each.at_ms >= _LOOK_MS)
+    return next(old_enough, counters[0] if counters else None)

@@ -354,7 +354,7 @@ def test_a_removal_for_which_disks_have_no_room_is_refused_with_numbers(
             processes.stop_all([member.process])
 
 
-def test_two_of_five_brokers_are_removed_while_topics_come_and_the_leader_dies(
+def test_two_of_five_brokers_are_removed_one_by_an_amendment_while_topics_come_and_the_leader_dies(
     stage: Stage, client: GuardianClient, admin: KafkaControl
 ) -> None:
     gone = {(BROKER, "4"), (BROKER, "5")}
@@ -378,9 +378,13 @@ def test_two_of_five_brokers_are_removed_while_topics_come_and_the_leader_dies(
         maker = TopicMaker(stage.cluster, (4, 5), lambda: phase(eyes, asked[0]) if asked else None)
         with beside(maker):
             wait_for("topics before", lambda: len(maker.names) > 1)
-            asked.append(approved(client, ask, throttle=1_000_000))
+            asked.append(approved(client, replace(ask, brokers=(4,)), throttle=1_000_000))
             wait_for("the moves", lambda: phase(client, asked[0]) is OperationPhase.EXECUTE)
-            assert sorted(exclusions(client)) == [4, 5]
+            assert exclusions(client) == [4]
+            ticket, _ = client.ticket(asked[0])
+            client.amend(ticket, ask, "bob", "both of the old machines go")
+            wait_for("both are excluded", lambda: sorted(exclusions(client)) == [4, 5])
+            wait_for("the moves of both", lambda: phase(client, asked[0]) is OperationPhase.EXECUTE)
             kill_leader(stage, client)
             finished(client, asked[0])
 

@@ -157,6 +157,40 @@ def test_what_is_grave_since_the_last_look_counts_though_the_last_seconds_were_g
     assert next_rate(at(50 * MB), surroundings).rate == 25 * MB
 
 
+def test_a_grave_fall_has_a_second_to_tell_however_soon_the_next_tick_comes() -> None:
+    grave = around(read(3, mean_ms=90.0, p99_ms=90.0))
+    rates = (next_rate(at(80 * MB), grave, 60_000),)
+    for now_ms in (60_150, 60_300, 60_800):
+        rates = (next_rate(rates, grave, now_ms),)
+    assert rates[0].rate == 40 * MB
+    assert next_rate(rates, grave, 61_000).rate == 20 * MB
+
+
+@pytest.mark.parametrize("stalled", [0.0, 1000.0])
+def test_a_second_in_which_a_disk_stalls_tells_nothing_of_what_copies_use(stalled: float) -> None:
+    grave = read(3, mean_ms=90.0, p99_ms=90.0, copied_per_s=stalled)
+    surroundings = replace(around(read(3, copied_per_s=50 * MB)), latest={3: grave})
+    fallen = next_rate(at(50 * MB), surroundings)
+    assert (fallen.rate, fallen.trouble) == (25 * MB, 50 * MB)
+
+
+def test_a_standing_rate_is_the_ceiling_and_nothing_leaps_when_it_ends() -> None:
+    rates = at(50 * MB)
+    for second in range(60):
+        rates = pace(rates, [COPY], 50 * MB, around(), second * 1000, 200 * MB, {3: MB}).rates
+        assert next(each for each in rates if each.broker == 3).rate == MB
+    assert next_rate(rates, around(), 60_000, asked=50 * MB, most=200 * MB).rate < 2 * MB
+    below_the_floor = pace(rates, [COPY], 50 * MB, around(), 60_000, 200 * MB, {3: 200_000})
+    assert below_the_floor.pace.brokers[3] == 200_000
+
+
+def test_after_a_leader_whose_clock_was_ahead_rates_change_all_the_same() -> None:
+    rates = at(MB, changed_at_ms=400_000, trouble=2 * MB)
+    for second in range(60, 80):
+        rates = (next_rate(rates, around(), second * 1000),)
+    assert rates[0].rate > MB
+
+
 def test_a_rate_that_copies_do_not_reach_falls_from_what_they_use() -> None:
     assert next_rate(at(1000 * MB), around(read(3, 0.9, copied_per_s=20e6)), most=1000 * MB).rate == 20 * MB
 

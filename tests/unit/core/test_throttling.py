@@ -355,3 +355,24 @@ def test_any_rate_that_a_stopped_broker_may_find_in_its_socket_is_known_again() 
     for rate in range(1, 10):
         assert rates_shown_again(put_back, observed({("BROKER", "1"): {FOLLOWER_RATE: str(rate)}}))
     assert not rates_shown_again(put_back, observed({("BROKER", "1"): {FOLLOWER_RATE: "10"}}))
+
+
+def test_a_rate_of_ours_that_somebody_sets_anew_is_theirs_to_the_end() -> None:
+    older, newer = (ThrottleIntent(*RATE, rate, None) for rate in ("220000", "200000"))
+    remembered = lifted((), (older, newer), (newer,))
+    seen = on_rate((newer,), older.value, 200_000)
+    assert "left alone" in " ".join(seen.notes)
+    remembered = lifted(remembered, (newer,), seen.intents)
+    remembered = lifted(remembered, seen.intents, ())
+    assert not rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: older.value}}))
+    assert rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: newer.value}}))
+
+
+@pytest.mark.parametrize(("first", "then"), [("7000000", None), (None, "7000000")])
+def test_a_request_that_comes_late_is_followed_by_what_stood_there_before_the_newest_rate(
+    first: str | None, then: str | None
+) -> None:
+    """Somebody changed it while nothing was copied, between two stages."""
+    remembered = lifted((), (ThrottleIntent(*RATE, "3000000", first), ThrottleIntent(*RATE, "4000000", then)), ())
+    shown = rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: "3000000"}}))
+    assert {each.replaced for each in shown} == {then}

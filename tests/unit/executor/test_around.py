@@ -33,6 +33,23 @@ def test_a_reading_is_of_the_window_and_the_latest_of_the_last_look() -> None:
     assert not seen.unseen
 
 
+def test_the_latest_is_of_a_second_though_looks_follow_each_other_quickly() -> None:
+    known = readings()
+    for at_ms, busy_ms in ((0, 0), (1000, 0), (1850, 0), (2000, 150)):
+        seen = known.take([1], [counted(1, at_ms, busy_ms)], at_ms)
+    assert seen.latest[1].utilisation == 0.15
+
+
+def test_a_broker_whose_clock_was_set_back_is_seen_on_and_an_answer_that_is_late_is_no_news() -> None:
+    known = readings()
+    for at_ms in (599_000, 600_000):
+        known.take([1], [counted(1, at_ms, 0)], at_ms)
+    assert known.take([1], [counted(1, 599_500, 0)], 601_000).silent == {1}
+    assert known.take([1], [counted(1, 2_000, 0)], 602_000).readings[1].is_young
+    seen = known.take([1], [counted(1, 3_000, 500)], 606_000)
+    assert (seen.readings[1].utilisation, seen.unseen) == (0.5, frozenset())
+
+
 def test_a_broker_that_is_silent_is_as_it_was_until_it_is_unseen() -> None:
     known = readings()
     known.take([1], [counted(1, 0, 0)], 0)
