@@ -112,7 +112,7 @@ long: fault-tools plugin  ## before a release: the other ways to what `make test
 	@mkdir -p build/pytest
 	$(BIN)/pytest -v $(SIDE_BY_SIDE) -m long --basetemp=build/pytest/long
 
-soak: fault-tools plugin  ## hours: what `long` has, the slow ones with new draws, 50 kills of all under 1M writes, more histories, 10M events, Kafka's tiered-storage tests, the demo twice
+soak: fault-tools plugin  ## hours: what `long` has, the slow ones with new draws, 50 kills of all under 1M writes, a leader that dies at each moment of tickets on real brokers, more histories, 10M events, Kafka's tiered-storage tests, the demo twice
 	@mkdir -p build/pytest
 	$(BIN)/pytest -m "slow or long or soak" --basetemp=build/pytest/soak
 

@@ -98,6 +98,10 @@ nic_gbit_per_s = 0.0               # ... which is this where the host does not t
 p99_factor = 1.5                   # ... how much slower clients' requests may become,
 p99_ms = 20.0                      # ... as long as their p99 is above this,
 line_share = 0.8                   # ... and a line's share of its capacity (`links`), clients included
+window_s = 5.0                     # rates are judged by the last so many seconds,
+settle_s = 6.0                     # ... fall again after so long, unless it is grave,
+rise_s = 3.0                       # ... and rise in so long by a quarter, where they never fell faster
+stale_s = 5.0                      # a broker that told nothing for so long goes to the floor
 fill_lines_without_client_activity = false   # true: without [audit] clients are taken to move nothing over lines
 adapt_without_disk_metrics = false # true: no floor where log dirs are on no disk that tells (overlay, NFS, ZFS)
 

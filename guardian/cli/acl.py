@@ -43,7 +43,7 @@ def propose(
 @app.command("repair")
 def repair(
     cluster: ClusterArgument,
-    rules: Annotated[Path, typer.Option("--rules", help='A file of {"add": [rule, ...], "remove": [rule, ...]}.')],
+    rules: Annotated[Path, typer.Option("--rules", help='A file of {"add": \\[rule, ...], "remove": \\[rule, ...]}.')],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be changed on the cluster, store nothing.")
     ] = False,

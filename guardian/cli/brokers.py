@@ -145,7 +145,8 @@ def restart(
         str, typer.Option("--controllers", help="Controllers too, after the brokers: their ids, separated by commas.")
     ] = "",
     batch: Annotated[
-        int, typer.Option("--batch", help="So many at once at most; 0: as many as ISR and racks allow.", min=0)
+        int,
+        typer.Option("--batch", help="So many at once at most; 0: as ISR and racks allow, up to a third.", min=0),
     ] = 0,
     back_within: Annotated[
         str, typer.Option("--back-within", help="Each must be back by then, such as 20m. [10m]")

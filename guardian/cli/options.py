@@ -54,7 +54,7 @@ KeyOption = Annotated[
     str, typer.Option("--idempotency-key", help="The same key again answers with the ticket that it made.")
 ]
 ExpiresOption = Annotated[
-    str, typer.Option("--expires", help="Not started after so long it expires: 12h, 7d, never. [the policy's]")
+    str, typer.Option("--expires", help="Not started after so long it expires: 12h, 7d, never. \\[the policy's]")
 ]
 
 

@@ -72,7 +72,7 @@ PlanFileOption = Annotated[
 ]
 FileClusterOption = Annotated[str, typer.Option("--cluster", help="The cluster of the file.")]
 MaxThrottleOption = Annotated[
-    str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. [as --throttle]")
+    str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. \\[as --throttle]")
 ]
 ChangeFactorOption = Annotated[
     bool, typer.Option("--change-replication-factor", help="The file gives more replicas, or fewer, on purpose.")
@@ -347,7 +347,7 @@ def set_throttle(
     ticket_id: TicketArgument,
     rate: Annotated[str, typer.Argument(help="Bytes/s per broker for copies, such as 20MB.")],
     max_rate: Annotated[
-        str, typer.Option("--max", help="Up to which it rises where brokers have room. [as the rate]")
+        str, typer.Option("--max", help="Up to which it rises where brokers have room. \\[as the rate]")
     ] = "",
 ) -> None:
     """Change a ticket's throttle, also while it runs: it holds from the executor's next look on.

@@ -23,7 +23,7 @@ from guardian.model.units import parse_duration_ms
 app = typer.Typer(help="Tokens by which programs, and people, say who they are.", no_args_is_help=True)
 
 FileOption = Annotated[
-    Path, typer.Option("--file", envvar="GUARDIAN_TOKENS", help="The tokens file of the members, [security] tokens.")
+    Path, typer.Option("--file", envvar="GUARDIAN_TOKENS", help="The tokens file of the members, \\[security] tokens.")
 ]
 _NEVER = "never"
 

@@ -39,6 +39,7 @@ ADAPTS = (
     "rates begin as shown and adapt to what brokers measure: one in trouble, or behind a line without room, gets less "
     "from the first tick on"
 )
+_ALTER_CONFIGS = "IncrementalAlterConfigs"
 _TICK_MS = 1000
 _MOST_ROUNDS = 200
 _MOST_LOOKS = 20_000  # at tasks, over all rounds: a preview of a large plan ends early and says so
@@ -82,6 +83,11 @@ def preview(state: TicketState, execution: Execution, observation: ClusterObserv
     return Preview(tuple(rounds), f"and so on, in the plan's order: {left} of {len(execution.tasks)} moves are left")
 
 
+def has_rates(found: Preview) -> bool:
+    """Whether something is copied under a throttle."""
+    return any(request.api == _ALTER_CONFIGS for each in found.rounds for request in each.requests)
+
+
 def described(  # noqa: PLR0912  one case for each kind of effect
     effect: Effect, observation: ClusterObservation
 ) -> Iterator[PreviewRequest]:
@@ -89,11 +95,11 @@ def described(  # noqa: PLR0912  one case for each kind of effect
     match effect:
         case AlterConfigs(changes):
             for key, change in changes.items():
-                yield PreviewRequest("IncrementalAlterConfigs", _resource(key), _config(key, change))
+                yield PreviewRequest(_ALTER_CONFIGS, _resource(key), _config(key, change))
         case SettleDebts(values):
             for key, value in values.items():
                 subject = f"{_resource(key)}, through a controller"
-                yield PreviewRequest("IncrementalAlterConfigs", subject, _restored(key, value))
+                yield PreviewRequest(_ALTER_CONFIGS, subject, _restored(key, value))
         case AlterReassignments(targets):
             for partition, target in targets.items():
                 change_of = _reassignment(partition, target, observation)

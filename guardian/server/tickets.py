@@ -526,7 +526,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             since_ms=observation.observed_at_ms if ticket.state.is_over else ticket.updated_at_ms,
         )
         found = replace(previewing.preview(state, begun, observation, move), first=first)
-        if around is None or not around.settings.adaptive or not ticket.throttle:
+        if around is None or not around.settings.adaptive or not previewing.has_rates(found):
             return found
         return replace(found, remark=f"{found.remark}; {previewing.ADAPTS}")
 

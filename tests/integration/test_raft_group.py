@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +28,21 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("raft_member.py")
 DEADLINE_S = 180.0
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A process, and who waits for its answers. One object: writers ask while the next run takes its place."""
+
+    process: subprocess.Popen[str]
+    input: threading.Lock = field(default_factory=threading.Lock)
+    answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = field(default_factory=dict)
+
+    def read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            reply = json.loads(line)
+            self.answers.pop(reply.pop("id")).put(reply)
 
 
 class Member:
@@ -44,17 +60,21 @@ class Member:
 
     def start(self) -> None:
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self._arguments,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
+            self._run = Run(
+                subprocess.Popen(
+                    self._arguments,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    env=os.environ | {"PYTHONPATH": str(ROOT)},
+                )
             )
-        self._input = threading.Lock()
-        self._answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
-        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        threading.Thread(target=self._run.read, daemon=True).start()
+
+    @property
+    def process(self) -> subprocess.Popen[str]:
+        return self._run.process
 
     @property
     def is_alive(self) -> bool:
@@ -62,9 +82,9 @@ class Member:
 
     def ask(self, op: str, wait_s: float = DEADLINE_S, **request: object) -> dict[str, Any]:
         """The answer. Raises ConnectionError when the process has ended."""
-        number, process = next(self._numbers), self.process
-        answers = self._answers.setdefault(number, queue.SimpleQueue())
-        with self._input:
+        number, run = next(self._numbers), self._run
+        process, answers = run.process, run.answers.setdefault(number, queue.SimpleQueue())
+        with run.input:
             assert process.stdin
             try:
                 process.stdin.write(json.dumps({"id": number, "op": op, **request}) + "\n")
@@ -96,12 +116,6 @@ class Member:
     def stop(self) -> int:
         self.process.terminate()
         return self.process.wait(DEADLINE_S)
-
-    def _read(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout
-        for line in process.stdout:
-            reply = json.loads(line)
-            self._answers.pop(reply.pop("id")).put(reply)
 
 
 class Group:

@@ -260,6 +260,7 @@ def test_the_first_round_of_a_preview_is_what_the_first_tick_sends(
     monkeypatch.setattr("guardian.executor.driver.send", sending)
     try:
         with GuardianClient([member.endpoint]) as client:
+            assert ADAPTS not in client.preview_plan(plan(2, 1), 50_000_000).remark, "nothing is copied"
             rate = overriding.plan_of("live", overriding.StandingRate(1, 2_000_000, 10**12))
             standing, _ = client.create_ticket(rate, author="ann", submit=True)
             client.approve(standing.id, "bob")
