@@ -62,6 +62,7 @@ _DISK_MATTERS = 0.5  # an idle disk's await tells nothing
 _FADE = 0.1  # of a baseline towards a lower mean, a look
 _QUICKER = 0.6  # of a baseline's mean: what is more may be luck, and one that follows luck holds copies back for good
 _TELLS_MS = 900  # what is read since the last change tells by then; ticks after a change come sooner
+_STALLED = 0.5  # of what copies used lately: a disk that stalls copies less in that second, which says nothing
 _DRAIN_S = 2.0  # a disk that was overwhelmed still works off what waits
 _NAMED = 3
 _NONE_STANDS: Mapping[int, int] = MappingProxyType({})
@@ -307,12 +308,12 @@ def _judged(
     rate = replace(rate, baselines=_baselines(rate.baselines, reading, is_alone))
     worst = _worst(reading, rate, settings)
     latest = around.latest.get(rate.broker, reading)
-    copied_per_s = max(reading.copied_per_s, latest.copied_per_s)  # a disk that stalls copies little in that second
     grave = _grave(reading, latest, worst, rate, settings)
     if grave is not None and (not rate.trouble or now_ms - rate.changed_at_ms >= _TELLS_MS):
+        copied_per_s = max(latest.copied_per_s, reading.copied_per_s * _STALLED)
         return _fallen(rate, copied_per_s, grave, work, settings, bounds, now_ms)
     if _is_due(worst, rate, settings, now_ms):
-        return _fallen(rate, copied_per_s, worst, work, settings, bounds, now_ms)
+        return _fallen(rate, reading.copied_per_s, worst, work, settings, bounds, now_ms)
     rise_s = settings.rise_s if rate.trouble else settings.rise_s / _FREE_RISES
     if is_at_floor and rate.trouble:
         rise_s = max(rise_s, alone_s)
