@@ -36,12 +36,14 @@ def main(arguments: Sequence[str]) -> int:
     """0: all bars are met; 1: not; 2: it could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.execute", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", action="append", choices=_PARTS, help="may be repeated (all)")
-    parser.add_argument("--first-seed", type=int, default=throttle.FIRST_SEED, help="of the throttle's fleets (1)")
+    parser.add_argument("--first-seed", type=int, help="of the throttle's fleets (1)")
     parser.add_argument("--out", type=Path, help="the JSON file (build/bench/execute.json; with other seeds, its own)")
     options = parser.parse_args(arguments)
-    is_judged = options.first_seed == throttle.FIRST_SEED
-    out = options.out or BUILD / ("execute.json" if is_judged else f"execute-seed-{options.first_seed}.json")
-    measured = _PARTS | {"throttle": partial(throttle.measured, first_seed=options.first_seed)}
+    measured, stem = _PARTS, "execute"
+    if options.first_seed is not None:
+        measured = _PARTS | {"throttle": partial(throttle.measured, first_seed=options.first_seed)}
+        stem = f"execute-seed-{options.first_seed}"
+    out = options.out or BUILD / f"{stem}.json"
     end_on_sigterm()
     tell = teller()
     parts = tuple(dict.fromkeys(options.only or _PARTS))

@@ -167,11 +167,11 @@ def test_a_grave_fall_has_a_second_to_tell_however_soon_the_next_tick_comes() ->
 
 
 @pytest.mark.parametrize("stalled", [0.0, 1000.0])
-def test_a_second_in_which_a_disk_stalls_tells_nothing_of_what_copies_use(stalled: float) -> None:
+def test_a_second_in_which_a_disk_stalls_halves_what_copies_use_and_no_more(stalled: float) -> None:
     grave = read(3, mean_ms=90.0, p99_ms=90.0, copied_per_s=stalled)
-    surroundings = replace(around(read(3, copied_per_s=50 * MB)), latest={3: grave})
+    surroundings = replace(around(read(3, copied_per_s=40 * MB)), latest={3: grave})
     fallen = next_rate(at(50 * MB), surroundings)
-    assert (fallen.rate, fallen.trouble) == (25 * MB, 50 * MB)
+    assert (fallen.rate, fallen.trouble) == (12_500_000 // MB * MB, 25 * MB)
 
 
 def test_a_standing_rate_is_the_ceiling_and_nothing_leaps_when_it_ends() -> None:
