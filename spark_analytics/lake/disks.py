@@ -42,6 +42,11 @@ def io_capacities(
     }
 
 
+def io_rates(disks: Mapping[DiskKey, Mapping[str, Any]], hosts: Hosts) -> dict[DiskKey, float]:
+    """bytes/s that each disk moves, of those that are one broker's alone."""
+    return {key: _number(row, "io_rate") for key, row in disks.items() if brokers_on(hosts, key[0]) == 1}
+
+
 def _tells(row: Mapping[str, Any]) -> bool:
     return _number(row, "busy") >= BUSY and _number(row, "await_ms") >= FAST_MS and _number(row, "io_rate") > 0
 

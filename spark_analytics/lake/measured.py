@@ -6,7 +6,7 @@
     cpu       nobody measures it by replica. Each broker's busy time is divided among its replicas by traffic: of what a
               leader takes in 0.6, of what it sends 0.1, of what a follower writes 0.3
     disk io   what it writes; what its disk moved beyond all that is divided in the same way: what is served from there
-              would follow the leaders, who move
+              would follow the leaders, who move. Brokers of one host all see all of its disks: there it is nobody's
 
 So a broker costs what was measured, and a replica takes what it costs along: what makes one broker's bytes dearer than
 another's is mostly its clients' doing (small requests, TLS, compression), and clients follow the leader. Where it is

@@ -20,7 +20,7 @@ from guardian.errors import InvalidInput
 from guardian.model.directory import Directory, placed
 from guardian.model.federation import Machine
 from guardian.model.topology import Broker, BrokerState
-from spark_analytics.lake.disks import DiskKey, io_capacities
+from spark_analytics.lake.disks import DiskKey, io_capacities, io_rates
 from spark_analytics.lake.hosts import Hosts, brokers_on, hosts_of
 from spark_analytics.lake.liveness import Liveness, is_current
 from spark_analytics.lake.measured import MIN_PAIRS, Busy, Replicas, columns_of, numbers
@@ -93,7 +93,7 @@ def model_of(
         broker_ids,
         topics,
         _busy(brokers, hosts, liveness),
-        {key: _number(row, "io_rate", 0.0) for key, row in disks.items()},
+        io_rates(disks, hosts),
     )
     return ClusterModel.from_arrays(
         cluster,

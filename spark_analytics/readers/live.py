@@ -25,7 +25,7 @@ from guardian.model.directory import Directory, placed
 from guardian.model.federation import Machine
 from guardian.model.plan import ANY_LOG_DIR
 from guardian.model.topology import Broker, BrokerState, TopicPartition
-from spark_analytics.lake.disks import io_capacities
+from spark_analytics.lake.disks import io_capacities, io_rates
 from spark_analytics.lake.hosts import Hosts, brokers_on, hosts_of
 from spark_analytics.lake.measured import Busy, Replicas, columns_of
 from spark_analytics.lake.recent import Recent
@@ -109,7 +109,7 @@ def live_model(
         np.array(ids, dtype=np.int64),
         topic_facts(replicas.topics, told),
         _busy(ids, hosts, lake),
-        {key: disk["io_rate"] for key, disk in lake.disks.items()},
+        io_rates(lake.disks, hosts),
     )
     assert columns.whole is not None  # noqa: S101  # columns_of always tells
     whole = columns.whole & ~rows.unsettled

@@ -199,6 +199,16 @@ def test_what_brokers_of_one_host_did_is_divided_by_their_traffic() -> None:
     assert loads[0] > 2 * loads[1]
 
 
+def test_what_disks_of_a_host_moved_is_nobodys_where_brokers_share_it() -> None:
+    brokers = (Broker(1, reporter="h:1"), Broker(2, reporter="h:2"), Broker(3, reporter="i:1"))
+    told = Directory(clusters=(Cluster("live", "h:9", brokers=brokers),))
+    rows = [broker(number) for number in (1, 2, 3)]
+    dirs = [log_dir(number, disk="sda") for number in (1, 2, 3)]
+    disks = [disk(number, "sda", io_rate=rate) for number, rate in ((1, 500.0), (2, 3.0), (3, 26.0))]
+    found = model(*rows, *dirs, *disks, *(leader(n, n, write=3) for n in (1, 2, 3)), directory=told)
+    assert found.slot_io.tolist() == [3, 3, 26]
+
+
 def test_brokers_of_other_clusters_on_the_host_count_though_they_have_the_same_id() -> None:
     mine = Cluster("live", "h:9", brokers=(Broker(1, reporter="h:1"), Broker(2, reporter="i:1")))
     other = Cluster("bulk", "i:9", brokers=(Broker(1, reporter="i:2"), Broker(2, reporter="j:1")))
