@@ -133,7 +133,8 @@ def _run(demo: Demo, started: set[LocalProcess]) -> None:
             local = federation.up(home=demo.home)
             started.update(local.running())
         _prove_executed(demo, local, executed, plans)
-        after = _of_window(demo, "Spark measures again", partial(measure, spark, str(local.lake), names), _now_ms())
+        measuring = partial(measure, spark, str(local.lake), names, directory=read_directory(client))
+        after = _of_window(demo, "Spark measures again", measuring, _now_ms())
         for name in names:
             _prove_balance(demo, name, plans[name].loads, after[name])
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from guardian.model.directory import Directory
 from guardian.model.plan import LoadSummary
 from spark_analytics.jobs import command
 from spark_analytics.jobs.session import require_analyze_extra
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 
 def measure(
-    spark: SparkSession, lake_url: str, clusters: Sequence[str], window: Window
+    spark: SparkSession,
+    lake_url: str,
+    clusters: Sequence[str],
+    window: Window,
+    directory: Directory | None = None,
 ) -> dict[str, tuple[LoadSummary, ...]]:
-    """The load of each cluster's brokers and log dirs. Raises as `plans` does."""
+    """The load of each cluster's brokers and log dirs; `directory` tells which of them share a host. Raises as `plans`
+    does."""
     require_analyze_extra()
     from spark_analytics.jobs.clusters import of_each, required, same_for  # noqa: PLC0415 - needs the extra
 
-    return required(of_each(spark, lake_url, same_for(clusters, _measured), window))
+    return required(of_each(spark, lake_url, same_for(clusters, _measured), window, directory))
 
 
 def _measured(model: ClusterModel) -> tuple[LoadSummary, ...]:
@@ -51,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from spark_analytics.jobs.documents import document_of  # noqa: PLC0415 - needs the extra
 
         with job.session("guardian measure") as spark:
-            return document_of(measure(spark, job.lake, job.clusters, job.window))
+            return document_of(measure(spark, job.lake, job.clusters, job.window, job.directory))
 
     return command.carried_out(command.parser("measure", "Tell how loaded brokers and disks are."), arguments, run)
 
