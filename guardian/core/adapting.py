@@ -4,12 +4,12 @@
     broker   disk utilisation · disk await · interface · latency of clients' requests
     line     what is left of it when clients and replication have theirs
 
-    pressure    > 1        falls: by what is too much, to half at the most; within a tick when it is grave
+    pressure    > 1        falls: by what is too much, to half at the most; within a second when it is grave
                 ROOM to 1  stays
                 < ROOM     rises: by half in a few seconds, by a tenth where it had to fall last time
     no news                does not rise, nor fall at once again: it was judged already
     no metrics             the floor: whoever can't be seen, or his disks, may be in trouble
-    full                   halved at each tick: a share ends at 1, so that it never looks grave
+    full                   halved each second: a share ends at 1, so that it never looks grave
 
 A rate begins at a tenth of what is asked and rises in small steps: a broker that throttled nothing for ten seconds lets
 through ten seconds' worth of its rate at once (Kafka looks at the last eleven windows together), and as much of what a
@@ -25,7 +25,7 @@ Where producers write so much that the floor is not kept, copies still count, an
 Where nothing was copied for ten seconds the rate begins anew, and so do the baselines: both were of another time.
 
 Kafka's p99 remembers minutes, so it would keep a rate down long after the trouble is over: it counts only as far as
-the mean of the last tick agrees. It also comes late, so a mean that is grave for seconds is believed.
+the mean of the last seconds agrees. It also comes late, so a mean that is grave for seconds is believed.
 
 Kafka knows rates of brokers, none of lines. What a line carries arrives at followers, so the line's rate is divided
 among the brokers that take copies over it, as a cap on what they take in.
