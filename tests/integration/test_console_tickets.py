@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from guardian.client import GuardianClient
 from guardian.model.ticket import TicketState
@@ -111,6 +111,37 @@ def test_a_page_is_live_and_what_is_done_is_seen(chromium: Browser, stand: Stand
     with GuardianClient([stand.grpc]) as client:
         history = client.ticket(stand.ticket)[0].history
     assert ("carol", "the evening peak") in [(past.actor, past.reason) for past in history]
+
+
+def test_what_is_typed_stays_when_the_page_is_renewed(chromium: Browser, stand: Stand) -> None:
+    """Also what is typed between the page's asking for a part and the answer."""
+    with window(chromium) as context, GuardianClient([stand.grpc]) as client:
+        page = context.new_page()
+        page.goto(stand.page)
+        asked: list[Route] = []
+
+        def hold_back(route: Route) -> None:
+            asked.append(route)
+
+        page.route(f"**/{stand.ticket}", hold_back)
+        client.pause(stand.ticket, "dave", "by somebody else")
+        page.wait_for_function("() => document.querySelector('#head.htmx-request')")
+        page.get_by_label("Bytes per second per broker").fill("20MB")
+        page.get_by_label("The most that it may rise to").fill("40MB")
+        for route in asked:
+            route.continue_()
+        page.unroute(f"**/{stand.ticket}")
+        expect(page.locator("#state")).to_contain_text("PAUSED")
+        expect(page.get_by_label("The most that it may rise to")).to_be_focused()
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        # Once nobody types the part is asked for again, and what was typed is still there.
+        page.get_by_label("The most that it may rise to").blur()
+        expect(page.get_by_role("button", name="Resume")).to_be_visible()
+        assert page.get_by_label("Bytes per second per broker").input_value() == "20MB"
+        assert page.get_by_label("The most that it may rise to").input_value() == "40MB"
+        page.get_by_label("Your name").fill("carol")
+        page.get_by_role("button", name="Set throttle").click()
+        expect(page.locator("#head")).to_contain_text("20.0 MB/s per broker")
 
 
 def test_a_list_is_live_and_is_reached_by_keyboard(chromium: Browser, stand: Stand) -> None:

@@ -1,7 +1,7 @@
 "use strict";
 // What tickets draw, and how their pages stay live: one stream of events, from which figures and charts are set; what has
 // forms or tables is asked for anew, and only when something of it has changed.
-const tickets = (() => {
+(() => {
   const LEAST_S = 3; // between two looks at a table
   const SERIES_S = 10;
   const colours = () => ["accent", "warn", "ok", "bad", "info", "dim"].map(guardian.ink);
@@ -76,13 +76,38 @@ const tickets = (() => {
 
   const text = (root, selector, words) => root.querySelectorAll(selector).forEach((each) => { if (each.textContent !== String(words)) each.textContent = words; });
 
-  // A part of the page as it is now. Not while somebody types in it, or has chosen words in it.
+  // Somebody types in it or is about to let a button go: it is left as it is for a while.
+  const isInUse = (part) => part.querySelector("input:focus, select:focus, textarea:focus, :active") !== null;
+  const given = (field) => (field.matches("select") ? ([...field.options].find((one) => one.defaultSelected) || field.options[0])?.value : field.defaultValue);
+  const key = (field) => `${field.form ? field.form.getAttribute("action") : ""} ${field.name}`;
+  const fields = (part) => [...part.querySelectorAll("input, select, textarea")];
+  const typed = (part) => new Map(fields(part).filter((field) => field.value !== given(field)).map((field) => [key(field), field.value]));
+
+  // A part of the page as it is now. What was typed in it and not sent yet stays, also what is typed until the answer comes.
+  const later = new Map();
   function renew(selector) {
     const part = document.querySelector(selector);
-    const active = document.activeElement;
-    if (!part || (active && part.contains(active) && active.matches("input, select, textarea"))) return;
+    if (!part) return;
+    if (isInUse(part)) { postpone(selector); return; }
     // Of one source only the last request would be kept: each part is its own.
     htmx.ajax("GET", location.pathname + location.search, { source: part, target: selector, select: selector, swap: "outerHTML" });
+  }
+  function postpone(selector) {
+    if (!later.has(selector)) later.set(selector, setTimeout(() => { later.delete(selector); renew(selector); }, LEAST_S * 1000));
+  }
+  function keepWhatIsTyped() {
+    const kept = new Map();
+    document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+      const part = detail.target;
+      if (detail.elt !== part || !part.id) return;
+      if (isInUse(part)) { detail.shouldSwap = false; postpone(`#${part.id}`); } else kept.set(part.id, typed(part));
+    });
+    document.addEventListener("htmx:afterSwap", ({ target }) => {
+      const values = kept.get(target.id);
+      if (!values) return;
+      kept.delete(target.id);
+      for (const field of fields(target)) if (values.has(key(field))) field.value = values.get(key(field));
+    });
   }
   // At once, then not before some seconds are over; what is asked for meanwhile is done at their end.
   function paced(work, seconds) {
@@ -171,10 +196,10 @@ const tickets = (() => {
   }
 
   document.addEventListener("DOMContentLoaded", () => {
+    keepWhatIsTyped();
     const ticket = document.getElementById("ticket");
     if (ticket) one(ticket);
     const listed = document.querySelector("[data-live-list]");
     if (listed) list(listed);
   });
-  return { renew };
 })();
