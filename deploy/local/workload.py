@@ -113,7 +113,7 @@ def prepare(cluster: Cluster, traffic: Sequence[PartitionTraffic], first_log_dir
     Raises ClusterUnavailable when the cluster does not show it in time.
     """
     wanted = {part.partition for part in traffic}
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, _MOVE_DEADLINE_S)) as control:
         existing = {partition.topic for partition in control.describe_partitions({name.topic for name in wanted})}
         new = [part for part in traffic if part.partition.topic not in existing]
         if not new:

@@ -211,7 +211,7 @@ def finish_upgrade(
         told = {found.name: found.known_level for found in _everybody(client).values() if found is not None}
         group = [member.name for member in now.members]
         level = min((told.get(name, 0) for name in group), default=0)
-        behind = [name for name in group if told.get(name, 0) < max(told.values(), default=0)]
+        behind = [name for name in group if name not in told or told[name] < max(told.values())]
         is_due = level > now.level and not behind
         if output is Output.JSON:
             known = {name: told.get(name) for name in group}
@@ -224,7 +224,7 @@ def finish_upgrade(
             )
         if behind:
             raise Conflict(
-                f"{', '.join(behind)} runs an older version or was not reached: bring all members to one version first"
+                f"{', '.join(behind)} run an older version or were not reached: bring all members to one version first"
             )
         if not is_due:
             print(f"The group is at feature level {now.level}, and nothing is left to finish", file=sys.stderr)

@@ -32,13 +32,17 @@ class RaftCalls:
     _calls: Calls
 
     def raft_status(self, endpoint: str = "", timeout_s: float = STATUS_TIMEOUT_S) -> raft_pb2.RaftStatus:
-        """As one member sees it: the one at `endpoint`, else the leader if it is known, else any.
+        """As one member sees it: the one at `endpoint`, else the leader if it is known, else any of a group.
 
         Raises Unavailable when it does not answer.
         """
         request = raft_pb2.GetRaftStatusRequest()
         if not endpoint:
-            return self._calls.ask_leader(lambda stubs: stubs.raft.GetRaftStatus, request)
+            attempts = self._calls.attempts(is_change=False)
+            while not (found := self._calls.ask_leader(lambda stubs: stubs.raft.GetRaftStatus, request)).group_id:
+                # One that waits to be added knows of nobody: the next one is asked.
+                self._calls.pause(attempts, Unavailable(f"{found.name} belongs to no group yet"))
+            return found
         try:
             return self._calls.at(endpoint).raft.GetRaftStatus(request, timeout=timeout_s)
         except grpc.RpcError as error:

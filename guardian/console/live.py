@@ -65,6 +65,7 @@ class Feed:
         self._pages: list[_Page] = []
         self._newest = ""
         self._is_over = False
+        self._is_final = False
         self._left_at = time.monotonic()
         self._closing = threading.Event()
         threading.Thread(target=self._run, name=f"live-{name}", daemon=True).start()
@@ -78,6 +79,11 @@ class Feed:
     def is_over(self) -> bool:
         with self._lock:
             return self._is_over
+
+    @property
+    def is_final(self) -> bool:
+        """Nothing will change any more, or nothing is to be seen: pages need not come again."""
+        return self._is_final
 
     def join(self) -> _Page:
         """A page that hears of each change from now on, and of the newest at once. On the web server's loop."""
@@ -96,7 +102,7 @@ class Feed:
             self._left_at = time.monotonic()
 
     def close(self) -> None:
-        """Every page is told that it is over, and the thread ends after its present look."""
+        """The streams of all pages end, and the thread after its present look."""
         self._closing.set()
         self._end()
 
@@ -112,6 +118,7 @@ class Feed:
                 try:
                     found = self._upstream()
                 except (NotFound, NotAllowed, NotSignedIn):
+                    self._is_final = True
                     return
                 except GuardianError as error:
                     failures += 1
@@ -120,9 +127,10 @@ class Feed:
                     failures = 0
                     self._tell(json.dumps(found.message, separators=(",", ":"), allow_nan=False))
                     if found.is_over:
+                        self._is_final = True
                         return
                 self._closing.wait(max(self._pause_s, (time.thread_time() - began) / _MOST_SHARE))
-        except Exception:  # noqa: BLE001  pages are told that it is over, and come again
+        except Exception:  # noqa: BLE001  pages come again
             _log.exception("a live feed failed", feed=self._name)
         finally:
             self._end()
@@ -192,8 +200,8 @@ class LiveFeeds:
             return feed, feed.join()
 
     async def messages(self, name: str, upstream: Upstream) -> AsyncIterator[str]:
-        """Server-sent events: `change` with what is new, a comment now and then, `over` at the end. On the web server's
-        loop."""
+        """Server-sent events: `change` with what is new, a comment now and then, `over` when nothing will change any
+        more. What ends without it is to be asked for again, as browsers do by themselves. On the web server's loop."""
         feed, page = self._join(name, upstream)
         try:
             yield f"retry: {_RETRY_MS}\n\n"
@@ -208,7 +216,8 @@ class LiveFeeds:
                 if text:
                     yield f"event: change\ndata: {text}\n\n"
                 if is_over:
-                    yield "event: over\ndata: {}\n\n"
+                    if feed.is_final:
+                        yield "event: over\ndata: {}\n\n"
                     return
         finally:
             feed.leave(page)

@@ -65,7 +65,9 @@ class Recent(Generic[Key, Value]):
             forgotten, began = self._forgotten, self._clock()
         value = read()
         with self._lock:
-            if self._forgotten == forgotten:
+            kept = self._values.get(key)
+            # What began to be read earlier may be of before.
+            if self._forgotten == forgotten and (kept is None or kept[0] <= began):
                 self._values[key] = (began, value)
                 self._values.move_to_end(key)
                 while len(self._values) > self._size:

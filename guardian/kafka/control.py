@@ -79,6 +79,7 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())
 _METADATA_MAX_AGE_MS = 10_000
 _RECONNECT_BACKOFF_MAX_MS = 250
 _PAUSE_S = 0.1
+_GRACE_S = 1.0  # the IO thread keeps the deadline itself; past this it is stuck
 _JOIN_S = 2.0
 
 _TOPICS_BY_ID = 12  # the first version of MetadataRequest that takes topic ids
@@ -459,7 +460,7 @@ class KafkaControl:
                 self._wire = self._connect(deadline)
             session = _Session(self._wire, deadline, self._timeout_s, prove)
             try:
-                return self._wire.run(lambda: work(session), deadline + _PAUSE_S)
+                return self._wire.run(lambda: work(session), deadline + _GRACE_S)
             finally:
                 session.end()
         except KafkaError as error:
@@ -475,8 +476,9 @@ class KafkaControl:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     raise failure
-                # One endpoint that swallows packets must leave time for the others.
-                share_s = min(left_s, self._timeout_s / len(endpoints))
+                # One endpoint that swallows packets must leave time for others. A busy broker takes seconds: in equal
+                # shares of a short time none of many would be reached.
+                share_s = min(left_s, max(left_s / 2, self._timeout_s / len(endpoints)))
                 wire = _Wire(endpoint, settings)
                 try:
                     wire.log_in(share_s)
@@ -484,7 +486,9 @@ class KafkaControl:
                     wire.close()
                     if not _is_passing(error):
                         raise
-                    failure = error
+                    # What the deadline cut off says less than what came of an attempt before it.
+                    if _is_mute(failure) or time.monotonic() < deadline:
+                        failure = error
                 else:
                     return wire
             time.sleep(_PAUSE_S)

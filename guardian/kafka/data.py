@@ -58,7 +58,6 @@ _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 _TIMEOUT_S = 30.0
-_CONTROL_TIMEOUT_S = 10.0
 _GRACE_S = 2.0  # librdkafka keeps the time-out itself; the future's is a second line
 _POLL_S = 0.2
 
@@ -182,7 +181,7 @@ def end_offsets(cluster: Cluster, topics: Collection[str], timeout_s: float = _T
 def _offsets(
     cluster: Cluster, topics: Collection[str], spec: OffsetSpec, timeout_s: float
 ) -> dict[TopicPartition, int]:
-    with closing(_control(cluster, timeout_s)) as control:
+    with closing(KafkaControl(cluster, timeout_s)) as control:
         partitions = control.describe_partitions(topics)
     if missing := set(topics) - {partition.topic for partition in partitions}:
         raise NotFound(f"topic {min(missing)} does not exist on cluster {cluster.name}: check its name")
@@ -205,17 +204,13 @@ def _offsets(
             time.sleep(_POLL_S)
 
 
-def _control(cluster: Cluster, timeout_s: float) -> KafkaControl:
-    return KafkaControl(cluster, min(timeout_s, _CONTROL_TIMEOUT_S))
-
-
 @contextmanager
 def _admin(cluster: Cluster, timeout_s: float) -> Iterator[AdminClient]:
     """Held until its answers are in: an AdminClient that is collected takes its requests along.
 
     The control plane is asked first: it tells a refused login at once, where librdkafka would only time out.
     """
-    with closing(_control(cluster, timeout_s)) as control:
+    with closing(KafkaControl(cluster, timeout_s)) as control:
         control.describe_cluster()
     admin = AdminClient({**client_config(cluster), **_FOLLOW_CONTROLLER}, logger=_LOGGER)
     try:
@@ -266,7 +261,7 @@ def _await_every_broker(
     is_settled: Callable[[Mapping[TopicPartition, PartitionState]], bool],
     deadline: float,
 ) -> None:
-    with closing(KafkaControl(cluster)) as control:
+    with closing(KafkaControl(cluster, _TIMEOUT_S)) as control:
         lagging = set(control.describe_cluster().brokers)
         while True:
             for broker in sorted(lagging):

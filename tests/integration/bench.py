@@ -144,7 +144,14 @@ class Bench:
         found = self.control.describe_partitions([self.topic])
         return {partition.partition: state.replicas for partition, state in found.items()}
 
-    def is_at(self, number: int, placements: tuple[ReplicaPlacement, ...]) -> bool:
+    def ends_at(self, number: int, placements: tuple[ReplicaPlacement, ...]) -> bool:
+        """Whether it is there in the end: the broker that is asked may be behind the controller."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not (found := self._is_at(number, placements)) and time.monotonic() < deadline:
+            time.sleep(TICK_S)
+        return found
+
+    def _is_at(self, number: int, placements: tuple[ReplicaPlacement, ...]) -> bool:
         state = self.control.describe_partitions([self.topic])[self.partition(number)]
         brokers = tuple(placement.broker for placement in placements)
         return (

@@ -19,7 +19,7 @@ def guardian() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the CLI as an operator does: `guardian(members, "ticket", "list")`."""
 
     def run(members: Federation, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "GUARDIAN_ENDPOINTS": ",".join(members.endpoints)}
+        environment = {"GUARDIAN_TIMEOUT": "120s", **os.environ, "GUARDIAN_ENDPOINTS": ",".join(members.endpoints)}
         command = [sys.executable, "-m", "guardian.cli.main", *arguments]
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=CLI_DEADLINE_S, check=False

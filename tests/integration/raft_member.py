@@ -2,8 +2,8 @@
 
     python raft_member.py NAME LISTEN PEERS DATA_DIR [OPTIONS]
 
-PEERS: {"name": "host:port", ...}, OPTIONS: {"join", "kept_entries", "segment_bytes"}, both as JSON. A command is a
-number, a space and any padding; the state is which numbers were applied, in which order.
+PEERS: {"name": "host:port", ...}, OPTIONS: {"join", "kept_entries", "segment_bytes", "timing"}, both as JSON. A
+command is a number, a space and any padding; the state is which numbers were applied, in which order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from raft.errors import RaftError
 from raft.node import maintenance
 from raft.protocol import AddLearner, Change, Promote, Remove
-from raft.replica import RaftReplica
+from raft.replica import RaftReplica, Timing
 from raft.rules import trimming
 from raft.storage import journal
 
@@ -103,6 +103,7 @@ class Member:
             Path(data_dir) / "raft",
             join=chosen.get("join", False),
             disk_reserve_bytes=0,
+            timing=Timing(**chosen.get("timing", {})),
         )
         self.output = threading.Lock()
         self.blocked: frozenset[str] = frozenset()

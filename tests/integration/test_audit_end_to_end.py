@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 from deploy.local import members, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.client import GuardianClient
+from guardian.errors import Unavailable
 from guardian.kafka import data
 from tests.command_line import app
 
@@ -193,7 +194,10 @@ def wait_past(endpoint: str, at_ms: int) -> None:
     """Returns when a slice that began later is stored of every broker: followers keep all of them busy."""
 
     def is_past(broker: int) -> bool:
-        rows = audit(endpoint, "broker", "shop", str(broker), "--since", "1h")["rows"]
+        try:
+            rows = audit(endpoint, "broker", "shop", str(broker), "--since", "1h")["rows"]
+        except Unavailable:  # the activity store is still starting
+            return False
         return any(int(row["last_ms"]) > at_ms for row in rows)
 
     for broker in BROKERS:

@@ -34,6 +34,7 @@ from guardian.server.store import now_ms
 from protos.guardian.v1 import federation_pb2
 from tests.integration.acked_load import Load
 from tests.integration.beside import beside
+from tests.integration.leading import who_leads
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
@@ -234,12 +235,17 @@ def finished(client: GuardianClient, ticket_id: str) -> tuple[Ticket, Execution]
 
 def kill_leader(stage: Stage, client: GuardianClient) -> None:
     """It comes back as a follower."""
-    leader = client.member().leader
+    leader = who_leads(client)
     victim = next(index for index, member in enumerate(stage.members) if member.name == leader)
     process = stage.members[victim].process
     assert process is not None
     processes.kill(process)
     stage.members[victim] = stage.start(replace(stage.members[victim], process=None))
+
+
+def standing(admin: KafkaControl, topic: str) -> dict[TopicPartition, tuple[tuple[int, ...], int]]:
+    """Replicas and leader of each partition, as the broker that is asked has heard: the last change it may not have."""
+    return {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions([topic]).items()}
 
 
 def phase(client: GuardianClient, ticket_id: str) -> OperationPhase | None:
@@ -255,7 +261,7 @@ def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_b
     stage: Stage, client: GuardianClient, admin: KafkaControl
 ) -> None:
     written(stage.cluster, "orders", spread(PARTITIONS), 20)
-    before = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
+    before = standing(admin, "orders")
     started = {broker.id: broker.pid for broker in broker_hook.load(stage.folder).brokers}
 
     with pytest.raises(InvalidInput, match="hook is 'none-such'"):
@@ -288,8 +294,7 @@ def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_b
     assert min(watch.during(run) for run in runs.values()) >= 2, (runs, watch.looks)
     now = broker_hook.load(stage.folder)
     assert all(broker.pid not in (None, started[broker.id]) for broker in now.brokers)
-    after = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
-    assert after == before
+    wait_for("the leaders of before", lambda: standing(admin, "orders") == before)
     registered = next(each for each in client.list_clusters() if each.name == "live")
     assert {broker.state for broker in registered.brokers} == {BrokerState.ACTIVE}
     assert exclusions(client) == []
@@ -299,15 +304,14 @@ def test_a_broker_is_taken_offline_and_comes_back_with_everything_as_it_was(
     stage: Stage, client: GuardianClient, admin: KafkaControl
 ) -> None:
     written(stage.cluster, "invoices", spread(PARTITIONS), 1)
-    before = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["invoices"]).items()}
+    before = standing(admin, "invoices")
     finished(client, approved(client, Ask(AskKind.OFFLINE, (3,), shutdown=True, hook="local")))
     wait_for("the end of broker 3", lambda: broker_hook.load(stage.folder).broker(3).pid is None)
     assert exclusions(client) == [3]
     away = {broker.id: broker.state for broker in client.list_clusters()[0].brokers}
     assert away[3] is BrokerState.MAINTENANCE
     finished(client, approved(client, Ask(AskKind.ONLINE, (3,), hook="local")))
-    after = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["invoices"]).items()}
-    assert after == before
+    wait_for("the leaders of before", lambda: standing(admin, "invoices") == before)
     assert exclusions(client) == []
     assert {broker.state for broker in client.list_clusters()[0].brokers} == {BrokerState.ACTIVE}
 

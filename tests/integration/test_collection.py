@@ -25,6 +25,7 @@ from guardian.model.topology import Broker
 from protos.guardian.v1 import reporter_pb2 as pb
 from protos.guardian.v1 import reporter_pb2_grpc
 from tests.command_line import app
+from tests.integration.leading import who_leads
 
 pytestmark = pytest.mark.integration
 
@@ -75,10 +76,17 @@ def group(
     try:
         started = federation.up(members=3, clusters=0, home=home)
         with client_of(started) as client:
+            # Whoever joins later takes over what another one has collected already.
+            names = {member.name for member in started.members}
+            wait_for("a seat for each member", lambda: seated(client) == names)
             client.register_cluster(type(cluster)(cluster.name, cluster.bootstrap, brokers=brokers))
         yield started
     finally:
         federation.wipe(home)
+
+
+def seated(client: GuardianClient) -> set[str]:
+    return {name for name, seat in client.collection().seats.items() if not seat.gone_since_ms}
 
 
 def client_of(started: Federation) -> GuardianClient:
@@ -154,7 +162,7 @@ def test_the_leaders_death_moves_its_share_alone_and_its_return_moves_one_broker
         wait_for("rows of all", lambda: collected(tmp_path).keys() == set(BROKERS))
         before = owners(started)
         with client_of(started) as client:
-            leader = client.member().leader
+            leader = who_leads(client)
         victim = next(member for member in started.members if member.name == leader)
         assert victim.pid is not None
         os.kill(victim.pid, signal.SIGKILL)

@@ -10,14 +10,18 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from guardian.client import GuardianClient
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState
+from guardian.model.topology import TopicPartition
 from tests.integration.browser import DEADLINE_MS, chromium_browser, complaints_of, window
 
 pytestmark = pytest.mark.integration
@@ -113,6 +117,74 @@ def test_a_page_is_live_and_what_is_done_is_seen(chromium: Browser, stand: Stand
     assert ("carol", "the evening peak") in [(past.actor, past.reason) for past in history]
 
 
+def awaited(page: Page, asked: Sequence[object]) -> None:
+    """The page has asked for itself, and the answer is held back."""
+    deadline = time.monotonic() + DEADLINE_MS / 1000
+    while not asked:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(50)
+
+
+def test_what_changes_while_a_page_awaits_its_parts_is_seen(chromium: Browser, stand: Stand) -> None:
+    with window(chromium) as context, GuardianClient([stand.grpc]) as client:
+        page = context.new_page()
+        page.goto(stand.page)
+        asked: list[tuple[Route, APIResponse]] = []
+        is_held = threading.Event()
+        is_held.set()
+
+        def answer_later(route: Route) -> None:
+            if is_held.is_set():
+                asked.append((route, route.fetch()))
+            else:
+                route.continue_()
+
+        page.route(f"**/{stand.ticket}", answer_later)
+        client.pause(stand.ticket, "dave", "by somebody else")
+        expect(page.locator("#said")).to_have_text("The ticket is PAUSED now")
+        awaited(page, asked)
+        client.resume(stand.ticket, "dave")
+        expect(page.locator("#said")).to_have_text("The ticket is RUNNING now")
+        is_held.clear()
+        for route, answer in asked:
+            route.fulfill(response=answer)
+        expect(page.locator("#history")).to_contain_text("by somebody else")
+        expect(page.locator("#history tbody tr").first).to_contain_text("RUNNING")
+        expect(page.locator("#state")).to_contain_text("RUNNING")
+        page.unroute(f"**/{stand.ticket}")
+        # An answer that is an error takes nothing away, and is asked for again.
+        refused: list[Route] = []
+
+        def refuse(route: Route) -> None:
+            refused.append(route)
+            route.fulfill(status=503, body="nobody leads")
+
+        page.route(f"**/{stand.ticket}", refuse)
+        client.pause(stand.ticket, "dave", "once more")
+        awaited(page, refused)
+        page.unroute(f"**/{stand.ticket}")
+        expect(page.get_by_role("button", name="Resume")).to_be_visible()
+
+
+def test_a_ticket_that_begins_loads_the_page_only_once_nobody_types(chromium: Browser, stand: Stand) -> None:
+    with window(chromium) as context, GuardianClient([stand.grpc]) as client:
+        move = PartitionMove(TopicPartition("orders", 1), (), (ReplicaPlacement(2), ReplicaPlacement(1)))
+        ticket, _ = client.create_ticket(Plan("live", "leaders", (move,)), author="ann", submit=True)
+        page = context.new_page()
+        page.goto(f"{stand.http}/console/tickets/{ticket.id}")
+        page.get_by_label("Why", exact=True).fill("not at noon")
+        client.cancel(stand.ticket, "ann", "it is in the way")
+        client.approve(ticket.id, "bob", "quiet hour")
+        expect(page.locator("#said")).to_have_text(re.compile("The ticket is (APPROVED|RUNNING|SUCCEEDED) now"))
+        page.get_by_label("Why", exact=True).blur()
+        expect(page.locator("#state")).to_contain_text(re.compile("RUNNING|SUCCEEDED"))
+        assert page.locator("#burn").count() == 0
+        assert page.get_by_label("Why", exact=True).input_value() == "not at noon"
+        page.get_by_label("Why", exact=True).fill("")
+        page.get_by_label("Why", exact=True).blur()
+        drawn(page, "burn")
+
+
 def test_what_is_typed_stays_when_the_page_is_renewed(chromium: Browser, stand: Stand) -> None:
     """Also what is typed between the page's asking for a part and the answer."""
     with window(chromium) as context, GuardianClient([stand.grpc]) as client:
@@ -125,7 +197,7 @@ def test_what_is_typed_stays_when_the_page_is_renewed(chromium: Browser, stand: 
 
         page.route(f"**/{stand.ticket}", hold_back)
         client.pause(stand.ticket, "dave", "by somebody else")
-        page.wait_for_function("() => document.querySelector('#head.htmx-request')")
+        awaited(page, asked)
         page.get_by_label("Bytes per second per broker").fill("20MB")
         page.get_by_label("The most that it may rise to").fill("40MB")
         for route in asked:
@@ -160,6 +232,13 @@ def test_a_list_is_live_and_is_reached_by_keyboard(chromium: Browser, stand: Sta
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.textContent") == stand.ticket:
                 break
+        # The list is renewed while the ticket copies: the keyboard stays where it is.
+        page.evaluate("() => { window.before = document.activeElement; }")
+        with GuardianClient([stand.grpc]) as client:
+            client.resume(stand.ticket, "dave")
+            page.wait_for_function("() => !window.before.isConnected")
+            assert page.evaluate("document.activeElement.textContent") == stand.ticket
+            client.pause(stand.ticket, "dave", "by somebody else")
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none", "one sees where one is"
         page.keyboard.press("Enter")
@@ -196,6 +275,36 @@ def test_a_plan_is_handed_in_drawn_and_becomes_a_ticket(chromium: Browser, stand
             expect(page.locator("#state")).to_contain_text("PENDING")
             assert {ticket.author for ticket in client.tickets()} == {"ann", "frank"}
         assert [entry for entry in said if "the server responded" not in entry] == []
+
+
+def test_a_page_that_is_still_being_read_leaves_what_is_typed(chromium: Browser, stand: Stand) -> None:
+    where = f"{stand.http}/console/clusters/live/topics"
+    asked: list[str] = []
+
+    def still_read(route: Route) -> None:
+        """The page as it is before its look has ended: with an element that asks for it again."""
+        asked.append(route.request.url)
+        answer = route.fetch()
+        again = f'<div hx-get="{where}" hx-trigger="load delay:1s" hx-target="#content" hx-select="#content > *"></div>'
+        route.fulfill(response=answer, body=answer.text().replace('<div id="content">', f'<div id="content">{again}'))
+
+    with window(chromium) as context:
+        page = context.new_page()
+        page.route(where, still_read)
+        page.goto(where)
+        search = page.get_by_role("searchbox").last
+        search.fill("orders")
+        known = len(asked)
+        deadline = time.monotonic() + DEADLINE_MS / 1000
+        while len(asked) < known + 3:
+            assert time.monotonic() < deadline
+            page.wait_for_timeout(50)
+        assert search.input_value() == "orders"
+        expect(search).to_be_focused()
+        search.fill("")
+        search.blur()
+        page.evaluate("() => { window.before = document.querySelector('#content').firstElementChild; }")
+        page.wait_for_function("() => !window.before.isConnected")
 
 
 def test_forms_work_without_javascript(chromium: Browser, stand: Stand) -> None:

@@ -188,5 +188,10 @@ def test_controllers_are_restarted_after_the_brokers_one_by_one_and_the_quorum_k
         assert ticket.history[-1].reason.endswith(f"metadata.version raised from {version.level} to {version.highest}")
         assert version.level < version.highest
         wait_for("all brokers to hear of the level", lambda: admin.metadata_version().level == version.highest)
-        after = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
-        assert after == before
+        wait_for(
+            "the leaders of before",
+            lambda: (
+                {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
+                == before
+            ),
+        )

@@ -34,7 +34,7 @@ def test_a_plan_of_all_kinds_of_moves_is_carried_out_under_its_throttle(bench: B
     chosen = bench.log_dirs()[-1].path
     bench.ticket(
         "balance",
-        bench.move(0, ReplicaPlacement(3, chosen), ReplicaPlacement(2), write_rate=600_000),
+        bench.move(0, ReplicaPlacement(3, chosen), ReplicaPlacement(2), write_rate=400_000),
         bench.move(1, ReplicaPlacement(2, there), ReplicaPlacement(3)),
         bench.move(2, ReplicaPlacement(3), ReplicaPlacement(1)),
     )
@@ -44,12 +44,12 @@ def test_a_plan_of_all_kinds_of_moves_is_carried_out_under_its_throttle(bench: B
         "leader.replication.throttled.replicas": "0:1,0:2",
         "follower.replication.throttled.replicas": "0:3",
     }
-    assert during["3"] == {"follower.replication.throttled.rate": "900000"}
+    assert during["3"] == {"follower.replication.throttled.rate": "600000"}
     assert during["2"]["replica.alter.log.dirs.io.max.bytes.per.second"] == str(THROTTLE)
     assert bench.run() is TicketState.SUCCEEDED, bench.said
     execution = bench.execution()
     assert {task.state for task in execution.tasks} == {TaskState.DONE}
-    assert all(bench.is_at(task.move.partition.partition, task.move.target) for task in execution.tasks)
+    assert all(bench.ends_at(task.move.partition.partition, task.move.target) for task in execution.tasks)
     assert bench.log_dir_of(0, 3) == chosen
     assert bench.log_dir_of(1, 2) == there
     bench.leaves_nothing()
@@ -76,7 +76,7 @@ def test_cancelling_in_the_middle_restores_the_original_order_and_leaves_nothing
     assert states[0] is states[1] is TaskState.REVERTED
     for task in execution.tasks:
         where = task.move.target if task.state is TaskState.DONE else task.move.original
-        assert bench.is_at(task.move.partition.partition, where)
+        assert bench.ends_at(task.move.partition.partition, where)
     bench.leaves_nothing()
 
 

@@ -25,6 +25,7 @@ from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster
 from spark_analytics.lake.schema import BROKER_SAMPLES, DISK_SAMPLES, PARTITION_SAMPLES
 from tests.command_line import app
+from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
@@ -146,7 +147,7 @@ def test_a_fleet_ends_quietly_while_clients_are_connected(tmp_path: Path) -> Non
     fleet = processes.spawn(command(base_port, "--no-register"), tmp_path / "fleet.log")
     try:
         wait_for(lambda: "serving" in processes.output(fleet), "fleet that serves")
-        with closing(KafkaControl(Cluster("sim-1", f"127.1.0.1:{base_port + 1}"))) as connected:
+        with closing(KafkaControl(Cluster("sim-1", f"127.1.0.1:{base_port + 1}"), CONTROL_S)) as connected:
             assert connected.describe_cluster().cluster_id
             os.kill(fleet.pid, signal.SIGTERM)
             wait_for(lambda: not processes.is_alive(fleet), "end of the fleet")

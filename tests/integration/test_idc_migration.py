@@ -42,6 +42,7 @@ from protos.guardian.v1 import reporter_pb2_grpc
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import MigrateIdc
 from tests.integration.beside import beside
+from tests.integration.leading import who_leads
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
@@ -428,7 +429,8 @@ def migrate(kafka: KafkaCluster, members: Group, writer: Writer, topic: str) -> 
             ticket, _ = client.create_ticket(plan, author="ann", throttle=THROTTLE, submit=True, reason="to suzhou")
             client.approve(ticket.id, "ben", "planned")
             wait_for("it copies", lambda: any(tp.topic == topic for tp in admin.list_reassignments()))
-            victim = next(member for member in members.members if member.name == client.member().leader)
+            leads = who_leads(client)
+            victim = next(member for member in members.members if member.name == leads)
             assert victim.process is not None
             processes.kill(victim.process)
             wait_for("it is over", lambda: client.ticket(ticket.id)[0].state.is_over)

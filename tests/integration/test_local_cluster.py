@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -73,7 +74,9 @@ def test_new_clusters_start_with_this_kafkas_feature_levels(
     assert producer.flush(30) == 0
     with closing(data.consumer(cluster, topic, group_protocol="consumer", auto_offset_reset="earliest")) as reader:
         reader.subscribe([topic])
-        message = reader.poll(30)
+        deadline = time.monotonic() + 120  # the first consumer of a cluster makes it create __consumer_offsets
+        while ((message := reader.poll(1)) is None or message.error()) and time.monotonic() < deadline:
+            pass
         assert message is not None
         assert (message.error(), message.value()) == (None, b"read me")
 
@@ -92,5 +95,9 @@ def test_a_killed_broker_comes_back_with_its_data(kafka_cluster: KafkaCluster, n
     kafka_cluster.start_broker(2)
     assert data.end_offsets(cluster, [topic]) == {partition: 1}
     with closing(KafkaControl(cluster, CONTROL_S)) as control:
-        found = {log_dir.path for log_dir in control.describe_log_dirs([2]) if partition in log_dir.replicas}
+        deadline = time.monotonic() + 120
+        while not (told := control.describe_log_dirs([2])):  # others have yet to hear that it is back
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    found = {log_dir.path for log_dir in told if partition in log_dir.replicas}
     assert found == {kafka_cluster.broker(2).log_dirs[2]}

@@ -156,9 +156,11 @@ def test_the_cli_signs_in_by_the_device_flow_and_renews_it(web: GuardedWeb, issu
 
 
 def test_id_tokens_that_are_not_for_us_are_refused(web: GuardedWeb, issuer: str) -> None:
-    told = httpx.get(f"{issuer}/.well-known/openid-configuration").json()
+    told = httpx.get(f"{issuer}/.well-known/openid-configuration", timeout=60).json()
     begun = httpx.post(
-        told["device_authorization_endpoint"], data={"client_id": "another", "scope": "openid email groups"}
+        told["device_authorization_endpoint"],
+        data={"client_id": "another", "scope": "openid email groups"},
+        timeout=60,
     ).json()
     Person("ann").sign_in(begun["verification_uri_complete"], "nowhere")
     form = {
@@ -166,7 +168,7 @@ def test_id_tokens_that_are_not_for_us_are_refused(web: GuardedWeb, issuer: str)
         "device_code": begun["device_code"],
         "client_id": "another",
     }
-    id_token = httpx.post(told["token_endpoint"], data=form).json()["id_token"]
+    id_token = httpx.post(told["token_endpoint"], data=form, timeout=60).json()["id_token"]
     prover = web.guarded.prover
     with pytest.raises(NotSignedIn, match="or for another application"):
         prover.of_authorization(f"Bearer {id_token}")

@@ -434,7 +434,7 @@ def test_standing_rates_hold_a_running_ticket_back_and_end_without_a_trace(
     wait_for("the ticket's rate again", lambda: rates(admin) == ("400000", "400000"))
     assert state_of(client, kept) is TicketState.CANCELLED
 
-    short = standing("150k", "10s")
+    short = standing("150k", "45s")  # from now on: approval, two ticks and a look come within it on any machine
     wait_for("another standing rate", lambda: rates(admin) == ("400000", "150000"))
     ended = finished(client, short)[0]
     assert ended.history[-1].reason == "its time is over: broker 3 has no standing rate any more"

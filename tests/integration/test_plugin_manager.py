@@ -18,6 +18,7 @@ from deploy.local import federation, processes
 from deploy.local.distribution import kafka_libs, plugin_jar
 from deploy.local.federation import Federation
 from guardian.client import GuardianClient
+from tests.integration.leading import who_leads
 
 pytestmark = pytest.mark.integration
 
@@ -237,8 +238,8 @@ def test_a_guardian_leader_that_is_killed_costs_a_wait_and_no_segment(members: F
     driver.copy("a", 0, "first", 0, 99)
     driver.add("a", 0, "second", 100, 199)
     with GuardianClient(running.endpoints) as client:
-        eventually(lambda: client.raft_status().leader_endpoint in running.endpoints)
-        leader = running.members[running.endpoints.index(client.raft_status().leader_endpoint)]
+        leads = who_leads(client)
+    leader = next(member for member in running.members if member.name == leads)
     assert leader.process
     processes.kill(leader.process)
     driver.finish("a", 0, "second")

@@ -108,10 +108,14 @@ def roles(printed: str) -> dict[str, str]:
 
 
 def test_the_group_is_shown_and_its_leadership_handed_over(group: Group, cli: Callable[..., str]) -> None:
-    lines = cli("status").splitlines()
-    assert len(lines) == 4
-    states = {line.split()[1]: line.split()[2] for line in lines[1:]}
-    assert sorted(states.values()) == ["follower", "follower", "leader"]
+    states: dict[str, str] = {}
+
+    def are_told() -> bool:
+        states.clear()
+        states.update((line.split()[1], line.split()[2]) for line in cli("status").splitlines()[1:])
+        return sorted(states.values()) == ["follower", "follower", "leader"]
+
+    wait_for("a leader and two followers", are_told)
     leader = next(name for name, state in states.items() if state == "leader")
     to = next(name for name in states if name != leader)
     assert cli("transfer-leader", to) == f"{to} leads\n"
@@ -121,9 +125,13 @@ def test_the_group_is_shown_and_its_leadership_handed_over(group: Group, cli: Ca
         (each.name, True, each.grpc) for each in group.members[:3]
     }
     group.kill(leader)
-    shown = json.loads(cli("status", "-o", "json"))
-    assert len(shown) == 3, "the one that is dead is shown as such"
-    assert [entry["endpoint"] for entry in shown if entry["status"] is None] == [group.member(leader).grpc]
+
+    def is_shown_dead() -> bool:
+        shown = json.loads(cli("status", "-o", "json"))
+        assert len(shown) == 3, "the one that is dead is shown, too"
+        return [entry["endpoint"] for entry in shown if entry["status"] is None] == [group.member(leader).grpc]
+
+    wait_for("one that is dead and two that are not", is_shown_dead)
 
 
 @pytest.mark.long

@@ -130,6 +130,7 @@ class Group:
         }
         self._acknowledged = threading.Lock()
         self.acknowledged: set[int] = set()
+        self.doubtful: set[int] = set()  # written again, though the first time may have been carried out
 
     def join(self, name: str) -> Member:
         """A new machine: empty, and told of nobody."""
@@ -164,6 +165,8 @@ class Group:
                 with self._acknowledged:
                     self.acknowledged.add(number)
                 return
+            if reply["error"] == "OutcomeUnknown":
+                self.doubtful.add(number)
         raise AssertionError(f"{number} was not acknowledged within {DEADLINE_S} s")
 
     def same_content(self) -> list[int]:
@@ -173,7 +176,8 @@ class Group:
             contents = [member.ask("content") for member in self.living()]
             return contents[0]["numbers"] if len({content["digest"] for content in contents}) == 1 else None
 
-        return eventually(agreed)
+        numbers = eventually(agreed)
+        return [each for at, each in enumerate(numbers) if each not in self.doubtful or each not in numbers[:at]]
 
     def require_nothing_lost(self) -> None:
         missing = self.acknowledged - set(self.same_content())
@@ -241,6 +245,14 @@ def eventually(probe: Callable[[], T | None], deadline_s: float = DEADLINE_S) ->
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Group]:
     group = Group(tmp_path, 3)
+    yield group
+    group.end()
+
+
+@pytest.fixture
+def patient_group(tmp_path: Path) -> Iterator[Group]:
+    """Elects only for a reason: that the machine stands still for seconds is none."""
+    group = Group(tmp_path, 3, {"timing": {"election_min": 4.0, "election_max": 6.0}})
     yield group
     group.end()
 
@@ -365,8 +377,8 @@ def test_a_member_that_was_down_past_the_trim_point_catches_up_by_a_snapshot(gro
     last = absent.status()["last"]
     absent.kill()
     with Load(group) as load:
-        leader = group.leader()
-        eventually(lambda: True if leader.status()["first"] > last else None)
+        # Of both: whoever leads when it comes back has a shorter log.
+        eventually(lambda: True if all(each.status()["first"] > last for each in group.living()) else None)
         absent.start()
         eventually(lambda: True if absent.status()["counters"].get("snapshots_installed") else None)
         load.goes_on()
@@ -407,15 +419,15 @@ def test_leadership_is_transferred_under_load(group: Group) -> None:
     group.require_nothing_lost()
 
 
-def test_a_leader_can_be_removed_and_stops_taking_part(group: Group) -> None:
+def test_a_leader_can_be_removed_and_stops_taking_part(patient_group: Group) -> None:
+    group = patient_group
     with Load(group) as load:
         leader = group.leader()
         assert leader.change("remove", leader.name) == {}
         others = [member for member in group.living() if member is not leader]
         eventually(lambda: True if leader.name not in others[0].status()["members"] else None)
-        leader_now = others[0].status()["leader"]
+        eventually(lambda: True if others[0].status()["leader"] in {member.name for member in others} else None)
         term = others[0].status()["term"]
-        assert leader_now in {member.name for member in others}
         eventually(lambda: True if leader.name not in leader.status()["members"] else None)
         leader.kill()
         load.goes_on()
@@ -427,11 +439,11 @@ def test_reads_on_a_follower_never_go_back_while_leaders_change(group: Group) ->
     with Load(group) as load:
         reader = group.followers()[0]
         newest = reads = 0
-        for _ in range(3):
+        for turn in (1, 2, 3):
             successor = next(member for member in group.followers() if member is not reader)
             transfer = threading.Thread(target=successor.ask, args=("transfer",), kwargs={"to": None, "timeout_s": 10})
             transfer.start()
-            while transfer.is_alive():
+            while transfer.is_alive() or reads < 2 * turn:
                 acknowledged = len(group.acknowledged)
                 reply = reader.ask("read", timeout_s=5)
                 if "error" in reply:
@@ -471,7 +483,8 @@ def test_a_leader_that_stood_still_reads_nothing_old_when_it_goes_on(group: Grou
     assert eventually(lambda: old.ask("read", timeout_s=10).get("count")) == 1
 
 
-def test_an_isolated_member_that_comes_back_does_not_disturb_the_leader(group: Group) -> None:
+def test_an_isolated_member_that_comes_back_does_not_disturb_the_leader(patient_group: Group) -> None:
+    group = patient_group
     leader = group.leader()
     alone = group.followers()[0]
     term = leader.status()["term"]

@@ -37,6 +37,7 @@ SETTINGS = {
     "replica.selector.class": "guardian.kafka.IdcAwareReplicaSelector",
     "guardian.replica.warm.up.ms": "3600000",  # no test lasts that long
     "replica.lag.time.max.ms": "300000",  # nor falls out of sync who is slow
+    "guardian.replica.max.lag.ms": "0",  # nor is passed over
 }
 RECORDS = 50
 ALL_BYTES = RECORDS * VALUE_BYTES

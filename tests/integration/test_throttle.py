@@ -124,7 +124,13 @@ def test_a_disk_over_its_limit_takes_the_rate_down_to_the_floor_and_says_so(benc
     bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
     bench.look_by(
         ThrottleSettings(
-            floor=FLOOR, disk_utilisation=0.000_01, await_ms=100_000, p99_ms=100_000, settle_s=0.5, window_s=0.5
+            floor=FLOOR,
+            disk_utilisation=0.000_01,
+            await_ms=100_000,
+            p99_ms=100_000,
+            settle_s=0.5,
+            window_s=0.5,
+            stale_s=DEADLINE_S,  # a reporter that is late is another test's reason for the floor
         )
     )
     bench.ticket("balance", bench.move(0, 3, 2))
@@ -180,7 +186,7 @@ def test_a_throttled_broker_is_killed_and_its_ticket_cancelled_its_configuration
     assert not any(bench.throttles(1, 2, 3).values())
     bench.kafka.start_broker(4)
     bench.until(lambda: 4 in bench.control.describe_cluster().brokers)
-    assert bench.throttles(4) == {bench.topic: {}, "4": {}}
+    bench.until(lambda: bench.throttles(4) == {bench.topic: {}, "4": {}})  # whom others know already
 
 
 class Silent:

@@ -70,7 +70,7 @@ class Beside(Bench):
         assert self.state() is TicketState.SUCCEEDED, (self.reason(), self.said)
         for task in self.execution().tasks:
             assert task.state is TaskState.DONE
-            assert self.is_at(task.move.partition.partition, task.move.target), task
+            assert self.ends_at(task.move.partition.partition, task.move.target), task
         self.leaves_nothing()
 
 
@@ -147,7 +147,7 @@ def test_a_cancelled_change_of_the_replication_factor_takes_the_new_replica_back
     bench.cancel()
     bench.run()
     assert bench.state() is TicketState.CANCELLED
-    assert bench.is_at(0, bench.execution().tasks[0].move.original)
+    assert bench.ends_at(0, bench.execution().tasks[0].move.original)
     assert bench.replicas() == {0: (1, 2)}
     bench.leaves_nothing()
 
@@ -197,7 +197,7 @@ def test_a_move_to_a_broker_that_dies_is_taken_back_in_its_old_order(
     bench.run()
     assert bench.state() is TicketState.FAILED
     assert "taken back: broker 3 was down while it copied" in bench.reason()
-    assert bench.is_at(0, bench.execution().tasks[0].move.original)
+    assert bench.ends_at(0, bench.execution().tasks[0].move.original)
     kafka_cluster.start_broker(3)
     bench.tick_until(lambda: 3 in bench.control.describe_cluster().brokers and len(bench.log_dirs()) >= len(BROKERS))
     bench.leaves_nothing()

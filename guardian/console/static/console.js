@@ -88,6 +88,14 @@ const guardian = (() => {
       document.addEventListener("htmx:beforeSwap", (event) => {
         if (event.detail.xhr.status >= 400) { event.detail.shouldSwap = true; event.detail.isError = false; }
       });
+      // A page that is still being read asks for itself again, but not under the hands of somebody who types in it.
+      document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+        const asks = detail.requestConfig.elt;
+        const isTyped = (field) => field === document.activeElement || field.value !== field.defaultValue;
+        if (detail.target.id !== "content" || ![...detail.target.querySelectorAll("input:not([type=hidden])")].some(isTyped)) return;
+        detail.shouldSwap = false;
+        setTimeout(() => { if (asks.isConnected) htmx.ajax("GET", detail.pathInfo.requestPath, { source: asks, target: "#content" }); }, 1000);
+      });
       document.addEventListener("keydown", (event) => {
         const typing = event.target.closest("input, textarea, select, [contenteditable]");
         if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {

@@ -3,6 +3,8 @@
 // forms or tables is asked for anew, and only when something of it has changed.
 (() => {
   const LEAST_S = 3; // between two looks at a table
+  const ANSWER_S = 20;
+  const AGAIN_S = 5; // after a stream was refused
   const SERIES_S = 10;
   const colours = () => ["accent", "warn", "ok", "bad", "info", "dim"].map(guardian.ink);
   const dashes = [undefined, [6, 3], [2, 3], [8, 3, 2, 3], [4, 4], [1, 2]];
@@ -83,31 +85,57 @@
   const fields = (part) => [...part.querySelectorAll("input, select, textarea")];
   const typed = (part) => new Map(fields(part).filter((field) => field.value !== given(field)).map((field) => [key(field), field.value]));
 
-  // A part of the page as it is now. What was typed in it and not sent yet stays, also what is typed until the answer comes.
-  const later = new Map();
-  function renew(selector) {
-    const part = document.querySelector(selector);
-    if (!part) return;
-    if (isInUse(part)) { postpone(selector); return; }
-    // Of one source only the last request would be kept: each part is its own.
-    htmx.ajax("GET", location.pathname + location.search, { source: part, target: selector, select: selector, swap: "outerHTML" });
+  // Where the keyboard is in a part.
+  function focused(part) {
+    const at = document.activeElement;
+    if (at === part || !part.contains(at)) return null;
+    const marks = ["href", "formaction", "name", "tabindex"].filter((name) => at.hasAttribute(name));
+    const like = at.localName + marks.map((name) => `[${name}="${CSS.escape(at.getAttribute(name))}"]`).join("");
+    return { like, index: [...part.querySelectorAll(like)].indexOf(at) };
   }
-  function postpone(selector) {
-    if (!later.has(selector)) later.set(selector, setTimeout(() => { later.delete(selector); renew(selector); }, LEAST_S * 1000));
+
+  // What was typed and not sent yet stays, and so does the keyboard's place.
+  function put(part, fresh) {
+    const values = typed(part);
+    const focus = focused(part);
+    htmx.swap(part, fresh.outerHTML, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
+    const now = document.getElementById(fresh.id);
+    for (const field of fields(now)) if (values.has(key(field))) field.value = values.get(key(field));
+    const again = focus && now.querySelectorAll(focus.like)[focus.index];
+    if (again) again.focus({ preventScroll: true });
   }
-  function keepWhatIsTyped() {
-    const kept = new Map();
-    document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-      const part = detail.target;
-      if (detail.elt !== part || !part.id) return;
-      if (isInUse(part)) { detail.shouldSwap = false; postpone(`#${part.id}`); } else kept.set(part.id, typed(part));
-    });
-    document.addEventListener("htmx:afterSwap", ({ target }) => {
-      const values = kept.get(target.id);
-      if (!values) return;
-      kept.delete(target.id);
-      for (const field of fields(target)) if (values.has(key(field))) field.value = values.get(key(field));
-    });
+
+  // The page as it is now; null when it is to be asked for again.
+  async function asked() {
+    try {
+      const answer = await fetch(location.pathname + location.search, { signal: AbortSignal.timeout(ANSWER_S * 1000) });
+      if (answer.status >= 500 || answer.status === 429) return null;
+      return new DOMParser().parseFromString(await answer.text(), "text/html");
+    } catch { return null; }
+  }
+
+  // Parts of the page as they are now. One request at a time: what changes while an answer is awaited may not be in it.
+  const wanted = new Set();
+  let isAsking = false;
+  let later = 0;
+  async function renew(...selectors) {
+    for (const selector of selectors) if (document.querySelector(selector)) wanted.add(selector);
+    if (isAsking) return;
+    isAsking = true;
+    const free = () => [...wanted].filter((selector) => !isInUse(document.querySelector(selector)));
+    for (let found = document; found && free().length;) {
+      const parts = free();
+      parts.forEach((selector) => wanted.delete(selector));
+      found = await asked();
+      for (const selector of parts) {
+        const part = document.querySelector(selector);
+        const fresh = found && found.querySelector(selector);
+        if (!found || isInUse(part)) wanted.add(selector);
+        else if (fresh) put(part, fresh);
+      }
+    }
+    isAsking = false;
+    if (wanted.size && !later) later = setTimeout(() => { later = 0; renew(); }, LEAST_S * 1000);
   }
   // At once, then not before some seconds are over; what is asked for meanwhile is done at their end.
   function paced(work, seconds) {
@@ -122,17 +150,21 @@
   // One stream; none while nobody looks at the page.
   function stream(where, change, over) {
     let source = null;
+    let isOver = false;
+    function close() { if (source) source.close(); source = null; }
     function open() {
+      if (isOver || source || document.hidden) return;
       source = new EventSource(where);
       source.addEventListener("change", (event) => change(JSON.parse(event.data)));
-      source.addEventListener("over", () => { source.close(); source = null; document.removeEventListener("visibilitychange", looked); if (over) over(); });
+      source.addEventListener("over", () => { isOver = true; close(); if (over) over(); });
+      // Browsers ask again for what broke off, but not for what was refused: by a member that knows no leader, say.
+      source.addEventListener("error", () => {
+        if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(open, AGAIN_S * 1000); }
+      });
     }
-    function looked() {
-      if (document.hidden && source) { source.close(); source = null; } else if (!document.hidden && !source) open();
-    }
-    document.addEventListener("visibilitychange", looked);
-    addEventListener("pagehide", () => source && source.close());
-    if (!document.hidden) open();
+    document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
+    addEventListener("pagehide", close);
+    open();
   }
 
   function series(root) {
@@ -160,9 +192,14 @@
 
   function one(root) {
     const load = paced(series(root), SERIES_S);
-    const heads = () => ["#head", "#state", "#history"].forEach(renew);
+    const heads = () => renew("#head", "#state", "#history");
     const parts = paced(() => renew("#parts"), LEAST_S);
     let { head, tasks, state } = root.dataset;
+    // Not under the hands of somebody: when he sends what he has typed the page is loaded anyway.
+    function loadAgain() {
+      const form = document.getElementById("head");
+      if (isInUse(form) || typed(form).size) setTimeout(loadAgain, LEAST_S * 1000); else location.reload();
+    }
     const change = (message) => {
       const found = message.figures;
       for (const name of ["percent", "copied", "left", "rate", "eta", "note", "throttles"]) {
@@ -177,7 +214,7 @@
       if (found.state !== state) guardian.say(`The ticket is ${found.state} now`);
       if (message.head !== head) {
         // It has begun: there is more to show.
-        if (!burn && message.burn.at.length) location.reload();
+        if (!burn && message.burn.at.length) loadAgain();
         heads();
       }
       if (message.tasks !== tasks) { parts(); load(); }
@@ -196,7 +233,6 @@
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    keepWhatIsTyped();
     const ticket = document.getElementById("ticket");
     if (ticket) one(ticket);
     const listed = document.querySelector("[data-live-list]");

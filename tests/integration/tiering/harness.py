@@ -32,6 +32,7 @@ from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2
+from tests.integration.leading import who_leads
 from tests.patience import CONTROL_S
 
 DEADLINE_S = 120.0
@@ -206,8 +207,7 @@ class Members:
     def kill_leader(self) -> None:
         members = {member.name: member for member in self._federation.members}
         with self.client() as client:
-            until("a member leads", lambda: client.member().leader in members)
-            leader = members[client.member().leader]
+            leader = members[who_leads(client)]
         assert leader.process is not None
         processes.kill(leader.process)
 

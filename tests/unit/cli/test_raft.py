@@ -203,6 +203,22 @@ def test_an_upgrade_is_finished_once_everybody_knows_its_level(cli: Cli) -> None
     assert (again.exit_code, "nothing is left to finish" in again.stderr) == (0, True)
 
 
+def test_an_upgrade_is_not_finished_while_nobody_who_knows_its_level_is_reached(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = [RaftMember(name="g1", is_voter=True), RaftMember(name="g2", is_voter=True)]
+
+    def status(_client: object, endpoint: str = "", *_: object) -> RaftStatus:
+        if endpoint:
+            raise Unavailable("no answer within 3 s")
+        return RaftStatus(name="g1", leader="g1", members=group, known_level=LEVEL)
+
+    monkeypatch.setattr("guardian.client.GuardianClient.raft_status", status)
+    result = cli("finish-upgrade", "--yes")
+    assert isinstance(result.exception, Conflict)
+    assert "g1, g2 run an older version or were not reached" in str(result.exception)
+
+
 def test_an_upgrade_is_not_finished_while_a_member_is_older(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     group = [RaftMember(name="g1", is_voter=True), RaftMember(name="g2", is_voter=True)]
 
@@ -213,4 +229,4 @@ def test_an_upgrade_is_not_finished_while_a_member_is_older(cli: Cli, monkeypatc
     result = cli("finish-upgrade", "--yes")
     assert result.stdout.splitlines()[2].split(maxsplit=1) == ["g2", "not reached"]
     assert isinstance(result.exception, Conflict)
-    assert "g2 runs an older version or was not reached" in str(result.exception)
+    assert "g2 run an older version or were not reached" in str(result.exception)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -252,12 +253,32 @@ def test_a_change_that_may_have_been_made_in_a_forgotten_session_is_said_so(
         client.change_federation([put("m2", 0)])
 
 
-def test_a_change_that_nobody_could_have_made_is_unavailable_and_no_mystery(member: Member, dead: str) -> None:
+def test_a_change_that_nobody_could_have_made_is_unavailable_and_no_mystery(
+    member: Member, dead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a second of rounds, none of which its deadline cuts off: that one would be a mystery."""
+    monkeypatch.setattr("guardian.client.calls._LAST_ROUND_S", 20.0)
     member.replica.has_leader = False
     for endpoint in (dead, member.endpoint):
-        with GuardianClient([endpoint], timeout_s=0.5) as client, pytest.raises(Unavailable) as caught:
+        with GuardianClient([endpoint], timeout_s=20.5) as client, pytest.raises(Unavailable) as caught:
             client.create_ticket(plan(3, 2), author="ann")
         assert type(caught.value) is Unavailable
+
+
+def test_who_belongs_to_no_group_yet_is_not_believed_about_it(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = Member()
+    status = replace(waiting.replica.status(), group_id="", leader=None, members=())
+    monkeypatch.setattr(waiting.replica, "status", lambda: status)
+    try:
+        for _ in range(8):
+            with GuardianClient([waiting.endpoint, member.endpoint]) as client:
+                assert client.raft_status().group_id
+        with GuardianClient([waiting.endpoint], timeout_s=1.0) as client:
+            with pytest.raises(Unavailable, match="belongs to no group yet"):
+                client.raft_status()
+            assert not client.raft_status(waiting.endpoint).members
+    finally:
+        waiting.stop()
 
 
 @pytest.mark.slow

@@ -31,11 +31,15 @@ class Source:
         self.looks = 0
         self.is_over = False
         self.failure: Exception | None = None
+        self.failing_looks = 0
         self.threads: set[str] = set()
 
     def look(self) -> Look:
         self.looks += 1
         self.threads.add(threading.current_thread().name)
+        if self.failing_looks:
+            self.failing_looks -= 1
+            raise Unavailable("no leader")
         if self.failure is not None:
             raise self.failure
         return Look({"value": self.value}, self.is_over)
@@ -52,6 +56,14 @@ async def values(stream: AsyncIterator[str]) -> AsyncIterator[object]:
 
 async def next_of(found: AsyncIterator[object]) -> object:
     return await asyncio.wait_for(anext(found), DEADLINE_S)
+
+
+async def rest_of(found: AsyncIterator[object]) -> list[object]:
+    return await asyncio.wait_for(collect(found), DEADLINE_S)
+
+
+async def collect(found: AsyncIterator[object]) -> list[object]:
+    return [each async for each in found]
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -101,8 +113,8 @@ def test_a_page_that_is_slow_gets_the_newest_and_no_queue(feeds: LiveFeeds) -> N
         page = values(feeds.messages("t-1", source.look))
         await next_of(page)
         for value in range(1, 50):
-            looked = source.looks
             source.value = value
+            looked = source.looks
             await until(lambda looked=looked: source.looks > looked + 1)  # type: ignore[misc]
         assert await next_of(page) == 49
 
@@ -149,37 +161,35 @@ def test_a_look_that_fails_is_tried_again_and_given_up_after_some(feeds: LiveFee
     async def run() -> None:
         page = values(feeds.messages("t-1", source.look))
         await next_of(page)
-        source.failure = Unavailable("no leader")
-        looked = source.looks
-        await until(lambda: source.looks > looked + 1)
-        source.failure, source.value = None, 3
+        source.failing_looks, source.value = 2, 3
         assert await next_of(page) == 3
+        assert source.failing_looks == 0
         source.failure = Unavailable("no leader")
-        assert await next_of(page) == "over"
+        assert await rest_of(page) == [], "it ends, and the page comes again"
 
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("failure", [NotFound("gone"), ZeroDivisionError()])
-def test_what_is_gone_or_broken_is_over(feeds: LiveFeeds, failure: Exception) -> None:
+@pytest.mark.parametrize(("failure", "told"), [(NotFound("gone"), ["over"]), (ZeroDivisionError(), [])])
+def test_what_is_gone_is_over_and_what_is_broken_ends(feeds: LiveFeeds, failure: Exception, told: list[object]) -> None:
     source = Source()
     source.failure = failure
 
     async def run() -> None:
-        assert await next_of(values(feeds.messages("t-1", source.look))) == "over"
+        assert await rest_of(values(feeds.messages("t-1", source.look))) == told
 
     asyncio.run(run())
     assert source.looks == 1
 
 
-def test_pages_are_told_when_the_member_stops(feeds: LiveFeeds) -> None:
+def test_streams_end_when_the_member_stops_and_pages_come_again(feeds: LiveFeeds) -> None:
     source = Source()
 
     async def run() -> None:
         page = values(feeds.messages("t-1", source.look))
         await next_of(page)
         feeds.close()
-        assert await next_of(page) == "over"
+        assert await rest_of(page) == []
 
     asyncio.run(run())
     with pytest.raises(Overloaded, match="stopping"):
@@ -223,19 +233,21 @@ def test_a_silent_stream_says_that_it_lives() -> None:
 def test_a_dear_look_is_taken_less_often() -> None:
     feeds = LiveFeeds(pause_s=0.0, heartbeat_s=30.0)
     source = Source()
+    looks: list[tuple[float, float]] = []
 
     def dear() -> Look:
+        began = time.monotonic()
         until = time.thread_time() + 0.05
         while time.thread_time() < until:
             source.value += 1
+        looks.append((began, time.monotonic()))
         return source.look()
 
     async def run() -> None:
         page = values(feeds.messages("t-1", dear))
         await next_of(page)
-        began = time.monotonic()
         await next_of(page)
-        assert time.monotonic() - began > 0.05 / 0.03 * 0.9, "three percent of a core"
+        assert looks[1][0] - looks[0][1] > 0.05 / 0.03 * 0.9, "three percent of a core"
 
     try:
         asyncio.run(run())

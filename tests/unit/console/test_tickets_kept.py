@@ -43,6 +43,20 @@ def test_who_has_done_something_does_not_see_what_was_before() -> None:
     assert recent.of("a", lambda: next(reads)) == 3, "what was read before the act is not kept"
 
 
+def test_who_read_longer_does_not_put_back_what_was_before() -> None:
+    clock = Clock()
+    recent: Recent[str, int] = Recent(100.0, clock=clock)
+
+    def slow() -> int:
+        """Somebody else reads anew meanwhile."""
+        clock.at = 1.0
+        assert recent.read("a", lambda: 2) == 2
+        return 1
+
+    assert recent.read("a", slow) == 1
+    assert recent.of("a", lambda: 3) == 2
+
+
 def test_no_more_is_kept_than_there_is_room_for() -> None:
     recent: Recent[int, int] = Recent(100.0, size=3)
     for key in range(5):

@@ -102,7 +102,10 @@ def test_what_fails_says_why() -> None:
     runner = HookRunner(
         {
             "fails": script("import sys; print('no such unit'); sys.exit(5)"),
-            "hangs": script("import time; print('still here', flush=True); time.sleep(600)", timeout_s=1.0),
+            "hangs": Hook.of(
+                "hangs",
+                {"kind": "command", "command": ["sh", "-c", "echo still here; exec sleep 600"], "timeout_s": 1.0},
+            ),
             "absent": Hook.of("absent", {"kind": "command", "command": ["/no/such/program"]}),
             "chatty": script("print('x' * 100_000)"),
         }

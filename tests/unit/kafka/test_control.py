@@ -60,6 +60,36 @@ def test_a_cluster_that_is_down_is_told_in_one_sentence(closed_port: int) -> Non
     )
 
 
+def test_what_the_deadline_cuts_off_does_not_hide_what_an_attempt_before_it_found(
+    closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timeout_s = 0.5
+    log_in, attempts = module._Wire.log_in, []
+
+    def late_from_the_second_on(wire: object, share_s: float) -> None:
+        attempts.append(share_s)
+        if len(attempts) == 1:
+            log_in(wire, timeout_s)  # type: ignore[arg-type]
+        time.sleep(timeout_s)
+        raise kafka_errors.KafkaTimeoutError
+
+    monkeypatch.setattr(module._Wire, "log_in", late_from_the_second_on)
+    assert sentence_of(Cluster("live", f"127.0.0.1:{closed_port}"), timeout_s).endswith("connection refused")
+    assert len(attempts) == 2
+
+
+def test_of_many_endpoints_the_first_gets_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = []
+
+    def refused(_wire: object, share_s: float) -> None:
+        shares.append(share_s)
+        raise kafka_errors.KafkaConnectionError("connection refused")
+
+    monkeypatch.setattr(module._Wire, "log_in", refused)
+    sentence_of(Cluster("live", ",".join(f"127.0.0.1:{port}" for port in range(1, 9))), 0.5)
+    assert shares[0] > 0.5 / 4, "not an eighth"
+
+
 def test_a_time_out_without_a_login_asks_for_the_port_too(silent_port: int) -> None:
     assert sentence_of(Cluster("live", f"127.0.0.1:{silent_port}"), 0.5) == (
         f"cluster live can't be reached at 127.0.0.1:{silent_port} within 0.5 s: no answer; "

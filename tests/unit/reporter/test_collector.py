@@ -175,7 +175,9 @@ def test_a_broker_that_hangs_delays_no_other(tmp_path: Path) -> None:
     with ExitStack() as servers:
         endpoints = [servers.enter_context(serving(reporter)) for reporter in (*hanging, quick)]
         with collecting(tmp_path, lambda: [cluster_of(*endpoints)]):
-            wait_for(lambda: len(quick.asked) >= 5, "five calls while six brokers hang")
+            wait_for(lambda: all(reporter.asked for reporter in hanging), "a call of each that hangs")
+            seen = len(quick.asked)
+            wait_for(lambda: len(quick.asked) >= seen + 5, "five calls while six brokers hang")
             assert [len(reporter.asked) for reporter in hanging] == [1] * 6
     assert {row["broker"] for row in rows(tmp_path)} == {7}
 
@@ -235,9 +237,9 @@ def test_a_call_past_its_deadline_is_a_row_with_the_error(tmp_path: Path) -> Non
     reporter = FakeReporter(1)
     with serving(reporter) as endpoint, collecting(tmp_path, lambda: [cluster_of(endpoint)], timeout_s=1.0):
         wait_for(lambda: (1, 1) in reporter.asked, "a call with the names known")
-        known = len(reporter.asked)
+        known, errors_before = len(reporter.asked), sum(bool(row["error"]) for row in rows(tmp_path))
         reporter.go_on.clear()
-        wait_for(lambda: any(row["error"] for row in rows(tmp_path)), "an error row")
+        wait_for(lambda: sum(bool(row["error"]) for row in rows(tmp_path)) > errors_before, "an error row")
         reporter.go_on.set()
         wait_for(lambda: rows(tmp_path)[-1]["error"] == "", "rows again")
     # What it knew of the broker's names it still knows: a broker that is slow is not made slower.
@@ -256,7 +258,7 @@ def test_a_broker_that_dies_is_an_error_row_and_its_return_is_rows_again(tmp_pat
         wait_for(lambda: "UNAVAILABLE" in rows(tmp_path)[-1]["error"], "an error row")
         with serving(reborn, endpoint):
             wait_for(lambda: rows(tmp_path)[-1]["error"] == "", "rows again")
-    assert rows(tmp_path)[-1]["bytes_in_total"] == 100
+    assert [row["bytes_in_total"] for row in rows(tmp_path) if not row["error"]][-1] == 100
 
 
 @contextmanager
@@ -286,7 +288,7 @@ def test_noise_instead_of_an_answer_is_an_error_row_and_disturbs_no_other_broker
     with (
         babbling() as noise,
         serving(reporter) as endpoint,
-        collecting(tmp_path, lambda: [cluster_of(noise, endpoint)], timeout_s=2.0),
+        collecting(tmp_path, lambda: [cluster_of(noise, endpoint)]),
     ):
         wait_for(lambda: any(row["broker"] == 1 for row in rows(tmp_path)), "an error row")
         seen = len(reporter.asked)

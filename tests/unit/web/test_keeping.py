@@ -79,6 +79,7 @@ def test_nobody_waits_for_longer_than_told(slow: Slow) -> None:
     with pytest.raises(Overloaded, match="still being read") as refused:
         cache.of("a")
     assert refused.value.retry_after_ms == 1000
+    assert slow.began.acquire(timeout=DEADLINE_S)
     assert slow.looks == 1
     cache.close()
 
