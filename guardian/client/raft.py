@@ -38,11 +38,12 @@ class RaftCalls:
         """
         request = raft_pb2.GetRaftStatusRequest()
         if not endpoint:
-            attempts = self._calls.attempts(is_change=False)
-            while not (found := self._calls.ask_leader(lambda stubs: stubs.raft.GetRaftStatus, request)).group_id:
-                # One that waits to be added knows of nobody: the next one is asked.
-                self._calls.pause(attempts, Unavailable(f"{found.name} belongs to no group yet"))
-            return found
+            # One that waits to be added knows of nobody: the next one in turn is asked.
+            for _ in self._calls.known_endpoints():
+                found = self._calls.ask_leader(lambda stubs: stubs.raft.GetRaftStatus, request)
+                if found.group_id:
+                    return found
+            raise Unavailable(f"{found.name} belongs to no group yet: add it, or ask a member of the group")
         try:
             return self._calls.at(endpoint).raft.GetRaftStatus(request, timeout=timeout_s)
         except grpc.RpcError as error:

@@ -204,7 +204,7 @@ class TicketPages:
         """In a thread, since it asks first whether the person may see the ticket; the stream holds none."""
         person = self._web.user_of(request)
         self._detail(person, ticket_id)
-        return self._stream(f"ticket {ticket_id}", lambda: self._look_at(person, ticket_id))
+        return self._stream(f"ticket {ticket_id} of {person!r}", lambda: self._look_at(person, ticket_id))
 
     def series(self, request: Request, ticket_id: str, broker: int | None = None) -> Response:
         person = self._web.user_of(request)

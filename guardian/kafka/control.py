@@ -115,6 +115,7 @@ class KafkaControl:
 
     def __init__(self, cluster: Cluster, timeout_s: float = 10.0, broker_timeout_s: float | None = None) -> None:
         self._cluster = cluster
+        self._endpoints = cluster.bootstrap.split(",")
         self._timeout_s = timeout_s
         # A disk that hangs keeps a broker from telling its log dirs; its rates can be changed all the same.
         self._for_log_dirs, self._for_configs = (_patience(broker_timeout_s, timeout_s) for _ in range(2))
@@ -469,23 +470,22 @@ class KafkaControl:
 
     def _connect(self, deadline: float) -> _Wire:
         settings = _settings(self._cluster.security, self._timeout_s)
-        endpoints = self._cluster.bootstrap.split(",")
         failure: KafkaError = KafkaTimeoutError()
         while True:
-            for endpoint in endpoints:
+            for tried, endpoint in enumerate(list(self._endpoints)):
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     raise failure
-                # One endpoint that swallows packets must leave time for others. A busy broker takes seconds: in equal
-                # shares of a short time none of many would be reached.
-                share_s = min(left_s, max(left_s / 2, self._timeout_s / len(endpoints)))
                 wire = _Wire(endpoint, settings)
                 try:
-                    wire.log_in(share_s)
+                    wire.log_in(connecting_share_s(left_s, len(self._endpoints) - tried))
                 except KafkaError as error:
                     wire.close()
                     if not _is_passing(error):
                         raise
+                    # The next call may have no more time than this one: it begins with others.
+                    self._endpoints.remove(endpoint)
+                    self._endpoints.append(endpoint)
                     # What the deadline cut off says less than what came of an attempt before it.
                     if _is_mute(failure) or time.monotonic() < deadline:
                         failure = error
@@ -497,6 +497,15 @@ class KafkaControl:
         wire, self._wire = self._wire, None
         if wire is not None:
             wire.close()
+
+
+def connecting_share_s(left_s: float, endpoints: int) -> float:
+    """What the next of so many endpoints gets of the seconds that are left.
+
+    One that swallows packets must leave some to each of the others. But a busy broker takes seconds: in equal shares of
+    a short time none of many would be reached, so the first get more than the last.
+    """
+    return 2 * left_s / (endpoints + 1)
 
 
 class _GuardMissing(Exception):

@@ -92,9 +92,13 @@ const guardian = (() => {
       document.addEventListener("htmx:beforeSwap", ({ detail }) => {
         const asks = detail.requestConfig.elt;
         const isTyped = (field) => field === document.activeElement || field.value !== field.defaultValue;
-        if (detail.target.id !== "content" || ![...detail.target.querySelectorAll("input:not([type=hidden])")].some(isTyped)) return;
+        const isHeld = () => [...detail.target.querySelectorAll("input:not([type=hidden])")].some(isTyped);
+        if (detail.target.id !== "content" || !isHeld()) return;
         detail.shouldSwap = false;
-        setTimeout(() => { if (asks.isConnected) htmx.ajax("GET", detail.pathInfo.requestPath, { source: asks, target: "#content" }); }, 1000);
+        const ask = () => htmx.ajax("GET", detail.pathInfo.requestPath, { source: asks, target: "#content" }).catch(later);
+        const look = () => { if (asks.isConnected) { if (isHeld()) later(); else ask(); } };
+        function later() { setTimeout(look, 1000); }
+        later();
       });
       document.addEventListener("keydown", (event) => {
         const typing = event.target.closest("input, textarea, select, [contenteditable]");

@@ -4,7 +4,8 @@
 (() => {
   const LEAST_S = 3; // between two looks at a table
   const ANSWER_S = 20;
-  const AGAIN_S = 5; // after a stream was refused
+  const AGAIN_S = 5; // after a stream was refused; then less and less often
+  const SELDOM_S = 300;
   const SERIES_S = 10;
   const colours = () => ["accent", "warn", "ok", "bad", "info", "dim"].map(guardian.ink);
   const dashes = [undefined, [6, 3], [2, 3], [8, 3, 2, 3], [4, 4], [1, 2]];
@@ -85,7 +86,7 @@
   const fields = (part) => [...part.querySelectorAll("input, select, textarea")];
   const typed = (part) => new Map(fields(part).filter((field) => field.value !== given(field)).map((field) => [key(field), field.value]));
 
-  // Where the keyboard is in a part.
+  // Where the keyboard is in a part; the part itself has an id, by which htmx finds it again.
   function focused(part) {
     const at = document.activeElement;
     if (at === part || !part.contains(at)) return null;
@@ -151,15 +152,19 @@
   function stream(where, change, over) {
     let source = null;
     let isOver = false;
+    let again = AGAIN_S;
     function close() { if (source) source.close(); source = null; }
     function open() {
       if (isOver || source || document.hidden) return;
       source = new EventSource(where);
-      source.addEventListener("change", (event) => change(JSON.parse(event.data)));
+      source.addEventListener("change", (event) => { again = AGAIN_S; change(JSON.parse(event.data)); });
       source.addEventListener("over", () => { isOver = true; close(); if (over) over(); });
       // Browsers ask again for what broke off, but not for what was refused: by a member that knows no leader, say.
       source.addEventListener("error", () => {
-        if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(open, AGAIN_S * 1000); }
+        if (!source || source.readyState !== EventSource.CLOSED) return;
+        source = null;
+        setTimeout(open, again * 1000);
+        again = Math.min(again * 2, SELDOM_S); // who is signed out is refused, and each refusal counts against his address
       });
     }
     document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
@@ -191,14 +196,17 @@
   }
 
   function one(root) {
+    // What was refused is told where it was asked for: no address to ask again.
+    if (document.getElementById("refused")) history.replaceState(null, "", root.dataset.series.replace(/\/series$/, ""));
     const load = paced(series(root), SERIES_S);
     const heads = () => renew("#head", "#state", "#history");
     const parts = paced(() => renew("#parts"), LEAST_S);
     let { head, tasks, state } = root.dataset;
     // Not under the hands of somebody: when he sends what he has typed the page is loaded anyway.
+    let waits = 0;
     function loadAgain() {
-      const form = document.getElementById("head");
-      if (isInUse(form) || typed(form).size) setTimeout(loadAgain, LEAST_S * 1000); else location.reload();
+      clearTimeout(waits);
+      if (isInUse(document.body) || typed(document.body).size) waits = setTimeout(loadAgain, LEAST_S * 1000); else location.reload();
     }
     const change = (message) => {
       const found = message.figures;

@@ -269,6 +269,8 @@ def test_who_belongs_to_no_group_yet_is_not_believed_about_it(member: Member, mo
     waiting = Member()
     status = replace(waiting.replica.status(), group_id="", leader=None, members=())
     monkeypatch.setattr(waiting.replica, "status", lambda: status)
+    leaderless = replace(member.replica.status(), leader=None)
+    monkeypatch.setattr(member.replica, "status", lambda: leaderless)  # else clients begin with the leader
     try:
         for _ in range(8):
             with GuardianClient([waiting.endpoint, member.endpoint]) as client:

@@ -63,14 +63,14 @@ def test_a_cluster_that_is_down_is_told_in_one_sentence(closed_port: int) -> Non
 def test_what_the_deadline_cuts_off_does_not_hide_what_an_attempt_before_it_found(
     closed_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    timeout_s = 0.5
+    timeout_s = 5.0
     log_in, attempts = module._Wire.log_in, []
 
     def late_from_the_second_on(wire: object, share_s: float) -> None:
         attempts.append(share_s)
         if len(attempts) == 1:
             log_in(wire, timeout_s)  # type: ignore[arg-type]
-        time.sleep(timeout_s)
+        time.sleep(share_s)
         raise kafka_errors.KafkaTimeoutError
 
     monkeypatch.setattr(module._Wire, "log_in", late_from_the_second_on)
@@ -78,16 +78,40 @@ def test_what_the_deadline_cuts_off_does_not_hide_what_an_attempt_before_it_foun
     assert len(attempts) == 2
 
 
-def test_of_many_endpoints_the_first_gets_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("endpoints", range(1, 9))
+def test_each_endpoint_gets_time_to_connect_and_the_first_more_than_its_share(endpoints: int) -> None:
+    left_s = 6.0
     shares = []
+    for number in range(endpoints):
+        shares.append(module.connecting_share_s(left_s, endpoints - number))
+        left_s -= shares[-1]
+    assert left_s == pytest.approx(0)
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] > 0
+    assert shares[0] == pytest.approx(6.0 * 2 / (endpoints + 1))
 
-    def refused(_wire: object, share_s: float) -> None:
-        shares.append(share_s)
-        raise kafka_errors.KafkaConnectionError("connection refused")
 
-    monkeypatch.setattr(module._Wire, "log_in", refused)
-    sentence_of(Cluster("live", ",".join(f"127.0.0.1:{port}" for port in range(1, 9))), 0.5)
-    assert shares[0] > 0.5 / 4, "not an eighth"
+def test_who_did_not_answer_is_asked_last_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Wire:
+        def __init__(self, endpoint: str, _settings: object) -> None:
+            asked.append(endpoint)
+
+        def log_in(self, _share_s: float) -> None:
+            if asked[-1] == "b:1":
+                raise kafka_errors.SaslAuthenticationFailedError("it answers")
+            raise kafka_errors.KafkaConnectionError("connection refused")
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    monkeypatch.setattr(module, "_Wire", Wire)
+    with closing(KafkaControl(Cluster("live", "a:1,b:1,c:1"), 60.0)) as control:
+        for _ in range(2):
+            with pytest.raises(ClusterUnavailable):
+                control.describe_cluster()
+    assert asked == ["a:1", "b:1", "b:1"]
 
 
 def test_a_time_out_without_a_login_asks_for_the_port_too(silent_port: int) -> None:
