@@ -27,6 +27,7 @@ from guardian.model.event import Event
 from guardian.model.sink import Sink, SinkKind
 from guardian.server.posting import NotTaken, Refused, ToBeMended, post
 from guardian.server.store import ReplicatedStore
+from metastore.tables.events import last_event_id
 from metastore.views import Views
 from protos.guardian.v1 import events_pb2, records_pb2
 
@@ -177,7 +178,7 @@ class EventSinks:
             raise Unavailable("this member leads no longer: the new leader goes on")
         done = views.event_delivered(sink.name)
         if done is None:
-            self._note(sink, views.applied_index << 8)
+            self._note(sink, last_event_id(views.applied_index))
             return f"sink {sink.name} is new: it gets what happens from now on"
         events = views.events(done, _AT_ONCE)
         del views  # a snapshot that is held while the sink thinks would keep all that is replaced meanwhile

@@ -35,6 +35,11 @@ _SOURCES = frozenset({"add_ticket", "advance_ticket", "amend_ticket", "put_prote
 _SHIFT = 8  # of what one command makes: up to 200 of calls, or MAX_EVENTS of throttles and one of the ticket
 
 
+def last_event_id(index: int) -> int:
+    """The greatest that an event of the command at this log index, or of one before it, may have."""
+    return ((index + 1) << _SHIFT) - 1
+
+
 def follow(kind: str, records: Sequence[Record], view: ReadView, proposal: Proposal) -> list[Record]:
     """The events of what the command of this kind is about to write, as records."""
     if kind not in _SOURCES:

@@ -106,6 +106,29 @@ def test_a_new_sink_gets_what_happens_from_then_on(store: ReplicatedStore) -> No
     loop.close()
 
 
+def test_a_new_sink_gets_nothing_of_what_one_command_told_before() -> None:
+    machine = MetastoreStateMachine(MemoryStore())
+    store = ReplicatedStore(InMemoryReplica("g1", machine), machine, lambda: 1000)
+    store.raise_level(LEVEL)
+    raised = [events_pb2.Call(cluster="live", finding=name, sentence="look", since_ms=1) for name in ("a", "b", "c")]
+    store.propose(records_pb2.Command(put_events=events_pb2.PutEvents(raised=raised)))
+    assert len(ids(store)) == 3
+    receiver = Receiver()
+    loop = EventSinks(store, sinks("a"), 1 << 40, lambda: 1000, receiver)
+    settle(loop)
+    assert receiver.got == {}
+    loop.close()
+
+
+def test_a_sink_of_a_group_in_which_nothing_has_happened_begins_all_the_same() -> None:
+    machine = MetastoreStateMachine(MemoryStore())
+    store = ReplicatedStore(InMemoryReplica("g1", machine), machine, lambda: 1000)
+    loop = EventSinks(store, sinks("a"), 1 << 40, lambda: 1000, Receiver())
+    settle(loop)
+    assert store.read().event_delivered("a"), "0 is who has not begun"
+    loop.close()
+
+
 def test_what_failed_comes_again_in_order_and_holds_up_no_other_sink(store: ReplicatedStore) -> None:
     receiver, clock = Receiver(), Clock()
     loop = EventSinks(store, sinks("a", "b"), 1 << 40, lambda: 1000, receiver, clock)
