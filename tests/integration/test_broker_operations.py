@@ -35,6 +35,7 @@ from protos.guardian.v1 import federation_pb2
 from tests.integration.acked_load import Load
 from tests.integration.beside import beside
 from tests.integration.leading import who_leads
+from tests.integration.placement import placement
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
@@ -243,11 +244,6 @@ def kill_leader(stage: Stage, client: GuardianClient) -> None:
     stage.members[victim] = stage.start(replace(stage.members[victim], process=None))
 
 
-def standing(admin: KafkaControl, topic: str) -> dict[TopicPartition, tuple[tuple[int, ...], int]]:
-    """Replicas and leader of each partition, as the broker that is asked has heard: the last change it may not have."""
-    return {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions([topic]).items()}
-
-
 def phase(client: GuardianClient, ticket_id: str) -> OperationPhase | None:
     execution = client.ticket(ticket_id)[1]
     return execution.operation.phase if execution and execution.operation else None
@@ -261,7 +257,7 @@ def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_b
     stage: Stage, client: GuardianClient, admin: KafkaControl
 ) -> None:
     written(stage.cluster, "orders", spread(PARTITIONS), 20)
-    before = standing(admin, "orders")
+    before = placement(admin, "orders")
     started = {broker.id: broker.pid for broker in broker_hook.load(stage.folder).brokers}
 
     with pytest.raises(InvalidInput, match="hook is 'none-such'"):
@@ -294,7 +290,7 @@ def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_b
     assert min(watch.during(run) for run in runs.values()) >= 2, (runs, watch.looks)
     now = broker_hook.load(stage.folder)
     assert all(broker.pid not in (None, started[broker.id]) for broker in now.brokers)
-    wait_for("the leaders of before", lambda: standing(admin, "orders") == before)
+    wait_for("the leaders of before", lambda: placement(admin, "orders") == before)
     registered = next(each for each in client.list_clusters() if each.name == "live")
     assert {broker.state for broker in registered.brokers} == {BrokerState.ACTIVE}
     assert exclusions(client) == []
@@ -304,14 +300,14 @@ def test_a_broker_is_taken_offline_and_comes_back_with_everything_as_it_was(
     stage: Stage, client: GuardianClient, admin: KafkaControl
 ) -> None:
     written(stage.cluster, "invoices", spread(PARTITIONS), 1)
-    before = standing(admin, "invoices")
+    before = placement(admin, "invoices")
     finished(client, approved(client, Ask(AskKind.OFFLINE, (3,), shutdown=True, hook="local")))
     wait_for("the end of broker 3", lambda: broker_hook.load(stage.folder).broker(3).pid is None)
     assert exclusions(client) == [3]
     away = {broker.id: broker.state for broker in client.list_clusters()[0].brokers}
     assert away[3] is BrokerState.MAINTENANCE
     finished(client, approved(client, Ask(AskKind.ONLINE, (3,), hook="local")))
-    wait_for("the leaders of before", lambda: standing(admin, "invoices") == before)
+    wait_for("the leaders of before", lambda: placement(admin, "invoices") == before)
     assert exclusions(client) == []
     assert {broker.state for broker in client.list_clusters()[0].brokers} == {BrokerState.ACTIVE}
 

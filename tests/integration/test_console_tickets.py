@@ -10,7 +10,6 @@ import json
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -118,7 +117,7 @@ def test_a_page_is_live_and_what_is_done_is_seen(chromium: Browser, stand: Stand
 
 
 def awaited(page: Page, asked: Sequence[object]) -> None:
-    """The page has asked for itself, and the answer is held back."""
+    """The page has asked for itself."""
     deadline = time.monotonic() + DEADLINE_MS / 1000
     while not asked:
         assert time.monotonic() < deadline
@@ -130,11 +129,10 @@ def test_what_changes_while_a_page_awaits_its_parts_is_seen(chromium: Browser, s
         page = context.new_page()
         page.goto(stand.page)
         asked: list[tuple[Route, APIResponse]] = []
-        is_held = threading.Event()
-        is_held.set()
+        is_held = True
 
         def answer_later(route: Route) -> None:
-            if is_held.is_set():
+            if is_held:
                 asked.append((route, route.fetch()))
             else:
                 route.continue_()
@@ -145,7 +143,7 @@ def test_what_changes_while_a_page_awaits_its_parts_is_seen(chromium: Browser, s
         awaited(page, asked)
         client.resume(stand.ticket, "dave")
         expect(page.locator("#said")).to_have_text("The ticket is RUNNING now")
-        is_held.clear()
+        is_held = False
         for route, answer in asked:
             route.fulfill(response=answer)
         expect(page.locator("#history")).to_contain_text("by somebody else")
@@ -166,15 +164,20 @@ def test_what_changes_while_a_page_awaits_its_parts_is_seen(chromium: Browser, s
         expect(page.get_by_role("button", name="Resume")).to_be_visible()
 
 
+def submitted(client: GuardianClient) -> str:
+    """A second ticket, which waits for approval."""
+    move = PartitionMove(TopicPartition("orders", 1), (), (ReplicaPlacement(2), ReplicaPlacement(1)))
+    return client.create_ticket(Plan("live", "leaders", (move,)), author="ann", submit=True)[0].id
+
+
 def test_a_ticket_that_begins_loads_the_page_only_once_nobody_types(chromium: Browser, stand: Stand) -> None:
     with window(chromium) as context, GuardianClient([stand.grpc]) as client:
-        move = PartitionMove(TopicPartition("orders", 1), (), (ReplicaPlacement(2), ReplicaPlacement(1)))
-        ticket, _ = client.create_ticket(Plan("live", "leaders", (move,)), author="ann", submit=True)
+        ticket_id = submitted(client)
         page = context.new_page()
-        page.goto(f"{stand.http}/console/tickets/{ticket.id}")
+        page.goto(f"{stand.http}/console/tickets/{ticket_id}")
         page.get_by_label("Why", exact=True).fill("not at noon")
         client.cancel(stand.ticket, "ann", "it is in the way")
-        client.approve(ticket.id, "bob", "quiet hour")
+        client.approve(ticket_id, "bob", "quiet hour")
         expect(page.locator("#said")).to_have_text(re.compile("The ticket is (APPROVED|RUNNING|SUCCEEDED) now"))
         page.get_by_label("Why", exact=True).blur()
         expect(page.locator("#state")).to_contain_text(re.compile("RUNNING|SUCCEEDED"))
@@ -187,18 +190,17 @@ def test_a_ticket_that_begins_loads_the_page_only_once_nobody_types(chromium: Br
 
 def test_a_page_that_says_what_was_refused_is_live_too(chromium: Browser, stand: Stand) -> None:
     with window(chromium) as context, GuardianClient([stand.grpc]) as client:
-        move = PartitionMove(TopicPartition("orders", 1), (), (ReplicaPlacement(2), ReplicaPlacement(1)))
-        ticket, _ = client.create_ticket(Plan("live", "leaders", (move,)), author="ann", submit=True)
+        ticket_id = submitted(client)
         page = context.new_page()
-        page.goto(f"{stand.http}/console/tickets/{ticket.id}")
+        page.goto(f"{stand.http}/console/tickets/{ticket_id}")
         page.get_by_label("Your name").fill("ann")
         page.get_by_label("Bytes per second per broker").fill("plenty")
         page.get_by_role("button", name="Set throttle").click()
         expect(page.get_by_role("alert")).to_contain_text("plenty")
-        client.reject(ticket.id, "bob", "not at noon")
+        client.reject(ticket_id, "bob", "not at noon")
         expect(page.locator("#state")).to_contain_text("REJECTED")
         expect(page.locator("#history")).to_contain_text("not at noon")
-        assert page.url.endswith(ticket.id), "loaded again, nothing is asked for once more"
+        assert page.url.endswith(ticket_id), "loaded again, nothing is asked for once more"
 
 
 def test_what_is_typed_stays_when_the_page_is_renewed(chromium: Browser, stand: Stand) -> None:

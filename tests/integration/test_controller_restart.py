@@ -30,6 +30,7 @@ from guardian.model.topology import Cluster
 from guardian.server.store import now_ms
 from tests.integration.acked_load import Load
 from tests.integration.beside import beside
+from tests.integration.placement import placement
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
@@ -153,7 +154,7 @@ def test_controllers_are_restarted_after_the_brokers_one_by_one_and_the_quorum_k
         stage.cluster, {"orders": {n: (1 + n % 3, 1 + (n + 1) % 3, 1 + (n + 2) % 3) for n in range(6)}}, {}
     )
     with closing(KafkaControl(stage.cluster, CONTROL_S)) as admin:
-        before = {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
+        before = placement(admin, "orders")
         version = admin.metadata_version()
         started = stage.pids()
         watch = Watch(stage)
@@ -190,8 +191,5 @@ def test_controllers_are_restarted_after_the_brokers_one_by_one_and_the_quorum_k
         wait_for("all brokers to hear of the level", lambda: admin.metadata_version().level == version.highest)
         wait_for(
             "the leaders of before",
-            lambda: (
-                {tp: (state.replicas, state.leader) for tp, state in admin.describe_partitions(["orders"]).items()}
-                == before
-            ),
+            lambda: placement(admin, "orders") == before,
         )

@@ -29,6 +29,7 @@ from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from tests.integration.leading import who_leads
+from tests.integration.placement import placement
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
@@ -134,10 +135,6 @@ def one_move(topic: str) -> Plan:
 
 def state_of(client: GuardianClient, ticket_id: str) -> TicketState:
     return client.ticket(ticket_id)[0].state
-
-
-def placement(admin: KafkaControl, topic: str) -> dict[int, tuple[int, tuple[int, ...]]]:
-    return {tp.partition: (each.leader, each.replicas) for tp, each in admin.describe_partitions([topic]).items()}
 
 
 def test_the_policy_says_who_approves_and_is_read_anew(

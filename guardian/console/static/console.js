@@ -95,9 +95,11 @@ const guardian = (() => {
         const isHeld = () => [...detail.target.querySelectorAll("input:not([type=hidden])")].some(isTyped);
         if (detail.target.id !== "content" || !isHeld()) return;
         detail.shouldSwap = false;
-        const ask = () => htmx.ajax("GET", detail.pathInfo.requestPath, { source: asks, target: "#content" }).catch(later);
-        const look = () => { if (asks.isConnected) { if (isHeld()) later(); else ask(); } };
-        function later() { setTimeout(look, 1000); }
+        const later = () => setTimeout(() => {
+          if (!asks.isConnected) return;
+          if (isHeld()) later();
+          else htmx.ajax("GET", detail.pathInfo.requestPath, { source: asks, target: "#content" }).catch(later);
+        }, 1000);
         later();
       });
       document.addEventListener("keydown", (event) => {

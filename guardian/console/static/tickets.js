@@ -119,23 +119,25 @@
   const wanted = new Set();
   let isAsking = false;
   let later = 0;
+  async function renewWanted() {
+    const free = () => [...wanted].filter((selector) => !isInUse(document.querySelector(selector)));
+    for (let parts = free(); parts.length; parts = free()) {
+      parts.forEach((selector) => wanted.delete(selector));
+      const found = await asked();
+      if (!found) { parts.forEach((selector) => wanted.add(selector)); return; }
+      for (const selector of parts) {
+        const part = document.querySelector(selector);
+        const fresh = found.querySelector(selector);
+        if (isInUse(part)) wanted.add(selector);
+        else if (fresh) put(part, fresh);
+      }
+    }
+  }
   async function renew(...selectors) {
     for (const selector of selectors) if (document.querySelector(selector)) wanted.add(selector);
     if (isAsking) return;
     isAsking = true;
-    const free = () => [...wanted].filter((selector) => !isInUse(document.querySelector(selector)));
-    for (let found = document; found && free().length;) {
-      const parts = free();
-      parts.forEach((selector) => wanted.delete(selector));
-      found = await asked();
-      for (const selector of parts) {
-        const part = document.querySelector(selector);
-        const fresh = found && found.querySelector(selector);
-        if (!found || isInUse(part)) wanted.add(selector);
-        else if (fresh) put(part, fresh);
-      }
-    }
-    isAsking = false;
+    try { await renewWanted(); } finally { isAsking = false; }
     if (wanted.size && !later) later = setTimeout(() => { later = 0; renew(); }, LEAST_S * 1000);
   }
   // At once, then not before some seconds are over; what is asked for meanwhile is done at their end.

@@ -60,22 +60,45 @@ def test_a_cluster_that_is_down_is_told_in_one_sentence(closed_port: int) -> Non
     )
 
 
-def test_what_the_deadline_cuts_off_does_not_hide_what_an_attempt_before_it_found(
-    closed_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    timeout_s = 5.0
-    log_in, attempts = module._Wire.log_in, []
+class Attempts:
+    """Instead of connections: each attempt to log in does what the test says."""
 
-    def late_from_the_second_on(wire: object, share_s: float) -> None:
-        attempts.append(share_s)
-        if len(attempts) == 1:
-            log_in(wire, timeout_s)  # type: ignore[arg-type]
-        time.sleep(share_s)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, log_in: Callable[[str, float], None]) -> None:
+        self.endpoints: list[str] = []
+        attempts = self
+
+        class Wire:
+            def __init__(self, endpoint: str, _settings: object) -> None:
+                attempts.endpoints.append(endpoint)
+
+            def log_in(self, share_s: float) -> None:
+                log_in(attempts.endpoints[-1], share_s)
+
+            def close(self) -> None:
+                """Nothing is open."""
+
+        monkeypatch.setattr(module, "_Wire", Wire)
+
+
+def test_what_the_deadline_cuts_off_does_not_hide_what_an_attempt_before_it_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = 0.0
+
+    def passes(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    def is_late_the_second_time(_endpoint: str, share_s: float) -> None:
+        if len(attempts.endpoints) == 1:
+            raise kafka_errors.KafkaConnectionError("connection refused")
+        passes(share_s)
         raise kafka_errors.KafkaTimeoutError
 
-    monkeypatch.setattr(module._Wire, "log_in", late_from_the_second_on)
-    assert sentence_of(Cluster("live", f"127.0.0.1:{closed_port}"), timeout_s).endswith("connection refused")
-    assert len(attempts) == 2
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=passes))
+    attempts = Attempts(monkeypatch, is_late_the_second_time)
+    assert sentence_of(Cluster("live", "a:1"), 5.0).endswith("connection refused")
+    assert len(attempts.endpoints) == 2
 
 
 @pytest.mark.parametrize("endpoints", range(1, 9))
@@ -92,26 +115,17 @@ def test_each_endpoint_gets_time_to_connect_and_the_first_more_than_its_share(en
 
 
 def test_who_did_not_answer_is_asked_last_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    def only_b_answers(endpoint: str, _share_s: float) -> None:
+        if endpoint == "b:1":
+            raise kafka_errors.SaslAuthenticationFailedError("it answers")
+        raise kafka_errors.KafkaConnectionError("connection refused")
 
-    class Wire:
-        def __init__(self, endpoint: str, _settings: object) -> None:
-            asked.append(endpoint)
-
-        def log_in(self, _share_s: float) -> None:
-            if asked[-1] == "b:1":
-                raise kafka_errors.SaslAuthenticationFailedError("it answers")
-            raise kafka_errors.KafkaConnectionError("connection refused")
-
-        def close(self) -> None:
-            """Nothing is open."""
-
-    monkeypatch.setattr(module, "_Wire", Wire)
+    attempts = Attempts(monkeypatch, only_b_answers)
     with closing(KafkaControl(Cluster("live", "a:1,b:1,c:1"), 60.0)) as control:
         for _ in range(2):
             with pytest.raises(ClusterUnavailable):
                 control.describe_cluster()
-    assert asked == ["a:1", "b:1", "b:1"]
+    assert attempts.endpoints == ["a:1", "b:1", "b:1"]
 
 
 def test_a_time_out_without_a_login_asks_for_the_port_too(silent_port: int) -> None:
