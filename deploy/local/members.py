@@ -21,6 +21,9 @@ from guardian.errors import Unavailable
 READY_DEADLINE_S = 120.0
 # A laptop's minutes are short: metrics every two seconds, and in the lake four seconds later at the most.
 COLLECT = {"interval_s": 2.0, "flush_s": 4.0}
+# All brokers share one disk with everything else on it, which is often nearly full: a share of it kept free would be
+# more than they ever hold.
+PLANNER = {"disk_reserve": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +105,12 @@ def render_config(
     lake: Path,
     *,
     join: bool = False,
+    planner: Mapping[str, object] = PLANNER,
     more: str = "",
     links: Path | None = None,
 ) -> str:
-    """The member's TOML; with `join` of one that waits to be added to the group; `more` are sections of its own,
-    `links` is the file of lines between data centres.
+    """The member's TOML; with `join` of one that waits to be added to the group; `planner` is its section of that
+    name, `more` are further ones, `links` is the file of lines between data centres.
 
     A JSON string is a TOML string too.
     """
@@ -124,6 +128,7 @@ def render_config(
         "peers": {other.name: other.raft for other in group if other.name != member.name and not join},
         "collect": COLLECT,
         "audit": {"url": str(lake.parent / "activity")},
+        "planner": planner,
         **(certificates.member_sections(member.certificates, member.name) if member.certificates else {}),
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
@@ -139,13 +144,15 @@ def start_member(
     log: Path,
     *,
     join: bool = False,
+    planner: Mapping[str, object] = PLANNER,
     more: str = "",
     links: Path | None = None,
 ) -> Member:
     """Writes the member's configuration and starts it; it is not ready yet. See `render_config` for the rest."""
     member.data.mkdir(parents=True, exist_ok=True)
     lake.mkdir(parents=True, exist_ok=True)
-    member.config.write_text(render_config(member, group, lake, join=join, more=more, links=links))
+    text = render_config(member, group, lake, join=join, planner=planner, more=more, links=links)
+    member.config.write_text(text)
     command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
     return replace(member, process=processes.spawn(command, log, cwd=member.data.parent))
 

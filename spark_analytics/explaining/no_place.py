@@ -93,7 +93,8 @@ def _room(model: ClusterModel, rules: Rules, found: Found, slot: int) -> str | N
             who, have = (
                 (f"none of the {count}", f"has {need.place}") if len(brokers) > 1 else ("the only broker", need.none)
             )
-            return f"{who} left for {name} {have}room for {need.what}: {need.numbers(brokers)}{before}"
+            numbers = f"{need.numbers(brokers)}{before}{_reserved(model, rules, need, brokers)}"
+            return f"{who} left for {name} {have}room for {need.what}: {numbers}"
     told = []
     for need in needs:  # each broker counts with the first that it lacks
         these = np.flatnonzero(left & need.lack())
@@ -102,6 +103,18 @@ def _room(model: ClusterModel, rules: Rules, found: Found, slot: int) -> str | N
             who = f"{len(these)} {'has' if len(these) == 1 else 'have'}"
             told.append(f"{who} {need.none.removeprefix('has ')}room for {need.what} ({need.numbers(these)})")
     return None if left.any() or not told else f"of the {count} left for {name}, {' and '.join(told)}{before}"
+
+
+def _reserved(model: ClusterModel, rules: Rules, need: _Need, brokers: Ints) -> str:
+    """Why disks that replicas hardly fill take nothing: something else fills them."""
+    if not need.place or (need.left[brokers] > 0).any():
+        return ""
+    taking = np.flatnonzero(rules.log_dir_may_take & np.isin(model.log_dir_broker, brokers))
+    disk = model.log_dir_disk[taking]
+    share = model.disk_usable_bytes[disk] / model.disk_total_bytes[disk]
+    if not len(share) or (share > rules.disk_reserve).any():
+        return ""
+    return f": {share.max():.1%} of a disk is usable at most, and disk_reserve keeps {rules.disk_reserve:.1%}"
 
 
 def _moved_in(model: ClusterModel, found: Found, brokers: Bools) -> str:

@@ -3,6 +3,8 @@
 peaks    limits of cpu and network hold at the window's 95th percentile: a share of a broker's capacity is divided by
          how much higher that is than the median, over the cluster's load. Where not even all brokers together could
          keep that, the limit is as near to it as leaves room to move
+rates    a partition of which too few samples are there moves only where a rule asks for it
+reserve  a disk of which less is usable than disk_reserve takes nothing, whatever fills it
 growth   a disk keeps room for what the replicas on it grow by in growth_days
 slow     a disk whose requests take far longer than the median disk's is failing: it takes nothing new
 io       a disk that does all that it can takes nothing new either
@@ -17,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from guardian.model.plan import Plan
-from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats
+from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.load import IO, load_now, sums
 from spark_analytics.model.resources import RESOURCES, WITH_CAPACITY, Resource
 from spark_analytics.planners.settings import PlannerSettings
@@ -98,6 +100,8 @@ def notes(model: ClusterModel, settings: PlannerSettings, plan: Plan) -> Iterato
     if not plan.bytes_to_copy and not plan.unmet and not any(move.is_new for move in plan.moves):
         return
     yield from _peak_notes(model, settings, plan)
+    yield from _rate_notes(model)
+    yield from _reserve_notes(model, settings)
     yield from _growth_notes(model, settings)
     yield from _disk_notes(model, settings)
 
@@ -119,6 +123,25 @@ def _peak_notes(model: ClusterModel, settings: PlannerSettings, plan: Plan) -> I
             f"the 95th percentile of {name} is {found[resource]:.1f}x its median, so {setting} {share:.0%} holds at "
             f"{limit:.0%} of the median"
             + ("" if kept[resource] == found[resource] else ", as all brokers together can keep no more of it")
+        )
+
+
+def _rate_notes(model: ClusterModel) -> Iterator[str]:
+    new: Ints = np.flatnonzero(model.whole & ~model.movable)
+    if len(new):
+        names = some([str(model.partition(index)) for index in new.tolist()])
+        count = "1 partition stays" if len(new) == 1 else f"{len(new)} partitions stay"
+        yield f"{count} where no rule moves them ({names}): too few samples of their rates yet, plan again in a while"
+
+
+def _reserve_notes(model: ClusterModel, settings: PlannerSettings) -> Iterator[str]:
+    share = np.ones(len(model.disk_total_bytes))
+    np.divide(model.disk_usable_bytes, model.disk_total_bytes, out=share, where=model.disk_total_bytes > 0)
+    share[model.log_dir_disk[model.log_dir_offline]] = 1.0
+    if (full := share <= settings.disk_reserve).any():
+        yield (
+            f"{_names(model, full)} {_takes(full)} nothing: {share[full].max():.1%} of a disk is usable at most, "
+            f"whatever fills it, and disk_reserve keeps {settings.disk_reserve:.1%}"
         )
 
 

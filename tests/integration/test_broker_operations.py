@@ -20,7 +20,7 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from deploy.local import broker_hook, leftovers, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
-from deploy.local.members import Member, plan_members, start_member, wait_ready
+from deploy.local.members import PLANNER, Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
 from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.kafka import data
@@ -340,9 +340,9 @@ def test_a_removal_for_which_disks_have_no_room_is_refused_with_numbers(
     dirs = admin.describe_log_dirs(BROKERS)
     held = sum(replica.size_bytes for each in dirs for replica in each.replicas.values())
     of_broker = sum(each.total_bytes for each in dirs if each.broker == 1)
-    limit = f"[planner]\ndisk_limit = {held / 3.5 / of_broker:.12f}\n"
+    limit = {**PLANNER, "disk_limit": held / 3.5 / of_broker}
     planned = plan_members(1, tmp_path)
-    member = start_member(planned[0], planned, tmp_path / "lake", tmp_path / "g1.log", more=limit)
+    member = start_member(planned[0], planned, tmp_path / "lake", tmp_path / "g1.log", planner=limit)
     try:
         wait_ready([member])
         with GuardianClient([member.grpc], timeout_s=PLANNING_S) as strict:

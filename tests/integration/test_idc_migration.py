@@ -24,7 +24,7 @@ from confluent_kafka import TopicPartition as WirePartition
 
 from deploy.local import leftovers, processes
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
-from deploy.local.members import Member, plan_members, start_member, wait_ready
+from deploy.local.members import PLANNER, Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
 from guardian.core.throttling import FOLLOWER_RATE
 from guardian.executor.planning import LivePlanner
@@ -266,7 +266,7 @@ def migration(kafka: KafkaCluster, members: Group, topic: str) -> Plan:
         lambda _: KafkaControl(kafka.to_cluster(), CONTROL_S),
         lambda: directory,
         "",
-        PlannerSettings(),
+        PlannerSettings.of(PLANNER),
         now_ms,
         DEADLINE_S,
     )

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.integration
 
 DEADLINE_S = 240.0
 BROKERS, REPLICAS, CLUSTERS, ROUNDS = 14, 36, 2, 6
-PLANNER = "[planner]\nthrottle = 40000000\ncpu_limit = 0.65\n"
+PLANNER = {"throttle": 40_000_000, "cpu_limit": 0.65}
 GOLD = {1, 2, 3}
 TOPIC = "ads.views-3"
 
@@ -167,10 +167,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     command = [sys.executable, "-m", "guardian.cli.main", "local", "fleet", *sizes, f"--endpoints={group[0].grpc}"]
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         patch.setattr(members, "COLLECT", {"interval_s": 1.0, "flush_s": 2.0})
-        render = members.render_config
-        patch.setattr(members, "render_config", lambda *given, **more: f"{render(*given, **more)}\n{PLANNER}")
         patch.setenv("GUARDIAN_ENDPOINTS", group[0].grpc)
-        member = start_member(group[0], group, home / "lake", home / "member.log")
+        member = start_member(group[0], group, home / "lake", home / "member.log", planner=PLANNER)
         assert member.process is not None
         stack.callback(processes.stop_all, [member.process])
         wait_ready([member])

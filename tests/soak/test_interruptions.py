@@ -21,6 +21,7 @@ from confluent_kafka import TopicPartition as WirePartition
 
 from deploy.local import broker_hook, leftovers
 from deploy.local.kafka_cluster import ClusterSpec
+from deploy.local.members import PLANNER
 from guardian.client import GuardianClient
 from guardian.executor.planning import LivePlanner
 from guardian.kafka import data
@@ -313,7 +314,12 @@ def planned(stage: Stage, client: GuardianClient, task: Task) -> Plan:
     """As the leader makes urgent plans: from what Kafka shows now."""
     directory = Directory(clusters=client.list_clusters(), policies=(POLICY,))
     planner = LivePlanner(
-        lambda _: KafkaControl(stage.cluster, CONTROL_S), lambda: directory, "", PlannerSettings(), now_ms, DEADLINE_S
+        lambda _: KafkaControl(stage.cluster, CONTROL_S),
+        lambda: directory,
+        "",
+        PlannerSettings.of(PLANNER),
+        now_ms,
+        DEADLINE_S,
     )
     with closing(planner):
         plan = planner.plan("live", task)

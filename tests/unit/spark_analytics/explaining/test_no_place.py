@@ -47,6 +47,15 @@ def test_disks_without_room_for_the_copy() -> None:
     )
 
 
+def test_disks_that_something_else_fills() -> None:
+    model = cluster({T0: (("1",), 10)}, total=100 * GB, paths=("/a",))
+    full = replace(model, disk_usable_bytes=np.where(np.arange(4) == 1, 4.0 * GB, 3.0 * GB))
+    assert told(full, without(full, 1, 4), Why.DISK_ROOM) == (
+        "none of the 2 brokers left for t-0 has a disk with room for 10.0 GB: the roomiest takes 0 B, all 0 B: "
+        "4.0% of a disk is usable at most, and disk_reserve keeps 5.0%"
+    )
+
+
 def test_what_can_move_in_is_told_with_the_room_that_it_leaves() -> None:
     model = cluster({T0: (("1",), 70), T1: (("1",), 20), T2: (("2",), 15)}, total=100 * GB, paths=("/a",))
     rules = without(model, 1, 3, 4)

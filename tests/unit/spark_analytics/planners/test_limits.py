@@ -82,6 +82,38 @@ def test_a_disk_that_fills_within_the_days_to_come_takes_nothing() -> None:
     assert targets(planned(growing, Remove((1,)), PlannerSettings(growth_days=0))) == {"t-0": [2]}
 
 
+def test_partitions_without_rates_stay_and_the_plan_says_so() -> None:
+    model = cluster(brokers(2), {f"t-{n}": ((1,), 10) for n in range(4)})
+    new = replace(model, movable=np.zeros(4, dtype=np.bool_))
+
+    plan = planned(new, Balance())
+
+    assert plan.moves == ()
+    assert plan.notes == (
+        "4 partitions stay where no rule moves them (t-0, t-1, t-2 and 1 more): "
+        "too few samples of their rates yet, plan again in a while",
+    )
+    assert not planned(model, Balance()).notes
+
+
+def test_a_disk_that_something_else_fills_takes_nothing() -> None:
+    """Of broker 2's disk replicas hold nothing, and 4 % are usable."""
+    model = cluster(brokers(3), {"t-0": ((1,), 100), "v-0": ((3,), 650)})
+    dirs = [LogDirFacts(at, "/d", 1000 * GB, usable * GB) for at, usable in ((1, 900), (2, 40), (3, 350))]
+    filled = with_changes(model, log_dirs=dirs)
+
+    plan = planned(filled, Remove((1,)))
+
+    assert targets(plan) == {"t-0": [3]}
+    assert (
+        "disk 2:/d takes nothing: 4.0% of a disk is usable at most, whatever fills it, and disk_reserve keeps 5.0%"
+        in plan.notes
+    )
+    roomy = planned(filled, Remove((1,)), PlannerSettings(disk_reserve=0))
+    assert targets(roomy) == {"t-0": [3]}  # 100 GB don't fit into 40
+    assert not any("disk_reserve" in note for note in roomy.notes)
+
+
 def test_a_disk_that_is_far_slower_than_its_peers_takes_nothing() -> None:
     model = with_disks(cluster(brokers(4), {"t-0": ((1,), 10), "t-1": ((2,), 90), "t-2": ((3,), 90)}), await_ms=400.0)
 
