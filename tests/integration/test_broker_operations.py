@@ -26,6 +26,7 @@ from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
+from guardian.model.cluster_state import PartitionState
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind, HookRun, OperationPhase
 from guardian.model.ticket import Ticket, TicketState
@@ -394,8 +395,14 @@ def test_two_of_five_brokers_are_removed_one_by_an_amendment_while_topics_come_a
     assert "chosen" in {how for at, how in maker.made if at in late}, maker
     assert maker.made[OperationPhase.SHUT_DOWN, "explicit"] + len(maker.refused) > 0, maker
     assert sum(count for (at, how), count in maker.made.items() if at in during | late and how == "explicit"), maker
-    partitions = admin.describe_partitions()
-    assert {tp.topic for tp in partitions} >= {"payments", *maker.names}
+    made = {"payments", *maker.names}
+    partitions: dict[TopicPartition, PartitionState] = {}
+
+    def all_are_known() -> bool:
+        partitions.update(admin.describe_partitions())
+        return {tp.topic for tp in partitions} >= made
+
+    wait_for("that brokers know the last topic", all_are_known)
     assert not [tp for tp, state in partitions.items() if {4, 5} & set(state.replicas)]
     assert {len(state.replicas) for tp, state in partitions.items() if tp.topic == "payments"} == {3}
     assert admin.registered_brokers() == {1: False, 2: False, 3: False}

@@ -61,7 +61,8 @@ _KINDS = {"topic": tiering_pb2.TOPIC_ID, "segment": tiering_pb2.SEGMENT_ID}
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`operations` is how many are made by all clients together, besides those that failed for sure; `registers` and
-    `holders` how many keys they share. `seed` repeats what is asked, not what happens."""
+    `holders` how many keys they share. `seed` repeats what is asked, not what happens. While the file `goes_on` is
+    there, more are made."""
 
     endpoints: list[str]
     output: str
@@ -72,6 +73,7 @@ class Settings:
     holders: int = 8
     seed: int = 0
     deadline_s: float = 600.0
+    goes_on: str = ""
 
 
 class Attempt(Enum):
@@ -106,6 +108,10 @@ class Shared:
         self.file.write(json.dumps(operation) + "\n")
         self.recorded += 1
 
+    def has_more(self) -> bool:
+        goes_on = self.settings.goes_on
+        return time.monotonic() < self.deadline and (self.left > 0 or bool(goes_on and Path(goes_on).exists()))
+
 
 class Client:
     def __init__(self, shared: Shared, number: int) -> None:
@@ -118,7 +124,7 @@ class Client:
         self._values = 0
 
     async def run(self) -> None:
-        while self._shared.left > 0 and time.monotonic() < self._shared.deadline:
+        while self._shared.has_more():
             self._shared.left -= 1
             op = self._random.choices(
                 (self._put, self._get, self._cas, self._alloc, self._read_max), (25, 40, 20, 10, 5)

@@ -20,7 +20,8 @@ _RECORDER = Path(__file__).parent / "recorder.py"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is recorded: `operations` in all, by `processes` of `clients` each."""
+    """How much is recorded: `operations` in all, by `processes` of `clients` each; with `until_told` more of them,
+    until `Recording.may_end`."""
 
     operations: int
     processes: int = 2
@@ -28,6 +29,7 @@ class Plan:
     registers: int = 64
     holders: int = 8
     deadline_s: float = 600.0
+    until_told: bool = False
 
 
 class Recording:
@@ -35,6 +37,7 @@ class Recording:
 
     def __init__(self, name: str, endpoints: Sequence[str], home: Path, plan: Plan) -> None:
         self._name = name
+        self._goes_on = home / f"{name}.goes-on" if plan.until_told else None
         self._settings = [
             Settings(
                 endpoints=list(endpoints),
@@ -45,6 +48,7 @@ class Recording:
                 registers=plan.registers,
                 holders=plan.holders,
                 deadline_s=plan.deadline_s,
+                goes_on=str(self._goes_on or ""),
             )
             for number in range(plan.processes)
         ]
@@ -52,6 +56,8 @@ class Recording:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Recording:
+        if self._goes_on is not None:
+            self._goes_on.touch()
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         for settings in self._settings:
             command = [sys.executable, str(_RECORDER), json.dumps(dataclasses.asdict(settings))]
@@ -67,6 +73,10 @@ class Recording:
 
     def is_running(self) -> bool:
         return any(process.poll() is None for process in self._processes)
+
+    def may_end(self) -> None:
+        if self._goes_on is not None:
+            self._goes_on.unlink(missing_ok=True)
 
     def finish(self) -> Path:
         """Waits for the recorders and returns the joined history. Raises AssertionError when one has failed."""
