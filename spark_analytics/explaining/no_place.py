@@ -19,7 +19,7 @@ from guardian.model.units import human_bytes
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints, brokers_of
 from spark_analytics.model.load import load_of, sums
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
-from spark_analytics.search.disks import room_of
+from spark_analytics.search.disks import room_of, usable_share
 from spark_analytics.search.found import Found, Stuck, Why
 from spark_analytics.search.rules import Rules
 
@@ -110,8 +110,7 @@ def _reserved(model: ClusterModel, rules: Rules, need: _Need, brokers: Ints) -> 
     if not need.place or (need.left[brokers] > 0).any():
         return ""
     taking = np.flatnonzero(rules.log_dir_may_take & np.isin(model.log_dir_broker, brokers))
-    disk = model.log_dir_disk[taking]
-    share = model.disk_usable_bytes[disk] / model.disk_total_bytes[disk]
+    share = usable_share(model)[model.log_dir_disk[taking]]
     if not len(share) or (share > rules.disk_reserve).any():
         return ""
     return f": {share.max():.1%} of a disk is usable at most, and disk_reserve keeps {rules.disk_reserve:.1%}"

@@ -24,6 +24,7 @@ from spark_analytics.model.load import IO, load_now, sums
 from spark_analytics.model.resources import RESOURCES, WITH_CAPACITY, Resource
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.topics import some
+from spark_analytics.search.disks import usable_share
 
 _DAY_S = 86_400
 _LEAST_DISKS = 3  # with fewer, the median disk is no measure of the others
@@ -135,9 +136,7 @@ def _rate_notes(model: ClusterModel) -> Iterator[str]:
 
 
 def _reserve_notes(model: ClusterModel, settings: PlannerSettings) -> Iterator[str]:
-    share = np.ones(len(model.disk_total_bytes))
-    np.divide(model.disk_usable_bytes, model.disk_total_bytes, out=share, where=model.disk_total_bytes > 0)
-    share[model.log_dir_disk[model.log_dir_offline]] = 1.0
+    share = usable_share(model)
     if (full := share <= settings.disk_reserve).any():
         yield (
             f"{_names(model, full)} {_takes(full)} nothing: {share[full].max():.1%} of a disk is usable at most, "

@@ -66,6 +66,14 @@ def _io_room(model: ClusterModel, rules: Rules, slot_log_dir: Ints) -> Floats:
     return room
 
 
+def usable_share(model: ClusterModel) -> Floats:
+    """[disks] 1 where nothing is known of the disk, as of one that is offline."""
+    share: Floats = np.ones(len(model.disk_total_bytes))
+    np.divide(model.disk_usable_bytes, model.disk_total_bytes, out=share, where=model.disk_total_bytes > 0)
+    share[model.log_dir_disk[model.log_dir_offline]] = 1.0
+    return share
+
+
 def room_by_broker(model: ClusterModel, rules: Rules, room: Floats) -> tuple[Floats, Floats]:
     """[brokers] the bytes that may be copied onto its disks, and onto the roomiest of them; -1: nothing at all."""
     taking = np.flatnonzero(rules.log_dir_may_take)

@@ -58,7 +58,7 @@ def read(cluster: Cluster, partition: TopicPartition, start: int, end: int) -> l
             if message is None:
                 continue
             if (error := message.error()) is not None:
-                # A fetch that fails inside the broker (its disk is full for a moment): all consumers ask again.
+                # A fetch that fails inside the broker, as when its disk is full for a moment: all consumers ask again.
                 assert error.code() == KafkaError.UNKNOWN, f"{partition} at {expected}: {error}"
                 failure = f"; {error}"
                 continue
