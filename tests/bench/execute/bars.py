@@ -28,7 +28,7 @@ MEASURES = (
     ),
     Measure(
         "resume_s",
-        "81 partitions at 300 kB/s, leader kill -9 at 22 s: moving again",
+        "81 partitions at 300 kB/s, leader kill -9 from 22 s on: moving again",
         "s",
         Better.LOWER,
         5,

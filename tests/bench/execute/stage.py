@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.local import broker_hook, processes
@@ -35,6 +35,16 @@ class Stage:
     members: Sequence[Member]
     client: GuardianClient
     admin: KafkaControl
+    _revive: Callable[[Member], None] = field(repr=False)
+
+    def leader(self) -> Member:
+        """The member that leads the group."""
+        name = self.client.member().leader
+        return next(member for member in self.members if member.name == name)
+
+    def revive(self, member: Member) -> None:
+        """Starts one whose process has ended; returns when it serves."""
+        self._revive(member)
 
 
 @contextmanager
@@ -45,6 +55,17 @@ def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool =
     """
     planned = plan_members(_MEMBERS, home)
     group: list[Member] = []
+
+    def start(member: Member) -> Member:
+        started = start_member(member, planned, home / "lake", home / f"{member.name}.log", more=more)
+        if members_give_way:
+            _give_way(started)
+        return started
+
+    def revive(member: Member) -> None:
+        group[group.index(member)] = started = start(member)
+        wait_ready([started])
+
     with KafkaCluster.start(spec, home / "kafka") as kafka:
         known = kafka.to_cluster()
         if members_give_way:
@@ -53,13 +74,11 @@ def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool =
                 processes.give_way(node.process.pid, _LIKE_CLIENTS)
         try:
             for each in planned:
-                group.append(start_member(each, planned, home / "lake", home / f"{each.name}.log", more=more))
-                if members_give_way:
-                    _give_way(group[-1])
+                group.append(start(each))
             wait_ready(group)
             with GuardianClient([each.grpc for each in group]) as client, closing(KafkaControl(known)) as admin:
                 client.register_cluster(known)
-                yield Stage(kafka, tuple(group), client, admin)
+                yield Stage(kafka, group, client, admin, revive)
         finally:
             processes.stop_all([each.process for each in group if each.process])
 
