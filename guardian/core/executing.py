@@ -64,6 +64,7 @@ _ENDINGS = {TaskState.RUNNING: TaskState.DONE, TaskState.REVERTING: TaskState.RE
 _TIERED = "remote.storage.enable"
 _HOLD_LIMIT = 2  # warm-up times: one to copy, one in sync
 _PAUSED = "paused before its copy began"
+_SOON_OVER_MS, _SOON_OVER_BYTES = 1_000, 50_000_000
 _NAMED = 3  # how many partitions a sentence names
 
 
@@ -263,6 +264,20 @@ def step(
         execution, tasks=tasks, throttles=throttles.intents, rates=paced.rates, note=sentence, lifted=lifted
     )
     return Step(stored, transition, effects, sentence)
+
+
+def may_soon_be_over(execution: Execution, now_ms: int) -> bool:
+    """Whether a small move began so lately that it may end at any moment: its slot would lie idle until the next look.
+
+    Kafka alone takes up to half a second (`replica.fetch.wait.max.ms`) until a follower asks for a partition that is
+    new to it. What is still not over after `_SOON_OVER_MS` goes slowly.
+    """
+    return any(
+        task.state in _ACTIVE
+        and now_ms - task.started_at_ms < _SOON_OVER_MS
+        and task.move.bytes_to_copy <= _SOON_OVER_BYTES
+        for task in execution.tasks
+    )
 
 
 def looks_once_more(execution: Execution) -> bool:

@@ -34,6 +34,7 @@ from guardian.core.executing import (
     begin,
     brokers_of,
     looks_once_more,
+    may_soon_be_over,
     step,
     tiered_topics,
     under_way,
@@ -257,7 +258,7 @@ class Driver:
         self._gains: dict[str, _Gains] = {}
         self._shared_labels = shared_labels
         self._driven: Sequence[Ticket] = ()
-        self._has_acted = False
+        self._has_more = False
         self._logged: dict[str, str] = {}
 
     def tick(self) -> list[str]:
@@ -266,7 +267,7 @@ class Driver:
         Raises Unavailable when the store does not answer. What one cluster's thread did not expect is raised too, when
         the others have ended; the next tick tries again.
         """
-        self._has_acted = False
+        self._has_more = False
         by_cluster: dict[str, list[Ticket]] = {}
         self._driven = self._store.driven_tickets()
         driven = {ticket.id for ticket in self._driven}
@@ -307,8 +308,9 @@ class Driver:
         return began
 
     def has_more(self) -> bool:
-        """Whether the next tick should come soon: the last one stored or sent something, or did not come to all."""
-        return self._has_acted or self._is_behind
+        """Whether the next tick should come soon: the last one stored or sent something, or saw what may end at any
+        moment, or did not come to all."""
+        return self._has_more or self._is_behind
 
     def close(self) -> None:
         """Returns when the ticks under way have ended."""
@@ -435,7 +437,7 @@ class Driver:
         noticed = foreign.notice(ticket, execution, job.foreign, job.others)
         if noticed is None:
             return None
-        self._has_acted = True
+        self._has_more = True
         transition = self._transition(*noticed.transition) if noticed.transition else None
         self._store.advance(ticket.id, ticket.state, transition, noticed.execution, execution.revision)
         return noticed
@@ -522,7 +524,7 @@ class Driver:
         execution = begin(ticket, plan, tiered_topics(observation), self._tiered_warm_up_s)
         execution = replace(execution, tasks=counted(execution.tasks, observation.partitions))
         self._made.pop(ticket.id, None)
-        self._has_acted = True
+        self._has_more = True
         self._store.advance(ticket.id, ticket.state, self._transition(TicketState.RUNNING, reason), execution, 0)
         return reason
 
@@ -552,7 +554,7 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         decided_from = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
-        self._has_acted |= changed or any(not isinstance(effect, SettleDebts) for effect in decided.effects)
+        self._note_more(decided.execution, decided.effects, changed=changed)
         asked_at_s = self._since_boot_s()
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
@@ -560,6 +562,10 @@ class Driver:
             decided_from = _Basis(ticket.id, state, execution.revision + 1)
         notes = self._send(decided_from, admin, decided.effects, asked_at_s if changed else None)
         return "; ".join((decided.sentence, *notes))
+
+    def _note_more(self, execution: Execution, effects: Sequence[AnyEffect], *, changed: bool) -> None:
+        acts = any(not isinstance(effect, SettleDebts) for effect in effects)
+        self._has_more |= changed or acts or may_soon_be_over(execution, self._now_ms())
 
     def _repair(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
         """A ticket about access rules, which moves nothing."""
@@ -570,7 +576,7 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or execution.note != decided.sentence
-        self._has_acted |= changed or bool(decided.effects)
+        self._has_more |= changed or bool(decided.effects)
         asked_at_s = self._since_boot_s()
         if changed:
             said = replace(execution, note=decided.sentence)
@@ -626,7 +632,7 @@ class Driver:
         ended = overriding.ending(ticket.state, self._store.plan(ticket.plan_hash), self._now_ms())
         if ended is None:
             return "its rate holds" if ticket.state is TicketState.RUNNING else "paused: its rate does not hold"
-        self._has_acted = True
+        self._has_more = True
         self._store.advance(ticket.id, ticket.state, self._transition(*ended), execution, execution.revision)
         return ended[1]
 
@@ -723,7 +729,7 @@ class Driver:
         if ticket.state is TicketState.APPROVED:
             reason = f"begins with {', '.join(map(str, (*ask.brokers, *ask.controllers)))}"
             running = self._transition(TicketState.RUNNING, reason)
-            self._has_acted = True
+            self._has_more = True
             self._store.advance(ticket.id, ticket.state, running, execution, execution.revision)
             return reason
         others = self._other_operations(ticket)
@@ -732,7 +738,7 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
-        self._has_acted |= changed or any(not isinstance(effect, SettleDebts) for effect in decided.effects)
+        self._note_more(decided.execution, decided.effects, changed=changed)
         asked_at_s = self._since_boot_s()
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
