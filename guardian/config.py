@@ -76,7 +76,7 @@ retention_days = 30                # older activity is removed
 memory_mb = 700                    # that the embedded ClickHouse of a path may use
 
 [execute]
-tick_s = 1.0                       # between two looks at what runs; less while there is more to do or moves are young
+tick_s = 1.0                       # between two looks at what runs; less while there is more to do or small moves begin
 broker_timeout_s = 1.0             # a broker that takes longer to answer is left out of the look, all others are not
 tiered_warm_up_s = 600.0           # a tiered topic's new replica leads once it holds that much of writing; 0: at once
 per_broker_in = 2                  # moves at the same time: into a broker,

@@ -48,7 +48,7 @@ from guardian.core.effects import (
     SettleDebts,
 )
 from guardian.core.holding import Beside
-from guardian.core.progressing import finished, measured
+from guardian.core.progressing import bytes_of, finished, measured
 from guardian.core.slots import ExecutionLimits, Slots
 from guardian.core.throttling import BROKER, TOPIC, Copy
 from guardian.core.warming import WarmUp
@@ -266,16 +266,17 @@ def step(
     return Step(stored, transition, effects, sentence)
 
 
-def may_soon_be_over(execution: Execution, now_ms: int) -> bool:
+def may_soon_be_over(execution: Execution, throttle: int, now_ms: int) -> bool:
     """Whether a small move began so lately that it may end at any moment: its slot would lie idle until the next look.
 
     Kafka alone takes up to half a second (`replica.fetch.wait.max.ms`) until a follower asks for a partition that is
-    new to it. What is still not over after `_SOON_OVER_MS` goes slowly.
+    new to it. What is still not over after a second goes slowly. `throttle` is bytes/s per broker, 0 for none.
     """
+    at_once = min(_SOON_OVER_BYTES, throttle * _SOON_OVER_MS // 1_000 or _SOON_OVER_BYTES)
     return any(
         task.state in _ACTIVE
-        and now_ms - task.started_at_ms < _SOON_OVER_MS
-        and task.move.bytes_to_copy <= _SOON_OVER_BYTES
+        and 0 <= now_ms - task.started_at_ms < _SOON_OVER_MS  # less by the clock of a former leader
+        and bytes_of(task.move, back=task.state is TaskState.REVERTING) <= at_once
         for task in execution.tasks
     )
 

@@ -291,6 +291,7 @@ class Driver:
     def _begin_round(self, by_cluster: Mapping[str, list[Ticket]]) -> set[Future[list[str]]]:
         """What began of it: all clusters that are free, or as many as it comes to in `ROUND_S`."""
         self._ticks += 1
+        self._is_behind = False
         self._turns = {cluster: self._turns.get(cluster, 0) for cluster in by_cluster}
         free = sorted(by_cluster.keys() - self._ticking.keys(), key=lambda cluster: (self._turns[cluster], cluster))
         end_s = self._elapsed_s() + ROUND_S
@@ -554,7 +555,7 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         decided_from = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
-        self._note_more(decided.execution, decided.effects, changed=changed)
+        self._note_more(ticket, decided.execution, decided.effects, changed=changed)
         asked_at_s = self._since_boot_s()
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
@@ -563,9 +564,10 @@ class Driver:
         notes = self._send(decided_from, admin, decided.effects, asked_at_s if changed else None)
         return "; ".join((decided.sentence, *notes))
 
-    def _note_more(self, execution: Execution, effects: Sequence[AnyEffect], *, changed: bool) -> None:
+    def _note_more(self, ticket: Ticket, execution: Execution, effects: Sequence[AnyEffect], *, changed: bool) -> None:
         acts = any(not isinstance(effect, SettleDebts) for effect in effects)
-        self._has_more |= changed or acts or may_soon_be_over(execution, self._now_ms())
+        if changed or acts or may_soon_be_over(execution, ticket.throttle, self._now_ms()):
+            self._has_more = True  # clusters are driven in threads: nobody takes it back before the next tick
 
     def _repair(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
         """A ticket about access rules, which moves nothing."""
@@ -576,7 +578,8 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or execution.note != decided.sentence
-        self._has_more |= changed or bool(decided.effects)
+        if changed or decided.effects:
+            self._has_more = True
         asked_at_s = self._since_boot_s()
         if changed:
             said = replace(execution, note=decided.sentence)
@@ -738,7 +741,7 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
-        self._note_more(decided.execution, decided.effects, changed=changed)
+        self._note_more(ticket, decided.execution, decided.effects, changed=changed)
         asked_at_s = self._since_boot_s()
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)

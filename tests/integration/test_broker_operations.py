@@ -281,7 +281,7 @@ def test_a_rolling_restart_under_load_loses_no_write_and_leaves_the_leaders_as_b
         ticket, execution = finished(client, ticket_id)
     assert load.failures == []
     assert ticket.history[-1].reason.endswith(f"; metadata.version raised from {old} to {new}")
-    wait_for("all brokers to hear of the level", lambda: admin.metadata_version().level == new)
+    wait_for("a broker to tell the new level", lambda: admin.metadata_version().level == new)
     assert load.sent > 100
     assert watch.too_few == []
     assert execution.operation is not None
@@ -355,19 +355,19 @@ def test_a_removal_for_which_disks_have_no_room_is_refused_with_numbers(
             processes.stop_all([member.process])
 
 
-def know_cordons(admin: KafkaControl) -> None:
+def make_cordons_possible(admin: KafkaControl) -> None:
     """Below the level that the rolling restart here finalizes, Kafka has no cordon: while topics are created all along,
     a removal never ends."""
     version = admin.metadata_version()
     if version.level < version.highest:
         assert admin.raise_metadata_version(version.highest) == ""
-        wait_for("all brokers to hear of the level", lambda: admin.metadata_version().level == version.highest)
+        wait_for("a broker to tell the new level", lambda: admin.metadata_version().level == version.highest)
 
 
 def test_two_of_five_brokers_are_removed_one_by_an_amendment_while_topics_come_and_the_leader_dies(
     stage: Stage, client: GuardianClient, admin: KafkaControl
 ) -> None:
-    know_cordons(admin)
+    make_cordons_possible(admin)
     gone = {(BROKER, "4"), (BROKER, "5")}
     configs = {key: values for key, values in leftovers.dynamic_configs(admin).items() if key not in gone}
     written(stage.cluster, "payments", spread(PARTITIONS), 100)

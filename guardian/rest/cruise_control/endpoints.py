@@ -86,7 +86,7 @@ _PACE = (
     _ignored("concurrent_intra_broker_partition_movements", Kind.NUMBER, _SLOTS),
     _ignored("concurrent_leader_movements", Kind.NUMBER, _SLOTS),
     _ignored("broker_concurrent_leader_movements", Kind.NUMBER, _SLOTS),
-    _ignored("execution_progress_check_interval_ms", Kind.NUMBER, "the executor looks every [execute] tick_s"),
+    _ignored("execution_progress_check_interval_ms", Kind.NUMBER, "the executor looks every [execute] tick_s at least"),
     _ignored(
         "replica_movement_strategies", Kind.WORDS, "moves start in the order of most relief per byte, round the brokers"
     ),

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local import broker_hook, processes
@@ -29,22 +29,22 @@ _LOOK_EVERY_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """`client` speaks with the `members`, who know the cluster; `admin` with the cluster itself."""
+    """`client` speaks with the `members`, who know the cluster; `admin` with the cluster itself. `revive` starts one
+    whose process has ended, and returns when it serves: `members` has it with its new process then."""
 
     kafka: KafkaCluster
     members: Sequence[Member]
     client: GuardianClient
     admin: KafkaControl
-    _revive: Callable[[Member], None] = field(repr=False)
+    revive: Callable[[Member], None]
 
     def leader(self) -> Member:
-        """The member that leads the group."""
+        """The member that leads the group. Raises BenchFailed where nobody knows one."""
         name = self.client.member().leader
-        return next(member for member in self.members if member.name == name)
-
-    def revive(self, member: Member) -> None:
-        """Starts one whose process has ended; returns when it serves."""
-        self._revive(member)
+        found = next((member for member in self.members if member.name == name), None)
+        if found is None:
+            raise BenchFailed(f"the members name {name or 'nobody'} as their leader")
+        return found
 
 
 @contextmanager
@@ -56,15 +56,15 @@ def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool =
     planned = plan_members(_MEMBERS, home)
     group: list[Member] = []
 
-    def start(member: Member) -> Member:
+    def start(member: Member) -> None:
         started = start_member(member, planned, home / "lake", home / f"{member.name}.log", more=more)
+        group[:] = [*(each for each in group if each.name != member.name), started]
         if members_give_way:
             _give_way(started)
-        return started
 
     def revive(member: Member) -> None:
-        group[group.index(member)] = started = start(member)
-        wait_ready([started])
+        start(member)
+        wait_ready([each for each in group if each.name == member.name])
 
     with KafkaCluster.start(spec, home / "kafka") as kafka:
         known = kafka.to_cluster()
@@ -74,7 +74,7 @@ def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool =
                 processes.give_way(node.process.pid, _LIKE_CLIENTS)
         try:
             for each in planned:
-                group.append(start(each))
+                start(each)
             wait_ready(group)
             with GuardianClient([each.grpc for each in group]) as client, closing(KafkaControl(known)) as admin:
                 client.register_cluster(known)

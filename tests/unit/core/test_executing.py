@@ -9,7 +9,7 @@ import pytest
 
 from guardian.core.converging import Aim, Look, Standing, look
 from guardian.core.effects import AlterConfigs, AlterReassignments, AlterReplicaLogDirs, ConfigChange, ElectLeaders
-from guardian.core.executing import Circumstances, Step, begin, step, why_stale
+from guardian.core.executing import Circumstances, Step, begin, may_soon_be_over, step, why_stale
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import (
@@ -20,7 +20,7 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
-from guardian.model.execution import Execution, TaskState
+from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -426,3 +426,33 @@ def test_the_same_observation_gives_the_same_step() -> None:
     assert first == again
     after = step(TicketState.RUNNING, first.execution, seen((1, 2)), ExecutionLimits(), 0, 6)
     assert after.effects == first.effects
+
+
+# Whether the next look pays soon.
+
+
+@pytest.mark.parametrize(
+    ("state", "size", "throttle", "now_ms", "soon"),
+    [
+        (TaskState.RUNNING, 50_000_000, 0, 5_999, True),
+        (TaskState.RUNNING, 50_000_000, 0, 6_000, False),
+        (TaskState.RUNNING, 50_000_000, 0, 4_999, False),  # the leader that began it has a clock that is ahead
+        (TaskState.RUNNING, 50_000_001, 0, 5_000, False),
+        (TaskState.RUNNING, 10_000_000, 10_000_000, 5_000, True),
+        (TaskState.RUNNING, 10_000_001, 10_000_000, 5_000, False),
+        (TaskState.REVERTING, 50_000_000, 0, 5_000, True),
+        (TaskState.PENDING, 10, 0, 5_000, False),
+        (TaskState.DONE, 10, 0, 5_000, False),
+    ],
+)
+def test_what_may_soon_be_over_is_small_and_began_within_a_second(
+    state: TaskState, size: int, throttle: int, now_ms: int, soon: bool
+) -> None:
+    task = ExecutionTask(0, replace(MOVE, size_bytes=size), state, started_at_ms=5_000)
+    assert may_soon_be_over(Execution("t-1", (task,)), throttle, now_ms) == soon
+
+
+def test_a_way_back_that_copies_much_is_not_soon_over() -> None:
+    shrunk = PartitionMove(T0, at("1", "2"), at("1"), size_bytes=50_000_001)
+    task = ExecutionTask(0, shrunk, TaskState.REVERTING, started_at_ms=5_000)
+    assert not may_soon_be_over(Execution("t-1", (task,)), 0, 5_000)
