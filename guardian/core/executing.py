@@ -272,7 +272,7 @@ def may_soon_be_over(execution: Execution, throttle: int, now_ms: int) -> bool:
     Kafka alone takes up to half a second (`replica.fetch.wait.max.ms`) until a follower asks for a partition that is
     new to it. What is still not over after a second goes slowly. `throttle` is bytes/s per broker, 0 for none.
     """
-    at_once = min(_SOON_OVER_BYTES, throttle * _SOON_OVER_MS // 1_000 or _SOON_OVER_BYTES)
+    at_once = min(_SOON_OVER_BYTES, throttle * _SOON_OVER_MS // 1_000) if throttle else _SOON_OVER_BYTES
     return any(
         task.state in _ACTIVE
         and 0 <= now_ms - task.started_at_ms < _SOON_OVER_MS  # less by the clock of a former leader

@@ -564,7 +564,7 @@ class Driver:
         notes = self._send(decided_from, admin, decided.effects, asked_at_s if changed else None)
         return "; ".join((decided.sentence, *notes))
 
-    def _note_more(self, ticket: Ticket, execution: Execution, effects: Sequence[AnyEffect], *, changed: bool) -> None:
+    def _note_more(self, ticket: Ticket, execution: Execution, effects: Sequence[object], *, changed: bool) -> None:
         acts = any(not isinstance(effect, SettleDebts) for effect in effects)
         if changed or acts or may_soon_be_over(execution, ticket.throttle, self._now_ms()):
             self._has_more = True  # clusters are driven in threads: nobody takes it back before the next tick
@@ -578,8 +578,7 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or execution.note != decided.sentence
-        if changed or decided.effects:
-            self._has_more = True
+        self._note_more(ticket, execution, decided.effects, changed=changed)
         asked_at_s = self._since_boot_s()
         if changed:
             said = replace(execution, note=decided.sentence)

@@ -199,17 +199,17 @@ def _taken_over(stage: Stage, began: float) -> TakeOver | None:
     processes.kill(leader.process)
     of_the_dead = before | _begun_until_another_leads(stage, leader.name)
     led = time.monotonic()
-    until(
-        "a move that the next leader began",
-        lambda: bool(_moves(stage.admin).begun - of_the_dead),
-        _NEXT_MOVE_WITHIN_S,
-        _LOOK_EVERY_S,
-    )
-    moved = time.monotonic()
+    took = None
+    if of_the_dead == before:
+        until(
+            "a move that the next leader began",
+            lambda: bool(_moves(stage.admin).begun - before),
+            _NEXT_MOVE_WITHIN_S,
+            _LOOK_EVERY_S,
+        )
+        took = TakeOver(killed - began, led - killed, time.monotonic() - killed, len(before))
     stage.revive(leader)
-    if of_the_dead != before:
-        return None
-    return TakeOver(killed - began, led - killed, moved - killed, len(of_the_dead))
+    return took
 
 
 def _begun_until_another_leads(stage: Stage, dead: str) -> frozenset[TopicPartition]:
@@ -221,7 +221,8 @@ def _begun_until_another_leads(stage: Stage, dead: str) -> frozenset[TopicPartit
         nonlocal begun
         seen = _moves(stage.admin).begun
         is_led = stage.client.member().leader not in ("", dead)
-        begun |= seen if not is_led or not begun else frozenset()
+        if not is_led or not begun:
+            begun |= seen
         return is_led
 
     until("another leader", leads, look_every_s=_LOOK_EVERY_S)

@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import pytest
 
@@ -95,6 +96,20 @@ def test_a_tick_leaves_the_clusters_that_it_does_not_come_to_for_the_next_one() 
         rounds += 1
     assert sorted(asked[: len(names)]) == names  # nobody has a second turn before all had one
     assert said == [f"ticket t-{name} waits: cluster {name} is not registered" for name in names]
+    driver.close()
+
+
+def test_nothing_is_left_behind_once_there_are_no_tickets() -> None:
+    clock = itertools.count(0.0, 2 * driver_module.ROUND_S)
+    store = store_with("a", "b")
+    driver = Driver(store, lambda _: cluster(), now_ms=lambda: 0, elapsed_s=lambda: next(clock), pool=InThisThread())
+    driver.tick()
+    assert driver.has_more()
+    for name in ("a", "b"):
+        ticket = replace(store.ticket(f"t-{name}"), state=TicketState.CANCELLED)
+        store.put(ticket, store.plan(ticket.plan_hash))
+    driver.tick()
+    assert not driver.has_more()
     driver.close()
 
 
