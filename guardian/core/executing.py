@@ -61,7 +61,7 @@ from guardian.model.topology import TopicPartition
 _ACTIVE = (TaskState.RUNNING, TaskState.REVERTING)
 _ALONE = Beside()
 _ENDINGS = {TaskState.RUNNING: TaskState.DONE, TaskState.REVERTING: TaskState.REVERTED}
-_TIERED = "remote.storage.enable"
+TIERED = "remote.storage.enable"
 _HOLD_LIMIT = 2  # warm-up times: one to copy, one in sync
 _PAUSED = "paused before its copy began"
 _SOON_OVER_MS, _SOON_OVER_BYTES = 1_000, 50_000_000
@@ -103,7 +103,7 @@ def _creates_topic(task: ExecutionTask) -> bool:
 def tiered_topics(observation: ClusterObservation) -> frozenset[str]:
     """The topics whose segments are copied to remote storage."""
     configs = observation.configs.items()
-    return frozenset(name for (kind, name), values in configs if kind == TOPIC and values.get(_TIERED) == "true")
+    return frozenset(name for (kind, name), values in configs if kind == TOPIC and values.get(TIERED) == "true")
 
 
 def _task(number: int, move: PartitionMove, warm_up_s: float) -> ExecutionTask:
@@ -279,6 +279,43 @@ def may_soon_be_over(execution: Execution, throttle: int, now_ms: int) -> bool:
         and bytes_of(task.move, back=task.state is TaskState.REVERTING) <= at_once
         for task in execution.tasks
     )
+
+
+def leads_on(before: Execution, after: Execution, effects: Iterable[object]) -> bool:
+    """Whether another step may follow this one at once.
+
+    How much is copied, how fast it may be and what is said of it wait for the clock: each look takes a few milliseconds
+    of the brokers' time, and clients feel those.
+    """
+    return (
+        len(before.tasks) != len(after.tasks)
+        or any(map(_is_elsewhere, before.tasks, after.tasks))
+        or _held_throttles(before) != _held_throttles(after)
+        or (before.operation, before.foreign, before.directory) != (after.operation, after.foreign, after.directory)
+        or any(map(_does_more_than_adapt, effects))
+    )
+
+
+def _is_elsewhere(before: ExecutionTask, after: ExecutionTask) -> bool:
+    """Whether more than its progress changed."""
+    if before is after:
+        return False
+    return replace(before, copied_bytes=after.copied_bytes, detail=after.detail) != after
+
+
+def _held_throttles(execution: Execution) -> set[tuple[ConfigKey, str]]:
+    """The keys, and of lists their entries."""
+    return {(ConfigKey.of(each), each.value if each.resource_type == TOPIC else "") for each in execution.throttles}
+
+
+def _does_more_than_adapt(effect: object) -> bool:
+    """Whether it is more than rates that take the place of rates, or what costs nobody anything while it waits."""
+    if isinstance(effect, AlterConfigs):
+        return any(
+            key.resource_type == TOPIC or change.expected is None or change.value is None
+            for key, change in effect.changes.items()
+        )
+    return not isinstance(effect, SettleDebts)
 
 
 def looks_once_more(execution: Execution) -> bool:

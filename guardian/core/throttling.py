@@ -46,6 +46,7 @@ FOLLOWER_RATE = "follower.replication.throttled.rate"
 LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+THROTTLES = frozenset({LEADER_RATE, FOLLOWER_RATE, LOG_DIR_RATE, LEADER_REPLICAS, FOLLOWER_REPLICAS})
 
 # A catching-up replica gets half of the write rate on top of it: it closes an hour's gap in two.
 HEADROOM = 1.5

@@ -33,6 +33,7 @@ from guardian.core.executing import (
     Step,
     begin,
     brokers_of,
+    leads_on,
     looks_once_more,
     may_soon_be_over,
     step,
@@ -309,8 +310,8 @@ class Driver:
         return began
 
     def has_more(self) -> bool:
-        """Whether the next tick should come soon: the last one stored or sent something, or saw what may end at any
-        moment, or did not come to all."""
+        """Whether the next tick should come soon: the last one made a step that another may follow, or saw what may end
+        at any moment, or did not come to all."""
         return self._has_more or self._is_behind
 
     def close(self) -> None:
@@ -555,7 +556,11 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         decided_from = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
-        self._note_more(ticket, decided.execution, decided.effects, changed=changed)
+        self._note_more(
+            ticket,
+            decided.execution,
+            is_led_on=transition is not None or leads_on(execution, decided.execution, decided.effects),
+        )
         asked_at_s = self._since_boot_s()
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
@@ -564,9 +569,8 @@ class Driver:
         notes = self._send(decided_from, admin, decided.effects, asked_at_s if changed else None)
         return "; ".join((decided.sentence, *notes))
 
-    def _note_more(self, ticket: Ticket, execution: Execution, effects: Sequence[object], *, changed: bool) -> None:
-        acts = any(not isinstance(effect, SettleDebts) for effect in effects)
-        if changed or acts or may_soon_be_over(execution, ticket.throttle, self._now_ms()):
+    def _note_more(self, ticket: Ticket, execution: Execution, *, is_led_on: bool) -> None:
+        if is_led_on or may_soon_be_over(execution, ticket.throttle, self._now_ms()):
             self._has_more = True  # clusters are driven in threads: nobody takes it back before the next tick
 
     def _repair(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
@@ -578,7 +582,7 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or execution.note != decided.sentence
-        self._note_more(ticket, execution, decided.effects, changed=changed)
+        self._note_more(ticket, execution, is_led_on=changed or bool(decided.effects))
         asked_at_s = self._since_boot_s()
         if changed:
             said = replace(execution, note=decided.sentence)
@@ -740,7 +744,11 @@ class Driver:
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or decided.execution != execution
-        self._note_more(ticket, decided.execution, decided.effects, changed=changed)
+        self._note_more(
+            ticket,
+            decided.execution,
+            is_led_on=transition is not None or leads_on(execution, decided.execution, decided.effects),
+        )
         asked_at_s = self._since_boot_s()
         if changed:
             self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)

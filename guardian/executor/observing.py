@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from guardian.core.executing import brokers_of, looks_once_more
+from guardian.core.executing import TIERED, brokers_of, looks_once_more
+from guardian.core.throttling import THROTTLES
 from guardian.executor.sending import min_insync
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.cluster_state import ClusterObservation, PartitionState
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.topology import TopicPartition
+
+_DECIDED_BY = THROTTLES | {TIERED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
     reassignments = admin.list_reassignments()
     in_flight = {partition.topic for partition in reassignments} & scope.topics
     partitions = _partitions(admin, scope)
-    configs = admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys()))
+    configs = admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys()), _DECIDED_BY)
     answering = {broker for broker in scope.brokers & brokers.keys() if (BROKER, str(broker)) in configs}
     return ClusterObservation(
         observed_at_ms=now_ms,

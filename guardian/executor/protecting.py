@@ -25,6 +25,7 @@ from guardian.core.protecting import (
     without_debts,
 )
 from guardian.core.protection_levers import brokers_of, quota_text, topics_of
+from guardian.core.throttling import THROTTLES
 from guardian.errors import GuardianError
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.sending import Outcome, send
@@ -202,7 +203,9 @@ def look_at_cluster(admin: KafkaAdmin, looks: Collection[BrokerLook], held: Prot
         members=members.members,
         silent_coordinators=offsets.silent | members.silent,
         quotas=quotas,
-        configs=admin.describe_configs(_resources(held_topics | _topics(behind), (held_brokers | watched) & alive)),
+        configs=admin.describe_configs(
+            _resources(held_topics | _topics(behind), (held_brokers | watched) & alive), THROTTLES
+        ),
         min_isr=_min_isr(admin, _topics(behind) | (held_topics & _topics(partitions))),
     )
 

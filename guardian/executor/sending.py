@@ -121,7 +121,9 @@ def _settle(admin: KafkaAdmin, values: Mapping[ConfigKey, str | None]) -> Outcom
 
 def _alter_configs(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:
     """Kafka has no compare-and-set, so the present values are read once more, right before."""
-    present = admin.describe_configs({(key.resource_type, key.resource_name) for key in changes})
+    present = admin.describe_configs(
+        {(key.resource_type, key.resource_name) for key in changes}, {key.key for key in changes}
+    )
     notes: list[str] = []
     writes: dict[ConfigResource, dict[str, str | None]] = {}
     for key, change in changes.items():

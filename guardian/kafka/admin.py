@@ -95,8 +95,11 @@ class KafkaAdmin(Protocol):
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, str]:
         """Makes the first replica the leader; refused ones with the reason. Not needed is no error."""
 
-    def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
-        """The dynamic configuration set on exactly these resources, without defaults and static values.
+    def describe_configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str] | None = None
+    ) -> dict[ConfigResource, dict[str, str]]:
+        """The dynamic configuration set on exactly these resources, without defaults and static values. Without
+        `keys` a broker writes down some hundreds, of which those that are set are kept.
 
         A topic or broker that does not exist is left out, and so is a broker that does not answer in time. The broker
         without a name is the default of all brokers, which can only be read.

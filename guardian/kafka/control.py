@@ -246,13 +246,15 @@ class KafkaControl:
             if result.error_code not in (_NO_ERROR, _ELECTION_NOT_NEEDED)
         }
 
-    def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
-        return self._describe_configs(resources, None)
+    def describe_configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str] | None = None
+    ) -> dict[ConfigResource, dict[str, str]]:
+        return self._describe_configs(resources, None if keys is None else frozenset(keys), in_force=False)
 
     def effective_configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> dict[ConfigResource, dict[str, str]]:
-        return self._describe_configs(resources, frozenset(keys))
+        return self._describe_configs(resources, frozenset(keys), in_force=True)
 
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
         require_writable(changes)
@@ -394,17 +396,20 @@ class KafkaControl:
         return refused
 
     def _describe_configs(
-        self, resources: Collection[ConfigResource], keys: frozenset[str] | None
+        self, resources: Collection[ConfigResource], keys: frozenset[str] | None, *, in_force: bool
     ) -> dict[ConfigResource, dict[str, str]]:
-        """Values in force of these keys, or (None) all that is set on exactly these resources."""
+        """Of these keys, or (None) of all: what is in force, or what is set on exactly these resources."""
         brokers = {_broker_id(name) for kind, name in resources if _require_kind(kind) == BROKER and name}
         topics = {name for kind, name in resources if kind == TOPIC}
+
+        def read(kind: str, answer: Any) -> dict[str, dict[str, str]]:
+            return _read_configs(kind, answer, keys, in_force=in_force)
 
         async def ask(session: _Session) -> dict[ConfigResource, dict[str, str]]:
             found = await session.ask_until_known(
                 topics,
                 lambda names: _describe_configs_request(TOPIC, names, keys),
-                lambda answer: _read_configs(TOPIC, answer, keys),
+                lambda answer: read(TOPIC, answer),
                 self._for_configs,
             )
             answers, _ = await session.ask_each(
@@ -412,10 +417,10 @@ class KafkaControl:
             )
             configs = {(TOPIC, name): values for name, values in found.items()}
             for answer in answers.values():
-                configs |= {(BROKER, name): values for name, values in _read_configs(BROKER, answer, keys).items()}
+                configs |= {(BROKER, name): values for name, values in read(BROKER, answer).items()}
             if (BROKER, "") in resources:
                 answer = await session.ask_any(lambda: _describe_configs_request(BROKER, [""], keys))
-                configs |= {(BROKER, name): values for name, values in _read_configs(BROKER, answer, keys).items()}
+                configs |= {(BROKER, name): values for name, values in read(BROKER, answer).items()}
             return configs
 
         return self._call(ask)
@@ -1049,8 +1054,10 @@ def _describe_configs_request(kind: str, names: Iterable[str], keys: frozenset[s
     return DescribeConfigsRequest(resources=[(_RESOURCE_TYPES[kind], name, wanted) for name in names])
 
 
-def _read_configs(kind: str, response: Any, keys: frozenset[str] | None) -> dict[str, dict[str, str]]:
-    """By resource name: of these keys, or (None) what is set on the resource itself.
+def _read_configs(
+    kind: str, response: Any, keys: frozenset[str] | None, *, in_force: bool
+) -> dict[str, dict[str, str]]:
+    """By resource name: of these keys, or (None) of all, what is in force, or what is set on the resource itself.
 
     A sensitive value comes without its text, and none of ours is sensitive: left out.
     """
@@ -1064,7 +1071,8 @@ def _read_configs(kind: str, response: Any, keys: frozenset[str] | None) -> dict
             configs[result.resource_name] = {
                 config.name: config.value
                 for config in result.configs
-                if (config.config_source == source if keys is None else config.name in keys)
+                if (in_force or config.config_source == source)
+                and (keys is None or config.name in keys)
                 and config.value is not None
             }
     return configs

@@ -332,10 +332,14 @@ class FakeKafka:
             alive = [broker for broker in brokers if broker in self._brokers and self._brokers[broker].alive]
             return self._described_log_dirs([broker for broker in alive if self._brokers[broker].tells_log_dirs])
 
-    def describe_configs(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
+    def describe_configs(
+        self, resources: Collection[ConfigResource], keys: Collection[str] | None = None
+    ) -> dict[ConfigResource, dict[str, str]]:
         with self._read():
             return {
-                resource: dict(self._configs.get(resource, {}))
+                resource: {
+                    key: value for key, value in self._configs.get(resource, {}).items() if keys is None or key in keys
+                }
                 for resource in resources
                 if resource == _ALL_BROKERS or (resource in self._configs and self._answers(resource))
             }

@@ -174,7 +174,7 @@ def _look(cluster: str, excluded: frozenset[int], admin: KafkaAdmin) -> ClusterL
 def _brokers(seen: ClusterLook, cordons: Collection[Cordon], admin: KafkaAdmin) -> dict[int, BrokerLook]:
     brokers = sorted(seen.excluded | {cordon.broker_id for cordon in cordons})
     alive = [(BROKER, str(broker)) for broker in brokers if broker in seen.description.brokers]
-    configs = admin.describe_configs(alive)
+    configs = admin.describe_configs(alive, [CORDONED])
     effective = admin.effective_configs(alive, [CORDONED])
     found: dict[int, BrokerLook] = {}
     for broker in brokers:

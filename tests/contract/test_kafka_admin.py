@@ -447,6 +447,10 @@ def test_several_keys_of_several_brokers_are_set_in_one_call(bench: Bench) -> No
     brokers = [(BROKER, str(broker)) for broker in BROKERS]
     assert bench.admin.alter_configs(dict.fromkeys(brokers, values)) == {}
     bench.until(lambda: bench.admin.describe_configs(brokers) == dict.fromkeys(brokers, values))
+    rate = "leader.replication.throttled.rate"
+    of_one_key = bench.admin.describe_configs([*brokers, (BROKER, "99")], {rate, "message.max.bytes"})
+    assert of_one_key == {broker: {rate: "1000001"} for broker in brokers}
+    assert bench.admin.describe_configs(brokers[:1], ()) == {brokers[0]: {}}
 
 
 def test_deleting_a_key_that_is_not_set_is_no_error(bench: Bench) -> None:

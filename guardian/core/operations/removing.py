@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from guardian.core.executing import begin
+from guardian.core.executing import begin, tiered_topics
 from guardian.core.operations import hooks, marking
 from guardian.core.operations.effects import AnyEffect, ForgetBroker, LiftExclusions, UnregisterBroker
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
@@ -376,11 +376,7 @@ def _planned(turn: Turn, plan: Plan) -> Turn:
     """The plan's moves as tasks; what is too much for one command is left to the next round."""
     turn = turn.new_round()
     first = turn.operation.first_task
-    tiered = {
-        name
-        for (kind, name), values in turn.world.observation.configs.items()
-        if kind == "TOPIC" and values.get("remote.storage.enable") == "true"
-    }
+    tiered = tiered_topics(turn.world.observation)
     tasks = begin(turn.ticket, plan, tiered, turn.world.tiered_warm_up_s).tasks
     kept = sorted(tasks, key=lambda task: (task.move.stage, task.number))[:MAX_NEW_TASKS]
     return turn.with_tasks(replace(task, number=first + index) for index, task in enumerate(kept))

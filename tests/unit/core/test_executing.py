@@ -8,8 +8,17 @@ from dataclasses import replace
 import pytest
 
 from guardian.core.converging import Aim, Look, Standing, look
-from guardian.core.effects import AlterConfigs, AlterReassignments, AlterReplicaLogDirs, ConfigChange, ElectLeaders
-from guardian.core.executing import Circumstances, Step, begin, may_soon_be_over, step, why_stale
+from guardian.core.effects import (
+    AlterConfigs,
+    AlterReassignments,
+    AlterReplicaLogDirs,
+    ConfigChange,
+    ConfigKey,
+    Effect,
+    ElectLeaders,
+    SettleDebts,
+)
+from guardian.core.executing import Circumstances, Step, begin, leads_on, may_soon_be_over, step, why_stale
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import (
@@ -20,7 +29,7 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
-from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.execution import AdaptedRate, Execution, ExecutionTask, TaskState, ThrottleIntent
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -456,3 +465,50 @@ def test_a_way_back_that_copies_much_is_not_soon_over() -> None:
     shrunk = PartitionMove(T0, at("1", "2"), at("1"), size_bytes=50_000_001)
     task = ExecutionTask(0, shrunk, TaskState.REVERTING, started_at_ms=5_000)
     assert not may_soon_be_over(Execution("t-1", (task,)), 0, 5_000)
+
+
+RUNS = ExecutionTask(0, MOVE, TaskState.RUNNING, started_at_ms=5_000)
+RATE, ENTRIES = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
+THROTTLED = Execution(
+    "t-1", (RUNS,), (ThrottleIntent("BROKER", "1", RATE, "5", None), ThrottleIntent("TOPIC", "t", ENTRIES, "0:1", None))
+)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        replace(THROTTLED, tasks=(replace(RUNS, copied_bytes=1, detail="a tenth"),)),
+        replace(THROTTLED, rates=(AdaptedRate(6, 1),), note="faster"),
+        replace(THROTTLED, throttles=(replace(THROTTLED.throttles[0], value="6"), THROTTLED.throttles[1])),
+    ],
+)
+def test_what_only_tells_how_far_and_how_fast_copies_are_waits_for_the_clock(after: Execution) -> None:
+    assert not leads_on(THROTTLED, after, ())
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        replace(THROTTLED, tasks=(replace(RUNS, state=TaskState.DONE),)),
+        replace(THROTTLED, tasks=(RUNS, RUNS)),
+        replace(THROTTLED, throttles=THROTTLED.throttles[:1]),
+        replace(THROTTLED, throttles=(THROTTLED.throttles[0], replace(THROTTLED.throttles[1], value="0:1,1:1"))),
+    ],
+)
+def test_what_another_step_may_follow_does_not_wait(after: Execution) -> None:
+    assert leads_on(THROTTLED, after, ())
+
+
+@pytest.mark.parametrize(
+    ("effect", "leads"),
+    [
+        (AlterConfigs({ConfigKey("BROKER", "1", RATE): ConfigChange("5", "6")}), False),
+        (AlterConfigs({ConfigKey("BROKER", "1", RATE): ConfigChange(None, "6")}), True),
+        (AlterConfigs({ConfigKey("BROKER", "1", RATE): ConfigChange("5", None)}), True),
+        (AlterConfigs({ConfigKey("TOPIC", "t", ENTRIES): ConfigChange("0:1", "0:1,1:1")}), True),
+        (SettleDebts({ConfigKey("BROKER", "1", RATE): None}), False),
+        (ElectLeaders((T0,)), True),
+    ],
+)
+def test_a_rate_in_place_of_another_leads_to_nothing_and_other_requests_do(effect: Effect, leads: bool) -> None:
+    assert leads_on(THROTTLED, THROTTLED, (effect,)) == leads

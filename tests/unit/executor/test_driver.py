@@ -39,10 +39,10 @@ def cluster() -> FakeKafka:
     return kafka
 
 
-def store_with(*clusters: str) -> MemoryExecutionStore:
+def store_with(*clusters: str, size_bytes: int = 0) -> MemoryExecutionStore:
     store = MemoryExecutionStore()
     for name in clusters:
-        moves = (PartitionMove(T0, (ReplicaPlacement(1),), (ReplicaPlacement(2),)),)
+        moves = (PartitionMove(T0, (ReplicaPlacement(1),), (ReplicaPlacement(2),), size_bytes=size_bytes),)
         ticket = Ticket(f"t-{name}", name, "balance", TicketState.APPROVED, "ann", name, 0, 0, 0)
         store.put(ticket, Plan(name, "balance", moves))
     return store
@@ -144,6 +144,26 @@ def test_the_next_look_comes_soon_while_a_small_move_is_young(age_ms: int, soon:
     driver.tick()
     assert store.execution("t-c") == execution
     assert driver.has_more() == soon
+    driver.close()
+
+
+def test_how_much_is_copied_does_not_make_the_next_look_come_sooner() -> None:
+    kafka, now_ms = cluster(), 0
+    kafka.create_topic("t", {0: [1]}, 100 * MB)
+    kafka.bytes_per_call = MB
+    store = store_with("c", size_bytes=100 * MB)
+    driver = Driver(store, lambda _: kafka, now_ms=lambda: now_ms)
+    for _ in range(5):
+        driver.tick()
+    before = store.execution("t-c")
+    now_ms, kafka.bytes_per_call = 2_000, 20 * MB
+    driver.tick()
+    after = store.execution("t-c")
+    assert before is not None
+    assert after is not None
+    assert before.tasks[0].copied_bytes < after.tasks[0].copied_bytes
+    assert after.tasks[0].state is TaskState.RUNNING
+    assert not driver.has_more()
     driver.close()
 
 

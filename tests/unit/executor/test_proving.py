@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 
@@ -127,8 +127,10 @@ def stops_after_the_commit(story: Stopped) -> None:
 def stops_between_look_and_change(story: Stopped) -> None:
     describe, calls = story.world.kafka.describe_configs, [0]
 
-    def describe_and_stop(resources: list[tuple[str, str]]) -> dict[tuple[str, str], dict[str, str]]:
-        found = describe(resources)
+    def describe_and_stop(
+        resources: list[tuple[str, str]], keys: Collection[str] | None = None
+    ) -> dict[tuple[str, str], dict[str, str]]:
+        found = describe(resources, keys)
         calls[0] += 1
         if calls[0] == 2:  # the first one is the tick's look at the cluster
             story.world.kafka.describe_configs = describe  # type: ignore[method-assign]

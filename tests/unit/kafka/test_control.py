@@ -304,9 +304,12 @@ def test_only_what_is_set_on_the_very_resource_counts_as_its_configuration() -> 
             )
         ]
     )
-    assert module._read_configs(BROKER, response, None) == {"1": {"own": "1"}}
-    in_force = frozenset({"own", "server.properties", "secret", "unknown"})
-    assert module._read_configs(BROKER, response, in_force) == {"1": {"own": "1", "server.properties": "3"}}
+    assert module._read_configs(BROKER, response, None, in_force=False) == {"1": {"own": "1"}}
+    keys = frozenset({"own", "server.properties", "secret", "unknown"})
+    in_force = module._read_configs(BROKER, response, keys, in_force=True)
+    assert in_force == {"1": {"own": "1", "server.properties": "3"}}
+    assert module._read_configs(BROKER, response, keys, in_force=False) == {"1": {"own": "1"}}
+    assert module._read_configs(BROKER, response, keys - {"own"}, in_force=False) == {"1": {}}
 
 
 def test_what_a_broker_says_before_it_hangs_up_is_heard() -> None:

@@ -206,8 +206,10 @@ def test_whoever_is_stopped_between_look_and_change_looks_at_the_cordons_again(
     describe = kafka.describe_configs
     stored: list[tuple[Cordon, ...]] = []
 
-    def describe_and_stop(resources: Collection[ConfigResource]) -> dict[ConfigResource, dict[str, str]]:
-        found = describe(resources)
+    def describe_and_stop(
+        resources: Collection[ConfigResource], keys: Collection[str] | None = None
+    ) -> dict[ConfigResource, dict[str, str]]:
+        found = describe(resources, keys)
         if store.read().cordons() and not stored:
             stored.append(store.read().cordons())
             clock[0] += 2 * HOLDS_S
