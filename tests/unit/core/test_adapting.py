@@ -83,13 +83,14 @@ def test_every_broker_that_copies_begins_at_a_tenth_of_what_is_asked() -> None:
     assert found.pace.brokers == {1: 2 * MB, 2: 2 * MB, 3: 2 * MB}
 
 
-def test_where_there_is_room_what_is_asked_is_reached_in_small_steps_within_twenty_seconds() -> None:
+def test_where_there_is_room_what_is_asked_is_reached_in_small_steps_within_half_a_minute() -> None:
     rates, seen = (next_rate((), around(), 0),), [2 * MB]
-    for second in range(1, 21):
+    for second in range(1, 26):
         rates = (next_rate(rates, around(), second * 1000, most=0),)
         seen.append(rates[0].rate)
     assert seen[-1] == 20 * MB
-    assert all(before <= rate <= 1.16 * before for before, rate in itertools.pairwise(seen))
+    assert all(before <= rate <= 1.25 * before for before, rate in itertools.pairwise(seen))
+    assert len(set(seen)) <= 13, "each change makes a broker read its whole configuration anew"
 
 
 @pytest.mark.parametrize(
@@ -275,9 +276,9 @@ def test_requests_that_are_far_too_slow_for_seconds_are_grave_before_the_p99_of_
 # Rises.
 
 
-def test_it_rises_every_second_and_stays_where_there_is_little_room() -> None:
-    assert next_rate(at(20 * MB, changed_at_ms=59_001), around()).rate == 20 * MB
-    assert next_rate(at(20 * MB, changed_at_ms=59_000), around()).rate == 23 * MB
+def test_it_rises_every_two_seconds_and_stays_where_there_is_little_room() -> None:
+    assert next_rate(at(20 * MB, changed_at_ms=58_001), around()).rate == 20 * MB
+    assert next_rate(at(20 * MB, changed_at_ms=58_000), around()).rate == 25 * MB
     assert next_rate(at(20 * MB), around(read(3, 0.77))).rate == 20 * MB
 
 
@@ -291,7 +292,7 @@ def test_it_rises_carefully_where_it_had_to_fall() -> None:
 
 def test_a_rise_says_why() -> None:
     assert next_rate(at(20 * MB), around(read(3, 0.4))).why == (
-        "20 MB/s to 23 MB/s: there is room: disk sda is 40% busy, limit 80%"
+        "20 MB/s to 25 MB/s: there is room: disk sda is 40% busy, limit 80%"
     )
 
 
@@ -452,7 +453,7 @@ def test_a_rate_and_its_baselines_are_forgotten_when_nothing_was_copied_for_ten_
     assert [(each.rate, each.idle_since_ms) for each in idle] == [(80 * MB, 100_000)]
     assert pace(idle, [], 20 * MB, around(), 105_000, 100 * MB).rates == idle
     again = next_rate(idle, around(), 110_000)
-    assert (again.rate, again.idle_since_ms, again.baselines) == (92 * MB, 0, risen[0].baselines)
+    assert (again.rate, again.idle_since_ms, again.baselines) == (100 * MB, 0, risen[0].baselines)
     anew = next_rate(idle, around(read(3, mean_ms=9.0, p99_ms=19.0)), 3_700_000)
     assert (anew.rate, anew.idle_since_ms, anew.baselines) == (2 * MB, 0, (Baseline(PRODUCE, 9.0, 19.0),))
     assert pace(idle, [], 20 * MB, around(), 110_001, 100 * MB).rates == ()
