@@ -98,8 +98,8 @@ class KafkaAdmin(Protocol):
     def describe_configs(
         self, resources: Collection[ConfigResource], keys: Collection[str] | None = None
     ) -> dict[ConfigResource, dict[str, str]]:
-        """The dynamic configuration set on exactly these resources, without defaults and static values. Without
-        `keys` a broker writes down some hundreds, of which those that are set are kept.
+        """The dynamic configuration set on exactly these resources, without defaults and static values. Of
+        `keys` alone, where they are named: a broker writes down some hundreds otherwise.
 
         A topic or broker that does not exist is left out, and so is a broker that does not answer in time. The broker
         without a name is the default of all brokers, which can only be read.

@@ -89,8 +89,8 @@ class ClusterObservation:
     """All that a decision of the executor needs, for the partitions that it asked about.
 
     `partitions` lacks the partitions whose topic does not exist. `configs` maps (resource type, resource name)
-    to the dynamic configuration set there: keys that are not set are absent. `min_insync` is the min.insync.replicas in
-    force of the topics that have a reassignment in flight.
+    to the dynamic configuration set there, of throttles and of tiered storage alone: keys that are not set are absent.
+    `min_insync` is the min.insync.replicas in force of the topics that have a reassignment in flight.
     """
 
     observed_at_ms: int
