@@ -153,8 +153,7 @@ def _around(number: int) -> tuple[int, ...]:
 
 def _warm_up(stage: Stage, tell: Tell) -> None:
     """A broker interprets its byte code until it ran some hundred times, and compiles it on the CPUs of its clients.
-    What begins and ends a move runs twelve times a move: five minutes of large ones were too few, and made the first
-    three turns of six the slow ones."""
+    What begins and ends a move runs twelve times a move, so small moves warm it in less time than large ones."""
     tell("moves that nobody measures, until the brokers are warm")
     for number in range(_REHEARSALS):
         _move(stage, _REHEARSED, is_throttled=number % 4 == 0)
