@@ -79,8 +79,21 @@ final class Connections implements AutoCloseable {
         channels.values().forEach(ManagedChannel::shutdownNow);
     }
 
-    /** Call it on another thread than the executor's, when that has ended: then no thread of a channel is left. */
+    /**
+     * Call it on another thread than the executor's, when that has ended: then no thread of a channel is left.
+     *
+     * <p>The threads are taken last: a channel that was just being connected hears of its end on one of them, and hands the
+     * closing of its socket to another one. Refused there, its reader would wait on an open socket for ever.
+     */
     void awaitEnd() {
+        long deadline = System.nanoTime() + END_LIMIT.toNanos();
+        try {
+            for (ManagedChannel channel : channels.values()) {
+                channel.awaitTermination(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
         transport.shutdown();
         timer.shutdownNow();
         threads.join(END_LIMIT);
