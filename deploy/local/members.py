@@ -108,9 +108,10 @@ def render_config(
     planner: Mapping[str, object] = PLANNER,
     more: str = "",
     links: Path | None = None,
+    collect: Mapping[str, object] | None = None,
 ) -> str:
-    """The member's TOML; with `join` of one that waits to be added to the group; `planner` is its section of that
-    name, `more` are further ones, `links` is the file of lines between data centres.
+    """The member's TOML; with `join` of one that waits to be added to the group; `planner` and `collect` (None:
+    COLLECT) are its sections of that name, `more` are further ones, `links` is the file of lines between data centres.
 
     A JSON string is a TOML string too.
     """
@@ -126,7 +127,7 @@ def render_config(
     }
     sections: dict[str, Mapping[str, object]] = {
         "peers": {other.name: other.raft for other in group if other.name != member.name and not join},
-        "collect": COLLECT,
+        "collect": COLLECT if collect is None else collect,
         "audit": {"url": str(lake.parent / "activity")},
         "planner": planner,
         **(certificates.member_sections(member.certificates, member.name) if member.certificates else {}),
@@ -147,11 +148,12 @@ def start_member(
     planner: Mapping[str, object] = PLANNER,
     more: str = "",
     links: Path | None = None,
+    collect: Mapping[str, object] | None = None,
 ) -> Member:
     """Writes the member's configuration and starts it; it is not ready yet. See `render_config` for the rest."""
     member.data.mkdir(parents=True, exist_ok=True)
     lake.mkdir(parents=True, exist_ok=True)
-    text = render_config(member, group, lake, join=join, planner=planner, more=more, links=links)
+    text = render_config(member, group, lake, join=join, planner=planner, more=more, links=links, collect=collect)
     member.config.write_text(text)
     command = [sys.executable, "-m", "guardian.cli.main", "server", "--config", str(member.config)]
     return replace(member, process=processes.spawn(command, log, cwd=member.data.parent))

@@ -62,7 +62,7 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
         brokers=brokers,
         partitions=partitions,
         reassignments=reassignments,
-        log_dirs=admin.describe_log_dirs(sorted(answering)),
+        log_dirs=admin.describe_log_dirs(sorted(answering), None if scope.all_partitions else partitions),
         configs=configs,
         min_insync=min_insync(admin, in_flight) if in_flight else {},
     )

@@ -80,8 +80,11 @@ class KafkaAdmin(Protocol):
         original order submits it again, which copies nothing (KAFKA.md, trap 4).
         """
 
-    def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
-        """The log dirs of these brokers; a broker that does not answer in time is left out."""
+    def describe_log_dirs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition] | None = None
+    ) -> tuple[LogDir, ...]:
+        """All log dirs of these brokers, with the replicas in them, or those of `partitions` alone: a broker may have
+        thousands. A broker that does not answer in time is left out."""
 
     def alter_replica_log_dirs(
         self, targets: Mapping[tuple[TopicPartition, int], str]

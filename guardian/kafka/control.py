@@ -195,9 +195,14 @@ class KafkaControl:
             allowed = {tp: replicas for tp, replicas in targets.items() if tp not in refused}
             return refused | (self._alter_reassignments(allowed, guarded=False) if allowed else {})
 
-    def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
+    def describe_log_dirs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition] | None = None
+    ) -> tuple[LogDir, ...]:
+        topics = None if partitions is None else _by_topic(partitions)
         answers, _ = self._call(
-            lambda session: session.ask_each(brokers, lambda _: DescribeLogDirsRequest(topics=None), self._for_log_dirs)
+            lambda session: session.ask_each(
+                brokers, lambda _: DescribeLogDirsRequest(topics=topics), self._for_log_dirs
+            )
         )
         return tuple(
             _read_log_dir(broker, result) for broker, response in sorted(answers.items()) for result in response.results

@@ -327,10 +327,24 @@ class FakeKafka:
         with self._read():
             return self._reassignments()
 
-    def describe_log_dirs(self, brokers: Collection[int]) -> tuple[LogDir, ...]:
+    def describe_log_dirs(
+        self, brokers: Collection[int], partitions: Collection[TopicPartition] | None = None
+    ) -> tuple[LogDir, ...]:
         with self._read():
             alive = [broker for broker in brokers if broker in self._brokers and self._brokers[broker].alive]
-            return self._described_log_dirs([broker for broker in alive if self._brokers[broker].tells_log_dirs])
+            found = self._described_log_dirs([broker for broker in alive if self._brokers[broker].tells_log_dirs])
+        if partitions is None:
+            return found
+        return tuple(
+            replace(
+                each,
+                replicas={name: each.replicas[name] for name in partitions if name in each.replicas},
+                future_replicas={
+                    name: each.future_replicas[name] for name in partitions if name in each.future_replicas
+                },
+            )
+            for each in found
+        )
 
     def describe_configs(
         self, resources: Collection[ConfigResource], keys: Collection[str] | None = None

@@ -114,7 +114,7 @@ class _Asked:
 
     def ask(self, timeout_s: float) -> None:
         request = reporter_pb2.CollectRequest(
-            dictionary_id=self.dictionary_id, known_names=self.known, name_prefixes=PREFIXES
+            dictionary_id=self.dictionary_id, known_names=self.known, name_prefixes=PREFIXES, devices_only=True
         )
         self.call = reporter_pb2_grpc.BrokerReporterStub(self.channel).Collect.future(request, timeout=timeout_s)
 

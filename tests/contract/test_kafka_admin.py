@@ -227,6 +227,16 @@ def test_log_dirs_show_each_replica_once_and_an_unknown_broker_is_left_out(bench
     assert not any(log_dir.future_replicas for log_dir in log_dirs)
 
 
+def test_log_dirs_show_the_replicas_that_are_asked_for_alone(bench: Bench) -> None:
+    partition, other = TopicPartition(bench.topic((1, 2)), 0), TopicPartition(bench.topic((1, 2)), 0)
+    everything = bench.admin.describe_log_dirs([1, 3])
+    assert {name for each in everything for name in each.replicas} >= {partition, other}
+    asked = bench.admin.describe_log_dirs([1, 3], [partition])
+    assert [(each.broker, each.path) for each in asked] == [(each.broker, each.path) for each in everything]
+    assert {name for each in asked for name in each.replicas} == {partition}
+    assert not any(each.replicas for each in bench.admin.describe_log_dirs([1, 3], []))
+
+
 # Reassignments.
 
 

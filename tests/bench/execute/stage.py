@@ -48,8 +48,16 @@ class Stage:
 
 
 @contextmanager
-def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool = False) -> Iterator[Stage]:
-    """The cluster and the members, all of which serve. `more`: sections of the members' configuration.
+def staged(
+    spec: ClusterSpec,
+    home: Path,
+    more: str,
+    *,
+    members_give_way: bool = False,
+    collect: Mapping[str, object] | None = None,
+) -> Iterator[Stage]:
+    """The cluster and the members, all of which serve. `collect` is a section of the members' configuration, `more` are
+    further ones.
 
     `members_give_way`: brokers and clients come first on these CPUs, as if members had machines of their own.
     """
@@ -57,7 +65,8 @@ def staged(spec: ClusterSpec, home: Path, more: str, *, members_give_way: bool =
     group: list[Member] = []
 
     def start(member: Member) -> None:
-        started = start_member(member, planned, home / "lake", home / f"{member.name}.log", more=more)
+        log = home / f"{member.name}.log"
+        started = start_member(member, planned, home / "lake", log, more=more, collect=collect)
         group[:] = [*(each for each in group if each.name != member.name), started]
         if members_give_way:
             _give_way(started)

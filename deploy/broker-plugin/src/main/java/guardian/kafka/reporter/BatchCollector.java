@@ -5,14 +5,18 @@ import guardian.v1.CollectRequest;
 import guardian.v1.HostFacts;
 import guardian.v1.MetricBatch;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
  * Reads all metrics into one batch.
  *
- * <p>What there is to read is listed once, and again when a source has others.
+ * <p>What there is to read is listed once, and again when a source has others. Who asks each second for a few metrics by
+ * name gets them out of a list that may be ten seconds old: where replicas come and go there is always a new one, and a
+ * list is tens of thousands of metrics long.
  *
  * <p>Clients come and go, and with them metrics that bear their names. A dictionary that only grows would be a leak, so
  * it starts anew when most of its names belong to metrics that are gone.
@@ -20,36 +24,45 @@ import java.util.function.Supplier;
 final class BatchCollector {
     private static final int NAMES_ALWAYS_KEPT = 10_000;
     private static final int NAMES_PER_LIVE_NAME = 4;
+    private static final long OLD_NS = TimeUnit.SECONDS.toNanos(10);
 
     private final List<MetricSource> sources;
     private final Listing[] listings;
-    private final Supplier<HostFacts> host;
+    private final Function<CollectRequest, HostFacts> host;
     private final Supplier<MetricBatch.Builder> identified;
     private final Function<CollectRequest, List<ActivitySlice>> activity;
+    private final LongSupplier nanoTime;
     private final int namesAlwaysKept;
     private NameDictionary dictionary = new NameDictionary();
     private int liveNames;
+    private Listed last;
+    private long listedAtNs;
 
-    /** @param activity the slices that a request asks for */
+    /**
+     * @param host the facts that a request asks for
+     * @param activity the slices that it asks for
+     */
     BatchCollector(
             List<MetricSource> sources,
-            Supplier<HostFacts> host,
+            Function<CollectRequest, HostFacts> host,
             Supplier<MetricBatch.Builder> identified,
             Function<CollectRequest, List<ActivitySlice>> activity) {
-        this(sources, host, identified, activity, NAMES_ALWAYS_KEPT);
+        this(sources, host, identified, activity, System::nanoTime, NAMES_ALWAYS_KEPT);
     }
 
     BatchCollector(
             List<MetricSource> sources,
-            Supplier<HostFacts> host,
+            Function<CollectRequest, HostFacts> host,
             Supplier<MetricBatch.Builder> identified,
             Function<CollectRequest, List<ActivitySlice>> activity,
+            LongSupplier nanoTime,
             int namesAlwaysKept) {
         this.sources = sources;
         this.listings = new Listing[sources.size()];
         this.host = host;
         this.identified = identified;
         this.activity = activity;
+        this.nanoTime = nanoTime;
         this.namesAlwaysKept = namesAlwaysKept;
     }
 
@@ -59,7 +72,7 @@ final class BatchCollector {
         if (request.getIdentityOnly()) {
             return batch.build();
         }
-        Listed listed = listed();
+        Listed listed = listed(!request.getNamePrefixesList().isEmpty());
         ValueSink sink = new ValueSink(batch, expired);
         listed.bySource().forEach(listing -> sink.take(listing.matching(request.getNamePrefixesList())));
         NameDictionary.Missing missing =
@@ -67,14 +80,19 @@ final class BatchCollector {
         return batch.setDictionaryId(listed.names().id())
                 .setFirstNameId(missing.first())
                 .addAllNames(missing.names())
-                .setHost(host.get())
+                .setHost(host.apply(request))
                 .addAllActivity(activity.apply(request))
                 .build();
     }
 
     private record Listed(NameDictionary names, List<Listing> bySource) {}
 
-    private synchronized Listed listed() {
+    private synchronized Listed listed(boolean mayBeOld) {
+        long nowNs = nanoTime.getAsLong();
+        if (mayBeOld && last != null && nowNs - listedAtNs < OLD_NS) {
+            return last;
+        }
+        listedAtNs = nowNs;
         if (dictionary.size() > Math.max(namesAlwaysKept, NAMES_PER_LIVE_NAME * liveNames)) {
             dictionary = new NameDictionary();
         }
@@ -87,6 +105,7 @@ final class BatchCollector {
             live += listings[i].names();
         }
         liveNames = live;
-        return new Listed(dictionary, List.of(listings));
+        last = new Listed(dictionary, List.of(listings));
+        return last;
     }
 }

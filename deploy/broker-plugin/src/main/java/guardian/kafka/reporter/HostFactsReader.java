@@ -24,6 +24,7 @@ final class HostFactsReader {
     private final Path proc;
     private final BiFunction<MountTable, DiskStats, List<LogDirFacts>> logDirs;
     private volatile Mounted mounted = new Mounted(List.of(), MountTable.parse(List.of()));
+    private volatile List<LogDirFacts> disksOfLogDirs = List.of();
 
     /** Lines that are the same as at the last collection, as they are for months, are the same table. */
     private record Mounted(List<String> lines, MountTable table) {}
@@ -42,7 +43,22 @@ final class HostFactsReader {
                 .addAllNics(NetDev.parse(lines("net/dev"), this::bitsPerSecond))
                 .addAllLogDirs(logDirs.apply(mounts(), disks));
         PressureInfo.read(this::lines).ifPresent(facts::setPressure);
+        disksOfLogDirs = facts.getLogDirsList().stream()
+                .map(dir -> LogDirFacts.newBuilder().setPath(dir.getPath()).setDisk(dir.getDisk()).build())
+                .toList();
         return facts.build();
+    }
+
+    /** How busy the host is, for who asks each second: no log dir is looked at whose disk is known. */
+    HostFacts readDevices() {
+        if (disksOfLogDirs.isEmpty() || disksOfLogDirs.stream().anyMatch(dir -> dir.getDisk().isEmpty())) {
+            read();
+        }
+        return HostFacts.newBuilder()
+                .addAllDisks(DiskStats.parse(lines("diskstats")).facts())
+                .addAllNics(NetDev.parse(lines("net/dev"), this::bitsPerSecond))
+                .addAllLogDirs(disksOfLogDirs)
+                .build();
     }
 
     private MountTable mounts() {

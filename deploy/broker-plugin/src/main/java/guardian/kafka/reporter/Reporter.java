@@ -238,7 +238,7 @@ public final class Reporter implements AutoCloseable {
         long startedAtMs = ManagementFactory.getRuntimeMXBean().getStartTime();
         return new BatchCollector(
                 List.of(yammer, kafkaMetrics, new JvmMetricSource()),
-                host::read,
+                request -> request.getDevicesOnly() ? host.readDevices() : host.read(),
                 () -> MetricBatch.newBuilder()
                         .setClusterId(clusterId)
                         .setBrokerId(settings.brokerId())

@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -25,6 +26,7 @@ class BatchCollectorTest {
     private static final ActivitySlice SLICE = ActivitySlice.newBuilder().setNumber(7).build();
 
     private final MetricsRegistry registry = new MetricsRegistry();
+    private final AtomicLong nanoTime = new AtomicLong();
     private final BatchCollector collector = collector(10_000);
 
     @AfterEach
@@ -35,9 +37,10 @@ class BatchCollectorTest {
     private BatchCollector collector(int namesAlwaysKept) {
         return new BatchCollector(
                 List.of(new YammerMetricSource(registry)),
-                HostFacts::getDefaultInstance,
+                request -> HostFacts.getDefaultInstance(),
                 MetricBatch::newBuilder,
                 request -> request.getWithActivity() ? List.of(SLICE) : List.of(),
+                nanoTime::get,
                 namesAlwaysKept);
     }
 
@@ -187,6 +190,22 @@ class BatchCollectorTest {
         assertEquals(
                 Map.of("kafka.server:type=T,name=B:Value", 2.0),
                 named(all.getNamesList(), collect(collector, onlyB)));
+    }
+
+    @Test
+    void whoAsksByNameHearsOfNewMetricsWithinTenSecondsAndOthersAtOnce() {
+        CollectRequest byName =
+                CollectRequest.newBuilder().addNamePrefixes("kafka.server:").build();
+        gauge("A", 1);
+        assertEquals(1, collect(collector, byName).getIdsCount());
+        gauge("B", 2);
+        nanoTime.addAndGet(TimeUnit.SECONDS.toNanos(10) - 1);
+        assertEquals(1, collect(collector, byName).getIdsCount());
+        nanoTime.incrementAndGet();
+        assertEquals(2, collect(collector, byName).getIdsCount());
+        gauge("C", 3);
+        assertEquals(3, collect(collector, CollectRequest.getDefaultInstance()).getIdsCount());
+        assertEquals(3, collect(collector, byName).getIdsCount());
     }
 
     @Test

@@ -33,7 +33,7 @@ class ExpositionTest {
     private final MetricsRegistry registry = new MetricsRegistry();
     private final BatchCollector collector = new BatchCollector(
             List.of(new YammerMetricSource(registry)),
-            () -> HOST,
+            request -> HOST,
             () -> MetricBatch.newBuilder().setClusterId("c1").setBrokerId(7).setRack("sh-a"),
             request -> List.of());
 

@@ -29,6 +29,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -296,6 +297,40 @@ class HostFactsTest {
         assertEquals(25_000_000_000L, eth0.getBitsPerS());
         assertEquals(0, nics.get(1).getBitsPerS());
         assertEquals("18446744073709551615", Long.toUnsignedString(nics.get(1).getBytesSent()));
+    }
+
+    @Test
+    void devicesAreToldWithoutALookAtLogDirsWhoseDisksAreKnown() throws IOException {
+        Path logDir = Files.createDirectories(dir.resolve("disk1"));
+        Files.createDirectory(logDir.resolve("orders-0"));
+        write("proc/diskstats", "8 0 sda 1 0 2 3 4 0 5 6 7 8 9\n");
+        write("proc/net/dev", "a\nb\n eth0: 1 2 0 0 0 0 0 0 3 4 0 0 0 0 0 0\n");
+        write("proc/meminfo", "MemTotal: 8 kB\n");
+        AtomicInteger looks = new AtomicInteger();
+        AtomicReference<String> disk = new AtomicReference<>("");
+        HostFactsReader reader = new HostFactsReader(dir.resolve("proc"), (mounts, disks) -> {
+            looks.incrementAndGet();
+            return List.of(LogDirFacts.newBuilder()
+                    .setPath(logDir.toString())
+                    .setDisk(disk.get())
+                    .setSizeBytes(5)
+                    .addReplicas("orders-0")
+                    .build());
+        });
+        assertEquals("", reader.readDevices().getLogDirs(0).getDisk());
+        disk.set("sda");
+        HostFacts known = reader.readDevices();
+        assertEquals(
+                List.of(LogDirFacts.newBuilder().setPath(logDir.toString()).setDisk("sda").build()),
+                known.getLogDirsList());
+        assertEquals(2, looks.get());
+
+        write("proc/diskstats", "8 0 sda 1 0 2 3 4 0 5 6 7 80 9\n");
+        HostFacts later = reader.readDevices();
+        assertEquals(2, looks.get());
+        assertEquals(80, later.getDisks(0).getBusyMs());
+        assertEquals("eth0", later.getNics(0).getName());
+        assertFalse(later.hasMemory() || later.hasCpu() || later.hasPressure());
     }
 
     private void write(String file, String text) throws IOException {

@@ -17,7 +17,7 @@ class JvmMetricSourceTest {
     void everyNameIsOneOfJmx() throws Exception {
         MetricBatch batch = new BatchCollector(
                         List.of(new JvmMetricSource()),
-                        HostFacts::getDefaultInstance,
+                        request -> HostFacts.getDefaultInstance(),
                         MetricBatch::newBuilder,
                         request -> List.of())
                 .collect(CollectRequest.getDefaultInstance(), () -> false);

@@ -16,7 +16,10 @@ final class TestMetrics {
 
     static BatchCollector collector(MetricSource... sources) {
         return new BatchCollector(
-                List.of(sources), HostFacts::getDefaultInstance, MetricBatch::newBuilder, request -> List.of());
+                List.of(sources),
+                request -> HostFacts.getDefaultInstance(),
+                MetricBatch::newBuilder,
+                request -> List.of());
     }
 
     /** Gauges whose text and whose names fill every buffer between two sockets. */
