@@ -14,7 +14,7 @@
 A rate begins at a tenth of what is asked and rises in small steps: a broker that throttled nothing for ten seconds lets
 through ten seconds' worth of its rate at once (Kafka looks at the last eleven windows together), and as much of what a
 step adds. Measured: 30 MB/s from the first moment sent 200 MB in three seconds, and produce requests took two. Steps
-are not smaller either: each makes its broker read its configuration anew, for 4 ms where a look takes 2, and clients
+are not smaller either: each makes its broker read its configuration anew, for 4 ms, more than a look takes, and clients
 felt a rise each second more than copies at the full rate.
 
 Clients' latency has no limit that holds everywhere, so each broker is compared with itself: its baseline is what its
