@@ -285,7 +285,7 @@ class FakeKafka:
                 brokers=self._nodes(),
                 partitions=self._states(None),
                 reassignments=self._reassignments(),
-                log_dirs=self._described_log_dirs(alive),
+                log_dirs=self._described_log_dirs(alive, self._partitions),
                 configs={resource: dict(values) for resource, values in self._configs.items()},
             )
 
@@ -332,19 +332,8 @@ class FakeKafka:
     ) -> tuple[LogDir, ...]:
         with self._read():
             alive = [broker for broker in brokers if broker in self._brokers and self._brokers[broker].alive]
-            found = self._described_log_dirs([broker for broker in alive if self._brokers[broker].tells_log_dirs])
-        if partitions is None:
-            return found
-        return tuple(
-            replace(
-                each,
-                replicas={name: each.replicas[name] for name in partitions if name in each.replicas},
-                future_replicas={
-                    name: each.future_replicas[name] for name in partitions if name in each.future_replicas
-                },
-            )
-            for each in found
-        )
+            telling = [broker for broker in alive if self._brokers[broker].tells_log_dirs]
+            return self._described_log_dirs(telling, self._partitions if partitions is None else partitions)
 
     def describe_configs(
         self, resources: Collection[ConfigResource], keys: Collection[str] | None = None
@@ -649,11 +638,13 @@ class FakeKafka:
         working = [path for path in self._brokers[broker].log_dirs if path not in self._brokers[broker].failed]
         return min(working or self._brokers[broker].log_dirs, key=used.count)
 
-    def _described_log_dirs(self, brokers: Iterable[int]) -> tuple[LogDir, ...]:
-        """Of all log dirs in one look at the partitions: simulations ask for them at every tick."""
+    def _described_log_dirs(self, brokers: Iterable[int], partitions: Iterable[TopicPartition]) -> tuple[LogDir, ...]:
+        """Of all log dirs in one look at these partitions: simulations ask for them at every tick."""
         replicas: dict[tuple[int, str], dict[TopicPartition, LogDirReplica]] = {}
         futures: dict[tuple[int, str], dict[TopicPartition, LogDirReplica]] = {}
-        for name, partition in self._partitions.items():
+        for name in partitions:
+            if (partition := self._partitions.get(name)) is None:
+                continue
             size = partition.size
             for broker, replica in partition.hosted.items():
                 held = LogDirReplica(int(size - replica.only_remote - replica.lag), int(replica.lag), is_future=False)
