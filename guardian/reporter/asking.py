@@ -33,6 +33,8 @@ from protos.guardian.v1 import federation_pb2, reporter_pb2, reporter_pb2_grpc
 
 _LOG = structlog.get_logger(__name__)
 
+_LISTING_AGE_MS = 10_000  # what is asked for is there from a broker's start
+
 
 class BrokerAsker:
     """`tls` as the collector's; a broker has `timeout_s` to answer. Any thread may ask."""
@@ -114,7 +116,11 @@ class _Asked:
 
     def ask(self, timeout_s: float) -> None:
         request = reporter_pb2.CollectRequest(
-            dictionary_id=self.dictionary_id, known_names=self.known, name_prefixes=PREFIXES, devices_only=True
+            dictionary_id=self.dictionary_id,
+            known_names=self.known,
+            name_prefixes=PREFIXES,
+            devices_only=True,
+            max_listing_age_ms=_LISTING_AGE_MS,
         )
         self.call = reporter_pb2_grpc.BrokerReporterStub(self.channel).Collect.future(request, timeout=timeout_s)
 

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class CollectRequest(_message.Message):
-    __slots__ = ("dictionary_id", "known_names", "name_prefixes", "with_activity", "activity_life_ms", "activity_after", "identity_only", "devices_only")
+    __slots__ = ("dictionary_id", "known_names", "name_prefixes", "with_activity", "activity_life_ms", "activity_after", "identity_only", "devices_only", "max_listing_age_ms")
     DICTIONARY_ID_FIELD_NUMBER: _ClassVar[int]
     KNOWN_NAMES_FIELD_NUMBER: _ClassVar[int]
     NAME_PREFIXES_FIELD_NUMBER: _ClassVar[int]
@@ -16,6 +16,7 @@ class CollectRequest(_message.Message):
     ACTIVITY_AFTER_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_ONLY_FIELD_NUMBER: _ClassVar[int]
     DEVICES_ONLY_FIELD_NUMBER: _ClassVar[int]
+    MAX_LISTING_AGE_MS_FIELD_NUMBER: _ClassVar[int]
     dictionary_id: int
     known_names: int
     name_prefixes: _containers.RepeatedScalarFieldContainer[str]
@@ -24,7 +25,8 @@ class CollectRequest(_message.Message):
     activity_after: int
     identity_only: bool
     devices_only: bool
-    def __init__(self, dictionary_id: _Optional[int] = ..., known_names: _Optional[int] = ..., name_prefixes: _Optional[_Iterable[str]] = ..., with_activity: _Optional[bool] = ..., activity_life_ms: _Optional[int] = ..., activity_after: _Optional[int] = ..., identity_only: _Optional[bool] = ..., devices_only: _Optional[bool] = ...) -> None: ...
+    max_listing_age_ms: int
+    def __init__(self, dictionary_id: _Optional[int] = ..., known_names: _Optional[int] = ..., name_prefixes: _Optional[_Iterable[str]] = ..., with_activity: _Optional[bool] = ..., activity_life_ms: _Optional[int] = ..., activity_after: _Optional[int] = ..., identity_only: _Optional[bool] = ..., devices_only: _Optional[bool] = ..., max_listing_age_ms: _Optional[int] = ...) -> None: ...
 
 class MetricBatch(_message.Message):
     __slots__ = ("cluster_id", "broker_id", "collected_at_ms", "rack", "dictionary_id", "first_name_id", "names", "ids", "values", "host", "broker_started_at_ms", "activity", "replica_selector")

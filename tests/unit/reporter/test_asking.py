@@ -145,6 +145,7 @@ def test_counters_are_asked_with_a_filter_and_names_are_told_once(
     assert [request.known_names for request in reporter.requests] == [0, len(reporter.names)]
     assert list(reporter.requests[1].name_prefixes) == list(PREFIXES)
     assert reporter.requests[1].devices_only
+    assert reporter.requests[1].max_listing_age_ms == 10_000
     assert (first.broker, first.at_ms, list(first.disks), list(first.nics)) == (1, 1000, ["sda"], ["eth0"])
     assert (first.requests[PRODUCE].p99_ms, second.requests[PRODUCE].p99_ms) == (1.0, 2.0)
     assert (first.copied_bytes, second.copied_bytes) == (2.0, 4.0)

@@ -14,9 +14,8 @@ import java.util.function.Supplier;
 /**
  * Reads all metrics into one batch.
  *
- * <p>What there is to read is listed once, and again when a source has others. Who asks each second for a few metrics by
- * name gets them out of a list that may be ten seconds old: where replicas come and go there is always a new one, and a
- * list is tens of thousands of metrics long.
+ * <p>What there is to read is listed once, and again when a source has others, unless the request does with an older
+ * list: where replicas come and go there is always a new metric, and a list is tens of thousands long.
  *
  * <p>Clients come and go, and with them metrics that bear their names. A dictionary that only grows would be a leak, so
  * it starts anew when most of its names belong to metrics that are gone.
@@ -24,7 +23,6 @@ import java.util.function.Supplier;
 final class BatchCollector {
     private static final int NAMES_ALWAYS_KEPT = 10_000;
     private static final int NAMES_PER_LIVE_NAME = 4;
-    private static final long OLD_NS = TimeUnit.SECONDS.toNanos(10);
 
     private final List<MetricSource> sources;
     private final Listing[] listings;
@@ -72,7 +70,7 @@ final class BatchCollector {
         if (request.getIdentityOnly()) {
             return batch.build();
         }
-        Listed listed = listed(!request.getNamePrefixesList().isEmpty());
+        Listed listed = listed(TimeUnit.MILLISECONDS.toNanos(Integer.toUnsignedLong(request.getMaxListingAgeMs())));
         ValueSink sink = new ValueSink(batch, expired);
         listed.bySource().forEach(listing -> sink.take(listing.matching(request.getNamePrefixesList())));
         NameDictionary.Missing missing =
@@ -87,9 +85,9 @@ final class BatchCollector {
 
     private record Listed(NameDictionary names, List<Listing> bySource) {}
 
-    private synchronized Listed listed(boolean mayBeOld) {
+    private synchronized Listed listed(long maxAgeNs) {
         long nowNs = nanoTime.getAsLong();
-        if (mayBeOld && last != null && nowNs - listedAtNs < OLD_NS) {
+        if (last != null && nowNs - listedAtNs < maxAgeNs) {
             return last;
         }
         listedAtNs = nowNs;

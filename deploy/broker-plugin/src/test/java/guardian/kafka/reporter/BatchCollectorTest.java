@@ -193,19 +193,24 @@ class BatchCollectorTest {
     }
 
     @Test
-    void whoAsksByNameHearsOfNewMetricsWithinTenSecondsAndOthersAtOnce() {
-        CollectRequest byName =
+    void aListIsAsOldAsTheRequestAllows() {
+        CollectRequest old = CollectRequest.newBuilder()
+                .addNamePrefixes("kafka.server:")
+                .setMaxListingAgeMs(10_000)
+                .build();
+        CollectRequest exact =
                 CollectRequest.newBuilder().addNamePrefixes("kafka.server:").build();
         gauge("A", 1);
-        assertEquals(1, collect(collector, byName).getIdsCount());
+        assertEquals(1, collect(collector, old).getIdsCount());
         gauge("B", 2);
         nanoTime.addAndGet(TimeUnit.SECONDS.toNanos(10) - 1);
-        assertEquals(1, collect(collector, byName).getIdsCount());
+        assertEquals(1, collect(collector, old).getIdsCount());
         nanoTime.incrementAndGet();
-        assertEquals(2, collect(collector, byName).getIdsCount());
+        assertEquals(2, collect(collector, old).getIdsCount());
         gauge("C", 3);
-        assertEquals(3, collect(collector, CollectRequest.getDefaultInstance()).getIdsCount());
-        assertEquals(3, collect(collector, byName).getIdsCount());
+        assertEquals(2, collect(collector, old).getIdsCount());
+        assertEquals(3, collect(collector, exact).getIdsCount());
+        assertEquals(3, collect(collector, old).getIdsCount());
     }
 
     @Test
