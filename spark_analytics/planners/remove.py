@@ -8,9 +8,9 @@ leaving brokers moves, so the plan copies what they hold and not a byte more, un
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import chain
 
 import numpy as np
 
@@ -44,16 +44,10 @@ def solve(model: ClusterModel, task: Remove, settings: PlannerSettings) -> Solut
         raise InvalidInput(f"brokers names all {model.brokers} brokers of cluster {model.cluster}: some must remain")
     untouched = _with_untouchable(model, asked)
     free = np.array([broker for broker in asked.tolist() if broker not in untouched], dtype=np.int64)
-    stays = untouched | _without_room(model, settings, free)
+    without_room = _without_room(model, settings, free)
+    stays = untouched | without_room
     stays |= _beyond_budget(model, settings, [broker for broker in asked.tolist() if broker not in stays])
-    for tries in count():
-        leaving = np.array([broker for broker in asked.tolist() if broker not in stays], dtype=np.int64)
-        solution = solved(_problem(model, task, settings, leaving))
-        stuck = _stuck_on(model, solution, leaving)
-        if not stuck:
-            break
-        # One broker that stays may make room for the next; but not for long, as each try is a search.
-        stays |= stuck if tries >= _SINGLE_TRIES else dict(list(stuck.items())[:1])
+    solution, stays = _as_many_as_can(model, task, settings, asked, stays, list(without_room))
     why = untouchable_words(model, _held_by(model, list(untouched)) & untouchable(model))
     unmet = dict.fromkeys((*solution.unmet, *why, *_words(model, stays), *_unknown(model, asked)))
     kept = frozenset(model.broker_ids[sorted(stays)].tolist())
@@ -63,6 +57,45 @@ def solve(model: ClusterModel, task: Remove, settings: PlannerSettings) -> Solut
         notes=(_summary(asked, stays),),
         excused=replace(solution.excused, brokers=kept, whole=kept),
     )
+
+
+def _as_many_as_can(
+    model: ClusterModel,
+    task: Remove,
+    settings: PlannerSettings,
+    asked: Ints,
+    stays: Mapping[int, str],
+    hindered: Sequence[int],
+) -> tuple[Solution, dict[int, str]]:
+    """Those asked for go but those that stay, to which come those that can't become empty.
+
+    `hindered`: those that might go if others stay.
+    """
+    stays, given_up = dict(stays), list[dict[int, str]]()
+    while True:
+        solution, stuck = _tried(model, task, settings, asked, stays)
+        if not stuck:
+            break
+        # One broker that stays may make room for the next; but not for long, as each try is a search.
+        given_up.append(stuck if len(given_up) >= _SINGLE_TRIES else dict(list(stuck.items())[:1]))
+        stays |= given_up[-1]
+    # What was in the way of the first may stay by now; the last were tried beside all that stay.
+    again = (*hindered, *chain.from_iterable(given_up[:-1])) if given_up else ()
+    for broker in again[:_SINGLE_TRIES]:
+        more, stuck = _tried(model, task, settings, asked, stays.keys() - {broker})
+        if not stuck:
+            solution = more
+            del stays[broker]
+    return solution, stays
+
+
+def _tried(
+    model: ClusterModel, task: Remove, settings: PlannerSettings, asked: Ints, stays: Collection[int]
+) -> tuple[Solution, dict[int, str]]:
+    """What comes of it when those asked for go that do not stay, and who of them can't become empty, and why."""
+    leaving = np.array([broker for broker in asked.tolist() if broker not in stays], dtype=np.int64)
+    solution = solved(_problem(model, task, settings, leaving))
+    return solution, _stuck_on(model, solution, leaving)
 
 
 def _problem(model: ClusterModel, task: Remove, settings: PlannerSettings, leaving: Ints) -> Problem:

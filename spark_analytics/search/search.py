@@ -102,7 +102,7 @@ def leaders(model: ClusterModel, rules: Rules, targets: Targets, budget: Budget 
 
 def _lead(model: ClusterModel, rules: Rules, state: State, aim: Aim, must: Bools, copies: bool = False) -> None:
     """Leaders stand where they may; of a task that mends all do, of others those of partitions that it moves."""
-    which = np.full(model.partitions, rules.mends)
+    which = rules.mends | (state.broker[state.leader] != state.leader_home)
     which[model.slot_partition[must]] = True
     kernels.settle_leaders(state, which, aim.weights, aim.margin)
     if rules.mends and len(state.must_lead):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
+from spark_analytics.model.cluster_model import TopicFacts
 from spark_analytics.planners.tasks import Remove
 from tests.unit.spark_analytics.planners.small import brokers, cluster, planned, targets
 
@@ -118,3 +119,19 @@ def test_of_a_dead_broker_that_was_never_seen_is_told_what_it_may_hold() -> None
 def test_some_must_remain() -> None:
     with pytest.raises(InvalidInput, match="brokers names all 2 brokers of cluster live: some must remain"):
         planned(cluster(brokers(2), {"t-0": ((1,), 10)}), Remove((1, 2)))
+
+
+def test_a_broker_that_was_hindered_by_one_that_stays_goes_at_last() -> None:
+    """Broker 3 alone may take the gold topic, and only what broker 1 has of it: that one is in its rack."""
+    gold = {"label": "gold"}
+    on = brokers(5, b1={"rack": "r3"}, b3=gold)
+    model = cluster(
+        on,
+        {"g-0": ((2, 1), 10), "g-1": ((4, 5), 10), "t-0": ((1, 4), 10)},
+        topics=[TopicFacts("g", label="gold"), TopicFacts("t")],
+    )
+
+    plan = planned(model, Remove((1, 2)))
+
+    assert plan.notes == ("1 of the 2 brokers asked for can go",)
+    assert set(targets(plan)) == {"g-0", "t-0"}
