@@ -41,6 +41,7 @@ def warm() -> None:
     kernels.give_back(state, none, 1, aim.cv, aim.max_over_mean)
     kernels.give_leaders_back(state, none, 1, aim.cv, aim.max_over_mean)
     kernels.place_forced(state, none, 1, 1, 1, aim.weights, aim.margin, none)
+    kernels.find_crowding(state, evicted, none, none)
     kernels.settle_leaders(state, nothing, aim.weights, aim.margin)
     kernels.lead_as_many_as_must(state, True, aim.weights, aim.margin, evicted)
     disks.level(model, rules, targets, state.broker, must_leave, np.zeros(model.brokers + 1))

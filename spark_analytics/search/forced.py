@@ -110,24 +110,51 @@ def stuck_of(left: Ints, why: Ints) -> tuple[Stuck, ...]:
     return tuple(Stuck(slot, Why(reason)) for slot, reason in sorted(zip(left.tolist(), why.tolist(), strict=True)))
 
 
-def place(state: State, slots: Ints, weight: Floats, margin: Floats) -> tuple[Ints, Ints]:
-    """Take these replicas from where they are and place them; those that found no place go back, and are returned.
+def place(state: State, slots: Ints, lost: Bools, weight: Floats, margin: Floats) -> tuple[Ints, Ints]:
+    """Take these replicas from where they are and place them; those that found no place go home, and are returned.
 
-    Where one that goes back finds its broker filled by others of them, these look for another place.
+    Where one that goes home finds its broker filled by others of them, these look for another place. Where others of
+    its partition crowd its rack or IDC, these go home as well; then each of them tries once more by itself.
     """
-    home = state.broker.copy()
-    left, why, going = slots[:0], slots[:0], slots
+    why = np.zeros(len(state.broker), dtype=np.int64)
+    was_crowded = np.zeros(len(state.class_of), dtype=np.bool_)
+    must = ~state.returns
+    must[slots] = True
+    going = slots
     while len(going):
-        stuck, hindered = _place_once(state, going, home[going], weight, margin)
-        left, why = np.append(left, stuck), np.append(why, hindered)
-        on = np.unique(state.broker[stuck])
+        stuck, why[stuck] = _place_once(state, going, weight, margin)
+        back, crowds = return_crowding(state, lost, stuck)
+        why[back] = np.where(must[back], crowds, 0)
+        was_crowded[state.partition[back]] = True
+        on = np.unique(state.broker[np.append(stuck, back)])
         on = on[on >= 0]
         full = on[(state.dev[on] > state.ceiling[on]).any(axis=1)]
-        going = slots[np.isin(state.broker[slots], full) & (state.broker[slots] != home[slots])]
-    return left, why
+        going = slots[np.isin(state.broker[slots], full) & (state.broker[slots] != state.home[slots])]
+    for slot in np.flatnonzero((why > 0) & was_crowded[state.partition]).reshape(-1, 1):
+        why[slot] = 0
+        stuck, why[stuck] = _place_once(state, slot, weight, margin)
+    left = np.flatnonzero(why)
+    return left, why[left]
 
 
-def _place_once(state: State, slots: Ints, home: Ints, weight: Floats, margin: Floats) -> tuple[Ints, Ints]:
+def return_crowding(state: State, lost: Bools, stuck: Ints) -> tuple[Ints, Ints]:
+    """Now that these found no place, others of their partitions go home until none is too many; those, and why.
+
+    `lost` [slots] is what can't be read where it is.
+    """
+    back, why = stuck[:0], stuck[:0]
+    crowds = np.zeros(len(state.broker), dtype=np.int64)
+    while True:
+        kernels.find_crowding(state, lost, np.unique(state.partition[stuck]), crowds)
+        slots = np.flatnonzero(crowds)
+        if not len(slots):
+            return back, why
+        _, first = np.unique(state.partition[slots], return_index=True)
+        kernels.put_all(state, slots[first], state.home[slots[first]])
+        back, why = np.append(back, slots[first]), np.append(why, crowds[slots[first]])
+
+
+def _place_once(state: State, slots: Ints, weight: Floats, margin: Floats) -> tuple[Ints, Ints]:
     kernels.put_all(state, slots, np.full(len(slots), -1))
     groups = min(_RACK_GROUPS, int(state.rack.max(initial=0)) + 1)
     each = max(1, _CANDIDATES // (groups * kernels.CRITERIA))
@@ -136,8 +163,9 @@ def _place_once(state: State, slots: Ints, home: Ints, weight: Floats, margin: F
     heavy = np.argsort(-(state.load[slots] * _scale(state)).max(axis=1), kind="stable")
     ordered = slots[heavy]
     kernels.place_forced(state, ordered, groups, each, every, weight, margin, why)
-    kernels.put_all(state, ordered[why > 0], home[heavy][why > 0])
-    return ordered[why > 0], why[why > 0]
+    stuck = ordered[why > 0]
+    kernels.put_all(state, stuck, state.home[stuck])
+    return stuck, why[why > 0]
 
 
 def _scale(state: State) -> Floats:

@@ -942,6 +942,41 @@ def place_forced(
 
 
 @compiled
+def find_crowding(s: State, lost: Bools, partitions: Ints, why: Ints) -> None:
+    """`why` each replica of these that moved may not stay there, now that others found no place: 2 rack, 3 IDC; or 0.
+
+    Its rack or IDC would have more than allowed, or the one that it left fewer, and that was not so at first. What is
+    `lost` [slots] where it is keeps no rack from others.
+    """
+    for p in partitions:
+        c = s.class_of[p]
+        for slot in range(s.first[p], s.first[p + 1]):
+            b, home = s.broker[slot], s.home[slot]
+            why[slot] = 0
+            if b < 0 or home < 0 or b == home:
+                continue
+            i, j = s.idc[b], s.idc[home]
+            in_rack, in_i, in_j = 0, 0, 0
+            rack_had, i_had, j_had = 0, 0, 0
+            for other in range(s.first[p], s.first[p + 1]):
+                on, was = s.broker[other], s.home[other]
+                if on >= 0:
+                    in_rack += s.rack[on] == s.rack[b] and not (on == was and lost[other])
+                    in_i += s.idc[on] == i
+                    in_j += s.idc[on] == j
+                if was >= 0:
+                    rack_had += s.rack[was] == s.rack[b]
+                    i_had += s.idc[was] == i
+                    j_had += s.idc[was] == j
+            too_many = i >= 0 and in_i > max(s.idc_max[c, i], i_had)
+            too_few = j >= 0 and in_j < min(s.idc_min[c, j], j_had)
+            if s.rack[b] != s.rack[home] and in_rack > max(s.rack_max[c], rack_had):
+                why[slot] = 2
+            elif i != j and (too_many or too_few):
+                why[slot] = 3
+
+
+@compiled
 def settle_leaders(s: State, which: Bools, weight: Floats, margin: Floats) -> None:
     """Where the leader has no place, or leads where it may not, the follower that may and gains most takes over.
 

@@ -50,12 +50,13 @@ def find(
     proven = _Proven.of(model, rules, targets, state, evicted, ~rules.free_to_move & ~must)
     aim = brokers.aim_of(state, targets, weights, proven.least)
 
-    left, why = _place(state, aim, np.flatnonzero(evicted))
+    lost = _lost(model)
+    left, why = _place(state, aim, lost, np.flatnonzero(evicted))
     _lead(model, rules, state, aim, must, copies=True)
     brokers.relax(state, aim)
     if len(left):
-        left, why = _place(state, aim, left)
-    log_dirs, left, why = _to_log_dirs(model, rules, targets, state, aim, must_leave, left, why)
+        left, why = _place(state, aim, lost, left)
+    log_dirs, left, why = _to_log_dirs(model, rules, targets, state, aim, must_leave, lost, left, why)
     _lead(model, rules, state, aim, must)
     return _found(model, targets, state, proven, log_dirs, must, forced.stuck_of(left, why))
 
@@ -67,6 +68,7 @@ def _to_log_dirs(
     state: State,
     aim: Aim,
     must_leave: Bools,
+    lost: Bools,
     left: Ints,
     why: Ints,
 ) -> tuple[tuple[Ints, Floats], Ints, Ints]:
@@ -77,12 +79,16 @@ def _to_log_dirs(
         if not len(homeless):
             break
         state.largest[np.unique(state.broker[homeless])] = -1.0
-        more, hindered = _place(state, aim, homeless)
+        more, hindered = _place(state, aim, lost, homeless)
         left, why = np.append(left, more), np.append(why, hindered)
         slot_log_dir, level, homeless = disks.level(model, rules, targets, state.broker, must_leave, _left(state))
     homeless = np.setdiff1d(homeless, left)
     kernels.put_all(state, homeless, state.home[homeless])
-    left, why = np.append(left, homeless), np.append(why, np.full(len(homeless), Why.DISK_ROOM))
+    back, crowds = forced.return_crowding(state, lost, homeless)
+    slot_log_dir[back] = model.slot_log_dir[back]
+    must = ~state.returns[back] | must_leave[back]
+    left, why = np.concatenate([left, homeless, back[must]]), np.append(why, np.full(len(homeless), Why.DISK_ROOM))
+    why = np.append(why, crowds[must])
     stays = (slot_log_dir < 0) & (model.slot_log_dir >= 0)
     return (np.where(stays, model.slot_log_dir, slot_log_dir), level), left, why
 
@@ -118,10 +124,16 @@ def _left(state: State) -> Floats:
     return np.maximum(left, 0.0).astype(np.float64)
 
 
-def _place(state: State, aim: Aim, slots: Ints) -> tuple[Ints, Ints]:
+def _place(state: State, aim: Aim, lost: Bools, slots: Ints) -> tuple[Ints, Ints]:
     if not len(slots):
         return slots, slots
-    return forced.place(state, slots, aim.weights, aim.margin)
+    return forced.place(state, slots, lost, aim.weights, aim.margin)
+
+
+def _lost(model: ClusterModel) -> Bools:
+    """[slots] on a dead broker or a broken log dir."""
+    placed = model.slot_log_dir >= 0
+    return placed & (~model.alive[model.slot_broker] | model.log_dir_offline[model.slot_log_dir])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

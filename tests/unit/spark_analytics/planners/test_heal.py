@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from spark_analytics.model.cluster_model import LogDirFacts
+from guardian.model.federation import IdcPolicy
+from spark_analytics.model.cluster_model import ClusterModel, LogDirFacts, TopicFacts
 from spark_analytics.model.edits import with_changes
 from spark_analytics.planners.tasks import EmptyDisk, Heal, LogDir, Remove, ReplicationFactor
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster, planned, targets
 
+GOLD = {"label": "gold"}
 SEEN = "its leader knows of more replicas than were sampled, or nobody leads"
 
 
@@ -101,3 +105,40 @@ def test_what_has_no_living_replica_is_not_moved_within_its_broker_nor_thinned_o
         lost,
         "broker 1 can't go: t-0 must not be moved, as none of its replicas lives",
     )
+
+
+def test_what_goes_back_home_shares_no_rack_with_another_that_went_there_meanwhile() -> None:
+    """t-0 is to leave 1 and 2. Only 3 has room, in the rack of 2: what is on 2 goes there, and nothing from 1."""
+    places = {"b1": GOLD, "b2": GOLD | {"rack": "b"}, "b3": {"rack": "b"}}
+    plan = planned(full_but_for_3(**places), Heal())
+
+    assert targets(plan) == {"t-0": [1, 3]}
+    assert [sentence.partition(":")[0] for sentence in plan.unmet] == ["1 replica stays on broker 1 (t-0)"]
+
+
+def test_what_goes_back_home_shares_no_data_centre_either() -> None:
+    idcs = {"b1": GOLD | {"idc": "west"}, "b2": GOLD | {"idc": "east"}, "b3": {"idc": "east"}, "b4": {"idc": "west"}}
+    split = IdcPolicy("split", (("east", 1), ("west", 1)), "")
+    told = {"topics": [TopicFacts("full"), TopicFacts("t", policy="split")], "policies": [split]}
+    plan = planned(full_but_for_3(told, **idcs), Heal())
+
+    assert targets(plan) == {"t-0": [1, 3]}
+    assert len(plan.unmet) == 1
+
+
+def test_nor_when_it_was_a_log_dir_that_had_no_room_for_it() -> None:
+    """24 GB fit on broker 4, but 8 GB only once on each of its disks."""
+    on = brokers(4, b1=GOLD | {"rack": "a"}, b2=GOLD | {"rack": "b"}, b3={"rack": "b"})
+    model = with_changes(
+        cluster(on, {f"t-{number}": ((1, 2), 8) for number in range(3)}),
+        log_dirs=[LogDirFacts(4, path, 15 * GB, 15 * GB) for path in ("/d", "/e")],
+    )
+    plan = planned(model, Heal())
+
+    assert sorted(targets(plan).values()) == [[1, 3], [3, 4], [3, 4]]
+    assert len(plan.unmet) == 1
+
+
+def full_but_for_3(told: Mapping[str, Any] | None = None, **places: Mapping[str, Any]) -> ClusterModel:
+    """t-0 has no label, and is on brokers 1 and 2, which have one."""
+    return cluster(brokers(4, **places), {"full-0": ((4,), 795), "t-0": ((1, 2), 10)}, **told or {})
