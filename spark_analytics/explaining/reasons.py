@@ -17,7 +17,7 @@ import numpy as np
 from guardian.model.units import human_bytes, human_duration
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.measure import Places
-from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
+from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints, brokers_of
 from spark_analytics.model.load import sums
 from spark_analytics.model.resources import Resource
 from spark_analytics.search.found import Found
@@ -63,7 +63,7 @@ class Spent:
 
 
 def reason(missed: Missed, found: Found, asked: Asked, spent: Spent) -> str:
-    facts = _Facts.of(missed)
+    facts = _Facts.of(missed, found)
     for told in (_replica(missed, facts), _groups(missed, facts), _in_place(missed, facts)):
         if told:
             return told
@@ -78,13 +78,14 @@ class _Facts:
     """What each partition brings, and what can't move."""
 
     moves: Bools  # [slots] may move
+    at: Ints  # [slots] the broker where each is in the end
     pool: Ints  # [partitions] the pool that may take it; -1: nobody may
     load: Floats  # [slots] of this resource, as a follower
     leading: Floats  # [partitions] of the leader on top
     bears: Floats  # [partitions] what some broker must bear of it at least
 
     @classmethod
-    def of(cls, missed: Missed) -> _Facts:
+    def of(cls, missed: Missed, found: Found) -> _Facts:
         model, rules = missed.model, missed.rules
         takes = rules.may_take & (missed.brokers.group >= 0) & model.alive
         of_class = np.where(takes.any(axis=1), missed.brokers.group[takes.argmax(axis=1)], -1)
@@ -94,7 +95,8 @@ class _Facts:
         if model.partitions:
             start = model.slot_start[:-1]
             bears = np.maximum(np.maximum.reduceat(load, start), np.minimum.reduceat(load, start) + leading)
-        return cls(rules.free_to_move & (pool[model.slot_partition] >= 0), pool, load, leading, bears)
+        moves = rules.free_to_move & (pool[model.slot_partition] >= 0)
+        return cls(moves, brokers_of(model, found.slot_log_dir), pool, load, leading, bears)
 
 
 def _replica(missed: Missed, facts: _Facts) -> str:
@@ -188,8 +190,9 @@ def _group(missed: Missed, facts: _Facts, pool: int, inside: Bools, group: _Grou
 def _held(missed: Missed, facts: _Facts, pool: int, inside: Bools, group: _Group) -> tuple[Floats, Floats]:
     """([groups] the least, the most) load that each may have: what can't move is where it is.
 
-    Of a partition with n replicas that move, a group takes as many as it may, the largest ones and the leader at most;
-    and what all the others can't take, the smallest ones at the least. Partitions alike in n and class are summed.
+    Of a partition with n replicas in the pool that move, a group takes as many as it may, the largest ones and the
+    leader at most; and what all the others can't take, the smallest ones at the least. Partitions alike in n and class
+    are summed.
     """
     model, rules, count = missed.model, missed.rules, len(group.names)
     broker = model.slot_broker
@@ -201,7 +204,8 @@ def _held(missed: Missed, facts: _Facts, pool: int, inside: Bools, group: _Group
     fixed = np.flatnonzero(rooted & there[led])
     low += sums(group.of_broker[broker[led[fixed]]], facts.leading[fixed], count)
     high = low.copy()
-    slots = np.flatnonzero(facts.moves & (facts.pool[model.slot_partition] == pool))
+    comes = facts.moves & (facts.at >= 0) & inside[facts.at]  # what stays outside is not for these to take
+    slots = np.flatnonzero(comes & (facts.pool[model.slot_partition] == pool))
     partitions, at, moving = np.unique(model.slot_partition[slots], return_inverse=True, return_counts=True)
     largest, smallest = np.zeros(len(partitions)), np.full(len(partitions), np.inf)
     np.maximum.at(largest, at, facts.load[slots])

@@ -66,8 +66,11 @@ def aim_of(state: State, targets: Targets, weights: Floats, bound: Least) -> Aim
     most = np.where(np.isfinite(targets.max_over_mean), targets.max_over_mean, _NOT_ASKED)
     beyond = (bound.cv_with_others > cv) | (bound.max_with_others > most)
     beyond |= bound.cv_with_others > np.maximum(_NEAR * cv, bound.cv)
-    cv = np.where(beyond, np.hypot(bound.cv_with_others * 1.2, cv), cv) * _CV_SAFETY
-    most = np.where(beyond, np.maximum(bound.max_with_others, 1.0) * most, most)
+    # No further above what is proven than the target is above nothing: of a task that is about few topics, most of what
+    # is proven is what it may not move, and a share of that may be more than all that it may.
+    above = np.minimum(np.hypot(bound.cv_with_others * 1.2, cv), bound.cv_with_others + cv)
+    cv = np.where(beyond, above, cv) * _CV_SAFETY
+    most = np.where(beyond, np.maximum(bound.max_with_others, 1.0) + most - 1, most)
     most = np.where(asked, np.minimum(most, _within_limits(state)), most)
     inside = 1 + (most - 1) * _MAX_SAFETY
     _, start = spread_of(state)

@@ -312,6 +312,24 @@ def test_a_rack_that_can_not_use_its_capacity_is_named() -> None:
     )
 
 
+def test_a_rack_must_not_take_what_stays_outside_of_its_pool() -> None:
+    """One of three replicas is on a broker that takes no others: the two racks need not share all three."""
+    brokers = [BrokerFacts(each, f"r{each}") for each in (1, 2, 3)]
+    partitions = {("t", n): (("1",) if n else ("1", "2", "3"), 10) for n in range(4)}
+    model = cluster(partitions, brokers)
+    rules = replace(
+        free_rules(model),
+        rack_max=np.ones(1, dtype=np.int64),
+        may_take=np.array([[True, True, False]]),
+        free_to_move=model.slot_partition == 0,
+    )
+    plan = plan_of(model, model, rules, found(model, {}), _only_disk(), "balance")
+    (sentence,) = (each for each in plan.unmet if "broker disk" in each)
+    assert sentence.endswith(
+        "rack r1 holds 1 of 2 brokers, 50% of their disk, and must take 80% of the load: a partition's racks differ"
+    )
+
+
 def test_brokers_that_are_together_above_a_limit_are_named_first() -> None:
     brokers = [BrokerFacts(each, f"r{each}", capacity=(100, 100e6, float("inf"), float("inf"))) for each in (1, 2)]
     model = cluster({T0: (("1", "2"), 90)}, brokers)

@@ -17,6 +17,7 @@ from spark_analytics.search.search import find, leaders
 from tests.bench.planner.blind import least_bytes
 from tests.bench.planner.fresh import Shape, model_of
 from tests.bench.planner.shared import moved_bytes
+from tests.unit.spark_analytics.planners.small import brokers, cluster
 
 SMALL = Shape(11, 30, 3_000, 6, 3)
 
@@ -267,3 +268,14 @@ def test_load_outside_a_task_is_a_part_of_what_is_proven() -> None:
     found = find(model, rules, Targets.default())
     assert (found.least_max <= found.max_over_mean).all()
     assert (found.least_cv <= found.cv).all()
+
+
+def test_what_little_a_task_may_move_moves_though_all_else_keeps_the_target_out_of_reach() -> None:
+    """Of 23 partitions only t-0 may move, from the broker with 19: 1.57 is proven of what is 1.65, not much more."""
+    others = {f"other-{number}": ((1 if number < 18 else 2,), 10) for number in range(22)}
+    model = cluster(brokers(2), others | {"t-0": ((1,), 10)}, rate=1e6)
+    is_asked = np.array([model.topics[topic] == "t" for topic in model.partition_topic])
+    found = find(model, compiled(model, PlannerSettings(), Scope(partitions=is_asked))[0], Targets.default())
+    moved = found.slot_log_dir != model.slot_log_dir
+    assert moved.tolist() == is_asked.tolist()
+    assert found.max_over_mean[3] == pytest.approx(found.least_max[3])
