@@ -17,11 +17,14 @@ def test_chance_is_the_share_of_signs_that_give_as_much() -> None:
     assert by_chance([-1.0, -1.0, -1.0]) == 1.0
 
 
-def test_a_small_difference_each_time_is_harm_and_a_large_one_now_and_then_is_not() -> None:
+def test_harm_as_large_as_noise_has_to_be_ruled_out() -> None:
     quiet, unthrottled = [10.0] * 8, [20.0] * 8
-    found = figures([11.0] * 8, quiet, unthrottled, "")
-    assert found.fault == "harm beyond noise: 1.10 x, by chance in 0.4% of cases"
-    assert figures([30.0, 4.0, 9.0, 11.0, 10.0, 8.0, 12.0, 9.0], quiet, unthrottled, "").fault == ""
+    small = figures([11.0] * 8, quiet, unthrottled, "")
+    assert small.fault == ""
+    assert "chance alone gives such a difference in 0% of cases" in small.how
+    assert figures([13.5] * 8, quiet, unthrottled, "").fault.startswith("harm beyond noise can't be ruled out: 1.35 x")
+    may_be_more = figures([30.0, 4.0, 9.0, 11.0, 10.0, 8.0, 12.0, 9.0], quiet, unthrottled, "")
+    assert may_be_more.fault.startswith("harm beyond noise can't be ruled out: 1.00 x")
 
 
 def test_where_unthrottled_moves_do_no_harm_the_windows_can_t_tell() -> None:
@@ -33,7 +36,7 @@ def test_where_unthrottled_moves_do_no_harm_the_windows_can_t_tell() -> None:
 def test_what_is_left_over_is_a_fault_beside_the_harm() -> None:
     quiet, unthrottled = [10.0] * 8, [20.0] * 8
     assert figures(quiet, quiet, unthrottled, "a throttle is left").fault == "a throttle is left"
-    assert figures([11.0] * 8, quiet, unthrottled, "a throttle is left").fault.startswith("a throttle is left; harm")
+    assert figures([14.0] * 8, quiet, unthrottled, "a throttle is left").fault.startswith("a throttle is left; harm")
 
 
 def test_of_windows_the_geometric_mean_counts() -> None:
