@@ -82,6 +82,9 @@ def _as_many_as_can(
     # What was in the way of the first may stay by now; the last were tried beside all that stay.
     again = (*hindered, *chain.from_iterable(given_up[:-1])) if given_up else ()
     for broker in again[:_SINGLE_TRIES]:
+        going = np.array([each for each in asked.tolist() if each not in stays or each == broker], dtype=np.int64)
+        if _without_room(model, settings, going) or _beyond_budget(model, settings, going.tolist()):
+            continue
         more, stuck = _tried(model, task, settings, asked, stays.keys() - {broker})
         if not stuck:
             solution = more

@@ -6,8 +6,9 @@ import pytest
 
 from guardian.errors import InvalidInput
 from spark_analytics.model.cluster_model import TopicFacts
+from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Remove
-from tests.unit.spark_analytics.planners.small import brokers, cluster, planned, targets
+from tests.unit.spark_analytics.planners.small import GB, brokers, cluster, planned, targets
 
 
 def test_what_is_on_the_broker_moves_and_nothing_else() -> None:
@@ -135,3 +136,13 @@ def test_a_broker_that_was_hindered_by_one_that_stays_goes_at_last() -> None:
 
     assert plan.notes == ("1 of the 2 brokers asked for can go",)
     assert set(targets(plan)) == {"g-0", "t-0"}
+
+
+@pytest.mark.parametrize(("max_bytes", "gone"), [(float("inf"), 1), (510 * GB, 0)])
+def test_a_broker_that_goes_at_last_is_within_the_budget(max_bytes: float, gone: int) -> None:
+    """Two brokers must remain. Broker 1, the first to go, holds what no other disk has room for."""
+    on = {"big-0": ((1,), 500), "t-0": ((2, 3), 20), "c-0": ((2,), 250), "c-1": ((2,), 250), "d-0": ((3,), 400)}
+
+    plan = planned(cluster(brokers(3), on), Remove((1, 2)), PlannerSettings(max_bytes=max_bytes))
+
+    assert plan.notes == (f"{gone} of the 2 brokers asked for can go",)
