@@ -348,6 +348,12 @@ def _of_replicas(
     return found
 
 
+def living_slots(model: ClusterModel) -> Bools:
+    """[slots] replicas on brokers that live and log dirs that work."""
+    on_alive = np.append(model.alive, False)[model.slot_broker]  # a slot without a place has -1
+    return np.asarray(on_alive & ~np.append(model.log_dir_offline, True)[model.slot_log_dir])
+
+
 def brokers_of(model: ClusterModel, log_dirs: Ints) -> Ints:
     """The broker of each log dir; -1 stays -1."""
     if not len(model.log_dir_broker):

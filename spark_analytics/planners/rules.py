@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from guardian.model.federation import IdcPolicy
 from spark_analytics.goals.min_leaders import leading_brokers
-from spark_analytics.model.cluster_model import Bools, ClusterModel, Ints
+from spark_analytics.model.cluster_model import Bools, ClusterModel, Ints, living_slots
 from spark_analytics.planners import limits
 from spark_analytics.planners.arrays import at, distinct
 from spark_analytics.planners.settings import PlannerSettings
@@ -143,8 +143,7 @@ def untouchable_words(model: ClusterModel, which: Bools) -> Iterator[str]:
 
 def living(model: ClusterModel) -> Ints:
     """[partitions] replicas on brokers that live and disks that work."""
-    on_alive = at(model.alive, model.slot_broker, False)
-    return _count(model, on_alive & ~at(model.log_dir_offline, model.slot_log_dir, True))
+    return _count(model, living_slots(model))
 
 
 def _lost(model: ClusterModel) -> Bools:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
+from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints, living_slots
 from spark_analytics.model.resources import RESOURCES, Resource
 from spark_analytics.search import brokers, disks, forced, kernels, preparing
 from spark_analytics.search.bounds import Least, least, stays_in_pools, strict
@@ -50,7 +50,7 @@ def find(
     proven = _Proven.of(model, rules, targets, state, evicted, ~rules.free_to_move & ~must)
     aim = brokers.aim_of(state, targets, weights, proven.least)
 
-    lost = _lost(model)
+    lost = ~living_slots(model)
     left, why = _place(state, aim, lost, np.flatnonzero(evicted))
     _lead(model, rules, state, aim, must, copies=True)
     brokers.relax(state, aim)
@@ -128,12 +128,6 @@ def _place(state: State, aim: Aim, lost: Bools, slots: Ints) -> tuple[Ints, Ints
     if not len(slots):
         return slots, slots
     return forced.place(state, slots, lost, aim.weights, aim.margin)
-
-
-def _lost(model: ClusterModel) -> Bools:
-    """[slots] on a dead broker or a broken log dir."""
-    placed = model.slot_log_dir >= 0
-    return placed & (~model.alive[model.slot_broker] | model.log_dir_offline[model.slot_log_dir])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

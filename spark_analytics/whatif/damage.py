@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from guardian.model.durability import Loss, Scope, TopicSettings
-from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
+from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints, living_slots
 from spark_analytics.model.resources import Resource
 
 _ROUNDING = 1e-9
@@ -79,7 +79,7 @@ class Copies:
 def copies(model: ClusterModel, inside: Bools) -> Copies:
     """`inside` [brokers]"""
     placed = model.slot_log_dir >= 0
-    synced = in_sync(model)
+    synced = living_slots(model)
     there = placed & inside[model.slot_broker]
     leader = model.leader_slot
     return Copies(
@@ -94,7 +94,7 @@ def copies(model: ClusterModel, inside: Bools) -> Copies:
 def copies_of_slots(model: ClusterModel) -> Copies:
     """[slots] instead of [partitions]: what is lost is the broker of each slot, by itself."""
     placed = model.slot_log_dir >= 0
-    synced = in_sync(model)
+    synced = living_slots(model)
     leads = np.zeros(model.slots, dtype=np.bool_)
     leads[model.leader_slot] = model.movable
     return Copies(
@@ -104,12 +104,6 @@ def copies_of_slots(model: ClusterModel) -> Copies:
         replicas_inside=placed.astype(np.int64),
         leader_inside=leads & synced,
     )
-
-
-def in_sync(model: ClusterModel) -> Bools:
-    """[slots]"""
-    placed = model.slot_log_dir >= 0
-    return np.asarray(placed & model.alive[model.slot_broker] & ~model.log_dir_offline[model.slot_log_dir])
 
 
 def _per_partition(model: ClusterModel, flags: Bools) -> Ints:
@@ -150,7 +144,7 @@ def losses(model: ClusterModel, settings: Mapping[str, TopicSettings], scope: Sc
     if len(names) < (1 if scope is Scope.BROKER else 2):
         return ()
     promise = Promise.of(model, settings)
-    synced = in_sync(model)
+    synced = living_slots(model)
     now = _per_partition(model, synced)
     width = len(names)
     slot_group = np.where(model.slot_log_dir >= 0, group[model.slot_broker], -1)
@@ -201,7 +195,7 @@ def after_loss(model: ClusterModel, inside: Bools) -> Floats:
     Kafka takes the next of the replica list that is in sync. Samples tell who holds a partition, not the order of its
     list, so each of those left is reckoned to take over an equal part of what the lost leaders did.
     """
-    survives = in_sync(model) & ~inside[model.slot_broker]
+    survives = living_slots(model) & ~inside[model.slot_broker]
     slot, share = _takeovers(model, survives)
     broker = model.slot_broker
     return np.column_stack(
@@ -228,7 +222,7 @@ def heaviest_loss(model: ClusterModel, loads: Floats, limits: Floats) -> int | N
 
     `loads` [brokers, RESOURCES] are those of now, `limits` [WITH_CAPACITY] shares of capacity.
     """
-    lives = in_sync(model)
+    lives = living_slots(model)
     lost = model.slot_broker[model.leader_slot][model.slot_partition]
     takes = lives & lives[model.leader_slot][model.slot_partition] & (model.slot_broker != lost)
     count = np.bincount(model.slot_partition[takes], minlength=model.partitions)
