@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardian.model.finding import FindingKind, Sighting, Subject
+from guardian.model.plan import PartitionMove
 from guardian.model.replica_selector import IDC_AWARE, RACK_AWARE, SELECTOR_CLASS, ReplicaSelector
 from guardian.model.topology import Broker, broker_names
 
@@ -130,6 +131,30 @@ def near_reads(
         tuple(by_rack),
         of_racks if by_rack else (),
         tuple(broker for broker in judged if broker in rackless),
+    )
+
+
+def left_behind(moves: Sequence[PartitionMove], brokers: Sequence[Broker]) -> tuple[str, ...]:
+    """How many partitions some consumers may read elsewhere, or not at all, when all is as planned: a note, if any.
+
+    A client of librdkafka (2.16.1) that reads from a follower and hears that it leads may be left with the leader of
+    before (confluentinc/librdkafka, pull 5593). As long as that one has a replica it serves the client.
+    """
+    idcs = {broker.id: broker.idc for broker in brokers}
+    leaders = [(move, move.original_brokers[0], move.target_brokers[0]) for move in moves if move.original]
+    found = [
+        move
+        for move, leader, next_leader in leaders
+        if next_leader in move.original_brokers[1:]
+        and (leader not in move.target_brokers or idcs.get(leader) != idcs.get(next_leader))
+    ]
+    if not found:
+        return ()
+    partitions = "1 partition" if len(found) == 1 else f"{len(found)} partitions"
+    return (
+        f"a follower becomes the leader of {partitions}: consumers with librdkafka (2.16.1) that read from it may be "
+        "left with the leader of before, in another data centre, and get nothing when its replica is gone. Restart "
+        "them afterwards, or let another broker lead for a moment",
     )
 
 

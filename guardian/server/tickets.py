@@ -16,6 +16,7 @@ from guardian.core.adapting import Around
 from guardian.core.barring import barring, why_barred, why_crowded
 from guardian.core.effects import ConfigKey
 from guardian.core.executing import Circumstances, Step, begin, brokers_of, step, tiered_topics
+from guardian.core.near_reads import left_behind
 from guardian.core.operations.step import amended, why_unapproved
 from guardian.core.operations.step import begin as begin_operation
 from guardian.core.operations.turn import named
@@ -439,7 +440,9 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         if plan.kind != MigrateIdc.kind:
             return plan
         brokers = {broker for move in plan.moves for broker in move.target_brokers}
-        notes = self._notes_on_reads(self._store.read_local().cluster(plan.cluster), brokers)
+        cluster = self._store.read_local().cluster(plan.cluster)
+        notes = self._notes_on_reads(cluster, brokers)
+        notes += left_behind(plan.moves, cluster.brokers if cluster else ())
         return replace(plan, notes=(*plan.notes, *(note for note in notes if note not in plan.notes)))
 
     def _require_allowed(self, plan: Plan, admin: KafkaAdmin) -> None:

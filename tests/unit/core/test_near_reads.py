@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from guardian.core.near_reads import NearReads, near_reads, notes, sightings
+from guardian.core.near_reads import NearReads, left_behind, near_reads, notes, sightings
 from guardian.model.finding import FindingKind
+from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.replica_selector import IDC_AWARE, RACK_AWARE, RackMapping, ReplicaSelector
-from guardian.model.topology import Broker
+from guardian.model.topology import Broker, TopicPartition
 
 BROKERS = (Broker(1, "shanghai-a", "shanghai"), Broker(2, "suzhou-a", "suzhou"), Broker(3, "r9", "suzhou"))
 ALL = RackMapping("-", {"r9": "suzhou"})
@@ -104,3 +105,38 @@ def test_of_many_brokers_some_are_named() -> None:
     brokers = tuple(Broker(number, f"idc{number % 2}-a", f"idc{number % 2}") for number in range(7))
     reads = near_reads(brokers, dict.fromkeys(range(7), ReplicaSelector()))
     assert "brokers 0, 1, 2, 3, 4 and 2 more have no replica.selector.class" in reads.without_sentence
+
+
+@pytest.mark.parametrize(
+    ("original", "target"),
+    [
+        ((1, 2), (2, 1)),  # it serves on, from another data centre
+        ((2, 3), (3, 1)),  # nobody serves there
+    ],
+)
+def test_clients_that_may_stay_with_the_leader_of_before_are_told_of(
+    original: tuple[int, ...], target: tuple[int, ...]
+) -> None:
+    (note,) = left_behind([moved(original, target), moved((1, 2), (1, 3))], BROKERS)
+    assert note.startswith("a follower becomes the leader of 1 partition: consumers with librdkafka (2.16.1)")
+    (note,) = left_behind([moved(original, target)] * 2, BROKERS)
+    assert "of 2 partitions" in note
+
+
+@pytest.mark.parametrize(
+    ("original", "target"),
+    [
+        ((1, 2), (1, 3)),  # the leader stays
+        ((1, 2), (3, 2)),  # from a new replica nobody reads
+        ((2, 3), (3, 2)),  # in one data centre
+        ((), (3, 2)),
+    ],
+)
+def test_nothing_is_told_where_consumers_go_on_at_home(original: tuple[int, ...], target: tuple[int, ...]) -> None:
+    assert left_behind([moved(original, target)], BROKERS) == ()
+
+
+def moved(original: tuple[int, ...], target: tuple[int, ...]) -> PartitionMove:
+    return PartitionMove(
+        TopicPartition("orders", 0), tuple(map(ReplicaPlacement, original)), tuple(map(ReplicaPlacement, target))
+    )

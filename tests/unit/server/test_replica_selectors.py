@@ -93,7 +93,7 @@ def test_a_migration_says_what_keeps_consumers_from_reading_where_it_brings_repl
 ) -> None:
     member.kafka.set_config(("BROKER", "3"), "replica.selector.class", None)
     del reporters.mappings[2]
-    moving = plan(2, 3)
+    moving = plan(3, 2)
     _, noted = client.create_ticket(replace(moving, kind="migrate-idc"), author="ann", throttle=1_000_000)
     missing, unknown = noted.notes
     assert missing.startswith("broker 3 has no replica.selector.class")
@@ -103,5 +103,13 @@ def test_a_migration_says_what_keeps_consumers_from_reading_where_it_brings_repl
 
 
 def test_a_migration_whose_consumers_will_read_there_says_nothing(member: Member, client: GuardianClient) -> None:
-    _, noted = client.create_ticket(replace(plan(2, 3), kind="migrate-idc"), author="ann", throttle=1_000_000)
+    _, noted = client.create_ticket(replace(plan(3, 2), kind="migrate-idc"), author="ann", throttle=1_000_000)
     assert noted.notes == ()
+
+
+def test_a_migration_that_makes_a_follower_the_leader_tells_of_clients_that_may_stay_behind(
+    member: Member, client: GuardianClient
+) -> None:
+    _, noted = client.create_ticket(replace(plan(2, 3), kind="migrate-idc"), author="ann", throttle=1_000_000)
+    (note,) = noted.notes
+    assert note.startswith("a follower becomes the leader of 1 partition: consumers with librdkafka (2.16.1)")
