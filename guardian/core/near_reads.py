@@ -141,21 +141,24 @@ def left_behind(moves: Sequence[PartitionMove], brokers: Sequence[Broker]) -> tu
     before (confluentinc/librdkafka, pull 5593). As long as that one has a replica it serves the client.
     """
     idcs = {broker.id: broker.idc for broker in brokers}
-    leaders = [(move, move.original_brokers[0], move.target_brokers[0]) for move in moves if move.original]
-    found = [
-        move
-        for move, leader, next_leader in leaders
-        if next_leader in move.original_brokers[1:]
-        and (leader not in move.target_brokers or idcs.get(leader) != idcs.get(next_leader))
-    ]
+    found = sum(_leaves_behind(move, idcs) for move in moves)
     if not found:
         return ()
-    partitions = "1 partition" if len(found) == 1 else f"{len(found)} partitions"
+    partitions = "1 partition" if found == 1 else f"{found} partitions"
     return (
         f"a follower becomes the leader of {partitions}: consumers with librdkafka (2.16.1) that read from it may be "
         "left with the leader of before, in another data centre, and get nothing when its replica is gone. Restart "
         "them afterwards, or let another broker lead for a moment",
     )
+
+
+def _leaves_behind(move: PartitionMove, idcs: Mapping[int, str]) -> bool:
+    if not move.original:
+        return False
+    leader, next_leader = move.original_brokers[0], move.target_brokers[0]
+    if next_leader not in move.original_brokers[1:]:
+        return False
+    return leader not in move.target_brokers or idcs.get(leader) != idcs.get(next_leader)
 
 
 def sightings(cluster: str, reads: NearReads) -> Iterator[Sighting]:

@@ -43,10 +43,10 @@ def solve(model: ClusterModel, task: Remove, settings: PlannerSettings) -> Solut
     if len(asked) == model.brokers:
         raise InvalidInput(f"brokers names all {model.brokers} brokers of cluster {model.cluster}: some must remain")
     untouched = _with_untouchable(model, asked)
-    free = np.array([broker for broker in asked.tolist() if broker not in untouched], dtype=np.int64)
+    free = _leaving(asked, untouched)
     without_room = _without_room(model, settings, free)
     stays = untouched | without_room
-    stays |= _beyond_budget(model, settings, [broker for broker in asked.tolist() if broker not in stays])
+    stays |= _beyond_budget(model, settings, _leaving(asked, stays).tolist())
     solution, stays = _as_many_as_can(model, task, settings, asked, stays, list(without_room))
     why = untouchable_words(model, _held_by(model, list(untouched)) & untouchable(model))
     unmet = dict.fromkeys((*solution.unmet, *why, *_words(model, stays), *_unknown(model, asked)))
@@ -82,21 +82,26 @@ def _as_many_as_can(
     # What was in the way of the first may stay by now; the last were tried beside all that stay.
     again = (*hindered, *chain.from_iterable(given_up[:-1])) if given_up else ()
     for broker in again[:_SINGLE_TRIES]:
-        going = np.array([each for each in asked.tolist() if each not in stays or each == broker], dtype=np.int64)
+        others = stays.keys() - {broker}
+        going = _leaving(asked, others)
         if _without_room(model, settings, going) or _beyond_budget(model, settings, going.tolist()):
             continue
-        more, stuck = _tried(model, task, settings, asked, stays.keys() - {broker})
+        more, stuck = _tried(model, task, settings, asked, others)
         if not stuck:
             solution = more
             del stays[broker]
     return solution, stays
 
 
+def _leaving(asked: Ints, stays: Collection[int]) -> Ints:
+    return np.array([broker for broker in asked.tolist() if broker not in stays], dtype=np.int64)
+
+
 def _tried(
     model: ClusterModel, task: Remove, settings: PlannerSettings, asked: Ints, stays: Collection[int]
 ) -> tuple[Solution, dict[int, str]]:
     """What comes of it when those asked for go that do not stay, and who of them can't become empty, and why."""
-    leaving = np.array([broker for broker in asked.tolist() if broker not in stays], dtype=np.int64)
+    leaving = _leaving(asked, stays)
     solution = solved(_problem(model, task, settings, leaving))
     return solution, _stuck_on(model, solution, leaving)
 
