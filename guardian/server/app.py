@@ -11,12 +11,12 @@ from __future__ import annotations
 import fcntl
 import shutil
 import signal
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from uuid import uuid4
 
 import structlog
@@ -123,27 +123,22 @@ def serve(config: ServerConfig) -> None:
 
     Raises as `start`, and Conflict when another process of its name is a member of the group already.
     """
-    stop = threading.Event()
+    ends: SimpleQueue[str] = SimpleQueue()  # why; a signal's handler would wait for ever for the lock of an Event
     for signal_number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signal_number, lambda *_: stop.set())
-    faults: list[str] = []
+        signal.signal(signal_number, lambda *_: ends.put(""))
     raise_limit()
     configure_logging(config.log, config.name)
-
-    def fail(sentence: str) -> None:
-        faults.append(sentence)
-        stop.set()
 
     with ExitStack() as stack:
         if config.traces.endpoint:
             stack.callback(tracing.start("guardian", config.traces.endpoint, **{"service.instance.id": config.name}))
-        start(config, stack, fail)
+        start(config, stack, ends.put)
         collect_rarely()
         _log.info("serving", member=config.name, grpc=config.grpc, http=config.http)
-        stop.wait()
+        fault = ends.get()
         _log.info("stopping", member=config.name)
-    if faults:
-        raise Conflict(faults[0])
+    if fault:
+        raise Conflict(fault)
 
 
 def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = lambda _: None) -> None:
