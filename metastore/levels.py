@@ -8,8 +8,9 @@ commands is not proposed before everybody knows it. The level that is in force i
 command raises it, on all members at the same index. From then on no older version may join: a member that finds a level
 above its own ends at once, and says so.
 
-To add a field or a kind of command: a row in SINCE, with LEVEL + 1 if LEVEL has been released already. What a command
-is to do besides, with the fields that it has, it does only where `stored_level` is at that level.
+Level 0 is that of the first release: before it, fields come and go without a row. To add a field or a kind of command
+later: a row in SINCE, with LEVEL + 1 if LEVEL has been released already. What a command is to do besides, with the
+fields that it has, it does only where `stored_level` is at that level.
 """
 
 from __future__ import annotations
@@ -27,33 +28,11 @@ from metastore.store import Lookup, ReadView, StoreError
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2
 
-LEVEL = 1
-"""The highest that this version knows."""
+LEVEL = 0
+"""The highest that this version knows. Until the first release there is only this one."""
 
-RAISE = "guardian.v1.Command.raise_level"
-SINCE: Mapping[str, int] = {
-    RAISE: 1,
-    "guardian.v1.Command.record_refusals": 1,
-    "guardian.v1.Cluster.sampling_paused": 1,
-    "guardian.v1.Execution.directory": 1,
-    "guardian.v1.Execution.lifted": 1,
-    "guardian.v1.DirectoryIntent.subject": 1,
-    "guardian.v1.DirectoryIntent.field": 1,
-    "guardian.v1.DirectoryIntent.names": 1,
-    "guardian.v1.DirectoryIntent.value": 1,
-    "guardian.v1.DirectoryIntent.replaced": 1,
-    "guardian.v1.Ticket.approved_throttle": 1,
-    "guardian.v1.AmendTicket.approved_throttle": 1,
-    "guardian.v1.ExecutionTask.topic_partitions": 1,
-    "guardian.v1.AdaptedRate.idle_since_ms": 1,
-    "guardian.v1.Ask.finalize": 1,
-    "guardian.v1.Ask.metadata_version": 1,
-    "guardian.v1.Operation.metadata_version_from": 1,
-    "guardian.v1.Operation.metadata_version_to": 1,
-    "guardian.v1.PutEvents.raised": 1,
-    "guardian.v1.PutEvents.ended": 1,
-}
-"""Fields of commands, and of what they carry, that level 0 did not have. RAISE may be proposed all the same."""
+SINCE: Mapping[str, int] = {}
+"""By field of a command, or of what it carries (`guardian.v1.Message.field`): the level since which it is proposed."""
 
 
 def stored_level(view: Lookup) -> int:
@@ -92,7 +71,7 @@ def handle_raise(
 
 def require_level(command: Message, level: int, since: Mapping[str, int] = SINCE) -> None:
     """Raises Conflict for a command that members of the level would not all carry out alike."""
-    later = {field for field, needed in since.items() if needed > level and field != RAISE}
+    later = {field for field, needed in since.items() if needed > level}
     if not later:
         return
     holders = _holders(_type_of(command), {field.rpartition(".")[0] for field in later})

@@ -62,12 +62,11 @@ def of_throttles(
     after: Execution,
     *,
     was_over: bool = False,
-    max_events: int = MAX_EVENTS,
 ) -> list[Event]:
     """What changed of the throttles that the ticket set, and of the rates that it may take; none when nothing did.
 
     `ticket` is the one after the change. A ticket that is over takes nothing any more, whatever its last rates were;
-    `was_over`: it was so before the change. Ids count up from `event_id`; what `max_events` have no room for, the last
+    `was_over`: it was so before the change. Ids count up from `event_id`; what MAX_EVENTS have no room for, the last
     one counts as left out.
     """
     rates_before = before.rates if before is not None and not was_over else ()
@@ -91,25 +90,23 @@ def of_throttles(
         moves=ticket.moves,
         bytes_to_copy=ticket.bytes_to_copy,
     )
-    return _with_changes(told, changes, max_events)
+    return _with_changes(told, changes)
 
 
-def of_protection(
-    event_id: int, at_ms: int, before: Protection, after: Protection, *, max_events: int = MAX_EVENTS
-) -> list[Event]:
+def of_protection(event_id: int, at_ms: int, before: Protection, after: Protection) -> list[Event]:
     """What changed of the throttles and quotas that protect a cluster's disks; ids and bounds as of `of_throttles`."""
     cluster = after.cluster
     changes = [*_lever_changes(before.levers, after.levers), *changes_of(before.intents, after.intents)]
     subject = f"protection of cluster {cluster}"
     told = Event(event_id, at_ms, EventKind.THROTTLE_CHANGED, cluster, subject, actor="protection")
-    return _with_changes(told, changes, max_events)
+    return _with_changes(told, changes)
 
 
-def _with_changes(told: Event, changes: list[ThrottleChange], max_events: int) -> list[Event]:
+def _with_changes(told: Event, changes: list[ThrottleChange]) -> list[Event]:
     """`told` as many times as the changes need; its summary names their subject."""
     events: list[Event] = []
-    while changes and len(events) < max_events:
-        is_last = len(events) + 1 == max_events
+    while changes and len(events) < MAX_EVENTS:
+        is_last = len(events) + 1 == MAX_EVENTS
         of_this = changes if is_last else changes[:MAX_CHANGES]
         events.append(
             replace(

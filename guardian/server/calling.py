@@ -12,7 +12,6 @@ from guardian.server.findings import FindingsWatch
 from guardian.server.healing import Healer
 from guardian.server.store import ReplicatedStore
 from guardian.wire.events import call_to_proto
-from metastore import levels
 from protos.guardian.v1 import events_pb2, records_pb2
 
 
@@ -34,8 +33,6 @@ class PersonCaller:
         watch, leads_since_ms = self._findings.known()
         healed, _ = self._healer.status()
         views = self._store.read()
-        if views.level < levels.SINCE["guardian.v1.PutEvents.raised"]:
-            return []  # members of an older version would not store it alike
         if leads_since_ms != self._leads_since_ms:
             self._lasting_ms, self._leads_since_ms = {}, leads_since_ms
         verdicts = {name: each.decision.verdicts for name, each in healed.items()}

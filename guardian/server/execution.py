@@ -12,7 +12,6 @@ from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.server.store import ReplicatedStore
-from metastore import levels
 
 CONFIRM_TIMEOUT_S = 2.0
 
@@ -45,7 +44,7 @@ class ReplicatedExecutionStore:
         expected_revision: int,
     ) -> None:
         if execution is not None:
-            execution = self._changed(ticket_id, self._of_level(execution), expected_revision)
+            execution = self._changed(ticket_id, execution, expected_revision)
         with tracing.span(
             "executor.commit", ticket_id, state=(transition.state if transition else expected_state).name
         ):
@@ -60,16 +59,6 @@ class ReplicatedExecutionStore:
         ticket, revision = views.ticket(ticket_id), views.execution_revision(ticket_id)
         if ticket is None or ticket.state is not expected_state or revision != expected_revision:
             raise Conflict(f"ticket {ticket_id} was driven on meanwhile: the next tick looks at it again")
-
-    def _of_level(self, execution: Execution) -> Execution:
-        """Without what members of the group's feature level may not know: that an expansion is noticed can wait, and so
-        can the second look at throttles that were put back."""
-        level = self._store.level()
-        if level < levels.SINCE["guardian.v1.ExecutionTask.topic_partitions"]:
-            execution = replace(execution, tasks=tuple(replace(task, topic_partitions=0) for task in execution.tasks))
-        if level < levels.SINCE["guardian.v1.Execution.lifted"]:
-            execution = replace(execution, lifted=())
-        return execution
 
     def _changed(self, ticket_id: str, execution: Execution, base_revision: int) -> Execution:
         """The execution with only those tasks that differ from revision `base_revision`, where this member has that."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from guardian.errors import InvalidInput
 from guardian.server.store import ReplicatedStore
-from metastore.levels import LEVEL
+from metastore import levels
 from raft.storage.files import write_durably
 
 NOTE = "founded-at-level"
@@ -29,10 +29,11 @@ def founded_level(data: Path, *, join: bool) -> int:
             return int(note.read_text())
         if join or any((data / each).exists() for each in _BELONGS_TO_A_GROUP):
             return 0
-        write_durably(note, f"{LEVEL}\n".encode())  # half of it, after a power cut, would keep the member from starting
+        # Half of it, after a power cut, would keep the member from starting.
+        write_durably(note, f"{levels.LEVEL}\n".encode())
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{note} can't be used ({error}): it is one number, and may be deleted") from None
-    return LEVEL
+    return levels.LEVEL
 
 
 class Founder:
@@ -40,7 +41,7 @@ class Founder:
 
     def __init__(self, store: ReplicatedStore, founded: int) -> None:
         self._store = store
-        self._founded = min(founded, LEVEL)
+        self._founded = min(founded, levels.LEVEL)
 
     def tick(self) -> list[str]:
         """Returns what was done."""

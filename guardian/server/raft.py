@@ -15,7 +15,7 @@ from guardian.errors import Conflict, InvalidInput, Unavailable
 from guardian.model.topology import require_endpoint
 from guardian.server.requests import actor_of
 from guardian.server.store import ReplicatedStore, from_raft
-from metastore.levels import LEVEL
+from metastore import levels
 from protos.guardian.v1 import raft_pb2 as pb
 from protos.guardian.v1 import raft_pb2_grpc
 from raft.configuration import Role
@@ -122,15 +122,15 @@ def status_to_proto(status: ReplicaStatus, client_address: str, level: int = 0) 
         is_refusing_writes=status.is_refusing_writes,
         counters=status.counters,
         level=level,
-        known_level=LEVEL,
+        known_level=levels.LEVEL,
     )
 
 
 def require_known_by(request: pb.RaiseLevelRequest, members: Sequence[str]) -> None:
     """Raises InvalidInput for a level that this version does not know, and Conflict when some member does not, or was
     not asked: members may have come since the caller looked."""
-    if not 1 <= request.level <= LEVEL:
-        raise InvalidInput(f"level is {request.level}: this version of Guardian knows 1 to {LEVEL}")
+    if request.level > levels.LEVEL:
+        raise InvalidInput(f"level is {request.level}: this version of Guardian knows levels up to {levels.LEVEL}")
     behind = sorted(name for name in members if request.known_by.get(name, 0) < request.level)
     if behind:
         raise Conflict(

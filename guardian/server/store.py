@@ -38,7 +38,6 @@ from raft.protocol import Replica, ReplicaStatus
 
 DEFAULT_TIMEOUT_S = 10.0
 # One command carries an execution whole, and a command must stay below what Raft sends in one piece.
-_KEEPS_APPROVED_THROTTLE = levels.SINCE["guardian.v1.AmendTicket.approved_throttle"]
 MAX_EXECUTION_BYTES = 900 << 10
 OVERLOADED_RETRY_MS = 100
 LOW_DISK_RETRY_MS = 5000
@@ -215,12 +214,11 @@ class ReplicatedStore:
         reason: str,
     ) -> Ticket:
         """Changes the throttle of a ticket that is not over; `approved` is the highest rate that was approved, 0: as it
-        is. While a group is upgraded that is not kept, and the rates of now count as approved. Raises Conflict when the
-        ticket is in another state, or over."""
+        is. Raises Conflict when the ticket is in another state, or over."""
         amend = records_pb2.AmendTicket(
             ticket_id=ticket_id,
             expected_state=expected_state.name,
-            approved_throttle=(approved or None) if self.level() >= _KEEPS_APPROVED_THROTTLE else None,
+            approved_throttle=approved or None,
             actor=actor,
             reason=reason,
             at_ms=self._now_ms(),

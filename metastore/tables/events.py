@@ -16,7 +16,6 @@ from guardian.wire.events import call_from_proto, event_from_proto, event_to_pro
 from guardian.wire.protection import protection_from_proto
 from guardian.wire.tickets import execution_from_proto, ticket_from_proto
 from metastore import keys
-from metastore.levels import stored_level
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
 from metastore.tables.overlay import Overlay
@@ -47,8 +46,6 @@ def follow(kind: str, records: Sequence[Record], view: ReadView, proposal: Propo
     found: list[Event] = []
     first = proposal.index << _SHIFT
     after = Overlay(view, records)
-    # Members of level 0 tell what a command changes of throttles in one event, and leave out what it has no room for.
-    max_events = eventing.MAX_EVENTS if stored_level(view) >= 1 else 1
     for key, value in records:
         event_id = first + len(found)
         if key.startswith(keys.Table.CALL.prefix):
@@ -60,11 +57,11 @@ def follow(kind: str, records: Sequence[Record], view: ReadView, proposal: Propo
             event = eventing.of_ticket(event_id, stored_ticket(view, ticket.id), ticket)
             found += [event] if event is not None else []
         elif key.startswith(keys.Table.EXECUTION.prefix):
-            found += _of_execution(event_id, key, value, view, after, proposal, max_events)
+            found += _of_execution(event_id, key, value, view, after, proposal)
         elif key.startswith(keys.Table.PROTECTION.prefix):
             protection = protection_from_proto(protection_pb2.ProtectionState.FromString(value))
             was = stored_protection(view, protection.cluster)
-            found += eventing.of_protection(event_id, proposal.at_ms, was, protection, max_events=max_events)
+            found += eventing.of_protection(event_id, proposal.at_ms, was, protection)
     return [Put(keys.event(event.id), event_to_proto(event).SerializeToString(deterministic=True)) for event in found]
 
 
@@ -77,7 +74,7 @@ def _of_call(event_id: int, before: bytes | None, after: bytes | None, proposal:
 
 
 def _of_execution(
-    event_id: int, key: bytes, value: bytes, view: ReadView, after: ReadView, proposal: Proposal, max_events: int
+    event_id: int, key: bytes, value: bytes, view: ReadView, after: ReadView, proposal: Proposal
 ) -> list[Event]:
     now = tickets_pb2.Execution.FromString(value)
     was = tickets_pb2.Execution.FromString(view.get(key) or b"")
@@ -96,7 +93,6 @@ def _of_execution(
         before,
         execution_from_proto(now),
         was_over=was_over,
-        max_events=max_events,
     )
 
 

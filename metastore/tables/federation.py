@@ -3,8 +3,7 @@
     each change     a put of what is stored already changes nothing, not even the revision
     all together    checked as they will be, so the order within a set does not matter: what an entry names exists,
                     nothing names what is dropped, labels are ones that the tenant may use
-    exclusions      kept a broker that was emptied (DRAINING) from new replicas: it is ACTIVE again once that is lifted,
-                    from feature level 1 on: members of the version before would leave it as it is
+    exclusions      kept a broker that was emptied (DRAINING) from new replicas: it is ACTIVE again once that is lifted
 
 An entry's revision is the log index of its last change. Whoever gives `expected_revision` compares with that, and a set
 in which one comparison fails changes nothing.
@@ -23,7 +22,6 @@ from guardian.wire.entries import entry_from_proto, entry_to_proto
 from guardian.wire.federation import cluster_from_proto, cluster_to_proto
 from metastore import keys
 from metastore.keys import Table
-from metastore.levels import stored_level
 from metastore.records import Delete, Put, Record
 from metastore.store import Lookup, ReadView
 from metastore.tables.overlay import Overlay, first_referrer
@@ -31,7 +29,6 @@ from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import federation_pb2, records_pb2
 
 MAX_CHANGES = 1000
-_LIFTING_ACTIVATES = 1  # the feature level since which it does
 
 TABLES: dict[int, Table] = {
     federation_pb2.MACHINES: Table.MACHINE,
@@ -64,8 +61,7 @@ def handle_change(
     made = [step for step in steps if step.changes_something]
     records = [record for step in made for record in _records(step)]
     records += _new_owners(made, view)
-    if stored_level(view) >= _LIFTING_ACTIVATES:
-        records += _no_longer_draining(made, view)
+    records += _no_longer_draining(made, view)
     _require_sound(made, Overlay(view, records))
     if command.dry_run:
         records = []

@@ -1,18 +1,19 @@
-"""Three members go from the version before this one to this one and back, one after another, while clients write.
+"""Three members go from one version to the next and back, and forth again for good, while clients write.
 
-What docs/upgrade.md says: move the lead away, SIGTERM, start the other version, wait for /readyz. Nothing that
-was asked for fails, nothing acknowledged is missing, and stores that both versions wrote hold the same bytes.
+No version is older than this one yet, so both are made of this tree: the older one lacks a field, and the newer one has
+it at level 1. Members go as docs/upgrade.md says: move the lead away, SIGTERM, start the other version, wait for
+/readyz. Nothing that was asked for fails, nothing acknowledged is missing, and all stores hold the same bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,39 +28,57 @@ from deploy.local.fleet.kafka import SimulatedKafka
 from deploy.local.fleet.shape import FleetSpec, fleet
 from deploy.local.members import Member, plan_members, wait_ready
 from guardian.client import GuardianClient
-from guardian.model.topology import BrokerState, Cluster
-from metastore.levels import LEVEL
+from guardian.errors import Conflict
+from guardian.model.topology import Cluster
 from protos.guardian.v1 import federation_pb2, tiering_pb2
 from tests.integration.faults.digest import content_of
 
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-OLDER = "01260586be2415ff3d57bec3d96fad21fe34ff52"
-"""The last commit of the version before this one: level 0."""
 PACKAGES = ("guardian", "raft", "metastore", "protos", "spark_analytics", "deploy")
+FIELD = "sampling_paused"
+"""Of the message Cluster, which a command carries: what the newer version has and the older one does not."""
 DEADLINE_S = 240.0
 WRITES_A_STEP = 15
 # Writers that take all CPUs only make each step longer.
 PAUSE_S = 0.02
-CLUSTER, DRAINED = "sim", 1
+CLUSTER, PAUSED = "sim", "a test"
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
 def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packages of the older version, out of this repository's history."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("this is no checkout, so the older version is not at hand")
-    archive = subprocess.run(
-        ["git", "archive", OLDER, *PACKAGES], cwd=ROOT, capture_output=True, check=False, timeout=DEADLINE_S
-    )
-    assert archive.returncode == 0, f"commit {OLDER} is needed: git fetch --unshallow ({archive.stderr.decode()})"
-    folder = tmp_path_factory.mktemp("older")
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
-        tar.extractall(folder, filter="data")
+    """This version without FIELD: a member of it drops the field from what it stores."""
+    folder = copied(tmp_path_factory.mktemp("older"))
+    edit(folder / "protos/guardian/v1/federation.proto", rf"\n  string {FIELD} = \d+;[^\n]*", "")
+    edit(folder / "guardian/wire/federation.py", rf"\n        {FIELD}=\w+\.{FIELD},", "", times=2)
+    protoc = [sys.executable, "-m", "grpc_tools.protoc", "-I.", "--python_out=."]
+    subprocess.run([*protoc, "protos/guardian/v1/federation.proto"], cwd=folder, check=True, timeout=DEADLINE_S)
     return folder
+
+
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This version with a level that brings FIELD."""
+    folder = copied(tmp_path_factory.mktemp("newer"))
+    levels = folder / "metastore/levels.py"
+    edit(levels, r"\nLEVEL = 0\n", "\nLEVEL = 1\n")
+    edit(levels, r"\nSINCE: (.*) = \{\}\n", rf'\nSINCE: \1 = {{"guardian.v1.Cluster.{FIELD}": 1}}\n')
+    return folder
+
+
+def copied(folder: Path) -> Path:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("target", "node_modules"))
+    return folder
+
+
+def edit(path: Path, pattern: str, replacement: str, times: int = 1) -> None:
+    text, found = re.subn(pattern, replacement, path.read_text())
+    assert found == times, f"{path} has {found} of {pattern!r}, and {times} are to be edited"
+    path.write_text(text)
 
 
 @dataclass
@@ -109,9 +128,7 @@ class Writers:
         self.failures: list[str] = []
         self.hosts: list[str] = []
         self.ids: list[int] = []
-        self.lifts = 0
-        writes = (self._machine, self._id, self._exclusion)
-        self._threads = [threading.Thread(target=self._run, args=(each,)) for each in writes]
+        self._threads = [threading.Thread(target=self._run, args=(each,)) for each in (self._machine, self._id)]
 
     def __enter__(self) -> Writers:
         for thread in self._threads:
@@ -125,7 +142,7 @@ class Writers:
 
     @property
     def written(self) -> int:
-        return min(len(self.hosts), len(self.ids), self.lifts)
+        return min(len(self.hosts), len(self.ids))
 
     def wait(self, more: int) -> None:
         goal, deadline = self.written + more, time.monotonic() + DEADLINE_S
@@ -151,16 +168,6 @@ class Writers:
 
     def _id(self, client: GuardianClient) -> None:
         self.ids.append(client.allocate_ids("c1", tiering_pb2.TOPIC_ID).first)
-
-    def _exclusion(self, client: GuardianClient) -> None:
-        """What is done besides when one is lifted, only the newer version knows."""
-        exclusion = federation_pb2.Exclusion(cluster=CLUSTER, broker_id=DRAINED, who="upgrader", why="a test")
-        key = federation_pb2.FederationKey(exclusion=federation_pb2.ExclusionKey(cluster=CLUSTER, broker_id=DRAINED))
-        client.change_federation(
-            [federation_pb2.FederationChange(put=federation_pb2.FederationEntry(exclusion=exclusion))]
-        )
-        client.change_federation([federation_pb2.FederationChange(drop=key)])
-        self.lifts += 1
 
 
 @pytest.fixture
@@ -259,38 +266,64 @@ def require_all_there(group: Group, writers: Writers) -> None:
             assert stored == set(writers.hosts)
             assert client.highest_id("c1", tiering_pb2.TOPIC_ID) == writers.ids[-1]
             (cluster,) = client.list_clusters()
-            drained = cluster.broker(DRAINED)
-            assert drained is not None
-            assert drained.state is BrokerState.DRAINING, "as the older version leaves it"
+            assert cluster.sampling_paused == PAUSED
     assert writers.ids == list(range(writers.ids[0], writers.ids[0] + len(writers.ids))), (
         "each id once, and all of them"
     )
 
 
-def test_members_go_to_this_version_and_back_while_clients_write(
-    group: Group, older: Path, bootstrap: str, guardian: Cli
+def pause(endpoint: str) -> None:
+    with GuardianClient([endpoint], timeout_s=120) as client:
+        client.set_sampling(CLUSTER, PAUSED)
+
+
+def require_too_old(group: Group, number: int, code: Path) -> None:
+    """The member ends at once, and says what it needs."""
+    newer = group.runs[group.members[number].name]
+    group.stop((number,))
+    group.start(number, code)
+    member = group.members[number]
+    until(f"{member.name} ending", lambda: member.pid is None)
+    said = (group.home / f"{member.name}.log").read_text().splitlines()[-1]
+    assert "feature level 1, and this version of Guardian knows levels up to 0: start a newer version" in said
+    group.start(number, newer)
+    wait_ready(group.members, DEADLINE_S)
+
+
+def test_members_go_to_the_next_version_and_back_and_forth_while_clients_write(
+    group: Group, older: Path, newer: Path, bootstrap: str, guardian: Cli
 ) -> None:
     federation = Federation(group.home, members=group.members)
+
+    def known() -> dict[str, object]:  # one that takes seconds to answer is told of as not reached
+        looked = guardian(federation, "raft", "finish-upgrade", "--dry-run", "-o", "json")
+        return dict(json.loads(looked.stdout or "{}"))
+
     with GuardianClient(group.endpoints, timeout_s=120) as client:
-        client.register_cluster(Cluster(CLUSTER, bootstrap), states={DRAINED: BrokerState.DRAINING})
+        client.register_cluster(Cluster(CLUSTER, bootstrap))
     with Writers(group.endpoints) as writers:
         writers.wait(WRITES_A_STEP)
-        exchange(group, 0, ROOT, writers)
+        exchange(group, 0, newer, writers)
         lead(group, 0, writers)  # the new version leads old ones
+        with pytest.raises(Conflict, match=f"Cluster.{FIELD} needs feature level 1, and the group is at 0: bring all"):
+            pause(group.members[0].grpc)
         not_yet = guardian(federation, "raft", "finish-upgrade", "--yes")
         assert (not_yet.returncode, "run an older version" in not_yet.stderr) == (2, True), not_yet.stderr
+        until("the versions are told", lambda: known().get("known_by") == {"g1": 1, "g2": 0, "g3": 0})
         lead(group, 1, writers)  # an old one leads it
         for number in (1, 2):
-            exchange(group, number, ROOT, writers)
-        due = {"level": 0, "known_by": {"g1": LEVEL, "g2": LEVEL, "g3": LEVEL}, "next": LEVEL}
-
-        def is_due() -> bool:  # one that takes seconds to answer is told of as not reached
-            looked = guardian(federation, "raft", "finish-upgrade", "--dry-run", "-o", "json")
-            return bool(looked.stdout) and json.loads(looked.stdout) == due
-
-        until("all members tell what they know", is_due)
+            exchange(group, number, newer, writers)
         for number in (0, 1, 2):
             exchange(group, number, older, writers)
+        for number in (0, 1, 2):
+            exchange(group, number, newer, writers)
+        due = {"level": 0, "known_by": {"g1": 1, "g2": 1, "g3": 1}, "next": 1}
+        until("all members tell what they know", lambda: known() == due)
+        finished = guardian(federation, "raft", "finish-upgrade", "--yes")
+        assert (finished.returncode, finished.stderr) == (0, "The group is at feature level 1\n")
+        pause(group.members[0].grpc)
+        writers.wait(WRITES_A_STEP)
     assert not writers.failures
     require_all_there(group, writers)
+    require_too_old(group, 2, older)
     require_same_bytes(group)

@@ -44,10 +44,8 @@ from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
 from guardian.wire.entries import entry_to_proto
 from guardian.wire.federation import cluster_to_proto
-from metastore import levels
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
-from metastore.views import Views
 from protos.guardian.v1 import federation_pb2, records_pb2
 from protos.guardian.v1 import insight_pb2 as pb
 from raft.inmem import InMemoryReplica
@@ -131,7 +129,6 @@ class HealedWorld:
         machine = MetastoreStateMachine(MemoryStore())
         self.replica = Replica(machine)
         self.store = ReplicatedStore(self.replica, machine, self.now_ms)
-        self.store.raise_level(levels.LEVEL)
         self.register(dict.fromkeys(ids, BrokerState.ACTIVE))
         self.policy = policy
         self.links: Path | None = None
@@ -462,21 +459,6 @@ def test_six_of_ten_brokers_down_at_once_move_nothing_and_call_a_person(world: C
     assert live.found(FindingKind.STORM) == []
     assert live.calls()[1:] == [(EventKind.FINDING_ENDED, "storm healing")]
     assert live.tickets() == ()
-
-
-def test_until_an_upgrade_is_finished_nobody_is_called_by_events(
-    world: Callable[..., HealedWorld], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live = world()
-    live.kafka.reachable = False
-    for at_level in (0, levels.LEVEL):
-        monkeypatch.setattr(Views, "level", at_level)
-        for _ in range(10):
-            live.findings.tick()
-            live.healer.tick()
-            live.caller.tick()
-            live.kafka.now_ms += 2000
-        assert bool(live.calls()) is bool(at_level)
 
 
 def test_a_new_leader_calls_nobody_again_while_it_lasts(world: Callable[..., HealedWorld]) -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from guardian.cli.raft import _promote, _what_is_missing, print_members
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
-from metastore.levels import LEVEL
+from metastore import levels
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
 from tests.command_line import app
 from tests.unit.server.member import Member
@@ -188,17 +188,23 @@ def test_a_snapshot_is_taken_from_a_member_that_answers(member: Member, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_upgrade_is_finished_once_everybody_knows_its_level(cli: Cli) -> None:
+def test_the_first_version_has_no_upgrade_to_finish(cli: Cli) -> None:
+    done = cli("finish-upgrade", "--yes")
+    assert (done.exit_code, done.stderr) == (0, "The group is at feature level 0, and nothing is left to finish\n")
+
+
+def test_an_upgrade_is_finished_once_everybody_knows_its_level(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "LEVEL", 1)
     looked = cli("finish-upgrade", "--dry-run")
-    assert (looked.stdout.splitlines()[1].split(), looked.exit_code) == (["g1", str(LEVEL)], 0)
+    assert (looked.stdout.splitlines()[1].split(), looked.exit_code) == (["g1", "1"], 0)
     assert "the group is at 0. Nothing was changed" in looked.stderr
     assert json.loads(cli("finish-upgrade", "--dry-run", "-o", "json").stdout) == {
         "level": 0,
-        "known_by": {"g1": LEVEL},
-        "next": LEVEL,
+        "known_by": {"g1": 1},
+        "next": 1,
     }
     assert cli("finish-upgrade", answer="n\n").exit_code != 0
-    assert f"The group is at feature level {LEVEL}" in cli("finish-upgrade", "--yes").stderr
+    assert "The group is at feature level 1" in cli("finish-upgrade", "--yes").stderr
     again = cli("finish-upgrade", "--yes")
     assert (again.exit_code, "nothing is left to finish" in again.stderr) == (0, True)
 
@@ -211,7 +217,7 @@ def test_an_upgrade_is_not_finished_while_nobody_who_knows_its_level_is_reached(
     def status(_client: object, endpoint: str = "", *_: object) -> RaftStatus:
         if endpoint:
             raise Unavailable("no answer within 3 s")
-        return RaftStatus(name="g1", leader="g1", members=group, known_level=LEVEL)
+        return RaftStatus(name="g1", leader="g1", members=group, known_level=1)
 
     monkeypatch.setattr("guardian.client.GuardianClient.raft_status", status)
     result = cli("finish-upgrade", "--yes")
@@ -223,7 +229,7 @@ def test_an_upgrade_is_not_finished_while_a_member_is_older(cli: Cli, monkeypatc
     group = [RaftMember(name="g1", is_voter=True), RaftMember(name="g2", is_voter=True)]
 
     def status(*_: object) -> RaftStatus:
-        return RaftStatus(name="g1", leader="g1", members=group, known_level=LEVEL)
+        return RaftStatus(name="g1", leader="g1", members=group, known_level=1)
 
     monkeypatch.setattr("guardian.client.GuardianClient.raft_status", status)
     result = cli("finish-upgrade", "--yes")

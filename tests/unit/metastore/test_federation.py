@@ -126,11 +126,7 @@ def test_every_kind_can_be_dropped_together(group: Group) -> None:
     assert left == {Table.CLUSTER, Table.AUDIT, Table.TOPIC_OWNER}
 
 
-@pytest.mark.parametrize("level", [0, 1])
-def test_a_broker_that_was_emptied_is_active_again_once_its_exclusion_is_lifted(group: Group, level: int) -> None:
-    """From level 1 on: members of the version before leave it as it is, and would hold another state."""
-    if level:
-        assert not group.propose(raise_level=pb.RaiseLevel(level=level)).error
+def test_a_broker_that_was_emptied_is_active_again_once_its_exclusion_is_lifted(group: Group) -> None:
     states = {1: BrokerState.DRAINING, 2: BrokerState.DRAINING, 3: BrokerState.MAINTENANCE}
     brokers = tuple(Broker(number, label="gold", state=state) for number, state in states.items())
     cluster = Cluster("live", "h:1", "id-1", brokers=brokers)
@@ -140,7 +136,7 @@ def test_a_broker_that_was_emptied_is_active_again_once_its_exclusion_is_lifted(
     assert group.machine.read().cluster("live") == cluster
     changed(group, drop_exclusion("live", 1), drop_exclusion("live", 3))
     active = replace(cluster, brokers=(replace(brokers[0], state=BrokerState.ACTIVE), *brokers[1:]))
-    assert group.machine.read().cluster("live") == (active if level else cluster)
+    assert group.machine.read().cluster("live") == active
 
 
 @pytest.mark.parametrize(

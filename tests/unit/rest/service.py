@@ -80,7 +80,6 @@ class Service:
         self._stack = ExitStack()
         self.member = Member(author_may_approve=True)
         self._stack.callback(self.member.stop)
-        self.member.store.raise_level(1)
         self.client = self._stack.enter_context(GuardianClient([self.member.endpoint]))
         self.planner = Planner(self.member)
         self.rates = RATES

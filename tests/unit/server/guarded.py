@@ -106,7 +106,6 @@ class Guarded:
         self.limits = RateLimits(1e6, 1_000_000)
         self._id_tokens = id_tokens
         self.member = Member(machine, author_may_approve=False, guarded=self._interceptors)
-        self.member.store.raise_level(1)
 
     def _interceptors(self, store: ReplicatedStore) -> list[grpc.aio.ServerInterceptor]:
         self.prover = Prover(

@@ -64,16 +64,6 @@ def test_whoever_is_behind_is_refused_whatever_it_sends(member: Member) -> None:
         store.confirm("t1", TicketState.PENDING, 0)
 
 
-@pytest.mark.parametrize("level", [0, 1])
-def test_what_the_group_does_not_know_yet_is_left_out(member: Member, level: int) -> None:
-    member.store.raise_level(level)
-    store = ReplicatedExecutionStore(member.store)
-    store.advance("t1", TicketState.PENDING, None, Execution("t1", (ExecutionTask(1, MOVE, topic_partitions=7),)), 0)
-    kept = store.execution("t1")
-    assert kept is not None
-    assert kept.tasks[0].topic_partitions == 7 * level
-
-
 def test_a_commit_of_who_leads_no_longer_is_stored_and_proves_nothing(
     member: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,10 +9,18 @@ import pytest
 from guardian.errors import InvalidInput
 from guardian.server.founding import NOTE, Founder, founded_level
 from guardian.server.store import ReplicatedStore
-from metastore.levels import LEVEL
+from metastore import levels
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from raft.inmem import InMemoryReplica
+
+LEVEL = 3
+
+
+@pytest.fixture(autouse=True)
+def version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later one than the first release."""
+    monkeypatch.setattr(levels, "LEVEL", LEVEL)
 
 
 @pytest.fixture

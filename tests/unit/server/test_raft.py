@@ -16,7 +16,7 @@ from guardian.errors import Conflict, InvalidInput, Unavailable
 from guardian.server.grpc_server import start_grpc
 from guardian.server.raft import SCRATCH, RaftServicer, change_from_proto, status_to_proto
 from guardian.server.store import ReplicatedStore, now_ms
-from metastore.levels import LEVEL
+from metastore import levels
 from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import raft_pb2 as pb
@@ -131,7 +131,7 @@ def test_a_status_says_all_that_the_member_knows() -> None:
         is_refusing_writes=True,
         counters={"elections": 2},
         level=1,
-        known_level=LEVEL,
+        known_level=levels.LEVEL,
     )
 
 
@@ -235,23 +235,29 @@ def test_an_empty_state_has_no_snapshot(served: raft_pb2_grpc.RaftStub, tmp_path
 @pytest.mark.parametrize(
     ("level", "known_by", "kind", "message"),
     [
-        (LEVEL, {}, Conflict, "feature level 1 is unknown to g1"),
-        (LEVEL, {"g1": LEVEL - 1, "g2": LEVEL}, Conflict, "feature level 1 is unknown to g1"),
-        (0, {"g1": LEVEL}, InvalidInput, f"level is 0: this version of Guardian knows 1 to {LEVEL}"),
-        (LEVEL + 1, {"g1": LEVEL + 1}, InvalidInput, f"knows 1 to {LEVEL}"),
+        (1, {}, Conflict, "feature level 1 is unknown to g1"),
+        (1, {"g1": 0, "g2": 1}, Conflict, "feature level 1 is unknown to g1"),
+        (2, {"g1": 2}, InvalidInput, "level is 2: this version of Guardian knows levels up to 1"),
     ],
 )
 def test_a_level_that_somebody_does_not_know_is_not_raised(
-    servicer: RaftServicer, level: int, known_by: dict[str, int], kind: type[Exception], message: str
+    servicer: RaftServicer,
+    level: int,
+    known_by: dict[str, int],
+    kind: type[Exception],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(levels, "LEVEL", 1)
     with pytest.raises(kind, match=message):
         servicer.RaiseLevel(pb.RaiseLevelRequest(level=level, known_by=known_by), CONTEXT)
     assert servicer.GetRaftStatus(pb.GetRaftStatusRequest(), CONTEXT).level == 0
 
 
-def test_a_level_that_all_know_is_raised_and_told(servicer: RaftServicer) -> None:
-    request = pb.RaiseLevelRequest(level=LEVEL, known_by={"g1": LEVEL})
+def test_a_level_that_all_know_is_raised_and_told(servicer: RaftServicer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "LEVEL", 1)
+    request = pb.RaiseLevelRequest(level=1, known_by={"g1": 1})
     for _ in range(2):
-        assert servicer.RaiseLevel(request, CONTEXT).level == LEVEL
+        assert servicer.RaiseLevel(request, CONTEXT).level == 1
     status = servicer.GetRaftStatus(pb.GetRaftStatusRequest(), CONTEXT)
-    assert (status.level, status.known_level) == (LEVEL, LEVEL)
+    assert (status.level, status.known_level) == (1, 1)

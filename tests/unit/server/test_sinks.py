@@ -18,7 +18,6 @@ from guardian.server.posting import NotTaken, Refused, ToBeMended
 from guardian.server.sinks import EventSinks
 from guardian.server.store import ReplicatedStore
 from guardian.wire.federation import cluster_to_proto
-from metastore.levels import LEVEL
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.views import Views
@@ -109,7 +108,6 @@ def test_a_new_sink_gets_what_happens_from_then_on(store: ReplicatedStore) -> No
 def test_a_new_sink_gets_nothing_of_what_one_command_told_before() -> None:
     machine = MetastoreStateMachine(MemoryStore())
     store = ReplicatedStore(InMemoryReplica("g1", machine), machine, lambda: 1000)
-    store.raise_level(LEVEL)
     raised = [events_pb2.Call(cluster="live", finding=name, sentence="look", since_ms=1) for name in ("a", "b", "c")]
     store.propose(records_pb2.Command(put_events=events_pb2.PutEvents(raised=raised)))
     assert len(ids(store)) == 3
@@ -283,7 +281,6 @@ def test_no_snapshot_is_held_while_a_sink_thinks(store: ReplicatedStore, monkeyp
 
 
 def test_an_alertmanager_is_told_again_of_what_lasts_and_not_of_what_is_over(store: ReplicatedStore) -> None:
-    store.raise_level(LEVEL)
     sent: list[list[dict[str, dict[str, str]]]] = []
     clock = Clock()
     [sink] = sinks_of([{"name": "a", "kind": "alertmanager", "url": "http://h:1"}])

@@ -16,7 +16,7 @@ from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
-from protos.guardian.v1 import federation_pb2, records_pb2
+from protos.guardian.v1 import federation_pb2
 from tests.unit.server.member import Member, plan
 
 
@@ -170,7 +170,6 @@ def test_a_key_that_made_another_ticket_is_refused(client: GuardianClient, dry_r
 
 def test_a_throttle_rises_above_what_was_approved_by_those_who_may_approve_it() -> None:
     member = Member(author_may_approve=False)
-    member.store.propose(records_pb2.Command(raise_level=records_pb2.RaiseLevel(level=1)))
     try:
         with GuardianClient([member.endpoint]) as client:
             ticket, _ = client.create_ticket(plan(3, 2), author="ann", submit=True, throttle=500_000)
