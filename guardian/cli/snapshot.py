@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,6 +79,38 @@ def verify(archive: ArchiveArgument, output: OutputOption = Output.TABLE) -> Non
     )
 
 
+@app.command("salvage")
+def salvage(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The data folder of a member that is stopped.")],
+    archive: ArchiveArgument,
+) -> None:
+    """Save a stopped member's folder as a snapshot: its state, and all of its log. The folder stays as it is.
+
+    For a group that lost its majority: the log of the last member may have what was acknowledged and not applied yet.
+
+    Example: guardian raft snapshot salvage /var/lib/guardian /backup/last.tar
+    """
+    from metastore.rocksdb import RocksDbStore
+    from metastore.state_machine import MetastoreStateMachine
+    from metastore.store import StoreError
+    from raft.errors import RaftError
+    from raft.salvaging import salvage as salvage_folder
+
+    if archive.exists():
+        raise InvalidInput(f"{archive} is there already: choose another name, or remove it")
+    try:
+        _require_stopped(data)
+        manifest, found = salvage_folder(
+            data.absolute(), archive.absolute(), lambda path: MetastoreStateMachine(RocksDbStore(path))
+        )
+    except (RaftError, StoreError, OSError) as error:
+        raise _refused(data, error) from None
+    print(
+        f"{archive} has the state as of index {manifest.index}, term {manifest.term}; {found} commands of it are from "
+        f"the log alone ({human_bytes(manifest.total_bytes)})"
+    )
+
+
 @app.command("restore")
 def restore(
     archive: ArchiveArgument,
@@ -126,6 +159,20 @@ def _rehearse(archive: Path, data: Path, name: str) -> None:
         f"{archive} is whole: {data} would get the state as of index {manifest.index} ({size}), and {name} would be "
         "the only member of a new group. Nothing was written."
     )
+
+
+def _require_stopped(data: Path) -> None:
+    """Raises InvalidInput while a member uses the folder, which a copy would tear then."""
+    lock = data / "LOCK"
+    if not lock.exists():
+        return
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidInput(
+                f"{data} is used by a member that runs: stop it, or use `guardian raft snapshot save`"
+            ) from None
 
 
 def _verified(archive: Path) -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,6 +96,7 @@ def test_members_are_shown_with_their_roles_and_lag(cli: Cli, capsys: pytest.Cap
             "--raft is 'h': use host:port",
         ),
         (("snapshot", "save", "/nowhere/a.tar"), InvalidInput, "/nowhere/a.tar can't be written: No such file"),
+        (("snapshot", "salvage", "/nowhere", "/nowhere/a.tar"), InvalidInput, "data directory /nowhere has no store"),
     ],
 )
 def test_what_can_not_be_is_refused_in_one_sentence(
@@ -116,6 +118,14 @@ def test_a_file_that_is_there_is_not_written_over(cli: Cli, tmp_path: Path) -> N
     archive.write_text("mine")
     assert "is there already" in str(cli("snapshot", "save", str(archive)).exception)
     assert archive.read_text() == "mine"
+
+
+def test_a_member_that_runs_is_not_salvaged(cli: Cli, tmp_path: Path) -> None:
+    with (tmp_path / "LOCK").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        refused = cli("snapshot", "salvage", str(tmp_path), str(tmp_path / "a.tar"))
+    assert "is used by a member that runs: stop it" in str(refused.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["LOCK"]
 
 
 def test_what_is_in_the_configuration_is_not_given_again(cli: Cli, tmp_path: Path) -> None:
