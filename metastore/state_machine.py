@@ -192,10 +192,7 @@ def _decide(index: int, entry: bytes, view: ReadView) -> tuple[list[Record], byt
         return [], _refusal(
             records_pb2.INVALID, "the command is of no kind that this version of Guardian knows: upgrade it"
         )
-    session = commands.NO_SESSION
-    if message.HasField("session"):
-        ref = message.session
-        session = (ref.id, ref.sequence, ref.answered_below)
+    session = commands.SessionUse.of_message(message.session) if message.HasField("session") else commands.NO_SESSION
     proposal = Proposal(index, message.proposed_at_ms, message.actor)
     return _in_session(kind, _HANDLERS[kind], getattr(message, kind), session, view, proposal)
 
@@ -204,23 +201,22 @@ def _in_session(
     kind: str,
     handler: Callable[[Any, ReadView, Proposal], _Outcome],
     command: Any,
-    reference: tuple[int, int, int],
+    use: commands.SessionUse,
     view: ReadView,
     proposal: Proposal,
 ) -> tuple[list[Record], bytes]:
     """Carries a command out once, however often it comes in its session."""
-    if reference == commands.NO_SESSION:
+    if use == commands.NO_SESSION:
         return _carry_out(kind, handler, command, view, proposal)
-    session_id, sequence, answered_below = reference
     try:
-        session = sessions.check(view, session_id, sequence, answered_below)
+        session = sessions.check(view, use, kind)
         if isinstance(session, bytes):
             return [], session
-        sessions.require_room(view, session, answered_below)
+        sessions.require_room(view, session, use.answered_below)
     except GuardianError as error:
         return [], _refusal(_error_kind(error), str(error))
     records, reply = _carry_out(kind, handler, command, view, proposal)
-    records += sessions.record(view, session, sequence, answered_below, reply)
+    records += sessions.record(view, session, use, kind, reply)
     return records, reply
 
 

@@ -14,6 +14,7 @@ from deploy.local.ports import HOST
 from guardian.certificates.authority import Wanted
 from guardian.certificates.folder import CertificateFolder
 from guardian.client import ClientTls
+from guardian.model.identity import BrokerId
 
 OPERATOR = "operator"
 _RAFT = "raft"
@@ -23,10 +24,11 @@ _AUTHORITY_DAYS = 3650.0
 _RENEW_MS = 30 * 86_400_000
 
 
-def ensure(directory: Path, members: Iterable[str], brokers: Iterable[str]) -> None:
+def ensure(directory: Path, members: Iterable[str], brokers: Iterable[BrokerId]) -> None:
     """Makes what is missing, and anew what expires within a month. Raises InvalidInput."""
     members = list(members)
-    wanted = [Wanted(name, _HOSTS, _DAYS) for name in (*members, *brokers)]
+    wanted = [Wanted(name, _HOSTS, _DAYS) for name in members]
+    wanted += [Wanted(broker_name(broker.cluster, broker.id), _HOSTS, _DAYS, uris=(broker.uri,)) for broker in brokers]
     _fill(CertificateFolder(directory), "Guardian local", [*wanted, Wanted(OPERATOR, days=_DAYS, is_person=True)])
     _fill(
         CertificateFolder(directory / _RAFT), "Guardian local raft", [Wanted(name, _HOSTS, _DAYS) for name in members]

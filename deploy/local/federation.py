@@ -32,6 +32,7 @@ from deploy.local.traffic import plan_traffic
 from deploy.local.workload import WorkloadPlan, prepare
 from guardian.client import ClientTls, GuardianClient
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
+from guardian.model.identity import BrokerId
 
 _DRAFT = ".state.json.draft"
 _LOCK = "lock"
@@ -328,9 +329,7 @@ def _with_members(federation: Federation, count: int, certs: Path | None) -> Non
 
 def _ensure_certificates(federation: Federation, certs: Path) -> None:
     brokers = [
-        certificates.broker_name(cluster.kafka.name, broker.id)
-        for cluster in federation.clusters
-        for broker in cluster.kafka.brokers
+        BrokerId(cluster.kafka.name, broker.id) for cluster in federation.clusters for broker in cluster.kafka.brokers
     ]
     certificates.ensure(certs, [member.name for member in federation.members], brokers)
 

@@ -37,12 +37,14 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`hosts` are DNS names and IP addresses beside the name, under which a server is reached."""
+    """`hosts` are DNS names and IP addresses beside the name, under which a server is reached; `uris` say what else its
+    holder is, such as broker:live/1."""
 
     name: str
     hosts: tuple[str, ...] = ()
     days: float = 365.0
     is_person: bool = False
+    uris: tuple[str, ...] = ()
 
 
 def make_authority(name: str, days: float, now_ms: int) -> Issued:
@@ -76,7 +78,7 @@ def issue(authority: Issued, wanted: Wanted, now_ms: int) -> Issued:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage(kinds), critical=False)
-        .add_extension(x509.SubjectAlternativeName(_hosts((wanted.name, *wanted.hosts))), critical=False)
+        .add_extension(_alternative_names(wanted), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()),
@@ -118,8 +120,9 @@ def wanted_again(certificate: bytes, days: float) -> Wanted:
     except (ValueError, x509.ExtensionNotFound) as error:
         raise InvalidInput(f"the certificate is none of `guardian certs`: {error}") from None
     name = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value
-    hosts = [str(host.value) for host in alternative if str(host.value) != name]
-    return Wanted(str(name), tuple(hosts), days, ExtendedKeyUsageOID.SERVER_AUTH not in kinds)
+    uris = tuple(alternative.get_values_for_type(x509.UniformResourceIdentifier))
+    hosts = [str(host.value) for host in alternative if str(host.value) not in (name, *uris)]
+    return Wanted(str(name), tuple(hosts), days, ExtendedKeyUsageOID.SERVER_AUTH not in kinds, uris)
 
 
 def _builder(
@@ -158,8 +161,12 @@ def _named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _hosts(hosts: Iterable[str]) -> list[x509.GeneralName]:
-    return [_host(host) for host in dict.fromkeys(hosts)]
+def _alternative_names(wanted: Wanted) -> x509.SubjectAlternativeName:
+    hosts = [_host(host) for host in dict.fromkeys((wanted.name, *wanted.hosts))]
+    try:
+        return x509.SubjectAlternativeName([*hosts, *map(x509.UniformResourceIdentifier, wanted.uris)])
+    except ValueError:
+        raise InvalidInput(f"uris are {list(wanted.uris)}: use ASCII, such as broker:live/1") from None
 
 
 def _host(host: str) -> x509.GeneralName:

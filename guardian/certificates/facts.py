@@ -29,7 +29,8 @@ _CRL = re.compile(rb"-----BEGIN X509 CRL-----.+?-----END X509 CRL-----", re.DOTA
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
     """`names` are its DNS names, or, when it has none, its common name, as for the Raft port (RFC 6125, 6.4.4);
-    `addresses` its IP addresses; `fingerprint` SHA-256 of the whole, in hex; times are ms since the epoch."""
+    `addresses` its IP addresses, `uris` its URIs; `fingerprint` SHA-256 of the whole, in hex; times are ms since the
+    epoch."""
 
     names: tuple[str, ...]
     common_name: str
@@ -40,6 +41,7 @@ class CertificateFacts:
     not_before_ms: int
     not_after_ms: int
     is_authority: bool
+    uris: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,9 @@ def _facts(certificate: x509.Certificate) -> CertificateFacts:
         alternative = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         names = tuple(alternative.get_values_for_type(x509.DNSName))
         addresses = tuple(str(address) for address in alternative.get_values_for_type(x509.IPAddress))
+        uris = tuple(alternative.get_values_for_type(x509.UniformResourceIdentifier))
     except x509.ExtensionNotFound:
-        names, addresses = (), ()
+        names, addresses, uris = (), (), ()
     try:
         is_authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
@@ -113,6 +116,7 @@ def _facts(certificate: x509.Certificate) -> CertificateFacts:
         not_before_ms=int(certificate.not_valid_before_utc.timestamp() * 1000),
         not_after_ms=int(certificate.not_valid_after_utc.timestamp() * 1000),
         is_authority=is_authority,
+        uris=uris,
     )
 
 

@@ -16,6 +16,7 @@ from guardian.cli.options import DryRunOption, Output, OutputOption, YesOption, 
 from guardian.cli.output_more import more_of
 from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
+from guardian.model.identity import BrokerId
 
 if TYPE_CHECKING:
     from guardian.certificates.facts import CertificateFacts
@@ -59,6 +60,14 @@ def issue(
     host: Annotated[
         list[str] | None, typer.Option("--host", help="A DNS name or IP address under which it is reached; repeatable.")
     ] = None,
+    broker: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--broker",
+            metavar="CLUSTER/ID",
+            help="The broker whose plugin comes with it, such as live/1; repeatable.",
+        ),
+    ] = None,
     person: Annotated[bool, typer.Option("--person", help="For who calls only: nobody can serve with it.")] = False,
     days: DaysOption = 365.0,
     folder: FolderOption = _FOLDER,
@@ -69,7 +78,8 @@ def issue(
     Example: guardian certs issue g1 --host g1.example.net --host 10.0.0.1
     """
     issued = _folder(folder)
-    wanted = _load("authority").Wanted(name, tuple(host or ()), days, person)
+    uris = tuple(BrokerId.parse("--broker", each).uri for each in broker or ())
+    wanted = _load("authority").Wanted(name, tuple(host or ()), days, person, uris)
     if dry_run:
         issued.require_new(name)
         print(f"would make {issued.certificate(name)} and {issued.key(name)}. Nothing was written.")
@@ -157,7 +167,7 @@ def show(
         [
             (
                 path.name,
-                ", ".join((*facts.names, *facts.addresses)),
+                ", ".join((*facts.names, *facts.addresses, *facts.uris)),
                 facts.issuer,
                 _days_left(facts),
                 f"{facts.serial:x}"[:16],
@@ -176,6 +186,7 @@ def _as_dict(path: Path, facts: CertificateFacts) -> dict[str, Any]:
         "file": str(path),
         "names": list(facts.names),
         "addresses": list(facts.addresses),
+        "uris": list(facts.uris),
         "issuer": facts.issuer,
         "serial": f"{facts.serial:x}",
         "fingerprint": facts.fingerprint,

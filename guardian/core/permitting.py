@@ -33,12 +33,14 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`field` is the request's that names the cluster, `who` the one that names who asks; empty: none does."""
+    """`field` is the request's that names the cluster, `who` the one that names who asks, `broker` the one that names
+    the broker that asks; empty: none does."""
 
     where: Where
     roles: tuple[Role, ...] = ()
     field: str = "cluster"
     who: str = ""
+    broker: str = ""
     is_cut: bool = False
 
 
@@ -62,6 +64,7 @@ _ADMIN_OF_ALL = Rule(Where.EVERYWHERE, _ADMIN)
 _WORK = Rule(Where.TICKET, _OPERATOR, who="actor")
 _JUDGE = Rule(Where.TICKET, _APPROVER, who="actor")
 _WRITE_SEGMENTS = Rule(Where.KAFKA_CLUSTERS, _BROKER)
+_OF_A_BROKER = Rule(Where.KAFKA_CLUSTERS, _BROKER, broker="broker_id")
 _READ_SEGMENTS = Rule(Where.KAFKA_CLUSTERS, _EITHER)
 
 _G = "/guardian.v1."
@@ -70,7 +73,7 @@ RPCS: dict[str, Rule] = {
     f"{_G}Federation/RegisterCluster": Rule(Where.CLUSTER, _ADMIN, field="cluster.name"),
     f"{_G}Federation/RemoveCluster": Rule(Where.CLUSTER, _ADMIN, field="name"),
     f"{_G}Federation/SetSampling": Rule(Where.CLUSTER, _ADMIN, field="cluster"),
-    f"{_G}Federation/RegisterReporter": _WRITE_SEGMENTS,
+    f"{_G}Federation/RegisterReporter": _OF_A_BROKER,
     f"{_G}Federation/ListClusters": Rule(Where.ANYWHERE, _VIEWER, is_cut=True),
     f"{_G}Federation/ChangeFederation": Rule(Where.CHANGES, _OPERATOR),
     f"{_G}Federation/ListFederation": _LIST,
@@ -98,7 +101,7 @@ RPCS: dict[str, Rule] = {
     f"{_G}Tickets/WatchTicket": Rule(Where.TICKET, _VIEWER),
     f"{_G}Tiering/AppendSegmentEvents": _WRITE_SEGMENTS,
     f"{_G}Tiering/StreamSegmentEvents": _WRITE_SEGMENTS,
-    f"{_G}Tiering/ClaimPartitions": _WRITE_SEGMENTS,
+    f"{_G}Tiering/ClaimPartitions": _OF_A_BROKER,
     f"{_G}Tiering/AllocateIds": _WRITE_SEGMENTS,
     f"{_G}Tiering/GetIds": _READ_SEGMENTS,
     f"{_G}Tiering/PullSegmentEvents": _READ_SEGMENTS,
@@ -157,6 +160,18 @@ def require(identity: Identity, roles: tuple[Role, ...], where: Where, places: t
         elif identity.may_somewhere(role) and all(_has(identity, role, place) for place in places):
             return
     raise NotAllowed(_sentence(identity, roles, where, places))
+
+
+def require_broker(identity: Identity, broker_id: int, places: tuple[Place, ...]) -> None:
+    """Raises NotAllowed unless he may speak for the broker of that id in each place."""
+    for place in places:
+        if not identity.is_broker(place.cluster, broker_id):
+            borne = ", ".join(map(str, identity.brokers)) or "none"
+            raise NotAllowed(
+                f"{identity.name} can't speak for broker {place.cluster or 'of an unknown cluster'}/{broker_id}: its "
+                f"certificate bears {borne}; issue one with the URI broker:{place.cluster or 'CLUSTER'}/{broker_id} "
+                "(guardian certs issue --broker)"
+            )
 
 
 def _has(identity: Identity, role: Role, place: Place) -> bool:

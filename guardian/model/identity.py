@@ -21,6 +21,8 @@ from guardian.errors import InvalidInput
 # What Guardian does by itself is recorded under these: nobody else may be called so.
 RESERVED_NAMES = frozenset({"healing", "guardian", "policy", "executor", "placement", "unknown", "local", "nobody"})
 MAX_NAME_CHARS = 128
+_BROKER_SCHEME = "broker:"
+_BROKER_ID = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})/(\d{1,10})", re.ASCII)
 _PATTERN = re.compile(r"[^\s/]{1,255}")
 
 
@@ -75,17 +77,55 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerId:
+    """A broker of a registered cluster, as its certificate bears it: a URI, such as broker:live/1."""
+
+    cluster: str
+    id: int
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.id}"
+
+    @property
+    def uri(self) -> str:
+        return f"{_BROKER_SCHEME}{self}"
+
+    @classmethod
+    def parse(cls, field_name: str, text: str) -> BrokerId:
+        """From CLUSTER/ID. Raises InvalidInput."""
+        match = _BROKER_ID.fullmatch(text)
+        if match is None:
+            raise InvalidInput(f"{field_name} is {text[:MAX_NAME_CHARS]!r}: use CLUSTER/ID, such as live/1")
+        return cls(match[1], int(match[2]))
+
+
+def brokers_in(uris: Iterable[str]) -> tuple[BrokerId, ...]:
+    """Return the brokers that a certificate with these URIs bears. Raises InvalidInput for a broker: that is none."""
+    named = (uri.removeprefix(_BROKER_SCHEME) for uri in uris if uri.startswith(_BROKER_SCHEME))
+    return tuple(BrokerId.parse("the certificate's broker", text) for text in named)
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody whose name is proven, as `proof` says. `groups` are those that a provider of identities told."""
+    """Somebody whose name is proven, as `proof` says. `groups` are those that a provider of identities told; `brokers`
+    those that his certificate bears: where there are any, the role of a broker is good on their clusters only."""
 
     name: str
     grants: tuple[Grant, ...] = ()
     proof: Proof = Proof.NONE
     groups: tuple[str, ...] = ()
+    brokers: tuple[BrokerId, ...] = ()
 
     def may(self, role: Role, cluster: str = "", tenants: frozenset[str] | None = None) -> bool:
         """Whether he has the role, or one above it, there."""
-        return any(grant.role.includes(role) and grant.covers(cluster, tenants) for grant in self.grants)
+        return any(
+            grant.role.includes(role) and grant.covers(cluster, tenants) and self._is_borne(grant, cluster)
+            for grant in self.grants
+        )
+
+    def is_broker(self, cluster: str, broker_id: int) -> bool:
+        """Whether he may speak for the broker: his certificate bears it, or he is an admin of the cluster."""
+        return BrokerId(cluster, broker_id) in self.brokers or self.may(Role.ADMIN, cluster)
 
     def may_somewhere(self, role: Role) -> bool:
         """Whether he has the role, or one above it, on any cluster at all."""
@@ -99,6 +139,10 @@ class Identity:
     def sees(self, cluster: str) -> bool:
         """Whether what is said of the cluster may be shown to him, whoever's topics are on it."""
         return self.may_for_some(Role.VIEWER, cluster)
+
+    def _is_borne(self, grant: Grant, cluster: str) -> bool:
+        is_bound = grant.role is Role.BROKER and self.brokers
+        return not is_bound or any(broker.cluster == cluster for broker in self.brokers)
 
     @property
     def is_broker_only(self) -> bool:

@@ -14,9 +14,8 @@ from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription
 from guardian.model.topology import Broker, BrokerState, Cluster
-from guardian.server.requests import actor_of, views_for
+from guardian.server.requests import actor_of, session_of, views_for
 from guardian.server.store import ReplicatedStore
-from guardian.wire import metadata
 from guardian.wire.collection import assignment_to_proto
 from guardian.wire.federation import broker_state, cluster_from_proto, cluster_to_proto
 from guardian.wire.planner import planner_to_proto
@@ -72,15 +71,13 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         self._store.put_cluster(
             registered,
             expected=cluster_to_proto(known) if known else None,
-            session=metadata.session_in(context.invocation_metadata()),
+            session=session_of(context, request),
             actor=actor_of(context),
         )
         return pb.RegisterClusterReply(cluster=registered)
 
     def RemoveCluster(self, request: pb.RemoveClusterRequest, context: grpc.ServicerContext) -> pb.RemoveClusterReply:
-        self._store.drop_cluster(
-            request.name, session=metadata.session_in(context.invocation_metadata()), actor=actor_of(context)
-        )
+        self._store.drop_cluster(request.name, session=session_of(context, request), actor=actor_of(context))
         return pb.RemoveClusterReply()
 
     def SetSampling(self, request: pb.SetSamplingRequest, context: grpc.ServicerContext) -> pb.SetSamplingReply:
@@ -131,7 +128,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
             return pb.ChangeFederationReply(revisions=self._store.read().check_change(request))
         reply = self._store.propose(
             records_pb2.Command(change_federation=request),
-            session=metadata.session_in(context.invocation_metadata()),
+            session=session_of(context, request),
             actor=actor_of(context),
         )
         return reply.federation

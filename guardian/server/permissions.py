@@ -19,7 +19,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError, Message
 
-from guardian.core.permitting import RPCS, Place, Rule, Where, require, rule_of
+from guardian.core.permitting import RPCS, Place, Rule, Where, require, require_broker, rule_of
 from guardian.core.rate_limiting import RateLimits
 from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
 from guardian.model.identity import Identity, Role
@@ -149,6 +149,8 @@ class _Permission:
             if rule.where not in (Where.ANYWHERE, Where.EVERYWHERE) and not _is_unlimited(identity, rule.roles):
                 places = self._places(rule, identity, request)
             require(identity, rule.roles, rule.where, places)
+            if rule.broker:
+                require_broker(identity, _field(request, rule.broker), self._places(rule, identity, request))
         except NotAllowed as error:
             self._gate.refuse(identity, self._path, error, context.peer() or "")
             raise
@@ -168,7 +170,7 @@ class _Permission:
 
     def _prove(self, context: Any) -> Identity:
         facts = certificate_of(context.auth_context() or {})
-        return self._gate.prover.of_call(context.invocation_metadata() or (), facts.names if facts else ())
+        return self._gate.prover.of_call(context.invocation_metadata() or (), facts)
 
     def _places(self, rule: Rule, identity: Identity, request: Any) -> tuple[Place, ...]:
         """Where the role must be held. Whose topics it is about is found out only for who is limited to tenants."""

@@ -3,7 +3,8 @@
     x-guardian-actor      a member speaks for a person: sealed by the members' own key
     Authorization         Bearer gdn_...: a token of the tokens file; Bearer eyJ...: an ID token of the OIDC provider;
                           Basic name:token or Basic :token: at HTTP, where programs ask that know nothing else
-    a client certificate  that TLS has verified: its first DNS name, or its common name
+    a client certificate  that TLS has verified: its first DNS name, or its common name; its URIs broker:CLUSTER/ID are
+                          the brokers that it may speak for
 
 The first that is there must be good: nobody falls back to being somebody else.
 """
@@ -13,13 +14,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from guardian.core.sealing import seal, unseal
 from guardian.core.tokens import PREFIX, Token, find_token, require_fresh
 from guardian.errors import InvalidInput, NotSignedIn
-from guardian.model.identity import Grant, Identity, Proof, Role, require_name
+from guardian.model.identity import Grant, Identity, Proof, Role, brokers_in, require_name
 from guardian.model.roles import Roles
 from guardian.server.watched_file import WatchedFile
 
@@ -32,6 +33,16 @@ _SESSION = "session"
 _MEMBER = "member"
 _MAX_HEADER_CHARS = 16_384
 _MAX_NAME_CHARS = 100
+
+
+class Certificate(Protocol):
+    """What a certificate says of its holder (guardian.certificates.facts)."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def uris(self) -> tuple[str, ...]: ...
 
 
 class IdTokens(Protocol):
@@ -67,18 +78,26 @@ class Prover:
         self._now_ms = now_ms
         self._id_tokens = id_tokens
 
-    def of_call(self, metadata: Iterable[tuple[str, str | bytes]], certificate_names: tuple[str, ...]) -> Identity:
-        """Who makes a gRPC call. Raises NotSignedIn."""
+    def of_call(self, metadata: Iterable[tuple[str, str | bytes]], certificate: Certificate | None) -> Identity:
+        """Who makes a gRPC call, with what TLS has verified. Raises NotSignedIn."""
         headers = {key: _text(value) for key, value in metadata if key in (ACTING, AUTHORIZATION)}
         if ACTING in headers:
             return self._acting(headers[ACTING])
         if AUTHORIZATION in headers:
             return self.of_authorization(headers[AUTHORIZATION])
-        if certificate_names:
-            return self._identity(_known_name(certificate_names[0]), Proof.CERTIFICATE)
+        if certificate is not None and certificate.names:
+            return self._of_certificate(certificate)
         raise NotSignedIn(
             "nobody knows who asks: show a token (guardian login, GUARDIAN_TOKEN_FILE) or a client certificate"
         )
+
+    def _of_certificate(self, certificate: Certificate) -> Identity:
+        try:
+            name = require_name("the certificate's name", certificate.names[0])
+            brokers = brokers_in(certificate.uris)
+        except InvalidInput as error:
+            raise NotSignedIn(str(error)) from None
+        return replace(self._identity(name, Proof.CERTIFICATE), brokers=brokers)
 
     def of_authorization(self, header: str, *, takes_basic: bool = False) -> Identity:
         """Who sends this header. Raises NotSignedIn."""
@@ -175,13 +194,6 @@ class Prover:
 
     def _identity(self, name: str, proof: Proof, groups: tuple[str, ...] = ()) -> Identity:
         return self._roles.current().identity(name, proof, groups)
-
-
-def _known_name(name: str) -> str:
-    try:
-        return require_name("the certificate's name", name)
-    except InvalidInput as error:
-        raise NotSignedIn(str(error)) from None
 
 
 def _whole(value: object) -> int:

@@ -19,6 +19,7 @@ from guardian.executor.hooks import HookRunner
 from guardian.executor.planning import LivePlanner
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.topology import Broker, Cluster
+from guardian.server import requests
 from guardian.server.activity import ActivityServicer
 from guardian.server.admins import connect_by_name
 from guardian.server.asks import Asks
@@ -137,7 +138,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     async_store = AsyncStore(parts.replica, parts.state_machine)
     changes = Changes(parts.state_machine)
     tiering = TieringServicer(
-        async_store, changes, sources.now_ms, leader_epochs=parts.leader_epochs, counters=parts.counters
+        async_store, changes, requests, sources.now_ms, leader_epochs=parts.leader_epochs, counters=parts.counters
     )
     add_tiering(tiering, server)
     admin_for = connect_by_name(lambda name: store.read_local().cluster(name), sources.connect)

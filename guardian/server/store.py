@@ -28,11 +28,11 @@ from guardian.wire.operations import ask_to_proto
 from guardian.wire.plans import plan_hash, plan_to_bytes
 from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
 from metastore import levels
+from metastore.commands import SessionUse
 from metastore.state_machine import MetastoreStateMachine
 from metastore.tables import plans
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2, records_pb2
-from protos.guardian.v1.sessions_pb2 import SessionRef
 from raft import errors as raft_errors
 from raft.protocol import Replica, ReplicaStatus
 
@@ -91,7 +91,7 @@ class ReplicatedStore:
         command: records_pb2.Command,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         *,
-        session: SessionRef | None = None,
+        session: SessionUse | None = None,
         actor: str = "",
     ) -> records_pb2.CommandReply:
         """Commits a command and returns its reply; raises the reply's error as one of guardian.errors.
@@ -106,7 +106,7 @@ class ReplicatedStore:
         if actor:
             command.actor = actor
         if session is not None:
-            command.session.CopyFrom(session)
+            command.session.CopyFrom(session.to_message())
         try:
             result = self._replica.propose(command.SerializeToString(), timeout_s)
         except raft_errors.RaftError as error:
@@ -158,14 +158,14 @@ class ReplicatedStore:
         cluster: federation_pb2.Cluster,
         *,
         expected: federation_pb2.Cluster | None = None,
-        session: SessionRef | None = None,
+        session: SessionUse | None = None,
         actor: str = "",
     ) -> None:
         """Raises Conflict when the entry is no longer the `expected` one, where one is given."""
         put = records_pb2.PutCluster(cluster=cluster, expected=expected)
         self.propose(records_pb2.Command(put_cluster=put), session=session, actor=actor)
 
-    def drop_cluster(self, name: str, *, session: SessionRef | None = None, actor: str = "") -> None:
+    def drop_cluster(self, name: str, *, session: SessionUse | None = None, actor: str = "") -> None:
         command = records_pb2.Command(drop_cluster=records_pb2.DropCluster(name=name))
         self.propose(command, session=session, actor=actor)
 

@@ -20,15 +20,17 @@ from guardian.tiering.ports import Group, TieringLimits
 from guardian.wire.status import sentence_of, status_of
 from metastore import appends
 from metastore.appends import Checked
-from metastore.commands import NO_SESSION, append_command
+from metastore.commands import SessionUse, append_command, content_of
 from protos.guardian.v1.raw_pb2 import RawCommandReply, RawStreamReply, RawStreamRequest
 from protos.guardian.v1.sessions_pb2 import SessionRef
 
 
-def command_of(checked: Checked, session: SessionRef | None, now_ms: int) -> bytes:
-    """What goes into the log."""
-    reference = (session.id, session.sequence, session.answered_below) if session is not None else NO_SESSION
-    return append_command(checked.command, now_ms, reference)
+def command_of(checked: Checked, request: bytes, session: SessionRef | None, user: bytes, now_ms: int) -> bytes:
+    """What goes into the log: the checked `request`, and its place in the session of `user`."""
+    if session is None:
+        return append_command(checked.command, now_ms)
+    use = SessionUse(session.id, session.sequence, session.answered_below, user, content_of(request))
+    return append_command(checked.command, now_ms, use)
 
 
 def reply_of(checked: Checked, result: bytes, counters: TieringCounters) -> bytes:
@@ -59,12 +61,13 @@ class _Request:
 
 
 class AppendStream:
-    """One stream's requests and answers."""
+    """One stream's requests and answers; its sessions are those of `user`."""
 
     def __init__(
-        self, group: Group, now_ms: Callable[[], int], limits: TieringLimits, counters: TieringCounters
+        self, group: Group, user: bytes, now_ms: Callable[[], int], limits: TieringLimits, counters: TieringCounters
     ) -> None:
         self._group = group
+        self._user = user
         self._counters = counters
         self._now_ms = now_ms
         self._limits = limits
@@ -115,7 +118,7 @@ class AppendStream:
                 self._answer(request, b"")
                 return
             session = message.session if message.HasField("session") else None
-            command = command_of(request.checked, session, self._now_ms())
+            command = command_of(request.checked, message.append, session, self._user, self._now_ms())
             self._group.submit(command, self._limits.timeout_s, lambda answer: self._answer(request, answer))
         except DecodeError:
             self._answer(request, InvalidInput("the message is no serialised StreamSegmentEventsRequest: send one"))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+from google.protobuf.message import Message
 
 from guardian.errors import GuardianError
+from metastore.commands import SessionUse
 from metastore.views import Views
 
 
@@ -37,6 +40,19 @@ class Group(Protocol):
 
     def read_local(self) -> Views:
         """This member as it is, possibly behind."""
+
+
+class Callers(Protocol):
+    """Tells who makes a call (guardian.server.requests)."""
+
+    def actor_of(self, context: Any) -> str:
+        """Return who asks, for the audit. Raises InvalidInput."""
+
+    def user_of(self, context: Any) -> bytes:
+        """Return whose sessions the call may use."""
+
+    def session_of(self, context: Any, request: Message) -> SessionUse | None:
+        """Return the place in a session that the call names, if any. Raises InvalidInput."""
 
 
 class Changed(Protocol):

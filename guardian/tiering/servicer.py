@@ -16,12 +16,13 @@ from typing import Any, Self, TypeAlias
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from guardian.errors import InvalidInput, Overloaded
 from guardian.tiering.appending import AppendStream, command_of, reply_of
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.following import Follower
-from guardian.tiering.ports import Feed, Group, LeaderEpochs, TieringLimits
+from guardian.tiering.ports import Callers, Feed, Group, LeaderEpochs, TieringLimits
 from guardian.wire import metadata
 from metastore import appends
 from metastore.segment_views import SegmentViews
@@ -47,6 +48,7 @@ class TieringServicer:
         self,
         group: Group,
         feed: Feed,
+        callers: Callers,
         now_ms: Callable[[], int],
         limits: TieringLimits | None = None,
         leader_epochs: LeaderEpochs | None = None,
@@ -54,6 +56,7 @@ class TieringServicer:
     ) -> None:
         self._group = group
         self._feed = feed
+        self._callers = callers
         self._now_ms = now_ms
         self._limits = limits or TieringLimits()
         self._leader_epochs = leader_epochs
@@ -62,15 +65,16 @@ class TieringServicer:
 
     async def append_segment_events(self, request: bytes, context: _Context) -> bytes:
         session = metadata.session_in(context.invocation_metadata())
+        user = self._callers.user_of(context)
         checked = appends.check(request)
         if not checked.command:
             return checked.merged(b"", self._counters.refused_appends)
-        command = command_of(checked, session, self._now_ms())
+        command = command_of(checked, request, session, user, self._now_ms())
         result = await self._group.propose(command, self._timeout_s(context))
         return reply_of(checked, result, self._counters)
 
     async def stream_segment_events(self, requests: AsyncIterator[bytes], context: _Context) -> None:
-        stream = AppendStream(self._group, self._now_ms, self._limits, self._counters)
+        stream = AppendStream(self._group, self._callers.user_of(context), self._now_ms, self._limits, self._counters)
         await self._send(stream.answers(requests), context)
 
     async def claim_partitions(
@@ -80,7 +84,7 @@ class TieringServicer:
         claims.require_claimable(request)
         if request.mode == tiering_pb2.VERIFIED:
             claim.leader_epochs.extend(await self._verified(request, context))
-        reply = (await self._propose(records_pb2.Command(claim_partitions=claim), context)).claims
+        reply = (await self._propose(records_pb2.Command(claim_partitions=claim), request, context)).claims
         self._counters.count_claims(reply.claims)
         return reply
 
@@ -115,26 +119,27 @@ class TieringServicer:
     ) -> tiering_pb2.DeletePartitionsReply:
         for partition in request.partitions:
             partition_from_proto(partition)
-        await self._propose(records_pb2.Command(delete_partitions=request), context)
+        await self._propose(records_pb2.Command(delete_partitions=request), request, context)
         return tiering_pb2.DeletePartitionsReply()
 
     async def allocate_ids(
         self, request: tiering_pb2.AllocateIdsRequest, context: _Context
     ) -> tiering_pb2.AllocateIdsReply:
-        reply = await self._propose(records_pb2.Command(allocate_ids=request), context)
+        reply = await self._propose(records_pb2.Command(allocate_ids=request), request, context)
         return ids.expand(request, reply.ids)
 
     async def get_ids(self, request: tiering_pb2.GetIdsRequest, context: _Context) -> tiering_pb2.GetIdsReply:
         views = await self._look(context)
         return tiering_pb2.GetIdsReply(highest=views.highest_id(request.cluster_id, request.kind))
 
-    async def _propose(self, command: records_pb2.Command, context: _Context) -> records_pb2.CommandReply:
-        headers = context.invocation_metadata()
-        session = metadata.session_in(headers)
+    async def _propose(
+        self, command: records_pb2.Command, request: Message, context: _Context
+    ) -> records_pb2.CommandReply:
+        session = self._callers.session_of(context, request)
         command.proposed_at_ms = self._now_ms()
-        command.actor = metadata.actor_in(headers)
+        command.actor = self._callers.actor_of(context)
         if session is not None:
-            command.session.CopyFrom(session)
+            command.session.CopyFrom(session.to_message())
         result = await self._group.propose(command.SerializeToString(), self._timeout_s(context))
         return records_pb2.CommandReply.FromString(result)
 

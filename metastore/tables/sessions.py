@@ -5,10 +5,14 @@
     replies               one for each sequence that the client may still ask for again
     totals                one row over all sessions, and their clock
 
-A command is checked before its handler, and its reply is written with its changes:
+A session is of the identity that opened it, under an id that nobody can guess. A command is checked before its
+handler, and its reply is written with its changes:
 
+    of another identity                      refused: to that one the session is not open
+    answered_below a window above the highest sequence carried out    refused: so many can't have been sent
     sequence below answered_below            refused: its answer was had, and is gone
-    reply kept                               that reply again, and nothing else happens
+    reply kept, same kind and content        that reply again, and nothing else happens
+    reply kept, another kind or content      refused: it is not that command's answer
     sequence at or above answered_below + window    refused: not yet
     else                                     carried out, refusals too: what was answered once is answered always
 
@@ -29,8 +33,9 @@ import heapq
 import struct
 from typing import NamedTuple
 
-from guardian.errors import InvalidInput, Overloaded, SessionExpired
+from guardian.errors import Conflict, InvalidInput, Overloaded, SessionExpired
 from metastore import keys
+from metastore.commands import CONTENT_BYTES, KIND_NUMBERS, MAX_USER_BYTES, SessionUse
 from metastore.records import Delete, Put, Record
 from metastore.store import Lookup, ReadView
 from metastore.tables.proposal import Proposal
@@ -49,15 +54,17 @@ MAX_REMOVED_BYTES = 64 << 20
 _OPENING_LOOKS_AT = 16
 _RETRY_AFTER_MS = 1000
 
-_ROW = struct.Struct(">QQQQQH")
+_ROW = struct.Struct(">QQQQQHH")
 _ROW_BYTES = _ROW.size
+_KEPT = struct.Struct(f">H{CONTENT_BYTES}s")  # before a reply: its command's kind, and the hash of what was asked
+_KEPT_BYTES = _KEPT.size
 _TOTALS = struct.Struct(">QQQQ")
 _TOTALS_KEY = keys.session_totals()
 
 
 class Session(NamedTuple):
     """Times are on the sessions' clock. `indexed_at_ms` is where its by-use row stands; `highest` the highest sequence
-    that was carried out."""
+    that was carried out; `user` the identity that opened it."""
 
     id: int
     indexed_at_ms: int
@@ -66,6 +73,7 @@ class Session(NamedTuple):
     highest: int
     kept_bytes: int
     window: int
+    user: bytes
     owner: bytes
 
 
@@ -80,13 +88,19 @@ class Totals(NamedTuple):
 
 
 def handle_open(
-    command: records_pb2.OpenSession, view: ReadView, proposal: Proposal
+    command: records_pb2.OpenSession, view: ReadView, _proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
-    """Opens a session; its id is the command's index. At MAX_SESSIONS the least recently used one makes room."""
+    """Opens a session under the id that its proposer drew. At MAX_SESSIONS the least recently used one makes room."""
     if not 1 <= command.window <= MAX_WINDOW:
         raise InvalidInput(f"window is {command.window}: use 1 to {MAX_WINDOW}")
     if len(command.owner) > MAX_OWNER_CHARS:
         raise InvalidInput(f"owner has {len(command.owner)} characters: use up to {MAX_OWNER_CHARS}")
+    if len(command.user) > MAX_USER_BYTES:
+        raise InvalidInput(f"user has {len(command.user)} bytes: use up to {MAX_USER_BYTES}")
+    if not command.session_id:
+        raise InvalidInput("session_id is 0: draw a random one")
+    if view.get(keys.session(command.session_id)) is not None:
+        raise Conflict("session_id is another open session's: draw another one")
     before = stored_totals(view)
     removal = _Removal(view, before)
     if before.sessions >= MAX_SESSIONS:
@@ -95,7 +109,7 @@ def handle_open(
             raise Overloaded(f"{before.sessions} sessions are in use: close some, or retry later", _RETRY_AFTER_MS)
     now = before.clock_ms
     totals = removal.totals._replace(sessions=removal.totals.sessions + 1)
-    session = Session(proposal.index, now, now, 1, 0, 0, command.window, command.owner.encode())
+    session = Session(command.session_id, now, now, 1, 0, 0, command.window, command.user, command.owner.encode())
     records = [
         *removal.records,
         _put(session),
@@ -125,22 +139,29 @@ def handle_expire(
     return records, records_pb2.CommandReply(swept=removal.removed)
 
 
-def check(view: Lookup, session_id: int, sequence: int, answered_below: int) -> Session | bytes:
+def check(view: Lookup, use: SessionUse, kind: str) -> Session | bytes:
     """The session that the command may be carried out in, or the reply to be repeated.
 
     Raises SessionExpired, InvalidInput, and Overloaded when too much is kept for the session.
     """
+    session_id, sequence, answered_below, user, content = use
     value = view.get(keys.session(session_id))
-    if value is None:
+    session = _session(session_id, value) if value is not None else None
+    if session is None or session.user != user:
         raise SessionExpired(
             f"session {session_id} is not open any more: open a new one, and look up what became of commands "
             "without an answer"
         )
-    session = _session(session_id, value)
-    if sequence < 1 or answered_below > sequence:
+    if sequence < 1 or answered_below > sequence or len(content) != CONTENT_BYTES:
         raise InvalidInput(
-            f"sequence is {sequence} with answered_below {answered_below}: count from 1, and send "
-            "nothing below answered_below"
+            f"sequence is {sequence} with answered_below {answered_below} and {len(content)} bytes of content: count "
+            f"from 1, send nothing below answered_below, and {CONTENT_BYTES} bytes"
+        )
+    most = max(session.highest, session.answered_below - 1) + session.window
+    if answered_below > most:
+        raise SessionExpired(
+            f"answered_below of session {session_id} is {answered_below}, but sequences up to {session.highest} were "
+            f"carried out, and at most {session.window} more can have been sent: open a new session"
         )
     below = max(session.answered_below, answered_below)
     if sequence < below:
@@ -151,7 +172,12 @@ def check(view: Lookup, session_id: int, sequence: int, answered_below: int) -> 
     if sequence <= session.highest:
         kept = view.get(keys.session_reply(session_id, sequence))
         if kept is not None:
-            return kept
+            if _KEPT.unpack_from(kept) != (KIND_NUMBERS[kind], content):
+                raise InvalidInput(
+                    f"sequence {sequence} of session {session_id} was another command than this {kind}: "
+                    "give each command a sequence of its own, and repeat it unchanged"
+                )
+            return kept[_KEPT_BYTES:]
     if sequence >= below + session.window:
         raise InvalidInput(
             f"sequence {sequence} of session {session_id} is beyond its window of {session.window} from {below} on: "
@@ -173,11 +199,13 @@ def require_room(view: Lookup, session: Session, answered_below: int) -> None:
         )
 
 
-def record(view: Lookup, session: Session, sequence: int, below: int, reply: bytes) -> list[Record]:
+def record(view: Lookup, session: Session, use: SessionUse, kind: str, reply: bytes) -> list[Record]:
     """The records that keep a reply, forget those that the client has had, and stamp the use."""
+    sequence, below = use.sequence, use.answered_below
     totals = stored_totals(view)
     records: list[Record] = []
-    kept = session.kept_bytes + len(reply)
+    value = _KEPT.pack(KIND_NUMBERS[kind], use.content) + reply
+    kept = session.kept_bytes + len(value)
     if below > session.answered_below:
         for key, size in _answered(view, session, below):
             records.append((key, None))
@@ -192,9 +220,10 @@ def record(view: Lookup, session: Session, sequence: int, below: int, reply: byt
         max(session.highest, sequence),
         kept,
         session.window,
+        len(session.user),
     )
-    records.append((keys.session_reply(session.id, sequence), reply))
-    records.append((keys.session(session.id), row + session.owner))
+    records.append((keys.session_reply(session.id, sequence), value))
+    records.append((keys.session(session.id), row + session.user + session.owner))
     return records
 
 
@@ -289,11 +318,14 @@ def _counted(kept_bytes: int) -> int:
 
 
 def _session(session_id: int, value: bytes) -> Session:
-    return Session._make((session_id, *_ROW.unpack_from(value), value[_ROW_BYTES:]))
+    *numbers, user_bytes = _ROW.unpack_from(value)
+    owner_at = _ROW_BYTES + user_bytes
+    return Session._make((session_id, *numbers, value[_ROW_BYTES:owner_at], value[owner_at:]))
 
 
 def _put(session: Session) -> Put:
-    return Put(keys.session(session.id), _ROW.pack(*session[1:7]) + session.owner)
+    row = _ROW.pack(*session[1:7], len(session.user))
+    return Put(keys.session(session.id), row + session.user + session.owner)
 
 
 def _put_totals(totals: Totals) -> Put:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metastore.appends import check
-from metastore.commands import append_command
+from metastore.commands import SessionUse, append_command
 from metastore.keys import PartitionId, Table
 from metastore.memory import MemoryStore
 from metastore.rocksdb import RocksDbStore
@@ -23,7 +23,6 @@ from metastore.state_machine import MetastoreStateMachine
 from metastore.store import Store
 from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
 from protos.guardian.v1 import records_pb2 as pb
-from protos.guardian.v1.sessions_pb2 import SessionRef
 
 # Small pools, so that commands meet one another.
 NAMES = st.sampled_from(["live", "bulk"])
@@ -100,20 +99,27 @@ federation_changes = st.builds(
         max_size=3,
     ),
 )
-session_refs = st.none() | st.builds(
-    SessionRef, id=st.integers(0, 5), sequence=st.integers(0, 4), answered_below=st.integers(0, 3)
+sessions = st.builds(
+    SessionUse,
+    st.integers(0, 5),
+    st.integers(0, 4),
+    st.integers(0, 3),
+    st.sampled_from([b"", b"ann"]),
+    st.sampled_from([b"a" * 16, b"b" * 16]),
 )
 
 
-def in_session(command: pb.Command, session: SessionRef | None, proposed_at_ms: int) -> bytes:
+def in_session(command: pb.Command, session: SessionUse | None, proposed_at_ms: int) -> bytes:
     if session is not None:
-        command.session.CopyFrom(session)
+        command.session.CopyFrom(session.to_message())
     command.proposed_at_ms = proposed_at_ms
     return command.SerializeToString()
 
 
 plain_commands = st.one_of(
-    st.builds(pb.Command, open_session=st.builds(pb.OpenSession, window=st.integers(0, 2))),
+    st.builds(
+        pb.Command, open_session=st.builds(pb.OpenSession, session_id=st.integers(0, 5), window=st.integers(0, 2))
+    ),
     st.builds(pb.Command, expire_sessions=st.builds(pb.ExpireSessions, max_sessions=st.integers(0, 2))),
     st.builds(pb.Command, change_federation=federation_changes),
     st.builds(pb.Command, trim_audit=st.builds(pb.TrimAudit, before_ms=st.integers(0, 2))),
@@ -131,10 +137,10 @@ raw_appends = st.builds(
     append_command,
     appends.filter(lambda request: request.partitions).map(lambda request: check(request.SerializeToString()).command),
     st.integers(0, 3),
-    st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 3)),
+    sessions,
 )
 commands = st.one_of(
-    st.builds(in_session, plain_commands, session_refs, st.integers(0, 3)), raw_appends, st.binary(max_size=5)
+    st.builds(in_session, plain_commands, st.none() | sessions, st.integers(0, 3)), raw_appends, st.binary(max_size=5)
 )
 # Half of the logs start with what tickets need, since they rarely would by chance.
 GROUNDWORK = [

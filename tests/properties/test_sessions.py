@@ -5,27 +5,25 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metastore.commands import NO_SESSION
 from metastore.keys import Table
 from metastore.tables import sessions
 from protos.guardian.v1 import records_pb2 as pb
 from protos.guardian.v1 import tiering_pb2
-from protos.guardian.v1.sessions_pb2 import SessionRef
-from tests.unit.metastore.proposing import Group
+from tests.unit.metastore.proposing import Group, in_session
 
 WINDOW = 4
 # Which of the sessions; which of those under way (or a new one); whether its answer gets through to the client.
 deliveries = st.lists(
     st.tuples(st.integers(0, 1), st.integers(0, WINDOW), st.booleans(), st.integers(0, 3000)), max_size=60
 )
-# What nobody well-behaved sends; with three zeros a command is in no session, and may count twice.
-numbers = st.tuples(st.integers(0, 4), st.integers(0, 12), st.integers(0, 12)).filter(lambda each: each != NO_SESSION)
+# What nobody well-behaved sends.
+numbers = st.tuples(st.integers(0, 4), st.integers(0, 12), st.integers(0, 12))
 wild = st.lists(numbers, max_size=60)
 
 
 def allocate(group: Group, session: int, sequence: int, below: int) -> pb.CommandReply:
     return group.propose(
-        session=SessionRef(id=session, sequence=sequence, answered_below=below),
+        session=in_session(session, sequence, below).to_message(),
         allocate_ids=tiering_pb2.AllocateIdsRequest(cluster_id="c", kind=tiering_pb2.TOPIC_ID, count=1),
     )
 
@@ -51,7 +49,7 @@ class Client:
     """Sends what is under way in any order and as often as it likes, until it has the answer."""
 
     def __init__(self, group: Group) -> None:
-        self.id = group.propose(open_session=pb.OpenSession(window=WINDOW)).session_id
+        self.id = group.open_session(WINDOW).session_id
         self.sent: dict[int, pb.CommandReply] = {}
         self.answered: set[int] = set()
 
@@ -89,7 +87,7 @@ def test_any_interleaving_and_repetition_gives_each_command_once(
 def test_no_numbers_make_a_command_count_twice(steps: list[tuple[int, int, int]]) -> None:
     group = Group()
     for _ in range(2):
-        group.propose(open_session=pb.OpenSession(window=WINDOW))
+        group.open_session(WINDOW)
     done: dict[tuple[int, int], int] = {}
     for session, sequence, below in steps:
         reply = allocate(group, session, sequence, below)
@@ -111,7 +109,7 @@ def test_expiry_takes_the_least_recently_used_and_leaves_nothing_behind(steps: l
         group.now_ms += later_ms
         group.propose(expire_sessions=pb.ExpireSessions(idle_ms=(1 << 63) - 1))
         if kind == "o":
-            used[group.propose(open_session=pb.OpenSession(window=1)).session_id] = group.now_ms
+            used[group.open_session().session_id] = group.now_ms
         elif kind == "u" and used:
             session = sorted(used)[choice % len(used)]
             sequence = sequences[session] = sequences.get(session, 0) + 1
@@ -126,7 +124,5 @@ def test_expiry_takes_the_least_recently_used_and_leaves_nothing_behind(steps: l
             assert swept == len(gone)
             for session in gone:
                 del used[session]
-        # A session's id is the place of its entry in the log, and a step adds two at the most.
-        places = range(1, 2 * len(steps) + 1)
-        assert {each for each in places if group.machine.read().session(each)} == set(used)
+        assert {each for each in range(1, len(steps) + 1) if group.machine.read().session(each)} == set(used)
     require_sound(group)

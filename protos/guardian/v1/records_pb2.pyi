@@ -5,7 +5,6 @@ from protos.guardian.v1 import operations_pb2 as _operations_pb2
 from protos.guardian.v1 import events_pb2 as _events_pb2
 from protos.guardian.v1 import placement_pb2 as _placement_pb2
 from protos.guardian.v1 import tickets_pb2 as _tickets_pb2
-from protos.guardian.v1 import sessions_pb2 as _sessions_pb2
 from protos.guardian.v1 import tiering_pb2 as _tiering_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -62,7 +61,7 @@ class Command(_message.Message):
     RECORD_REFUSALS_FIELD_NUMBER: _ClassVar[int]
     RAISE_LEVEL_FIELD_NUMBER: _ClassVar[int]
     proposed_at_ms: int
-    session: _sessions_pb2.SessionRef
+    session: SessionUse
     actor: str
     put_cluster: PutCluster
     drop_cluster: DropCluster
@@ -89,7 +88,7 @@ class Command(_message.Message):
     put_cordons: _placement_pb2.PutCordons
     record_refusals: RecordRefusals
     raise_level: RaiseLevel
-    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[_sessions_pb2.SessionRef, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ...) -> None: ...
+    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[SessionUse, _Mapping]] = ..., actor: _Optional[str] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., append_segment_events: _Optional[_Union[_tiering_pb2.AppendSegmentEventsRequest, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ...) -> None: ...
 
 class CommandReply(_message.Message):
     __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "protection", "swept")
@@ -122,12 +121,30 @@ class RaiseLevel(_message.Message):
     def __init__(self, level: _Optional[int] = ...) -> None: ...
 
 class OpenSession(_message.Message):
-    __slots__ = ("window", "owner")
+    __slots__ = ("window", "owner", "session_id", "user")
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     window: int
     owner: str
-    def __init__(self, window: _Optional[int] = ..., owner: _Optional[str] = ...) -> None: ...
+    session_id: int
+    user: bytes
+    def __init__(self, window: _Optional[int] = ..., owner: _Optional[str] = ..., session_id: _Optional[int] = ..., user: _Optional[bytes] = ...) -> None: ...
+
+class SessionUse(_message.Message):
+    __slots__ = ("id", "sequence", "answered_below", "user", "content")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_BELOW_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    sequence: int
+    answered_below: int
+    user: bytes
+    content: bytes
+    def __init__(self, id: _Optional[int] = ..., sequence: _Optional[int] = ..., answered_below: _Optional[int] = ..., user: _Optional[bytes] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class ExpireSessions(_message.Message):
     __slots__ = ("idle_ms", "max_sessions")

@@ -4,7 +4,8 @@ isort:skip_file
 Sessions: how a client's retries become exactly-once. Evolution rules: see reporter.proto.
 
 A client opens a session and numbers its changes from 1. A unary call carries its SessionRef in the request header
-`guardian-session-bin` (serialised); a stream carries it in each message.
+`guardian-session-bin` (serialised); a stream carries it in each message. A session is of the identity that opened it:
+to all others it is not open. What comes again under a sequence must be the same request, to the byte.
 """
 
 from collections import abc as _abc

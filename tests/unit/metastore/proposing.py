@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from guardian.model.topology import Cluster
 from guardian.wire.federation import cluster_to_proto
+from metastore.commands import SessionUse, content_of
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import records_pb2 as pb
+
+USER = b"certificate:kafka-1"
+
+
+def in_session(
+    session_id: int, sequence: int, below: int = 1, request: bytes = b"a request", user: bytes = USER
+) -> SessionUse:
+    """A command's place in a session, as the member that takes the request proposes it."""
+    return SessionUse(session_id, sequence, below, user, content_of(request))
 
 
 class Group:
@@ -16,6 +26,13 @@ class Group:
         self.store = MemoryStore()
         self.machine = MetastoreStateMachine(self.store)
         self.now_ms = 1000
+        self._opened = 0
+
+    def open_session(self, window: int = 1, owner: str = "", user: bytes = USER) -> pb.CommandReply:
+        """Propose a session; the ids count from 1, though members draw them."""
+        self._opened += 1
+        command = pb.OpenSession(session_id=self._opened, window=window, owner=owner, user=user)
+        return self.propose(open_session=command)
 
     def propose(self, **command: object) -> pb.CommandReply:
         message = pb.Command(proposed_at_ms=self.now_ms, **command)  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def test_nobody_is_guardian_itself_and_a_ticket_names_its_people(group: Group) -
     ids=lambda command: next(iter(command)),
 )
 def test_what_brokers_and_guardian_do_all_day_is_not_audited(group: Group, command: dict[str, object]) -> None:
-    group.propose(open_session=pb.OpenSession(window=1))
+    group.open_session()
     group.propose(**command)
     assert records(group) == []
 

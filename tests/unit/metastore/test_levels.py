@@ -75,7 +75,7 @@ def test_a_field_waits_for_its_level_at_any_depth() -> None:
     levels.require_level(compared, 1, since)
     with pytest.raises(Conflict, match=r"AdvanceTicket.expected_ask_revision needs feature level 1"):
         levels.require_level(compared, 0, since)
-    levels.require_level(pb.Command(open_session=pb.OpenSession(window=1)), 0, since)
+    levels.require_level(pb.Command(open_session=pb.OpenSession(window=1, session_id=5)), 0, since)
 
 
 def test_a_message_tells_its_fields_at_any_depth() -> None:
@@ -89,7 +89,7 @@ def test_the_store_asks_before_it_proposes(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(cast("dict[str, int]", levels.SINCE), "guardian.v1.OpenSession.owner", 1)
     machine = MetastoreStateMachine(MemoryStore())
     store = ReplicatedStore(InMemoryReplica("g1", machine), machine, lambda: 1)
-    open_one = pb.Command(open_session=pb.OpenSession(window=1, owner="broker-1"))
+    open_one = pb.Command(open_session=pb.OpenSession(window=1, session_id=5, owner="broker-1"))
     with pytest.raises(Conflict, match=r"OpenSession.owner needs feature level 1, and the group is at 0"):
         store.propose(open_one)
     store.raise_level(1)

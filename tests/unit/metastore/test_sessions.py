@@ -10,8 +10,7 @@ from metastore.keys import Table
 from metastore.tables import sessions
 from protos.guardian.v1 import records_pb2 as pb
 from protos.guardian.v1 import tiering_pb2
-from protos.guardian.v1.sessions_pb2 import SessionRef
-from tests.unit.metastore.proposing import Group
+from tests.unit.metastore.proposing import USER, Group, in_session
 
 
 @pytest.fixture
@@ -20,40 +19,112 @@ def group() -> Group:
 
 
 def opened(group: Group, window: int = 4) -> int:
-    reply = group.propose(open_session=pb.OpenSession(window=window, owner="host-1"))
+    reply = group.open_session(window, "host-1")
     assert not reply.error
     return reply.session_id
 
 
-def allocate(group: Group, session: int, sequence: int, below: int = 1, count: int = 1) -> pb.CommandReply:
+def allocate(
+    group: Group, session: int, sequence: int, below: int = 1, count: int = 1, user: bytes = USER
+) -> pb.CommandReply:
+    request = tiering_pb2.AllocateIdsRequest(cluster_id="c", kind=tiering_pb2.TOPIC_ID, count=count)
     return group.propose(
-        session=SessionRef(id=session, sequence=sequence, answered_below=below),
-        allocate_ids=tiering_pb2.AllocateIdsRequest(cluster_id="c", kind=tiering_pb2.TOPIC_ID, count=count),
+        session=in_session(session, sequence, below, request.SerializeToString(), user).to_message(),
+        allocate_ids=request,
     )
+
+
+def one_event(segment: bytes) -> bytes:
+    """A serialised CheckedAppend."""
+    partition = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16)
+    event = tiering_pb2.SegmentEvent(
+        segment_id=segment * 16, state="COPY_SEGMENT_STARTED", segment_leader_epochs={0: 0}
+    )
+    request = tiering_pb2.AppendSegmentEventsRequest(
+        partitions=[tiering_pb2.PartitionEvents(partition=partition, events=[event])]
+    )
+    return appends.check(request.SerializeToString()).command
 
 
 def replies_kept(group: Group) -> int:
     return len(group.store.scan(Table.SESSION_REPLY.prefix))
 
 
-def test_a_sessions_id_is_the_index_of_its_command(group: Group) -> None:
-    assert opened(group) == 1
-    assert opened(group) == 2
-    session = group.machine.read().session(2)
+def test_a_session_has_the_id_that_its_proposer_drew_and_is_of_who_opened_it(group: Group) -> None:
+    drawn = (1 << 64) - 7
+    command = pb.OpenSession(session_id=drawn, window=4, owner="host-1", user=USER)
+    assert group.propose(open_session=command).session_id == drawn
+    session = group.machine.read().session(drawn)
     assert session is not None
-    assert (session.window, session.owner, session.used_at_ms) == (4, b"host-1", 0)
-    assert group.machine.read().sessions() == 2
+    assert (session.window, session.user, session.owner, session.used_at_ms) == (4, USER, b"host-1", 0)
+    assert group.machine.read().sessions() == 1
+    assert group.propose(open_session=command).error_kind == pb.CONFLICT
+    assert group.propose(open_session=pb.OpenSession(window=4, user=USER)).error_kind == pb.INVALID
+    assert group.machine.read().sessions() == 1
+
+
+def test_a_session_is_not_open_to_another_identity(group: Group) -> None:
+    session = opened(group)
+    mine = allocate(group, session, 1)
+    for user in (b"certificate:kafka-2", b"token:kafka-1", b""):
+        for sequence, below in ((1, 1), (2, 1), (2, 2), (1 << 40, 1 << 40)):
+            stranger = allocate(group, session, sequence, below, user=user)
+            assert stranger.error_kind == pb.SESSION_EXPIRED
+            assert stranger.error == allocate(group, 77, 1).error.replace("77", str(session)), "and it learns nothing"
+    checked = one_event(b"S")
+    theirs = append_command(checked, 1000, in_session(session, 2, user=b"certificate:kafka-2"))
+    assert group.apply(theirs).error_kind == pb.SESSION_EXPIRED
+    assert allocate(group, session, 1) == mine
+    assert allocate(group, session, 2, below=2).ids.first == mine.ids.first + 1
+
+
+def test_another_command_under_a_sequence_is_refused_and_changes_nothing(group: Group) -> None:
+    session = opened(group)
+    first = allocate(group, session, 1)
+    before = group.content()
+    other_content = allocate(group, session, 1, count=2)
+    assert (other_content.error_kind, "was another command" in other_content.error) == (pb.INVALID, True)
+    request = tiering_pb2.AllocateIdsRequest(cluster_id="c", kind=tiering_pb2.TOPIC_ID, count=1).SerializeToString()
+    drop = group.propose(
+        session=in_session(session, 1, request=request).to_message(), drop_cluster=pb.DropCluster(name="live")
+    )
+    assert (drop.error_kind, "another command than this drop_cluster" in drop.error) == (pb.INVALID, True)
+    append = group.apply(append_command(one_event(b"S"), 1000, in_session(session, 1)))
+    assert (append.error_kind, append.HasField("segment_events")) == (pb.INVALID, False)
+    assert group.content() == before
+    assert allocate(group, session, 1) == first
+
+
+def test_answers_to_more_than_can_have_been_sent_are_refused(group: Group) -> None:
+    session = opened(group, window=4)
+    allocate(group, session, 1)
+    before = group.content()
+    for below in (6, 7, 1 << 40):
+        reply = allocate(group, session, below, below)
+        assert (reply.error_kind, "at most 4 more can have been sent" in reply.error) == (pb.SESSION_EXPIRED, True)
+    assert group.content() == before
+    assert allocate(group, session, 2, below=2).ids.first == 2
+    # Numbers that were given up before they arrived are no lie: a window of them may be missing.
+    assert allocate(group, session, 6, below=6).ids.first == 3
+    assert allocate(group, session, 3).error_kind == pb.SESSION_EXPIRED
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 15, b"x" * 17])
+def test_a_hash_of_another_length_is_refused(group: Group, content: bytes) -> None:
+    use = in_session(opened(group), 1)._replace(content=content).to_message()
+    reply = group.propose(session=use, drop_cluster=pb.DropCluster(name="live"))
+    assert (reply.error_kind, f"{len(content)} bytes of content" in reply.error) == (pb.INVALID, True)
 
 
 @pytest.mark.parametrize("window", [0, 1025])
 def test_a_window_is_1_to_1024(group: Group, window: int) -> None:
-    reply = group.propose(open_session=pb.OpenSession(window=window))
+    reply = group.open_session(window)
     assert (reply.error_kind, f"window is {window}" in reply.error) == (pb.INVALID, True)
-    assert [opened(group, 1), opened(group, 1024)] == [2, 3]
+    assert opened(group, 1) != opened(group, 1024)
 
 
 def test_a_long_owner_is_refused(group: Group) -> None:
-    assert group.propose(open_session=pb.OpenSession(window=1, owner="x" * 201)).error_kind == pb.INVALID
+    assert group.open_session(1, "x" * 201).error_kind == pb.INVALID
 
 
 def test_a_repeated_sequence_gets_the_reply_that_was_kept(group: Group) -> None:
@@ -65,7 +136,7 @@ def test_a_repeated_sequence_gets_the_reply_that_was_kept(group: Group) -> None:
 
 def test_a_refusal_is_repeated_too(group: Group) -> None:
     session = opened(group)
-    ref = SessionRef(id=session, sequence=1, answered_below=1)
+    ref = in_session(session, 1).to_message()
     drop = pb.DropCluster(name="live")
     refused = group.propose(session=ref, drop_cluster=drop)
     assert refused.error_kind == pb.NOT_FOUND
@@ -118,29 +189,26 @@ def test_impossible_numbers_are_invalid(group: Group, sequence: int, below: int)
 
 def test_appends_in_raw_form_are_carried_out_once(group: Group) -> None:
     session = opened(group)
-    partition = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16)
-    event = tiering_pb2.SegmentEvent(segment_id=b"S" * 16, state="COPY_SEGMENT_STARTED", segment_leader_epochs={0: 0})
-    request = tiering_pb2.AppendSegmentEventsRequest(
-        partitions=[tiering_pb2.PartitionEvents(partition=partition, events=[event])]
-    )
-    checked = appends.check(request.SerializeToString()).command
-    first = group.apply(append_command(checked, 1000, (session, 1, 1)))
+    checked = one_event(b"S")
+    first = group.apply(append_command(checked, 1000, in_session(session, 1)))
     assert [result.next_event_id for result in first.segment_events.results] == [1]
     kept = replies_kept(group)
-    assert group.apply(append_command(checked, 1000, (session, 1, 1))) == first
+    assert group.apply(append_command(checked, 1000, in_session(session, 1))) == first
     assert kept == replies_kept(group) == 1
-    assert group.apply(append_command(checked, 1000, (9, 1, 1))).error_kind == pb.SESSION_EXPIRED
+    assert group.apply(append_command(checked, 1000, in_session(9, 1))).error_kind == pb.SESSION_EXPIRED
 
 
 def test_an_append_and_a_command_share_a_sessions_sequences(group: Group) -> None:
     session = opened(group)
-    ids = allocate(group, session, 1)
-    assert group.apply(append_command(b"", 1000, (session, 1, 1))) == ids
+    allocate(group, session, 1)
+    assert group.apply(append_command(one_event(b"S"), 1000, in_session(session, 1))).error_kind == pb.INVALID
+    assert not group.apply(append_command(one_event(b"S"), 1000, in_session(session, 2))).error
+    assert allocate(group, session, 2).error_kind == pb.INVALID
 
 
 def test_bytes_kept_for_a_session_have_a_cap_and_room_comes_back(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MAX_KEPT_BYTES", 10)
-    monkeypatch.setattr(sessions, "SMALL_KEPT_BYTES", 5)
+    monkeypatch.setattr(sessions, "MAX_KEPT_BYTES", 60)
+    monkeypatch.setattr(sessions, "SMALL_KEPT_BYTES", 30)
     session = opened(group, window=100)
     sequence = 1
     while not (reply := allocate(group, session, sequence)).error:
@@ -152,8 +220,8 @@ def test_bytes_kept_for_a_session_have_a_cap_and_room_comes_back(group: Group, m
 
 
 def test_when_much_is_kept_for_all_each_has_a_small_share(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "SMALL_KEPT_BYTES", 5)
-    monkeypatch.setattr(sessions, "MAX_TOTAL_KEPT_BYTES", 20)
+    monkeypatch.setattr(sessions, "SMALL_KEPT_BYTES", 30)
+    monkeypatch.setattr(sessions, "MAX_TOTAL_KEPT_BYTES", 60)
     greedy, other = opened(group, 100), opened(group, 100)
     sequence = 1
     while not allocate(group, greedy, sequence).error:

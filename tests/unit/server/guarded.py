@@ -86,7 +86,11 @@ class Guarded:
     """`token[name]` is a token of everybody in ROLES; "late" has expired, "gone" is not in the file (any more)."""
 
     def __init__(
-        self, folder: Path, machine: MetastoreStateMachine | None = None, id_tokens: IdTokens | None = None
+        self,
+        folder: Path,
+        machine: MetastoreStateMachine | None = None,
+        id_tokens: IdTokens | None = None,
+        credentials: grpc.ServerCredentials | None = None,
     ) -> None:
         self.roles = folder / "roles.toml"
         self.roles.write_text(ROLES)
@@ -105,7 +109,7 @@ class Guarded:
         self.tokens.write_text(write_tokens(self.stored))
         self.limits = RateLimits(1e6, 1_000_000)
         self._id_tokens = id_tokens
-        self.member = Member(machine, author_may_approve=False, guarded=self._interceptors)
+        self.member = Member(machine, author_may_approve=False, guarded=self._interceptors, credentials=credentials)
 
     def _interceptors(self, store: ReplicatedStore) -> list[grpc.aio.ServerInterceptor]:
         self.prover = Prover(

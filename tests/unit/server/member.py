@@ -103,6 +103,7 @@ class Member:
         throttle: ThrottleSettings | None = None,
         tiered_warm_up_s: float = 0.0,
         max_plan_age_s: float = 0.0,
+        credentials: grpc.ServerCredentials | None = None,
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -156,6 +157,7 @@ class Member:
         self._server = start_grpc(
             self.endpoint,
             partial(register, parts),
+            credentials=credentials,
             limits=limits,
             counters=self.calls,
             interceptors=guarded(self.store),

@@ -16,8 +16,8 @@ from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.wire.entries import entry_to_proto
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
-from protos.guardian.v1 import federation_pb2_grpc, records_pb2
-from protos.guardian.v1.sessions_pb2 import SessionRef
+from protos.guardian.v1 import federation_pb2_grpc, sessions_pb2_grpc
+from protos.guardian.v1.sessions_pb2 import OpenSessionRequest, SessionRef
 from tests.unit.server.member import Member
 
 
@@ -134,7 +134,8 @@ def test_whoever_gives_no_name_is_unknown_and_a_bad_name_is_refused(
 def test_a_change_with_a_session_is_made_once(
     member: Member, client: GuardianClient, stub: federation_pb2_grpc.FederationStub
 ) -> None:
-    opened = member.store.propose(records_pb2.Command(open_session=records_pb2.OpenSession(window=1)))
+    with grpc.insecure_channel(member.endpoint) as channel:
+        opened = sessions_pb2_grpc.SessionsStub(channel).OpenSession(OpenSessionRequest(window=1))
     header = SessionRef(id=opened.session_id, sequence=1, answered_below=1).SerializeToString()
     metadata = (("guardian-session-bin", header),)
     first = stub.ChangeFederation(request(Tenant("pay")), metadata=metadata)

@@ -63,12 +63,12 @@ def test_a_store_in_order_is_left_alone(group: Group) -> None:
 
 
 def test_sessions_that_nobody_uses_go(group: Group) -> None:
-    open_session = records_pb2.Command(open_session=records_pb2.OpenSession(window=1))
-    group.store.propose(open_session)
+    group.store.propose(records_pb2.Command(open_session=records_pb2.OpenSession(window=1, session_id=1)))
     assert group.housekeeper.tick() == []
     for _ in range(5):
         group.now_ms += 10_000
         assert group.housekeeper.tick() == []
+    open_session = records_pb2.Command(open_session=records_pb2.OpenSession(window=1, session_id=2))
     used = group.store.propose(open_session).session_id
     for _ in range(5):
         group.now_ms += 10_000

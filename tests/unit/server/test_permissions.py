@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import grpc
 import pytest
@@ -16,7 +17,7 @@ from guardian.client.bearing import bearer
 from guardian.core.permitting import RPCS, Where
 from guardian.core.sealing import seal
 from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
-from guardian.model.identity import Grant, Identity, Proof, Role
+from guardian.model.identity import BrokerId, Grant, Identity, Proof, Role
 from guardian.model.topology import Cluster
 from guardian.server.proving import ACTING
 from guardian.server.refusals import Why
@@ -24,6 +25,14 @@ from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
 from tests.unit.server.guarded import Guarded, Rpc, call, every_rpc, headers
 from tests.unit.server.member import plan
+
+
+class Shown(NamedTuple):
+    """A certificate."""
+
+    names: tuple[str, ...]
+    uris: tuple[str, ...] = ()
+
 
 REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 
@@ -101,7 +110,8 @@ def test_no_rpc_is_carried_out_by_who_has_too_little(guarded: Guarded, channel: 
 
 @pytest.mark.parametrize("rpc", every_rpc(), ids=names)
 def test_every_rpc_is_carried_out_for_who_may(guarded: Guarded, channel: grpc.Channel, rpc: Rpc) -> None:
-    name = "kafka-1" if RPCS[rpc.path].roles == (Role.BROKER,) else "root"
+    rule = RPCS[rpc.path]
+    name = "kafka-1" if rule.roles == (Role.BROKER,) and not rule.broker else "root"
     if rpc.path in ("/guardian.v1.Events/WatchEvents", "/guardian.v1.Tiering/FollowSegmentEvents"):
         return  # they wait: seen below
     assert call(channel, rpc, headers(guarded.token[name])) not in REFUSED
@@ -209,7 +219,6 @@ def test_a_broker_of_one_cluster_writes_nothing_of_another(guarded: Guarded, cha
             "AppendSegmentEvents": append,
             "StreamSegmentEvents": tiering_pb2.StreamSegmentEventsRequest(append=append),
             "PullSegmentEvents": tiering_pb2.PullSegmentEventsRequest(partition=partition),
-            "ClaimPartitions": tiering_pb2.ClaimPartitionsRequest(partitions=[partition]),
             "GetIds": tiering_pb2.GetIdsRequest(cluster_id=cluster_id),
         }
         for name, request in asked.items():
@@ -245,14 +254,28 @@ def test_who_tries_tokens_is_held_up_by_address(guarded: Guarded) -> None:
 def test_a_member_speaks_for_a_person_with_the_persons_roles(guarded: Guarded) -> None:
     who = Identity("vic", (Grant(Role.ADMIN),), Proof.TOKEN)  # what he has is not what he says
     told = guarded.prover.acting_for(who)
-    assert guarded.prover.of_call([(ACTING, told)], ()).grants == (Grant(Role.VIEWER),)
+    assert guarded.prover.of_call([(ACTING, told)], None).grants == (Grant(Role.VIEWER),)
 
 
 def test_certificates_prove_names(guarded: Guarded) -> None:
-    assert guarded.prover.of_call([], ("kafka-7",)).may(Role.BROKER)
-    assert guarded.prover.of_call([], ("spy",)).may(Role.ADMIN)
+    assert guarded.prover.of_call([], Shown(("kafka-7",))).may(Role.BROKER)
+    assert guarded.prover.of_call([], Shown(("spy",))).may(Role.ADMIN)
     with pytest.raises(NotSignedIn, match="which Guardian calls itself"):
-        guarded.prover.of_call([], ("healing",))
+        guarded.prover.of_call([], Shown(("healing",)))
+
+
+def test_a_certificate_that_bears_brokers_is_good_for_their_clusters_only(guarded: Guarded) -> None:
+    shown = Shown(("kafka-7",), ("broker:live/7", "https://example.net", "broker:other-1/7"))
+    broker = guarded.prover.of_call([], shown)
+    assert broker.brokers == (BrokerId("live", 7), BrokerId("other-1", 7))
+    assert [broker.may(Role.BROKER, cluster) for cluster in ("live", "other-1", "third", "")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    assert broker.is_broker("live", 7)
+    assert not any(broker.is_broker(*other) for other in (("live", 8), ("third", 7), ("", 7)))
+    for uri in ("broker:live", "broker:live/x", "broker:/7", "broker:live/7/8", "broker:live/\u0667"):
+        with pytest.raises(NotSignedIn, match="use CLUSTER/ID"):
+            guarded.prover.of_call([], Shown(("kafka-7",), (uri,)))
 
 
 def test_a_flood_of_refusals_becomes_few_records(guarded: Guarded) -> None:

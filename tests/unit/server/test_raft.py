@@ -30,7 +30,7 @@ from raft.snapshotting.archive import unpack, verify_archive
 from raft.snapshotting.snapshots import MANIFEST, Manifest
 
 DEADLINE_S = 30
-PUT = records_pb2.Command(open_session=records_pb2.OpenSession(window=1)).SerializeToString()
+PUT = records_pb2.Command(open_session=records_pb2.OpenSession(window=1, session_id=1)).SerializeToString()
 
 
 class Context:

@@ -27,9 +27,9 @@ from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import records_pb2
-from protos.guardian.v1.sessions_pb2 import SessionRef
 from raft import errors as raft_errors
 from raft.inmem import InMemoryReplica
+from tests.unit.metastore.proposing import USER, in_session
 
 
 class Replica(InMemoryReplica):
@@ -102,13 +102,13 @@ def test_a_command_carries_the_time_of_its_proposal(store: ReplicatedStore, repl
 
 
 def test_a_command_carries_its_session_and_who_asked(store: ReplicatedStore, replica: Replica) -> None:
-    opened = store.propose(records_pb2.Command(open_session=records_pb2.OpenSession(window=2)))
-    session = SessionRef(id=opened.session_id, sequence=1)
+    opened = store.propose(records_pb2.Command(open_session=records_pb2.OpenSession(window=2, session_id=7, user=USER)))
+    session = in_session(opened.session_id, 1)
     store.drop_cluster("live", session=session, actor="ann")
-    assert (replica.proposed[-1].session, replica.proposed[-1].actor) == (session, "ann")
+    assert (replica.proposed[-1].session, replica.proposed[-1].actor) == (session.to_message(), "ann")
     store.drop_cluster("live", session=session, actor="ann")  # else: NotFound
     with pytest.raises(SessionExpired):
-        store.drop_cluster("live", session=SessionRef(id=opened.session_id + 1000, sequence=1))
+        store.drop_cluster("live", session=in_session(1007, 1))
 
 
 def test_a_read_follows_a_round_and_writes_nothing_and_a_local_one_asks_nobody(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ import grpc.aio
 import pytest
 
 from guardian.errors import ClusterUnavailable
+from guardian.server import requests as callers
 from guardian.server.async_store import AsyncStore, StoreLimits
 from guardian.server.changes import Changes
 from guardian.server.grpc_server import GrpcLimits, GrpcServer, start_grpc
@@ -142,7 +144,9 @@ class Member:
     def _register(self, server: grpc.aio.Server) -> None:
         self.changes = Changes(self.machine)
         store = AsyncStore(self.replica, self.machine, self.store_limits)
-        servicer = TieringServicer(store, self.changes, lambda: NOW_MS, self.limits, self.epochs, self.counters)
+        servicer = TieringServicer(
+            store, self.changes, callers, lambda: NOW_MS, self.limits, self.epochs, self.counters
+        )
         add_tiering(servicer, server)
 
     def stop(self) -> None:
@@ -500,7 +504,8 @@ def test_ids_are_allocated_once(member: Member) -> None:
 
 
 def open_session(member: Member) -> int:
-    command = records_pb2.Command(open_session=records_pb2.OpenSession(window=8), proposed_at_ms=NOW_MS)
+    opening = records_pb2.OpenSession(window=8, session_id=secrets.randbits(64), user=b"local")
+    command = records_pb2.Command(open_session=opening, proposed_at_ms=NOW_MS)
     reply = records_pb2.CommandReply.FromString(member.replica.propose(command.SerializeToString(), 1))
     return reply.session_id
 
