@@ -24,7 +24,7 @@ _LOCK = "LOCK"
 _UNFINISHED = "CURRENT.tmp"
 _NAME = re.compile(r"gen-([1-9][0-9]{0,17})")
 _SAID = re.compile(r"(gen-[1-9][0-9]{0,17})( new)?\n")
-_REPAIR = "restore this member's data directory from a copy, or replace the member"
+_REPAIR = "replace the member by one with an empty data folder; never copy a folder (docs/runbook.md)"
 
 
 class Generations:

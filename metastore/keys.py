@@ -86,6 +86,11 @@ def cluster(name: str) -> bytes:
     return Table.CLUSTER.prefix + _text(name)
 
 
+def checksum() -> bytes:
+    """The running checksum of what was applied."""
+    return Table.META.prefix + _text("checksum")
+
+
 def level() -> bytes:
     return Table.LEVEL.prefix
 

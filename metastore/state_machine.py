@@ -20,7 +20,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from guardian.errors import Conflict, GuardianError, NotFound, Overloaded, SessionExpired
-from metastore import commands, levels
+from metastore import commands, keys, levels
+from metastore.checksum import NOTHING, RunningChecksum
 from metastore.records import Record
 from metastore.store import ReadView, Store
 from metastore.tables import (
@@ -50,6 +51,7 @@ Listener = Callable[[int, Sequence[Record] | None], None]
 _logger = logging.getLogger(__name__)
 
 _APPEND = "append_segment_events"
+_CHECKSUM = keys.checksum()
 
 
 def _append(command: Any, view: ReadView, proposal: Proposal) -> _Outcome:
@@ -104,6 +106,7 @@ class MetastoreStateMachine:
         self._changed = threading.Condition()
         self._listeners: tuple[Listener, ...] = ()  # replaced, never changed: another thread may be going through it
         self._is_closed = False
+        self._checksum = _stored_checksum(store)
 
     @property
     def applied_index(self) -> int:
@@ -118,9 +121,17 @@ class MetastoreStateMachine:
         if index <= self._store.applied_index:
             return b""
         records, reply = _decide(index, command, self._store)
-        self._store.write(records, index)
+        checksum = self._checksum.following(index, command, records)
+        self._store.write([*records, (_CHECKSUM, checksum)], index)
+        self._checksum.add(index, checksum)
         self._notify(index, records)
         return reply
+
+    def checksum_at(self, index: int) -> bytes | None:
+        """Return the running checksum of all commands up to `index`; None when that is too far back.
+
+        On the applying thread."""
+        return self._checksum.at(index)
 
     def add_listener(self, listener: Listener) -> None:
         """`listener` is called after each write, on the applying thread: it must be quick and must not raise."""
@@ -147,6 +158,7 @@ class MetastoreStateMachine:
         Raises StoreError, also for a copy of a level that this version does not know."""
         self._store.install(directory)
         levels.require_known(self._store)
+        self._checksum = _stored_checksum(self._store)
         self._notify(self._store.applied_index, None)
 
     def read(self) -> Views:
@@ -175,6 +187,10 @@ class MetastoreStateMachine:
             self._changed.notify_all()
         for listener in self._listeners:
             listener(index, records)
+
+
+def _stored_checksum(store: Store) -> RunningChecksum:
+    return RunningChecksum(store.applied_index, store.get(_CHECKSUM) or NOTHING)
 
 
 def _decide(index: int, entry: bytes, view: ReadView) -> tuple[list[Record], bytes]:

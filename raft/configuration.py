@@ -2,13 +2,17 @@
 committed or not (Ongaro's thesis, section 4.1), so two changes never overlap and any two majorities share a member.
 
 Each change adds, promotes or removes one member, so that the majorities before and after it intersect.
+
+A voter is its name and the incarnation of its data folder. A voter that comes back with another folder has forgotten
+its votes and its log, so it is refused. The first configuration can't know the incarnations: until a leader has
+recorded them (the group is founded then), an election takes the votes of all.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from raft.errors import ChangeRefused
@@ -21,11 +25,13 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`address` is the host:port that other members reach it at."""
+    """`address` is the host:port that other members reach it at. `incarnation` is its data folder's; "": not recorded,
+    as with every learner."""
 
     name: str
     address: str
     role: Role = Role.VOTER
+    incarnation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +41,13 @@ class Configuration:
     group_id: str
     members: tuple[Member, ...]
     voters: frozenset[str] = field(init=False, repr=False, compare=False)  # kept: it is asked for all the time
+    is_founded: bool = field(init=False, repr=False, compare=False)
+    """Whether the incarnation of each voter is recorded."""
 
     def __post_init__(self) -> None:
-        voters = frozenset(member.name for member in self.members if member.role is Role.VOTER)
-        object.__setattr__(self, "voters", voters)
+        voters = [member for member in self.members if member.role is Role.VOTER]
+        object.__setattr__(self, "voters", frozenset(member.name for member in voters))
+        object.__setattr__(self, "is_founded", all(member.incarnation for member in voters))
 
     @classmethod
     def of_voters(cls, group_id: str, addresses: Mapping[str, str]) -> Configuration:
@@ -68,10 +77,23 @@ class Configuration:
                 )
         return self._with((*self.members, Member(name, address, Role.LEARNER)))
 
-    def with_promoted(self, name: str) -> Configuration:
+    def with_promoted(self, name: str, incarnation: str) -> Configuration:
         """Raises ChangeRefused when there is no such member. A voter already: changes nothing."""
         promoted = self._require(name)
-        return self._with((*self._others(name), Member(name, promoted.address)))
+        if promoted.role is Role.VOTER:
+            return self
+        return self._with((*self._others(name), Member(name, promoted.address, Role.VOTER, incarnation)))
+
+    def founded(self, incarnations: Mapping[str, str]) -> Configuration:
+        """The same members, with the incarnations of the voters. One that is recorded already stays."""
+        return self._with(
+            tuple(
+                replace(member, incarnation=member.incarnation or incarnations.get(member.name, ""))
+                if member.role is Role.VOTER
+                else member
+                for member in self.members
+            )
+        )
 
     def without(self, name: str) -> Configuration:
         """Raises ChangeRefused for the last voter. One that is not there: changes nothing."""
@@ -80,7 +102,10 @@ class Configuration:
         return self._with(self._others(name))
 
     def to_bytes(self) -> bytes:
-        members = [{"name": m.name, "address": m.address, "role": m.role.value} for m in self.members]
+        members = [
+            {"name": m.name, "address": m.address, "role": m.role.value, "incarnation": m.incarnation}
+            for m in self.members
+        ]
         return json.dumps({"group_id": self.group_id, "members": members}, sort_keys=True).encode()
 
     @classmethod
@@ -88,7 +113,10 @@ class Configuration:
         """Raises ValueError when it is none."""
         try:
             stored = json.loads(data)
-            members = (Member(str(m["name"]), str(m["address"]), Role(m["role"])) for m in stored["members"])
+            members = (
+                Member(str(m["name"]), str(m["address"]), Role(m["role"]), str(m["incarnation"]))
+                for m in stored["members"]
+            )
             return cls(str(stored["group_id"]), tuple(members))
         except (KeyError, TypeError) as error:
             raise ValueError(f"no configuration: {error}") from error

@@ -7,10 +7,17 @@ RaftError
 ├── LowDisk            not applied: a majority has too little disk left; retry when there is space
 ├── ChangeRefused      the change of membership, or transfer, does not fit the group as it is now
 ├── DamagedSnapshot    a snapshot's files are not what its manifest says
+├── Diverged           this member's history is not the majority's: it must stop, and never start on this folder again
 └── CannotStart        this member's address or its stored log is unusable: a person has to look
 """
 
 from __future__ import annotations
+
+REJOIN = (
+    "start a member with a new name, an empty data folder and join = true, then `guardian raft replace` this one by it "
+    "(docs/runbook.md)"
+)
+"""What to do with a member whose folder can't be trusted. Never a copy of another folder, nor an older one."""
 
 
 class RaftError(Exception):
@@ -39,6 +46,10 @@ class ChangeRefused(RaftError):
 
 class DamagedSnapshot(RaftError):
     """A snapshot's files are not what its manifest says."""
+
+
+class Diverged(RaftError):
+    """This member has another history than the majority of the group."""
 
 
 class CannotStart(RaftError):

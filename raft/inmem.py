@@ -114,6 +114,6 @@ class InMemoryReplica:
             case AddLearner(name, address):
                 return self._configuration.with_learner(name, address)
             case Promote(name):
-                return self._configuration.with_promoted(name)
+                return self._configuration.with_promoted(name, name)
             case Remove(name):
                 return self._configuration.without(name)

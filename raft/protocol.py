@@ -29,6 +29,10 @@ class StateMachine(Protocol):
         that is already applied. A bad command is a result, never an exception: an exception ends the process.
         """
 
+    def checksum_at(self, index: int) -> bytes | None:
+        """Return a running checksum of all commands up to `index` and of what they changed; None when that is too far
+        back. The same on all members that have applied the same. Called by the applying thread."""
+
     def sync(self) -> int:
         """Makes what is applied durable and returns the index up to which it is. Any thread may call it."""
 
@@ -49,7 +53,7 @@ class StateMachine(Protocol):
 @dataclass(frozen=True, slots=True)
 class MemberStatus:
     """`client_address` is what the member told of itself ("" until it has been connected); `match_index` is known to
-    the leader only."""
+    the leader only. `clock_ahead_ms` is how far its clock was ahead of this member's when it told it last."""
 
     name: str
     address: str
@@ -57,12 +61,14 @@ class MemberStatus:
     is_connected: bool
     client_address: str = ""
     match_index: int | None = None
+    clock_ahead_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
     """As one member sees it. `leader` is a member's name, or None. `live_members` are those that this member is
-    connected to, and itself. `staleness_s` bounds how old the local state is; None when it is unknown."""
+    connected to, and itself. `staleness_s` bounds how old the local state is; None when it is unknown. `wrong_members`
+    have another history than the majority; `is_outvoted`: no majority can have this member's."""
 
     name: str
     leader: str | None
@@ -79,6 +85,8 @@ class ReplicaStatus:
     disk_free_bytes: int = 0
     disk_reserve_bytes: int = 0
     is_refusing_writes: bool = False
+    wrong_members: tuple[str, ...] = ()
+    is_outvoted: bool = False
     counters: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from raft.configuration import Configuration
-from raft.errors import CannotStart, NoLeader, RaftError
+from raft.errors import CannotStart, Diverged, NoLeader, RaftError
 from raft.network.addresses import split
 from raft.network.frames import MAX_COMMAND_BYTES
 from raft.network.tls import TlsFiles
@@ -28,14 +28,17 @@ from raft.node.changing import Handover
 from raft.node.library import Timing
 from raft.node.member import Member
 from raft.protocol import Change, MemberStatus, Outcome, ReplicaStatus, StateMachine
+from raft.rules.admission import Introduction
 from raft.rules.reads import Read
 from raft.snapshotting import snapshots
+from raft.storage.identity import open_identity
 from raft.storage.journal import Journal
 
 __all__ = ["MAX_COMMAND_BYTES", "RaftReplica", "Timing"]
 
 DISK_RESERVE_BYTES = 512 << 20
 _EXIT_CODE = 70  # EX_SOFTWARE
+_DATA_EXIT_CODE = 65  # EX_DATAERR: never start on this folder again
 _DESCRIBE_S = 30.0
 _logger = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
@@ -58,6 +61,7 @@ class RaftReplica:
         disk_reserve_bytes: int = DISK_RESERVE_BYTES,
         timing: Timing | None = None,
         on_duplicate: Callable[[str], None] = lambda _: None,
+        on_lapse: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Starts the member; it takes part once it reaches a majority.
 
@@ -66,8 +70,9 @@ class RaftReplica:
         configuration is in the log. A member that joins a group (`join`) is told it by the leader, and `peers` is not
         used. `client_address` is what the others are told of this member. With less than `disk_reserve_bytes` free it
         takes no commands. `on_duplicate` gets a sentence, on the tick thread and perhaps again and again, when another
-        process of this name is a member already: this one takes no part, and is to be closed. The state machine is
-        closed with the replica.
+        process of this name is a member already: this one takes no part, and is to be closed. `on_lapse` likewise, when
+        the others say that this member's folder has forgotten what it promised. The state machine is closed with the
+        replica.
 
         Raises CannotStart when the address is taken or can't be resolved, or when what is stored is damaged.
         """
@@ -77,6 +82,7 @@ class RaftReplica:
         self._state_machine = state_machine
         self._tls = tls
         self._on_duplicate = on_duplicate
+        self._on_lapse = on_lapse
         self._lock = threading.Lock()
         self._is_closing = False
         try:
@@ -84,9 +90,10 @@ class RaftReplica:
         except OSError as error:
             raise CannotStart(f"raft can't use {directory} ({error}): make it a directory of this user") from error
         try:
+            identity = open_identity(directory, name, is_new=journal.is_pristine)
             installing.repair(directory, state_machine.applied_index, journal)
             self._member = Member(
-                name,
+                identity,
                 journal,
                 state_machine,
                 directory,
@@ -167,7 +174,9 @@ class RaftReplica:
             members=members,
             disk_free_bytes=member.disk.free_bytes,
             disk_reserve_bytes=member.disk.reserve_bytes,
-            is_refusing_writes=bool(member.proposals.disk_fault),
+            is_refusing_writes=bool(member.proposals.disk_fault) or member.seat.is_outvoted,
+            wrong_members=tuple(sorted(member.vitals.verdict.wrong)),
+            is_outvoted=member.seat.is_outvoted,
             counters={
                 **self._network.counters,
                 **member.seat.counters,
@@ -190,6 +199,10 @@ class RaftReplica:
             while not self._is_closing:
                 self._member.tick()
             self._member.close()
+        except Diverged as diverged:
+            _logger.critical("%s", diverged)
+            logging.shutdown()
+            os._exit(_DATA_EXIT_CODE)
         except Exception:
             # Whatever it is, going on would let this member's state drift from the others' (RAFT.md, T7).
             _logger.critical("member %s stops: its log or its state machine failed", self._name, exc_info=True)
@@ -206,7 +219,10 @@ class RaftReplica:
             on_message=member.on_message,
             on_connected=member.on_connected,
             on_disconnected=member.on_disconnected,
+            introduce=lambda: Introduction(self._name, member.incarnation, member.journal.last_index),
+            find_lapse=lambda peer, is_new: member.find_lapse(peer, is_new=is_new),
             on_duplicate=self._on_duplicate,
+            on_lapse=self._on_lapse,
             tls=self._tls,
         )
         return self._network
@@ -254,6 +270,7 @@ class RaftReplica:
                 if one.name == self._name
                 else self._network.client_address(one.name),
                 match_index=self._match_index(one.name) if is_leader else None,
+                clock_ahead_ms=self._member.vitals.clock_ahead_ms(one.name),
             )
             for one in configuration.members
         ]

@@ -19,6 +19,7 @@ from raft.protocol import StateMachine
 from raft.snapshotting.archive import unpack, verify_archive
 from raft.snapshotting.snapshots import STATE, Manifest
 from raft.storage.files import sync_directory, sync_tree
+from raft.storage.identity import create_identity
 from raft.storage.journal import Journal
 
 __all__ = ["restore_snapshot", "verify_archive"]
@@ -86,7 +87,9 @@ def _build(
     shutil.rmtree(unpacked)
     journal = Journal(aside / RAFT, configuration)
     try:
-        journal.reset(manifest.index, manifest.term, configuration)
+        (name,) = configuration.voters
+        identity = create_identity(aside / RAFT, name)
+        journal.reset(manifest.index, manifest.term, configuration.founded({name: identity.incarnation}))
     finally:
         journal.close()
     sync_tree(aside)

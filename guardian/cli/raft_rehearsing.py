@@ -6,7 +6,7 @@ caught up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from guardian.cli.options import Output
 from guardian.cli.render import say
@@ -54,7 +54,7 @@ def view_of(found: RaftStatus) -> LeaderView:
         Member(each.name, each.raft, Role.VOTER if each.is_voter else Role.LEARNER) for each in found.members
     )
     match = {each.name: each.match_index for each in found.members if each.is_connected}
-    return LeaderView(found.leader, Configuration(found.group_id, members), True, found.last_index, match)
+    return LeaderView(found.leader, Configuration(found.group_id, members), True, found.last_index, match, _any(match))
 
 
 def after(change: Change, view: LeaderView) -> tuple[LeaderView, str]:
@@ -70,7 +70,12 @@ def after(change: Change, view: LeaderView) -> tuple[LeaderView, str]:
         sentence = f"{change.name} would hand its leadership over, then {_WOULD[type(change)]}"
     # What a step adds is taken to have caught up by the next one.
     match = {**view.match, **({change.name: view.last_index} if isinstance(change, AddLearner) else {})}
-    return LeaderView(view.name, goal, view.is_settled, view.last_index, match), sentence
+    return LeaderView(view.name, goal, view.is_settled, view.last_index, match, _any(match)), sentence
+
+
+def _any(members: Iterable[str]) -> dict[str, str]:
+    """Which folder a member has, the leader finds out: here it is enough that it has one."""
+    return dict.fromkeys(members, "unknown")
 
 
 def heir_of(view: LeaderView, to: str) -> str:

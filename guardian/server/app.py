@@ -312,6 +312,7 @@ def _replicated(
             tls=_tls(config),
             disk_reserve_bytes=config.disk.reserve_mb << 20,
             on_duplicate=fail,
+            on_lapse=fail,
         )
     except (CannotStart, StoreError) as error:
         raise InvalidInput(str(error)) from None

@@ -21,7 +21,7 @@ import msgpack
 from raft.configuration import Configuration
 from raft.entries import PREFIX_BYTES, command_entry, configuration_entry, configuration_in, is_entry
 
-VERSION = 2
+VERSION = 3
 """Of the protocol. A member speaks to its own version only."""
 
 MAX_FRAME_BYTES = 16 << 20
@@ -64,10 +64,19 @@ SNAPSHOT_PULL = "snapshot_pull"
 SNAPSHOT_CHUNK = "snapshot_chunk"
 SNAPSHOT_INSTALLED = "snapshot_installed"
 SNAPSHOT_REFUSED = "snapshot_refused"
+VITALS = "vitals"
+DIVERGED = "diverged"
+
+REFUSED, REFUSED_DUPLICATE, REFUSED_LAPSE = range(3)
+"""Causes in a hello_refused: another process has the name; the member has forgotten what it promised."""
 
 CHANGE_KINDS = ("add", "promote", "remove", "transfer")
 """Of a change_request. For all but `add` the address is ""; a transfer to "" leaves the choice to the leader."""
 
+MAX_CONFIRMED = 64
+"""Voters whose confirmed index a leader tells in one vitals."""
+
+_MAX_CHECKSUM_BYTES = 64
 _MAX_NAME = 255
 _MAX_TEXT = 2048
 _MAX_CONFIGURATION_BYTES = 1 << 16
@@ -213,6 +222,25 @@ def _is_text(value: object) -> bool:
     return type(value) is str and len(value) <= _MAX_TEXT
 
 
+def _is_cause(value: object) -> bool:
+    return type(value) is int and REFUSED <= value <= REFUSED_LAPSE
+
+
+def _is_checksum(value: object) -> bool:
+    return type(value) is bytes and len(value) <= _MAX_CHECKSUM_BYTES
+
+
+def _is_confirmed(value: object) -> bool:
+    return (
+        (type(value) is tuple or type(value) is list)
+        and len(value) <= MAX_CONFIRMED
+        and all(
+            (type(pair) is tuple or type(pair) is list) and len(pair) == 2 and _is_name(pair[0]) and _is_count(pair[1])
+            for pair in value
+        )
+    )
+
+
 def _is_kind_of_change(value: object) -> bool:
     return type(value) is str and value in CHANGE_KINDS
 
@@ -236,10 +264,12 @@ _FIELDS: dict[str, dict[str, _Check]] = {
         "version": _is_version,
         "name": _is_name,
         "process": _is_name,
+        "incarnation": _is_name,
+        "last_index": _is_count,
         "group": _is_text,
         "client_address": _is_text,
     },
-    HELLO_REFUSED: {"reason": _is_text, "is_duplicate": _is_flag},
+    HELLO_REFUSED: {"reason": _is_text, "cause": _is_cause},
     REQUEST_VOTE: {**_LOG_END, "is_transfer": _is_flag},
     RESPONSE_VOTE: {"term": _is_count},
     APPEND_ENTRIES: {
@@ -273,6 +303,14 @@ _FIELDS: dict[str, dict[str, _Check]] = {
     SNAPSHOT_CHUNK: {"snapshot_id": _is_name, "file": _is_text, "offset": _is_count, "data": _is_chunk},
     SNAPSHOT_INSTALLED: {"term": _is_count, "index": _is_count},
     SNAPSHOT_REFUSED: {"snapshot_id": _is_name, "reason": _is_text},
+    VITALS: {
+        "term": _is_count,
+        "index": _is_count,
+        "checksum": _is_checksum,
+        "clock_ms": _is_count,
+        "confirmed": _is_confirmed,
+    },
+    DIVERGED: {"index": _is_count, "checksum": _is_checksum},
 }
 
 # A reply has these fields instead when the request failed. The number says why; 0 in a change_reply: it did not fail.

@@ -37,6 +37,7 @@ from raft.network.connection import ERROR, READ, Closing, Connection, Poller
 from raft.network.duplicates import Refusals, refused
 from raft.network.frames import RefusedMessage, RefusedVersion
 from raft.network.tls import TlsContexts, TlsFiles, certificate_names
+from raft.rules.admission import Introduction
 
 _LOOK_S = 0.05  # between looks at deadlines and at whom to dial
 _FILES_S = 1.0  # between looks at the certificate's files
@@ -78,13 +79,18 @@ class Network:
         on_message: Callable[[str, dict[str, Any]], None],
         on_connected: Callable[[str], None],
         on_disconnected: Callable[[str], None],
+        introduce: Callable[[], Introduction],
+        find_lapse: Callable[[Introduction, bool], str],
         on_duplicate: Callable[[str], None] = lambda _: None,
+        on_lapse: Callable[[str], None] = lambda _: None,
         process: str = "",
         tls: TlsFiles | None = None,
     ) -> None:
         """Listens on `listen` (host:port). `client_address` is what others are told of this member; `group_id` returns
-        "" as long as this member belongs to no group, and then any group's members are let in. `process` names this
-        process among all that have this name; "": by lot. `on_duplicate` gets a sentence.
+        "" as long as this member belongs to no group, and then any group's members are let in. `introduce` says what
+        this member's folder holds; `find_lapse(peer, is_new)` what another's has forgotten (raft.rules.admission).
+        `process` names this process among all that have this name; "": by lot. `on_duplicate` and `on_lapse` (others
+        found a lapse of this member) get a sentence.
 
         Raises CannotStart when the address can't be had or the TLS files can't be used.
         """
@@ -96,7 +102,10 @@ class Network:
         self._on_message = on_message
         self._on_connected = on_connected
         self._on_disconnected = on_disconnected
+        self._introduce = introduce
+        self._find_lapse = find_lapse
         self._on_duplicate = on_duplicate
+        self._on_lapse = on_lapse
         self._process = process or uuid4().hex
         self._refusals: dict[str, Refusals] = {}  # by member
         self._told: dict[str, str] = {}  # by member, why it refused this one last
@@ -154,6 +163,10 @@ class Network:
         """What it told of itself when it was last connected; "" before."""
         return str(self._hellos[name]["client_address"]) if name in self._hellos else ""
 
+    def incarnation(self, name: str) -> str:
+        """Of its data folder, as it said when it was last connected; "" before."""
+        return str(self._hellos[name]["incarnation"]) if name in self._hellos else ""
+
     def group(self, name: str) -> str:
         """The group that it said it belongs to when it was last connected; "" when to none, and before."""
         return str(self._hellos[name]["group"]) if name in self._hellos else ""
@@ -167,6 +180,7 @@ class Network:
         self._reload_certificate()
         self._close_late()
         self._close_other_groups()
+        self._close_lapsed()
         if 0 < self._accept_at <= now_monotonic:
             self._resume_accepting()
         for name, peer in list(self._peers.items()):
@@ -228,7 +242,11 @@ class Network:
         present = self._ready.get(name)
         if present is not None and hello["process"] != self._hellos[name]["process"]:
             detail = f"another process of the name {name!r} is connected to {self._name}"
-            self._refuse(connection, "refused_duplicate", detail, is_duplicate=True)
+            self._refuse(connection, "refused_duplicate", detail, frames.REFUSED_DUPLICATE)
+            return
+        lapse = self._find_lapse(_introduction(hello), True)
+        if lapse:
+            self._refuse(connection, "refused_lapse", lapse, frames.REFUSED_LAPSE)
             return
         if present is not None and not self._is_preferred(connection, present, name):
             self._end(connection, "duplicate", f"{name} is connected already")
@@ -258,9 +276,9 @@ class Network:
             return "refused_too_many", f"{name} is not known here, and {_MAX_STRANGERS} such are connected"
         return None
 
-    def _refuse(self, connection: Connection, counter: str, detail: str, *, is_duplicate: bool = False) -> None:
+    def _refuse(self, connection: Connection, counter: str, detail: str, cause: int = frames.REFUSED) -> None:
         if not connection.is_dialled:
-            refusal = {"type": frames.HELLO_REFUSED, "reason": detail[:_MAX_REASON], "is_duplicate": is_duplicate}
+            refusal = {"type": frames.HELLO_REFUSED, "reason": detail[:_MAX_REASON], "cause": cause}
             connection.send(frames.encode(refusal))
         self._end(connection, counter, detail)
 
@@ -268,7 +286,9 @@ class Network:
         if self._told.get(member) != message["reason"]:
             self._told[member] = message["reason"]
             _logger.warning("%s refuses this member, %s: %s", member, self._name, message["reason"])
-        if not message["is_duplicate"]:
+        if message["cause"] == frames.REFUSED_LAPSE:
+            self._on_lapse(f"{member} refuses this member: {message['reason']}")
+        if message["cause"] != frames.REFUSED_DUPLICATE:
             return
         refusals = self._refusals[member] = refused(self._refusals.get(member), self._now)
         if refusals.go_on:
@@ -300,6 +320,7 @@ class Network:
         self._on_connected(name)
 
     def _say_hello(self, connection: Connection) -> None:
+        own = self._introduce()
         connection.send(
             frames.encode(
                 {
@@ -307,6 +328,8 @@ class Network:
                     "version": frames.VERSION,
                     "name": self._name,
                     "process": self._process,
+                    "incarnation": own.incarnation,
+                    "last_index": own.last_index,
                     "group": self._group_id(),
                     "client_address": self._client_address,
                 }
@@ -422,6 +445,13 @@ class Network:
             if own_group and group and group != own_group:
                 self._end(connection, "refused_group", f"{name} belongs to group {group!r}, not {own_group!r}")
 
+    def _close_lapsed(self) -> None:
+        """A member that lagged may have let in one whose lapse it knows now."""
+        for name, connection in list(self._ready.items()):
+            lapse = self._find_lapse(_introduction(self._hellos[name]), False)
+            if lapse:
+                self._end(connection, "refused_lapse", lapse)
+
     def _reload_certificate(self) -> None:
         if self._contexts is None or self._now < self._files_at:
             return
@@ -435,6 +465,10 @@ class Network:
                 self._end(
                     connection, "revoked_anew", "the list of revoked certificates has changed: it shows its own again"
                 )
+
+
+def _introduction(hello: Mapping[str, Any]) -> Introduction:
+    return Introduction(hello["name"], hello["incarnation"], hello["last_index"])
 
 
 def _listen(address: str) -> socket.socket:

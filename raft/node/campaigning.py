@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import random
 
+from raft.configuration import Configuration
 from raft.network import frames
 from raft.node.library import Message
 from raft.node.seat import Seat
@@ -11,6 +13,8 @@ from raft.rules import elections
 from raft.rules.elections import Ballot, LogEnd, Transfer
 
 _HASTE_HEARTBEATS = 3.0
+_TELL_MISSING_EVERY_S = 10.0
+_logger = logging.getLogger(__name__)
 
 
 class Campaigning:
@@ -27,6 +31,7 @@ class Campaigning:
         self._heard_at: dict[str, float] = {}  # as a leader: acknowledgements
         self._ticked_at = now
         self._lenient_until = self._look_at = now
+        self._tell_missing_at = 0.0
         self.transfer: Transfer | None = None
         self._wait_again(now)
 
@@ -46,7 +51,7 @@ class Campaigning:
         is_running, self._is_running = self._is_running, False
         if is_running:
             self._seat.counters["elections"] += 1
-            self._votes = Ballot(self._seat.core.term + 1)
+            self._votes = Ballot(self._seat.core.term + 1).with_vote(self._seat.name)
             self._wait_again(now)
         else:
             self._is_transfer = False
@@ -130,12 +135,19 @@ class Campaigning:
             self._wait_again(now)
 
     def response_vote(self, sender: str, message: Message) -> None:
-        """The library counts votes, so each voter's first one is all that it sees."""
-        if message["term"] != self._votes.term or sender in self._votes.voters:
+        """The library counts votes, so each voter's first one is all that it sees; and before the group is founded, it
+        sees them only once all are there."""
+        configuration = self._seat.configuration
+        if configuration is None or message["term"] != self._votes.term or sender in self._votes.voters:
             return
-        if sender in self._seat.other_voters():
-            self._votes = self._votes.with_vote(sender)
+        if sender not in self._seat.other_voters():
+            return
+        self._votes = self._votes.with_vote(sender)
+        if configuration.is_founded:
             self._seat.core.receive(sender, message)
+        elif self._votes.is_won(configuration):
+            for voter in sorted(self._votes.voters - {self._seat.name}):
+                self._seat.core.receive(voter, message)
 
     def stale_term(self, term: int, now: float) -> None:
         """Somebody is in a newer term."""
@@ -187,8 +199,9 @@ class Campaigning:
         core, configuration = self._seat.core, self._seat.configuration
         self._wait_again(now)
         core.forget_leader()
-        if configuration is None or not elections.may_campaign(self._seat.name, configuration):
+        if configuration is None or not self._may_campaign():
             return
+        self._tell_who_is_missing(configuration, now)
         self._seat.counters["pre_votes"] += 1
         self._pre_votes = Ballot(core.term + 1).with_vote(self._seat.name)
         if self._pre_votes.is_won(configuration):
@@ -201,9 +214,25 @@ class Campaigning:
 
     def _run(self, *, is_transfer: bool) -> None:
         self._pre_votes = None
-        if elections.may_campaign(self._seat.name, self._seat.configuration) and not self._seat.core.is_leader:
+        if self._may_campaign() and not self._seat.core.is_leader:
             self._is_running = True
             self._is_transfer = is_transfer
+
+    def _may_campaign(self) -> bool:
+        return elections.may_campaign(self._seat.name, self._seat.configuration) and not self._seat.is_outvoted
+
+    def _tell_who_is_missing(self, configuration: Configuration, now: float) -> None:
+        """A group begins only when all its first members are there: whoever starts one sees whom it waits for."""
+        if configuration.is_founded or now < self._tell_missing_at:
+            return
+        self._tell_missing_at = now + _TELL_MISSING_EVERY_S
+        missing = [name for name in self._seat.other_voters() if not self._seat.links.is_connected(name)]
+        if missing:
+            _logger.warning(
+                "member %s waits for %s: a new group begins when all its members are there",
+                self._seat.name,
+                ", ".join(missing),
+            )
 
     def _wait_again(self, now: float) -> None:
         timing, configuration = self._seat.timing, self._seat.configuration

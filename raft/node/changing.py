@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from raft.configuration import Configuration
 from raft.entries import configuration_entry
 from raft.errors import ChangeRefused, NoLeader, OutcomeUnknown, RaftError
 from raft.network import frames
@@ -92,6 +93,7 @@ class Changing:
             with self._lock:
                 submitted, self._submitted = self._submitted, []
             self._jobs += submitted
+        self._found()
         transfer = self.campaigning.transfer
         if transfer is not None:
             self.campaigning.transfer_tick(self.feeder.match_indexes().get(transfer.to, 0), now)
@@ -199,14 +201,33 @@ class Changing:
         is_committed = seat.journal.configuration_index <= seat.core.commit_index
         if membership.is_in_force(goal, configuration):
             return is_committed
-        view = LeaderView(seat.name, configuration, is_committed, seat.journal.last_index, self.feeder.match_indexes())
+        view = LeaderView(
+            seat.name,
+            configuration,
+            is_committed,
+            seat.journal.last_index,
+            self.feeder.match_indexes(),
+            seat.incarnations(),
+        )
         if membership.must_hand_over(goal, view):
             self._hand_over(None, now)
             return False
-        entry = configuration_entry(membership.next_configuration(goal, view))
-        seat.journal.append(entry, seat.journal.last_index + 1, seat.core.term)
-        seat.counters["configurations"] += 1
+        self._append(membership.next_configuration(goal, view))
         return False
+
+    def _found(self) -> None:
+        """Records who the first members are, before anything else is: from then on one that forgot is known."""
+        seat, configuration = self.seat, self.seat.configuration
+        if configuration is None or configuration.is_founded or not seat.is_settled_leader:
+            return
+        founded = configuration.founded(seat.incarnations())
+        if founded.is_founded:
+            self._append(founded)
+
+    def _append(self, configuration: Configuration) -> None:
+        seat = self.seat
+        seat.journal.append(configuration_entry(configuration), seat.journal.last_index + 1, seat.core.term)
+        seat.counters["configurations"] += 1
 
     def _hand_over(self, to: str | None, now: float) -> None:
         """Begins, unless it is under way. Raises ChangeRefused."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from raft.errors import CannotStart, DamagedSnapshot
+from raft.errors import REJOIN, CannotStart, DamagedSnapshot
 from raft.network import frames
 from raft.node.library import Message
 from raft.node.seat import Seat
@@ -135,10 +135,10 @@ def repair(directory: Path, applied_index: int, journal: Journal) -> None:
     if applied_index > journal.last_index:
         raise CannotStart(
             f"the state machine has applied index {applied_index} but the raft log ends at {journal.last_index}: "
-            f"restore both from the same copy (raft/README.md says how)"
+            f"{REJOIN}"
         )
     if max(1, applied_index) < journal.first_index:
         raise CannotStart(
             f"the state machine has applied index {applied_index} but the raft log begins at {journal.first_index}: "
-            f"restore both from the same copy (raft/README.md says how)"
+            f"{REJOIN}"
         )

@@ -30,11 +30,15 @@ from raft.node.matching import Mismatch, NewEntries, NothingNew, compare
 from raft.node.proposals import Proposals, Refusal
 from raft.node.reading import Reading
 from raft.node.seat import Links, Seat
+from raft.node.vitals import Vitals
 from raft.node.waker import Waker
 from raft.protocol import StateMachine
+from raft.rules.admission import Introduction, find_lapse
 from raft.snapshotting.sink import SnapshotSink
 from raft.snapshotting.source import SnapshotSource
+from raft.storage.confirmed import ConfirmedIndexes
 from raft.storage.disk_space import DiskProbe, can_commit
+from raft.storage.identity import FolderIdentity
 from raft.storage.journal import Journal
 
 _TICK_S = 0.02  # how long a tick waits for something to happen; messages and callers wake it at once
@@ -65,7 +69,7 @@ class Member:
 
     def __init__(
         self,
-        name: str,
+        identity: FolderIdentity,
         journal: Journal,
         state_machine: StateMachine,
         directory: Path,
@@ -74,17 +78,20 @@ class Member:
         disk_reserve_bytes: int,
         timing: Timing,
         clock: Callable[[], float] = time.monotonic,
+        wall_clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """Raises CannotStart when the network can't be had, and OSError."""
+        """Raises CannotStart when the network can't be had or what is stored is damaged, and OSError."""
         self._clock = clock
         now = clock()
-        self.name = name
+        self.name = name = identity.name
+        self.incarnation = identity.incarnation
         self.journal = journal
+        self._confirmed = ConfirmedIndexes(directory)
         self.waker = Waker()
         self.disk = DiskProbe(directory, disk_reserve_bytes)
         self.core = Core(name, journal, max(1, state_machine.applied_index), self, timing)
         self.network = connect(self, self.core.poller)
-        self.seat = Seat(name, journal, self.core, self.network, timing, self.waker.wake)
+        self.seat = Seat(name, identity.incarnation, journal, self.core, self.network, timing, self.waker.wake)
         self.proposals = Proposals(name)
         self.campaigning = Campaigning(self.seat, now)
         self.pins = 0  # while there are any, the log is not cut; guarded by the replica
@@ -93,6 +100,7 @@ class Member:
         sink = SnapshotSink(directory / _SNAPSHOTS_IN, wake=self.waker.wake, reserve_bytes=disk_reserve_bytes)
         self._installing = Installing(self.seat, directory, sink, state_machine)
         self.feeder = Feeder(self.seat, self._source)
+        self.vitals = Vitals(self.seat, state_machine, self._confirmed, self.feeder.match_indexes, wall_clock_ms)
         self.reading = Reading(self.seat, self.feeder.awaits)
         self.changing = Changing(self.seat, self.feeder, self.campaigning)
         self._maintenance = Maintenance(journal, state_machine, self._held_index, self.waker.wake, now)
@@ -132,6 +140,8 @@ class Member:
             frames.SNAPSHOT_CHUNK: lambda sender, message: self._installing.chunk(sender, message, self._now),
             frames.SNAPSHOT_INSTALLED: self._on_snapshot_installed,
             frames.SNAPSHOT_REFUSED: self._on_snapshot_refused,
+            frames.VITALS: self._on_vitals,
+            frames.DIVERGED: self._on_diverged,
         }
         self.waker.subscribe(self.core.poller)
         self._follow_configuration()
@@ -176,6 +186,12 @@ class Member:
         if term is None or configuration is None:
             raise LookupError(f"member {self.name} has no log at index {index}: save a snapshot later")
         return term, configuration
+
+    def find_lapse(self, peer: Introduction, *, is_new: bool = True) -> str:
+        """Return what a member that has introduced itself has forgotten, or "". Its log is judged only when it has just
+        connected (`is_new`): it grows since."""
+        confirmed = self._confirmed.get(peer.incarnation) if is_new else 0
+        return find_lapse(peer, self.journal.configuration, confirmed)
 
     # What the core calls.
 
@@ -229,6 +245,7 @@ class Member:
             self.proposals.skipped(installed)
         self._source.poll(now)
         self._maintenance.work(now)
+        self.vitals.work(now)
         if now - self._looked_at >= _LOOK_EVERY_S:
             self._looked_at = now
             self._look_at_disk(now)
@@ -364,6 +381,14 @@ class Member:
         if self._serves(sender):
             self.changing.change_request(sender, message, self._now)
 
+    def _on_vitals(self, sender: str, message: Message) -> None:
+        if self._serves(sender):
+            self.vitals.received(sender, message)
+
+    def _on_diverged(self, sender: str, message: Message) -> None:
+        if self._configuration is not None and sender in self._configuration.voters:
+            self.vitals.accused(sender, message)
+
     def _serves(self, sender: str) -> bool:
         """Whether it is a member, or was one a moment ago. Votes and a leader's entries may come from members that are
         not known here yet; commands, reads, changes and pulls of the state come from members only."""
@@ -447,7 +472,8 @@ class Member:
     @property
     def _takes_proposals(self) -> bool:
         is_behind = self.journal.last_index - self.core.commit_index >= _MAX_UNCOMMITTED
-        return self.core.is_leader and self.campaigning.transfer is None and not is_behind
+        is_founded = self.journal.configuration is not None and self.journal.configuration.is_founded
+        return self.core.is_leader and self.campaigning.transfer is None and not is_behind and is_founded
 
     def _answer_command(self, sender: str, message: Message) -> None:
         reply: Message = {"type": frames.APPLY_COMMAND_RESPONSE, "request_id": message["request_id"]}

@@ -18,6 +18,7 @@ class Links(Protocol):
 
     def send(self, name: str, message: Message | bytes) -> bool: ...
     def is_connected(self, name: str) -> bool: ...
+    def incarnation(self, name: str) -> str: ...
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Seat:
     """Used by the tick thread. `wake` may be called by any."""
 
     name: str
+    incarnation: str  # of the data folder
     journal: Journal
     core: Core
     links: Links
@@ -32,6 +34,7 @@ class Seat:
     wake: Callable[[], None]
     counters: Counter[str] = field(default_factory=Counter)
     own_term_index: int = 0  # of the first entry of this leader's term
+    is_outvoted: bool = False  # no majority can have this member's history (raft.node.vitals)
 
     @property
     def configuration(self) -> Configuration | None:
@@ -46,9 +49,20 @@ class Seat:
         """Leads, and has committed an entry of its own term: so it knows of all that was committed before it."""
         return self.core.is_leader and self.core.commit_index >= self.own_term_index
 
+    def other_members(self) -> list[str]:
+        configuration = self.configuration
+        return [one.name for one in configuration.members if one.name != self.name] if configuration is not None else []
+
     def other_voters(self) -> list[str]:
         configuration = self.configuration
         return sorted(configuration.voters - {self.name}) if configuration is not None else []
+
+    def incarnations(self) -> dict[str, str]:
+        """Of the members that are connected, and of this one."""
+        return {
+            self.name: self.incarnation,
+            **{name: self.links.incarnation(name) for name in self.other_members() if self.links.is_connected(name)},
+        }
 
     def leader_to_ask(self) -> str | None:
         """Another member, connected, that leads."""

@@ -36,6 +36,12 @@ class Ballot:
         return replace(self, voters=self.voters | {voter})
 
     def is_won(self, configuration: Configuration) -> bool:
+        """A majority of the voters has voted; all of them, before the group is founded.
+
+        An emptied voter and one that has never been there could otherwise begin the group a second time.
+        """
+        if not configuration.is_founded:
+            return configuration.voters <= self.voters
         return is_majority(self.voters, configuration)
 
 

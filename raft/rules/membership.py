@@ -18,28 +18,29 @@ MAX_PROMOTION_LAG = 1000
 
 @dataclass(frozen=True, slots=True)
 class LeaderView:
-    """`match` holds what the leader knows of the members that are connected. `is_settled`: the configuration in force
-    is committed (two that are not could have majorities that share no member)."""
+    """`match` and `incarnations` hold what the leader knows of the members that are connected. `is_settled`: the
+    configuration in force is committed (two that are not could have majorities that share no member)."""
 
     name: str
     configuration: Configuration
     is_settled: bool
     last_index: int
     match: Mapping[str, int]
+    incarnations: Mapping[str, str]
 
 
 def is_in_force(change: Change, configuration: Configuration) -> bool:
     """Whether nothing is left to be done. Raises ChangeRefused when the change can never fit this configuration."""
-    return changed(change, configuration) == configuration
+    return changed(change, configuration, {}) == configuration
 
 
-def changed(change: Change, configuration: Configuration) -> Configuration:
+def changed(change: Change, configuration: Configuration, incarnations: Mapping[str, str]) -> Configuration:
     """Raises ChangeRefused."""
     match change:
         case AddLearner(name, address):
             return configuration.with_learner(name, address)
         case Promote(name):
-            return configuration.with_promoted(name)
+            return configuration.with_promoted(name, incarnations.get(name, ""))
         case Remove(name):
             return configuration.without(name)
 
@@ -51,7 +52,7 @@ def must_hand_over(change: Change, view: LeaderView) -> bool:
 
 def next_configuration(change: Change, view: LeaderView) -> Configuration:
     """What the leader appends for a change that is not in force. Raises ChangeRefused when that must not be now."""
-    goal = changed(change, view.configuration)
+    goal = changed(change, view.configuration, view.incarnations)
     if not view.is_settled:
         raise ChangeRefused("another change of the group is not committed yet: wait, then ask again")
     if isinstance(change, Promote):
@@ -61,7 +62,7 @@ def next_configuration(change: Change, view: LeaderView) -> Configuration:
 
 def _require_caught_up(name: str, view: LeaderView) -> None:
     match = view.match.get(name)
-    if match is None:
+    if match is None or name not in view.incarnations:
         raise ChangeRefused(f"learner {name} is not connected to leader {view.name}: start it, then promote it")
     lag = view.last_index - match
     if lag > MAX_PROMOTION_LAG:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raft.configuration import Configuration
-from raft.errors import CannotStart
+from raft.errors import REJOIN, CannotStart
 from raft.storage.files import remove_durably, write_durably
 
 _NAME = "installing.json"
@@ -53,9 +53,7 @@ def read(directory: Path) -> PendingInstall | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CannotStart(
-            f"{path} is damaged ({error}): replace this member, or restore its data directory from a copy"
-        ) from error
+        raise CannotStart(f"{path} is damaged ({error}): {REJOIN}") from error
 
 
 def remove(directory: Path) -> None:

@@ -36,8 +36,9 @@ from typing import overload
 
 from raft.configuration import Configuration
 from raft.entries import NO_OP, configuration_in
-from raft.errors import CannotStart
+from raft.errors import REJOIN, CannotStart
 from raft.storage.files import sync_directory, write_durably
+from raft.storage.identity import IDENTITY
 from raft.storage.segment_format import RECORD_HEADER_BYTES, Entry, Records, SegmentHeader, read_records, record_header
 
 __all__ = ["SEGMENT_BYTES", "Entry", "Journal"]
@@ -48,7 +49,6 @@ SEGMENT_BYTES = 16 << 20
 _PREFIX = "log-"
 _VOTE = "vote.json"
 _UNFINISHED = ".tmp"
-_REPAIR = "restore this member's data directory from a copy, or replace it (raft/README.md says when that is safe)"
 _logger = logging.getLogger(__name__)
 
 
@@ -106,6 +106,11 @@ class Journal:
     @property
     def last_term(self) -> int:
         return self._entries[-1][2]
+
+    @property
+    def is_pristine(self) -> bool:
+        """Whether the member has never taken part: no entry, no term, no vote."""
+        return self.last_index == 1 and self.last_term == 0 and self.term == 0
 
     @property
     def configuration(self) -> Configuration | None:
@@ -276,8 +281,9 @@ class Journal:
         self._batch = 0 if self._needs_segment else segment.size - segment.start
 
     def _create(self, bootstrap: Configuration | None) -> None:
-        if (self._directory / _VOTE).exists():
-            raise CannotStart(f"raft log {self._directory} has a vote but no log: {_REPAIR}")
+        for left in (_VOTE, IDENTITY):
+            if (self._directory / left).exists():
+                raise CannotStart(f"raft log {self._directory} has {left} but no log: {REJOIN}")
         self._entries = [(NO_OP, 1, 0)]
         self._configurations = [(0, bootstrap)]
         self._written_index = 0
@@ -296,7 +302,7 @@ class Journal:
         if not self._entries:
             raise _damaged(self._segments[-1].path, "holds no entry")
         if self.last_term > 0 and not (self._directory / _VOTE).exists():
-            raise CannotStart(f"{self._directory / _VOTE} is missing: {_REPAIR}")
+            raise CannotStart(f"{self._directory / _VOTE} is missing: {REJOIN}")
         newest = self._segments[-1]
         self._file = os.open(newest.path, os.O_RDWR | os.O_CLOEXEC)
         if records.problem:
@@ -339,7 +345,7 @@ class Journal:
             return 0, None
         except (ValueError, KeyError, TypeError) as error:
             # Starting without the vote could mean voting twice in one term, and so two leaders.
-            raise CannotStart(f"{path} is damaged ({error}): {_REPAIR}") from error
+            raise CannotStart(f"{path} is damaged ({error}): {REJOIN}") from error
         return term, voted_for
 
     def _remove_unfinished(self) -> None:
@@ -392,7 +398,7 @@ def _vote_checksum(term: int, voted_for: str | None) -> int:
 
 
 def _damaged(path: Path, how: str) -> CannotStart:
-    return CannotStart(f"raft log {path} {how}: {_REPAIR}")
+    return CannotStart(f"raft log {path} {how}: {REJOIN}")
 
 
 def _write_file(path: Path, data: bytes | bytearray) -> int:

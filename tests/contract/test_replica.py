@@ -37,6 +37,9 @@ class RecordingMachine:
         self.commands.append(command)
         return b"%d:%s" % (len(self.commands), command)
 
+    def checksum_at(self, index: int) -> bytes | None:
+        return b"%d" % sum(1 for at in self.indexes if at <= index)
+
     def sync(self) -> int:
         return self.applied_index
 

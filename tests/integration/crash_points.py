@@ -48,6 +48,9 @@ class StateMachine(RocksDbStore):
     def apply(self, index: int, command: bytes) -> bytes:
         raise AssertionError(f"a restore applies nothing, not {command!r} at {index}")
 
+    def checksum_at(self, index: int) -> bytes | None:
+        raise AssertionError(f"a restore compares nothing, not index {index}")
+
 
 def restore(root: Path) -> None:
     restore_snapshot(

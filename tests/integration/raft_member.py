@@ -43,6 +43,7 @@ class NumbersMachine:
         self.numbers: list[int] = []
         if self._file.exists():
             self.applied_index, self.numbers = json.loads(self._file.read_text())
+        self._sum_up()
 
     def apply(self, index: int, command: bytes) -> bytes:
         """Fails over one command as a broken disk would."""
@@ -53,7 +54,11 @@ class NumbersMachine:
         with self._lock:
             self.numbers.append(int(command.split()[0]))
             self.applied_index = index
+            self._checksums.append((index, _following(self._checksums[-1][1], self.numbers[-1])))
         return b"%d" % len(self.numbers)
+
+    def checksum_at(self, index: int) -> bytes | None:
+        return next((checksum for at, checksum in reversed(self._checksums) if at <= index), None)
 
     def sync(self) -> int:
         return self._store(self._file)
@@ -67,6 +72,7 @@ class NumbersMachine:
         shutil.rmtree(directory)
         with self._lock:
             self.applied_index, self.numbers = json.loads(self._file.read_text())
+        self._sum_up()
 
     def read(self) -> tuple[int, list[int]]:
         with self._lock:
@@ -74,6 +80,9 @@ class NumbersMachine:
 
     def close(self) -> None:
         pass
+
+    def _sum_up(self) -> None:
+        self._checksums = [(self.applied_index, functools.reduce(_following, self.numbers, b""))]
 
     def _store(self, path: Path) -> int:
         index, numbers = self.read()
@@ -84,6 +93,10 @@ class NumbersMachine:
             os.fsync(file.fileno())
         fresh.replace(path)
         return index
+
+
+def _following(checksum: bytes, number: int) -> bytes:
+    return hashlib.sha256(checksum + b"%d" % number).digest()
 
 
 class Member:

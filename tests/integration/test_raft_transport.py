@@ -25,6 +25,7 @@ from raft.network import frames
 from raft.network.duplicates import DUPLICATE_S
 from raft.network.tls import TlsFiles
 from raft.network.transport import Network
+from raft.rules.admission import Introduction
 
 pytestmark = pytest.mark.integration
 
@@ -66,6 +67,9 @@ class Member:
         self.got: list[tuple[str, dict[str, Any]]] = []
         self.events: list[str] = []
         self.duplicates: list[str] = []
+        self.introduction = Introduction(name, f"folder of {name}", 1)
+        self.lapses: dict[str, str] = {}
+        self.told_lapses: list[str] = []
         self.network = Network(
             self.poller,
             name,
@@ -75,6 +79,9 @@ class Member:
             on_message=lambda sender, message: self.got.append((sender, message)),
             on_connected=lambda other: self.events.append(f"+{other}"),
             on_disconnected=lambda other: self.events.append(f"-{other}"),
+            introduce=lambda: self.introduction,
+            find_lapse=lambda peer, _is_new: self.lapses.get(peer.name, ""),
+            on_lapse=self.told_lapses.append,
             on_duplicate=self.duplicates.append,
             process=process or f"the {name}",
             tls=tls,
@@ -599,6 +606,8 @@ def test_an_address_that_cant_be_had_is_a_reason_not_to_start(world: World) -> N
                 on_message=lambda _name, _message: None,
                 on_connected=lambda _name: None,
                 on_disconnected=lambda _name: None,
+                introduce=lambda: Introduction("b", "folder", 1),
+                find_lapse=lambda _peer, _is_new: "",
             )
 
 

@@ -7,6 +7,7 @@ not synced is lost) or lose power (the state machine falls back to its last sync
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import itertools
 import json
@@ -20,15 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from raft.configuration import Configuration
-from raft.errors import ChangeRefused, LowDisk, NoLeader, OutcomeUnknown, Overloaded, RaftError
+from raft.errors import ChangeRefused, Diverged, LowDisk, NoLeader, OutcomeUnknown, Overloaded, RaftError
 from raft.network import frames
 from raft.node import installing
 from raft.node.changing import Handover
 from raft.node.library import Timing
 from raft.node.member import Member
 from raft.protocol import AddLearner, Change, Outcome, Promote, Remove
+from raft.rules.admission import Introduction
 from raft.rules.elections import may_campaign
 from raft.rules.reads import Read
+from raft.storage.identity import open_identity
 from raft.storage.journal import Journal
 
 Message = dict[str, Any]
@@ -75,6 +78,10 @@ class SimulatedMachine:
         self._world.applied(self.name, index, command)
         self.history.append((index, command))
         return command
+
+    def checksum_at(self, index: int) -> bytes | None:
+        done = [entry for entry in self.history if entry[0] <= index]
+        return hashlib.sha256(repr(done).encode()).digest()
 
     def sync(self) -> int:
         self.synced = len(self.history)
@@ -125,6 +132,10 @@ class SimulatedNetwork:
     def is_connected(self, name: str) -> bool:
         return name in self.connected
 
+    def incarnation(self, name: str) -> str:
+        member = self._world.hosts[name].member
+        return member.incarnation if member is not None else ""
+
     def set_members(self, members: Mapping[str, str]) -> None:
         for gone in self.known.keys() - members.keys():
             self._world.disconnect(self._name, gone)
@@ -173,6 +184,8 @@ class World:
         self.leaders: dict[int, str] = {}
         self.reads = 0
         self.failures: list[str] = []
+        self.stopped: dict[str, str] = {}  # by member: why it has ended itself
+        self.lapses: dict[str, str] = {}  # by member: what another one found that it has forgotten
         self.changes: list[tuple[Any, Any]] = []
         self._numbers = itertools.count()
         first = Configuration.of_voters("g", {name: f"{name}:1" for name in voters})
@@ -190,6 +203,7 @@ class World:
         host = self.hosts[name]
         host.directory.mkdir(parents=True, exist_ok=True)
         journal = Journal(host.directory, host.bootstrap)
+        identity = open_identity(host.directory, name, is_new=journal.is_pristine)
         installing.repair(host.directory, host.machine.applied_index, journal)
 
         def connect(member: Member, _poller: object) -> SimulatedNetwork:
@@ -197,7 +211,7 @@ class World:
             return host.network
 
         host.member = Member(
-            name,
+            identity,
             journal,
             host.machine,
             host.directory,
@@ -205,6 +219,7 @@ class World:
             disk_reserve_bytes=0,
             timing=Timing(),
             clock=lambda: self.now,
+            wall_clock_ms=lambda: int(self.now * 1000),
         )
         host.frozen_until = 0.0
 
@@ -219,6 +234,26 @@ class World:
         host.network = None
         if loses_power:
             host.machine.lose_power()
+
+    def empty(self, name: str) -> None:
+        """A new disk: what was on the old one is gone. The member is down."""
+        host = self.hosts[name]
+        shutil.rmtree(host.directory)
+        host.machine = SimulatedMachine(self, name)
+
+    def copy_of(self, name: str) -> tuple[Path, History, int]:
+        """What a snapshot of the machine's disk holds now."""
+        host = self.hosts[name]
+        copy = self.directory / f"copy-{next(self._numbers)}"
+        shutil.copytree(host.directory, copy)
+        return copy, History(host.machine.history), host.machine.synced
+
+    def put_back(self, name: str, copy: tuple[Path, History, int]) -> None:
+        """The disk is as it was when it was copied. The member is down."""
+        host = self.hosts[name]
+        shutil.rmtree(host.directory)
+        shutil.copytree(copy[0], host.directory)
+        host.machine.history, host.machine.synced = History(copy[1]), copy[2]
 
     def living(self) -> list[Host]:
         return [host for host in self.hosts.values() if host.member is not None]
@@ -247,9 +282,21 @@ class World:
             assert other.network is not None
             if other.name in one.network.connected or frozenset((one.name, other.name)) in self.cut:
                 continue
+            if self._finds_lapse(one, other) or self._finds_lapse(other, one):
+                continue
             if other.name in one.network.known or one.name in other.network.known:
                 one.network.connected.add(other.name)
                 other.network.connected.add(one.name)
+
+    def _finds_lapse(self, judge: Host, host: Host) -> bool:
+        """Whether one refuses the other, as raft.network.transport does at a hello."""
+        assert judge.member is not None
+        assert host.member is not None
+        peer = Introduction(host.name, host.member.incarnation, host.member.journal.last_index)
+        lapse = judge.member.find_lapse(peer)
+        if lapse:
+            self.lapses[host.name] = lapse
+        return bool(lapse)
 
     # Time.
 
@@ -261,9 +308,13 @@ class World:
         for host in hosts:
             if host.member is None or self.now < host.frozen_until:
                 continue
-            self._deliver(host)
-            host.member._keep_promises()
-            host.member.tick(0)
+            try:
+                self._deliver(host)
+                host.member._keep_promises()
+                host.member.tick(0)
+            except Diverged as stopped:
+                self.stopped[host.name] = str(stopped)
+                self.crash(host.name)
             self._look_at(host)
         assert not self.failures
 

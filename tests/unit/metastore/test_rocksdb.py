@@ -111,7 +111,7 @@ def test_a_generation_that_does_not_count_is_removed_at_start(tmp_path: Path) ->
 def test_data_without_current_is_refused_and_kept(tmp_path: Path) -> None:
     made(tmp_path)
     (tmp_path / "CURRENT").unlink()
-    with pytest.raises(StoreError, match=r"has gen-1 but no CURRENT.*restore"):
+    with pytest.raises(StoreError, match=r"has gen-1 but no CURRENT.*never copy"):
         RocksDbStore(tmp_path)
     assert generations(tmp_path) == ["gen-1"]
     (tmp_path / "CURRENT").write_text("gen-1\n")

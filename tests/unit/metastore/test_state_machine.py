@@ -68,7 +68,11 @@ def test_the_index_is_written_with_the_records() -> None:
     machine = MetastoreStateMachine(store)
     for index, command in enumerate([PUT, IDS, b"\xff"], start=1):
         machine.apply(index, command)
-    assert store.batches == [(2, 1), (2, 2), (0, 3)]  # the entry and its audit; counter and highest id; nothing
+    assert store.batches == [
+        (3, 1),
+        (3, 2),
+        (1, 3),
+    ]  # the entry, its audit; counter, highest id; nothing: a checksum
 
 
 def test_a_failing_store_is_raised_and_nothing_is_answered(machine: MetastoreStateMachine) -> None:

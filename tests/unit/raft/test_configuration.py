@@ -24,9 +24,9 @@ def test_a_new_member_is_fed_but_does_not_count() -> None:
 
 
 def test_a_promoted_learner_counts_and_keeps_its_address() -> None:
-    four = THREE.with_learner("d", "h4:1").with_promoted("d")
+    four = THREE.with_learner("d", "h4:1").with_promoted("d", "d-1")
 
-    assert four.member("d") == Member("d", "h4:1", Role.VOTER)
+    assert four.member("d") == Member("d", "h4:1", Role.VOTER, "d-1")
     assert four.majority == 3
 
 
@@ -34,7 +34,7 @@ def test_the_same_change_again_changes_nothing() -> None:
     four = THREE.with_learner("d", "h4:1")
 
     assert four.with_learner("d", "h4:1") == four
-    assert four.with_promoted("a") == four
+    assert four.with_promoted("a", "other") == four
     assert THREE.without("d") == THREE
 
 
@@ -54,7 +54,7 @@ def test_the_last_voter_stays_even_when_there_is_a_learner() -> None:
 
 def test_promoting_a_stranger_is_refused_by_name() -> None:
     with pytest.raises(ChangeRefused, match="member x is not in the group \\(a, b, c\\)"):
-        THREE.with_promoted("x")
+        THREE.with_promoted("x", "x-1")
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "promote", "remove"]), st.sampled_from("abcdefg")), max_size=20))
@@ -66,7 +66,7 @@ def test_majorities_before_and_after_a_change_always_share_a_member(changes: lis
                 case "add":
                     later = now.with_learner(name, f"{name}:1")
                 case "promote":
-                    later = now.with_promoted(name)
+                    later = now.with_promoted(name, f"{name}-1")
                 case _:
                     later = now.without(name)
         except ChangeRefused:

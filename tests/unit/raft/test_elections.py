@@ -13,8 +13,9 @@ from raft.errors import ChangeRefused
 from raft.rules import elections
 from raft.rules.elections import Ballot, LogEnd
 
-FIVE = Configuration.of_voters("g", {name: f"{name}:1" for name in "abcde"})
-WITH_LEARNER = Configuration.of_voters("g", {name: f"{name}:1" for name in "abc"}).with_learner("d", "d:1")
+NEW_FIVE = Configuration.of_voters("g", {name: f"{name}:1" for name in "abcde"})
+FIVE = NEW_FIVE.founded({name: f"{name}-1" for name in "abcde"})
+WITH_LEARNER = FIVE.without("d").without("e").with_learner("d", "d:1")
 
 
 def test_a_newer_term_beats_a_longer_log() -> None:
@@ -27,6 +28,14 @@ def test_a_ballot_is_won_by_a_majority_of_voters_each_counted_once() -> None:
     assert not ballot.is_won(FIVE)
     assert not ballot.with_vote("stranger").is_won(FIVE)
     assert ballot.with_vote("e").is_won(FIVE)
+
+
+def test_before_a_group_is_founded_all_must_vote() -> None:
+    four = Ballot(1, frozenset("abcd"))
+    assert four.is_won(FIVE)
+    assert not four.is_won(NEW_FIVE)
+    assert not four.is_won(NEW_FIVE.founded(dict.fromkeys("abcd", "1")))
+    assert four.with_vote("e").is_won(NEW_FIVE)
 
 
 def test_a_learner_s_vote_does_not_count() -> None:

@@ -6,6 +6,7 @@ The member is b, its journal is real; time and network are the test's.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +30,7 @@ from raft.rules.reads import Read
 from raft.snapshotting import snapshots
 from raft.snapshotting.pending_install import PendingInstall
 from raft.snapshotting.pending_install import write as write_note
+from raft.storage.identity import FolderIdentity
 from raft.storage.journal import Entry, Journal
 from tests.simulation.raft_world import InlineExecutor
 
@@ -53,6 +55,10 @@ class Machine:
         self.indexes.append(index)
         return b"done " + command[:10]
 
+    def checksum_at(self, index: int) -> bytes | None:
+        done = [command for at, command in zip(self.indexes, self.applied, strict=False) if at <= index]
+        return hashlib.sha256(b"".join(done)).digest()
+
     def sync(self) -> int:
         return self.applied_index
 
@@ -66,6 +72,10 @@ class Machine:
 
     def close(self) -> None:
         pass
+
+
+def incarnation_of(name: str) -> str:
+    return f"folder of {name}"
 
 
 class Network:
@@ -83,6 +93,9 @@ class Network:
 
     def is_connected(self, name: str) -> bool:
         return name in self.connected
+
+    def incarnation(self, name: str) -> str:
+        return incarnation_of(name)
 
     def set_members(self, members: Mapping[str, str]) -> None:
         self.members = dict(members)
@@ -106,11 +119,13 @@ class Lab:
         self.now = 1000.0
         self._is_closed = False
         self.machine = Machine()
-        self.group = Configuration.of_voters("g", {name: f"{name}:1" for name in names})
+        self.group = Configuration.of_voters("g", {name: f"{name}:1" for name in names}).founded(
+            {name: incarnation_of(name) for name in names}
+        )
         self.journal = Journal(directory, self.group if names else None)
         self.network = Network(self)
         self.member = Member(
-            "b",
+            FolderIdentity("b", incarnation_of("b")),
             self.journal,
             self.machine,
             directory,

@@ -13,7 +13,14 @@ from raft.rules import membership
 from raft.rules.membership import MAX_PROMOTION_LAG, LeaderView
 
 THREE = Configuration.of_voters("g", {name: f"{name}:1" for name in "abc"})
-VIEW = LeaderView("a", THREE.with_learner("d", "d:1"), is_settled=True, last_index=5000, match={"b": 5000, "d": 5000})
+VIEW = LeaderView(
+    "a",
+    THREE.with_learner("d", "d:1"),
+    is_settled=True,
+    last_index=5000,
+    match={"b": 5000, "d": 5000},
+    incarnations={"d": "d1"},
+)
 
 
 def test_a_change_that_fits_gives_the_next_configuration() -> None:

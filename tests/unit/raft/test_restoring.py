@@ -14,6 +14,7 @@ from raft.restoring import restore_snapshot, verify_archive
 from raft.snapshotting import snapshots
 from raft.snapshotting.archive import packed
 from raft.snapshotting.snapshots import Manifest
+from raft.storage.identity import open_identity
 from raft.storage.journal import Journal
 
 OLD_GROUP = Configuration.of_voters("old", {"a": "a:1", "b": "b:1", "c": "c:1"})
@@ -22,6 +23,9 @@ OLD_GROUP = Configuration.of_voters("old", {"a": "a:1", "b": "b:1", "c": "c:1"})
 class StateMachine(RocksDbStore):
     def apply(self, index: int, command: bytes) -> bytes:
         raise AssertionError(f"a restore applies nothing, not {command!r} at {index}")
+
+    def checksum_at(self, index: int) -> bytes | None:
+        raise AssertionError(f"a restore compares nothing, not index {index}")
 
 
 def archived(directory: Path, index: int = 70) -> Path:
@@ -58,7 +62,9 @@ def test_a_restored_member_has_the_state_and_is_alone_in_a_new_group(tmp_path: P
     journal = Journal(tmp_path / "new" / "data" / "raft")
     assert (journal.first_index, journal.last_index, journal.last_term, journal.voted_for) == (70, 70, 6, None)
     assert journal.term >= 6
-    assert journal.configuration == Configuration.of_voters("new", {"z": "z:1"})
+    assert not journal.is_pristine
+    identity = open_identity(tmp_path / "new" / "data" / "raft", "z", is_new=False)
+    assert journal.configuration == Configuration.of_voters("new", {"z": "z:1"}).founded({"z": identity.incarnation})
     journal.close()
     assert sorted(path.name for path in (tmp_path / "new" / "data").iterdir()) == ["raft", "store"]
 

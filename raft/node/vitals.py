@@ -1,0 +1,150 @@
+"""What members tell each other once a second: how far they have applied, a checksum of it, their clock.
+
+vitals ──▶ compared with one's own checksum at that index (raft.rules.agreement)
+           ├ a majority agrees with this member: who differs is told, and stops
+           └ so many differ that no majority can agree with this one: it does not lead, and nothing is written
+vitals of the leader ──▶ what each voter has confirmed (raft.storage.confirmed)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from raft.errors import REJOIN, Diverged
+from raft.network import frames
+from raft.node.library import Message
+from raft.node.seat import Seat
+from raft.protocol import StateMachine
+from raft.rules.agreement import Comparison, Verdict, judge
+from raft.storage.confirmed import ConfirmedIndexes
+
+TELL_EVERY_S = 1.0
+_logger = logging.getLogger(__name__)
+
+
+class Vitals:
+    """The tick thread's; the properties may be read by any."""
+
+    def __init__(
+        self,
+        seat: Seat,
+        state_machine: StateMachine,
+        confirmed: ConfirmedIndexes,
+        match_indexes: Callable[[], Mapping[str, int]],
+        wall_clock_ms: Callable[[], int],
+    ) -> None:
+        """`match_indexes` gives what a leader knows of the members that are connected."""
+        self._seat = seat
+        self._state_machine = state_machine
+        self._confirmed = confirmed
+        self._match_indexes = match_indexes
+        self._wall_clock_ms = wall_clock_ms
+        self._tell_at = 0.0
+        self._told: dict[str, tuple[int, bytes]] = {}  # by member: index and checksum that were not compared yet
+        self._comparisons: dict[str, Comparison] = {}
+        self._differing_at: dict[str, tuple[int, bytes]] = {}  # by member: an index, and the own checksum there
+        self._clock_ahead_ms: dict[str, int] = {}
+        self._verdict = Verdict()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows from the last comparisons."""
+        return self._verdict
+
+    def clock_ahead_ms(self, member: str) -> int | None:
+        """Return how far the member's clock was ahead of this one's when it told it last; None: never."""
+        return 0 if member == self._seat.name else self._clock_ahead_ms.get(member)
+
+    def work(self, now: float) -> None:
+        """Once a second tells, compares and judges. Raises OSError."""
+        configuration = self._seat.configuration
+        if now < self._tell_at or configuration is None:
+            return
+        self._tell_at = now + TELL_EVERY_S
+        self._tell()
+        self._confirmed.save({member.incarnation for member in configuration.members})
+        members = {member.name for member in configuration.members}
+        for name in self._comparisons.keys() - members:
+            del self._comparisons[name]
+        for name in list(self._told):
+            self._compare(name)
+        self._conclude(judge(self._seat.name, configuration, self._comparisons))
+
+    def received(self, sender: str, message: Message) -> None:
+        """From a member, about itself."""
+        self._told[sender] = message["index"], message["checksum"]
+        self._clock_ahead_ms[sender] = message["clock_ms"] - self._wall_clock_ms()
+        if sender == self._seat.core.leader and message["term"] == self._seat.core.term:
+            self._confirmed.raise_to(dict(message["confirmed"]))
+
+    def accused(self, sender: str, message: Message) -> None:
+        """A member of the majority says what its checksum was at an index. Raises Diverged when it was another here."""
+        own = self._state_machine.checksum_at(message["index"])
+        if message["index"] <= self._seat.core.applied_index and own not in (None, message["checksum"]):
+            raise Diverged(
+                f"member {self._seat.name}: its history differs from the majority's at index {message['index']} "
+                f"(told by {sender}); {REJOIN}"
+            )
+
+    def _tell(self) -> None:
+        core = self._seat.core
+        index = core.applied_index
+        checksum = self._state_machine.checksum_at(index)
+        if checksum is None:
+            return
+        message = {
+            "type": frames.VITALS,
+            "term": core.term,
+            "index": index,
+            "checksum": checksum,
+            "clock_ms": self._wall_clock_ms(),
+            "confirmed": self._confirmed_now() if self._seat.is_settled_leader else (),
+        }
+        for name in self._seat.other_members():
+            self._seat.links.send(name, message)
+
+    def _confirmed_now(self) -> tuple[tuple[str, int], ...]:
+        """What each voter holds of what is committed, this leader among them; by incarnation."""
+        configuration, commit_index = self._seat.configuration, self._seat.core.commit_index
+        if configuration is None:
+            return ()
+        match = {**self._match_indexes(), self._seat.name: commit_index}
+        found = {
+            member.incarnation: min(match[member.name], commit_index)
+            for member in configuration.members
+            if member.incarnation and match.get(member.name)
+        }
+        self._confirmed.raise_to(found)
+        return tuple(found.items())[: frames.MAX_CONFIRMED]
+
+    def _compare(self, name: str) -> None:
+        """What was told of an index that this member has not applied yet waits."""
+        index, checksum = self._told[name]
+        if index > self._seat.core.applied_index:
+            return
+        del self._told[name]
+        own = self._state_machine.checksum_at(index)
+        if own is None:
+            return
+        before = self._comparisons.get(name, Comparison())
+        after = self._comparisons[name] = before.with_result(index, is_equal=own == checksum)
+        if after.differs_at is not None:
+            if before.differs_at is None:
+                _logger.critical(
+                    "member %s has another history than member %s at index %d", name, self._seat.name, index
+                )
+            self._differing_at[name] = index, own
+
+    def _conclude(self, verdict: Verdict) -> None:
+        if verdict.is_outvoted and not self._verdict.is_outvoted:
+            _logger.critical(
+                "member %s: no majority has its history, so it neither leads nor takes changes", self._seat.name
+            )
+        self._verdict = verdict
+        self._seat.is_outvoted = verdict.is_outvoted
+        for name in verdict.wrong:
+            index, checksum = self._differing_at[name]
+            self._seat.links.send(name, {"type": frames.DIVERGED, "index": index, "checksum": checksum})
+        if verdict.is_outvoted and self._seat.core.is_leader:
+            self._seat.core.step_down(self._seat.core.term)

@@ -1,0 +1,42 @@
+"""Which voters have forgotten what they promised: decided when a process connects, by what it says of its folder.
+
+A voter's votes and acknowledgements are promises on its disk. They are gone when the disk was emptied (another
+incarnation), and when the folder was replaced by an older copy (a log that ends before what it confirmed).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raft.configuration import Configuration, Role
+from raft.errors import REJOIN
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """What a process says of itself when it connects. `last_index` is where its log ends."""
+
+    name: str
+    incarnation: str
+    last_index: int
+
+
+def find_lapse(peer: Introduction, configuration: Configuration | None, confirmed_index: int) -> str:
+    """Return a sentence on what the peer has forgotten, or "" when it may be heard.
+
+    `confirmed_index` is the highest index that this incarnation of it is known to have confirmed.
+    """
+    known = configuration.member(peer.name) if configuration is not None else None
+    if known is None or known.role is not Role.VOTER:
+        return ""
+    if known.incarnation and known.incarnation != peer.incarnation:
+        return (
+            f"member {peer.name}: its data folder is a new one (incarnation {peer.incarnation[:8]}, the group knows "
+            f"{known.incarnation[:8]}), so it has forgotten its votes; {REJOIN}"
+        )
+    if peer.last_index < confirmed_index:
+        return (
+            f"member {peer.name}: its log ends at {peer.last_index}, and it had confirmed index {confirmed_index}, so "
+            f"its data folder is an older copy; {REJOIN}"
+        )
+    return ""

@@ -1,0 +1,210 @@
+"""A member whose disk was emptied, replaced by an older copy, or holds another history, is not believed.
+
+Each story ends with what was acknowledged still there, or with nobody acknowledging anything.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from raft.errors import CannotStart
+from raft.storage.identity import IDENTITY
+from tests.simulation.raft_world import InlineExecutor, World
+
+pytestmark = pytest.mark.integration  # with the other simulations of groups
+
+SEEDS = range(3)
+every_seed = pytest.mark.parametrize("seed", SEEDS)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("raft.node.background.ThreadPoolExecutor", InlineExecutor)
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    monkeypatch.setattr("os.fdatasync", lambda _: None)
+
+
+def serving(directory: Path, seed: int) -> World:
+    world = World(directory, seed)
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 3)
+    world.run(3.0)
+    return world
+
+
+def write(world: World, count: int) -> None:
+    """Returns when all are acknowledged."""
+    for _ in range(count):
+        leader = world.leader()
+        assert leader is not None
+        world.write(leader.name)
+    written = list(world.writes.values())[-count:]
+    world.run_until(lambda: all(each.acknowledged_at is not None for each in written))
+
+
+def acknowledged(world: World) -> set[bytes]:
+    return {each.command for each in world.writes.values() if each.acknowledged_at is not None}
+
+
+def roles(world: World) -> tuple[str, str, str]:
+    """The leader and the two others."""
+    leader = world.leader()
+    assert leader is not None
+    one, other = sorted(world.hosts.keys() - {leader.name})
+    return leader.name, one, other
+
+
+def nobody_leads_for(world: World, seconds: float) -> bool:
+    until = world.now + seconds
+    while world.now < until:
+        world.step()
+        if world.leader() is not None:
+            return False
+    return True
+
+
+@every_seed
+def test_an_emptied_voter_elects_nobody_and_what_was_acknowledged_is_there_when_the_others_are_back(
+    tmp_path: Path, seed: int
+) -> None:
+    world = serving(tmp_path, seed)
+    leader, emptied, away = roles(world)
+    world.crash(away)
+    write(world, 5)
+    world.crash(emptied)
+    world.empty(emptied)
+    world.crash(leader)
+    world.start(emptied)
+    world.start(away)
+    assert nobody_leads_for(world, 20.0)
+    assert "forgotten its votes" in world.lapses[emptied]
+    world.start(leader)
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 1)
+    world.run_until(lambda: all(acknowledged(world) <= commands(world, name) for name in (leader, away)))
+
+
+def commands(world: World, name: str) -> set[bytes]:
+    return {command for _, command in world.hosts[name].machine.history}
+
+
+@every_seed
+@pytest.mark.parametrize("is_leader", [False, True], ids=["a follower", "the leader"])
+def test_an_older_copy_of_a_voter_s_folder_elects_nobody(tmp_path: Path, seed: int, is_leader: bool) -> None:
+    world = serving(tmp_path, seed)
+    leader, follower, away = roles(world)
+    copied, gone = (leader, follower) if is_leader else (follower, leader)
+    copy = world.copy_of(copied)
+    write(world, 5)
+    world.run(3.0)  # `away` is told what the others confirmed
+    world.crash(away)
+    write(world, 5)
+    world.crash(gone)
+    world.crash(copied)
+    world.put_back(copied, copy)
+    world.start(copied)
+    world.start(away)
+    assert nobody_leads_for(world, 20.0)
+    assert "older copy" in world.lapses[copied]
+    world.start(gone)
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 1)
+    world.run_until(lambda: all(acknowledged(world) <= commands(world, name) for name in (gone, away)))
+
+
+@every_seed
+def test_a_new_group_begins_when_all_its_members_are_there(tmp_path: Path, seed: int) -> None:
+    world = World(tmp_path, seed)
+    world.crash("c")
+    assert nobody_leads_for(world, 10.0)
+    world.start("c")
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 1)
+    for host in world.living():
+        assert host.member is not None
+        world.run_until(lambda host=host: host.member.journal.configuration.is_founded)  # type: ignore[misc]
+        found = host.member.journal.configuration
+        assert found is not None
+        assert {one.name: one.incarnation for one in found.members} == {
+            each.name: each.member.incarnation for each in world.living() if each.member is not None
+        }
+
+
+@every_seed
+def test_an_emptied_voter_and_one_that_has_never_been_there_begin_no_second_group(tmp_path: Path, seed: int) -> None:
+    world = World(tmp_path, seed)
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 1)
+    leader, emptied, late = roles(world)
+    world.crash(late)
+    write(world, 3)
+    world.empty(late)  # as if it had never been started
+    world.crash(leader)
+    world.crash(emptied)
+    world.empty(emptied)
+    world.start(late)
+    world.start(emptied)
+    assert nobody_leads_for(world, 20.0)
+
+
+@every_seed
+@pytest.mark.parametrize("is_leader", [False, True], ids=["a follower", "the leader"])
+def test_a_member_with_another_history_stops_and_the_majority_goes_on(
+    tmp_path: Path, seed: int, is_leader: bool
+) -> None:
+    world = serving(tmp_path, seed)
+    leader, follower, _ = roles(world)
+    wrong = leader if is_leader else follower
+    tamper(world, wrong)
+    world.run_until(lambda: wrong in world.stopped, 10.0)
+    assert world.stopped.keys() == {wrong}
+    assert "differs from the majority's" in world.stopped[wrong]
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 3)
+    others = [host.member.vitals.verdict for host in world.living() if host.member is not None]
+    assert {verdict.wrong for verdict in others} == {frozenset({wrong})}
+    world.start(wrong)
+    world.run_until(lambda: world.hosts[wrong].member is None, 10.0)  # each time that it is started
+
+
+@every_seed
+def test_without_a_majority_of_one_history_nothing_is_written(tmp_path: Path, seed: int) -> None:
+    world = serving(tmp_path, seed)
+    _, one, other = roles(world)
+    tamper(world, one)
+    tamper(world, other)
+    world.run_until(lambda: world.leader() is None, 10.0)
+    assert nobody_leads_for(world, 20.0)
+    assert all(host.member.seat.is_outvoted for host in world.living() if host.member is not None)
+    assert not world.stopped
+
+
+def tamper(world: World, name: str) -> None:
+    """Nothing that was acknowledged is missing there, but something else is."""
+    world.hosts[name].machine.history.insert(0, (1, f"what {name} alone has".encode()))
+
+
+def test_a_folder_of_another_member_is_refused(tmp_path: Path) -> None:
+    world = serving(tmp_path, 0)
+    for name in "ab":
+        world.crash(name)
+    a, b = world.copy_of("a"), world.copy_of("b")
+    world.put_back("a", b)
+    world.put_back("b", a)
+    for name, other in (("a", "b"), ("b", "a")):
+        with pytest.raises(CannotStart, match=rf"it is member '{other}''s \(the configured name is '{name}'\)"):
+            world.start(name)
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"name": "a", "incarnation": "x", "crc32": 1}'])
+def test_a_damaged_identity_is_refused(tmp_path: Path, content: str) -> None:
+    world = serving(tmp_path, 0)
+    world.crash("a")
+    (world.hosts["a"].directory / IDENTITY).write_text(content)
+    with pytest.raises(CannotStart, match=r"identity\.json is damaged"):
+        world.start("a")
+    (world.hosts["a"].directory / IDENTITY).unlink()
+    with pytest.raises(CannotStart, match=r"identity\.json is missing beside a log"):
+        world.start("a")

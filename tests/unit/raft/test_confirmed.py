@@ -1,0 +1,57 @@
+"""What voters confirmed is remembered, also over a restart, and never less than before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from raft.configuration import Configuration
+from raft.errors import CannotStart
+from raft.rules.admission import Introduction, find_lapse
+from raft.storage.confirmed import CONFIRMED, ConfirmedIndexes
+
+GROUP = Configuration.of_voters("g", {"a": "a:1", "b": "b:1"}).founded({"a": "a-1", "b": "b-1"})
+
+
+def test_the_highest_is_kept_over_a_restart_and_others_are_forgotten(tmp_path: Path) -> None:
+    confirmed = ConfirmedIndexes(tmp_path)
+    confirmed.raise_to({"a-1": 7, "b-1": 9, "gone": 3})
+    confirmed.raise_to({"a-1": 5})
+    assert ConfirmedIndexes(tmp_path).get("a-1") == 0  # not saved yet
+    confirmed.save({"a-1", "b-1"})
+    again = ConfirmedIndexes(tmp_path)
+    assert [again.get(name) for name in ("a-1", "b-1", "gone", "never")] == [7, 9, 0, 0]
+
+
+def test_it_is_written_only_when_it_has_changed(tmp_path: Path) -> None:
+    confirmed = ConfirmedIndexes(tmp_path)
+    confirmed.save({"a-1"})
+    assert not (tmp_path / CONFIRMED).exists()
+    confirmed.raise_to({"a-1": 7})
+    confirmed.save({"a-1"})
+    (tmp_path / CONFIRMED).unlink()
+    confirmed.raise_to({"a-1": 7})
+    confirmed.save({"a-1"})
+    assert not (tmp_path / CONFIRMED).exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"confirmed": {"a": 1}, "crc32": 0}', '{"confirmed": 7, "crc32": 0}'])
+def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / CONFIRMED).write_text(content)
+    with pytest.raises(CannotStart, match=r"confirmed\.json is damaged"):
+        ConfirmedIndexes(tmp_path)
+
+
+def test_a_voter_with_another_folder_or_a_shorter_log_has_a_lapse() -> None:
+    assert find_lapse(Introduction("b", "b-1", 9), GROUP, 9) == ""
+    assert "forgotten its votes" in find_lapse(Introduction("b", "b-2", 9), GROUP, 0)
+    assert "log ends at 8" in find_lapse(Introduction("b", "b-1", 8), GROUP, 9)
+
+
+def test_nothing_is_expected_of_a_learner_a_stranger_or_before_the_group_is_founded() -> None:
+    learner = Introduction("c", "c-2", 0)
+    assert find_lapse(learner, GROUP.with_learner("c", "c:1"), 9) == ""
+    assert find_lapse(learner, GROUP, 9) == ""
+    assert find_lapse(learner, None, 9) == ""
+    assert find_lapse(Introduction("b", "b-2", 1), Configuration.of_voters("g", {"b": "b:1"}), 0) == ""
