@@ -188,6 +188,8 @@ def hello(name: str, group: str = "g", **changes: object) -> bytes:
         "version": frames.VERSION,
         "name": name,
         "process": f"the {name}",
+        "incarnation": f"folder of {name}",
+        "last_index": 1,
         "group": group,
         "client_address": "",
     }
@@ -363,6 +365,29 @@ def test_a_stranger_of_the_group_is_let_in_and_can_be_sent_to(world: World) -> N
     endpoint.close()
     world.until(lambda: not a.network.is_connected("stranger"))
     assert a.network.client_address("stranger") == ""
+
+
+def test_a_member_with_a_lapse_is_refused_and_told(world: World) -> None:
+    a, b = world.member("a"), world.member("b")
+    a.lapses["b"] = "member b: it has forgotten its votes"
+    a.knows(b=b)
+    b.knows(a=a)
+    world.until(lambda: b.told_lapses)
+    assert b.told_lapses[0] == "a refuses this member: member b: it has forgotten its votes"
+    assert a.counters["refused_lapse"] > 0
+    assert not a.network.is_connected("b")
+    a.lapses.clear()
+    connected(world, a, b)
+    assert (a.network.incarnation("b"), b.network.incarnation("a")) == ("folder of b", "folder of a")
+
+
+def test_a_member_whose_lapse_is_found_later_is_disconnected(world: World) -> None:
+    a, b = world.member("a"), world.member("b")
+    a.knows(b=b)
+    b.knows(a=a)
+    connected(world, a, b)
+    a.lapses["b"] = "member b: its data folder is a new one"
+    world.until(lambda: b.told_lapses and not a.network.is_connected("b"))
 
 
 def test_only_so_many_strangers_are_let_in(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
