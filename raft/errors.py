@@ -14,8 +14,8 @@ RaftError
 from __future__ import annotations
 
 REJOIN = (
-    "start a member with a new name, an empty data folder and join = true, then `guardian raft replace` this one by it "
-    "(docs/runbook.md)"
+    "let it join anew, with an empty data folder: `guardian raft remove`, `add` and `promote` it, or `guardian raft "
+    "replace` it by one of another name (docs/runbook.md#a-member-has-to-join-anew)"
 )
 """What to do with a member whose folder can't be trusted. Never a copy of another folder, nor an older one."""
 

@@ -28,7 +28,6 @@ from raft.node.changing import Handover
 from raft.node.library import Timing
 from raft.node.member import Member
 from raft.protocol import Change, MemberStatus, Outcome, ReplicaStatus, StateMachine
-from raft.rules.admission import Introduction
 from raft.rules.reads import Read
 from raft.snapshotting import snapshots
 from raft.storage.identity import open_identity
@@ -219,7 +218,7 @@ class RaftReplica:
             on_message=member.on_message,
             on_connected=member.on_connected,
             on_disconnected=member.on_disconnected,
-            introduce=lambda: Introduction(self._name, member.incarnation, member.journal.last_index),
+            introduce=member.introduce,
             find_lapse=lambda peer, is_new: member.find_lapse(peer, is_new=is_new),
             on_duplicate=self._on_duplicate,
             on_lapse=self._on_lapse,

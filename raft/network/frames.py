@@ -266,6 +266,7 @@ _FIELDS: dict[str, dict[str, _Check]] = {
         "process": _is_name,
         "incarnation": _is_name,
         "last_index": _is_count,
+        "configuration_index": _is_count,
         "group": _is_text,
         "client_address": _is_text,
     },

@@ -330,6 +330,7 @@ class Network:
                     "process": self._process,
                     "incarnation": own.incarnation,
                     "last_index": own.last_index,
+                    "configuration_index": own.configuration_index,
                     "group": self._group_id(),
                     "client_address": self._client_address,
                 }
@@ -468,7 +469,7 @@ class Network:
 
 
 def _introduction(hello: Mapping[str, Any]) -> Introduction:
-    return Introduction(hello["name"], hello["incarnation"], hello["last_index"])
+    return Introduction(hello["name"], hello["incarnation"], hello["last_index"], hello["configuration_index"])
 
 
 def _listen(address: str) -> socket.socket:

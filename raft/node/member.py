@@ -187,11 +187,16 @@ class Member:
             raise LookupError(f"member {self.name} has no log at index {index}: save a snapshot later")
         return term, configuration
 
+    def introduce(self) -> Introduction:
+        """Return what this member says of itself when it connects."""
+        journal = self.journal
+        return Introduction(self.name, self.incarnation, journal.last_index, journal.configuration_index)
+
     def find_lapse(self, peer: Introduction, *, is_new: bool = True) -> str:
         """Return what a member that has introduced itself has forgotten, or "". Its log is judged only when it has just
         connected (`is_new`): it grows since."""
         confirmed = self._confirmed.get(peer.incarnation) if is_new else 0
-        return find_lapse(peer, self.journal.configuration, confirmed)
+        return find_lapse(peer, self.journal.configuration, self.journal.configuration_index, confirmed)
 
     # What the core calls.
 

@@ -14,22 +14,30 @@ from raft.errors import REJOIN
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What a process says of itself when it connects. `last_index` is where its log ends."""
+    """What a process says of itself when it connects. `last_index` is where its log ends, `configuration_index` the
+    entry there that tells it who belongs to the group; 0: it knows only what a group begins with."""
 
     name: str
     incarnation: str
     last_index: int
+    configuration_index: int
 
 
-def find_lapse(peer: Introduction, configuration: Configuration | None, confirmed_index: int) -> str:
+def find_lapse(
+    peer: Introduction, configuration: Configuration | None, configuration_index: int, confirmed_index: int
+) -> str:
     """Return a sentence on what the peer has forgotten, or "" when it may be heard.
 
-    `confirmed_index` is the highest index that this incarnation of it is known to have confirmed.
+    `configuration_index` is that of the configuration. A peer that knows a newer one has been let in anew meanwhile:
+    whoever lags must still hear it. `confirmed_index` is the highest index that this incarnation is known to have
+    confirmed.
     """
     known = configuration.member(peer.name) if configuration is not None else None
     if known is None or known.role is not Role.VOTER:
         return ""
     if known.incarnation and known.incarnation != peer.incarnation:
+        if peer.configuration_index > configuration_index:
+            return ""
         return (
             f"member {peer.name}: its data folder is a new one (incarnation {peer.incarnation[:8]}, the group knows "
             f"{known.incarnation[:8]}), so it has forgotten its votes; {REJOIN}"

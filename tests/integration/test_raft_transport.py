@@ -67,7 +67,7 @@ class Member:
         self.got: list[tuple[str, dict[str, Any]]] = []
         self.events: list[str] = []
         self.duplicates: list[str] = []
-        self.introduction = Introduction(name, f"folder of {name}", 1)
+        self.introduction = Introduction(name, f"folder of {name}", 1, 0)
         self.lapses: dict[str, str] = {}
         self.told_lapses: list[str] = []
         self.network = Network(
@@ -190,6 +190,7 @@ def hello(name: str, group: str = "g", **changes: object) -> bytes:
         "process": f"the {name}",
         "incarnation": f"folder of {name}",
         "last_index": 1,
+        "configuration_index": 0,
         "group": group,
         "client_address": "",
     }
@@ -631,7 +632,7 @@ def test_an_address_that_cant_be_had_is_a_reason_not_to_start(world: World) -> N
                 on_message=lambda _name, _message: None,
                 on_connected=lambda _name: None,
                 on_disconnected=lambda _name: None,
-                introduce=lambda: Introduction("b", "folder", 1),
+                introduce=lambda: Introduction("b", "folder", 1, 0),
                 find_lapse=lambda _peer, _is_new: "",
             )
 

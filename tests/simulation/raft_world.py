@@ -28,7 +28,6 @@ from raft.node.changing import Handover
 from raft.node.library import Timing
 from raft.node.member import Member
 from raft.protocol import AddLearner, Change, Outcome, Promote, Remove
-from raft.rules.admission import Introduction
 from raft.rules.elections import may_campaign
 from raft.rules.reads import Read
 from raft.storage.identity import open_identity
@@ -292,8 +291,7 @@ class World:
         """Whether one refuses the other, as raft.network.transport does at a hello."""
         assert judge.member is not None
         assert host.member is not None
-        peer = Introduction(host.name, host.member.incarnation, host.member.journal.last_index)
-        lapse = judge.member.find_lapse(peer)
+        lapse = judge.member.find_lapse(host.member.introduce())
         if lapse:
             self.lapses[host.name] = lapse
         return bool(lapse)

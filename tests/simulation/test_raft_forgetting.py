@@ -5,11 +5,14 @@ Each story ends with what was acknowledged still there, or with nobody acknowled
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from raft.errors import CannotStart
+from raft.node.changing import Handover
+from raft.protocol import AddLearner, Change, Promote, Remove
 from raft.storage.identity import IDENTITY
 from tests.simulation.raft_world import InlineExecutor, World
 
@@ -49,10 +52,11 @@ def acknowledged(world: World) -> set[bytes]:
 
 
 def roles(world: World) -> tuple[str, str, str]:
-    """The leader and the two others."""
+    """The leader and two others."""
+    world.run_until(lambda: world.leader() is not None)
     leader = world.leader()
     assert leader is not None
-    one, other = sorted(world.hosts.keys() - {leader.name})
+    one, other = sorted(world.hosts.keys() - {leader.name})[:2]
     return leader.name, one, other
 
 
@@ -147,6 +151,47 @@ def test_an_emptied_voter_and_one_that_has_never_been_there_begin_no_second_grou
     world.start(late)
     world.start(emptied)
     assert nobody_leads_for(world, 20.0)
+
+
+@every_seed
+@pytest.mark.parametrize("join", [True, False])
+def test_an_emptied_voter_joins_anew_under_its_name_and_may_lead_one_that_lagged(
+    tmp_path: Path, seed: int, join: bool
+) -> None:
+    world = serving(tmp_path, seed)
+    leader, emptied, away = roles(world)
+    world.crash(away)
+    write(world, 3)
+    change(world, leader, AddLearner("d", "d:1"), lambda: world.add_host("d"))
+    change(world, leader, Promote("d"))
+    world.crash(emptied)
+    world.empty(emptied)
+    change(world, leader, Remove(emptied))
+    if join:
+        world.hosts[emptied].bootstrap = None
+    change(world, leader, AddLearner(emptied, f"{emptied}:1"), lambda: world.start(emptied))
+    change(world, leader, Promote(emptied))
+    hand_over(world, emptied)
+    world.start(away)
+    write(world, 3)
+    world.run_until(lambda: acknowledged(world) <= commands(world, away))
+
+
+def hand_over(world: World, to: str) -> None:
+    """Returns when `to` leads."""
+    while (leader := roles(world)[0]) != to:
+        world.change(leader, Handover(to))
+        world.run(2.0)
+
+
+def change(world: World, name: str, goal: Change, also: Callable[[], object] = lambda: None) -> None:
+    """Returns when the group has made the change."""
+    also()
+    before = len(world.changes)
+    while not any(made == goal and isinstance(answer, str) for made, answer in world.changes[before:]):
+        asked = len(world.changes)
+        world.change(name, goal)
+        world.run_until(lambda asked=asked: len(world.changes) > asked)  # type: ignore[misc]
 
 
 @every_seed

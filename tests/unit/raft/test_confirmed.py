@@ -44,14 +44,19 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_a_voter_with_another_folder_or_a_shorter_log_has_a_lapse() -> None:
-    assert find_lapse(Introduction("b", "b-1", 9), GROUP, 9) == ""
-    assert "forgotten its votes" in find_lapse(Introduction("b", "b-2", 9), GROUP, 0)
-    assert "log ends at 8" in find_lapse(Introduction("b", "b-1", 8), GROUP, 9)
+    assert find_lapse(Introduction("b", "b-1", 9, 2), GROUP, 2, 9) == ""
+    assert "forgotten its votes" in find_lapse(Introduction("b", "b-2", 9, 2), GROUP, 2, 0)
+    assert "log ends at 8" in find_lapse(Introduction("b", "b-1", 8, 2), GROUP, 2, 9)
+
+
+def test_a_voter_that_was_let_in_anew_is_heard_by_one_that_lags() -> None:
+    assert find_lapse(Introduction("b", "b-2", 90, 70), GROUP, 2, 0) == ""
+    assert "forgotten its votes" in find_lapse(Introduction("b", "b-2", 90, 2), GROUP, 2, 0)
 
 
 def test_nothing_is_expected_of_a_learner_a_stranger_or_before_the_group_is_founded() -> None:
-    learner = Introduction("c", "c-2", 0)
-    assert find_lapse(learner, GROUP.with_learner("c", "c:1"), 9) == ""
-    assert find_lapse(learner, GROUP, 9) == ""
-    assert find_lapse(learner, None, 9) == ""
-    assert find_lapse(Introduction("b", "b-2", 1), Configuration.of_voters("g", {"b": "b:1"}), 0) == ""
+    learner = Introduction("c", "c-2", 0, 0)
+    assert find_lapse(learner, GROUP.with_learner("c", "c:1"), 2, 9) == ""
+    assert find_lapse(learner, GROUP, 2, 9) == ""
+    assert find_lapse(learner, None, 0, 9) == ""
+    assert find_lapse(Introduction("b", "b-2", 1, 0), Configuration.of_voters("g", {"b": "b:1"}), 0, 0) == ""

@@ -32,6 +32,7 @@ GOOD: list[dict[str, Any]] = [
         "process": "p",
         "incarnation": "i",
         "last_index": 7,
+        "configuration_index": 3,
         "group": "",
         "client_address": "",
     },
