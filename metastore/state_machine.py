@@ -209,7 +209,7 @@ def _decide(index: int, entry: bytes, view: ReadView) -> tuple[list[Record], byt
             records_pb2.INVALID, "the command is of no kind that this version of Guardian knows: upgrade it"
         )
     session = commands.SessionUse.of_message(message.session) if message.HasField("session") else commands.NO_SESSION
-    proposal = Proposal(index, message.proposed_at_ms, message.actor)
+    proposal = Proposal(index, message.proposed_at_ms, message.actor, message.agent, message.proof)
     return _in_session(kind, _HANDLERS[kind], getattr(message, kind), session, view, proposal)
 
 

@@ -16,6 +16,7 @@ from guardian.cli.options import DryRunOption, Output, OutputOption, YesOption, 
 from guardian.cli.output_more import more_of
 from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
+from guardian.model.actor import require_name
 from guardian.model.identity import BrokerId
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def issue(
     Example: guardian certs issue g1 --host g1.example.net --host 10.0.0.1
     """
     issued = _folder(folder)
+    require_name("NAME", name)
     uris = tuple(BrokerId.parse("--broker", each).uri for each in broker or ())
     wanted = _load("authority").Wanted(name, tuple(host or ()), days, person, uris)
     if dry_run:

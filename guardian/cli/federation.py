@@ -23,6 +23,7 @@ from guardian.errors import InvalidInput
 from guardian.interop import confluent_placement
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
 from guardian.model.units import human_bytes, parse_duration_ms
+from guardian.wire.actors import shown_actor
 from guardian.wire.entries import entry_from_proto, entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
 
@@ -415,7 +416,7 @@ def changes(
         print_json([as_dict(record) for record in records])
         return
     rows = [
-        (human_time(record.at_ms), record.actor, record.action, record.subject, record.error or record.detail)
+        (human_time(record.at_ms), shown_actor(record), record.action, record.subject, record.error or record.detail)
         for record in records
     ]
     print_table(

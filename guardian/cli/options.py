@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import re
+import socket
 import sys
 from dataclasses import dataclass
 from typing import Annotated
@@ -17,6 +18,7 @@ from guardian.cli.tls_options import tls_of
 from guardian.client import ClientTls, GuardianClient
 from guardian.client.bearing import Bearing
 from guardian.errors import InvalidInput
+from guardian.model.actor import reads_as_agent
 from guardian.model.units import parse_duration_ms
 
 __all__ = [
@@ -117,11 +119,12 @@ def client_bearing(endpoints: str) -> Bearing | None:
 
 
 def actor() -> str:
-    """Who asks, for the record: the name of the user who runs the CLI."""
+    """Who asks, for the record: the user who runs the CLI; with the host, where that is what Guardian calls itself."""
     try:
-        return getpass.getuser()
+        user = getpass.getuser()
     except (KeyError, OSError):
         raise InvalidInput("this process's user has no name: set the environment variable USER to yours") from None
+    return f"{user}@{socket.gethostname()}" if reads_as_agent(user) else user
 
 
 def confirm(question: str, yes: bool) -> None:

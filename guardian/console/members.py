@@ -11,7 +11,7 @@ from guardian.console.rendering import url
 from guardian.console.views import Views
 from guardian.errors import InvalidInput
 from guardian.web.parts import WebParts
-from protos.guardian.v1 import federation_pb2, raft_pb2
+from protos.guardian.v1 import federation_pb2, identity_pb2, raft_pb2
 
 AUDIT_ROWS = 100
 _MOST_MS = 1 << 62
@@ -52,6 +52,7 @@ class MemberPages:
             "audit.html",
             "Audit",
             rows=shown,
+            claimed=identity_pb2.PROOF_CLAIMED,
             actor=actor,
             older=_older(actor, shown[-1]) if len(rows) > len(shown) else "",
             is_first=not until,

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
 
+from guardian.model.actor import Agent, reads_as_agent
 from guardian.model.approval import ApprovalPolicy, ApprovalRule
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.units import human_bytes
 
-POLICY = "policy"  # who approves what a rule approves by itself
 _NAMED = 3
 
 
@@ -81,8 +81,15 @@ def _is_about(rule: ApprovalRule, ticket: Ticket) -> bool:
     return (
         _matches(rule.kinds, ticket.kind)
         and _matches(rule.clusters, ticket.cluster)
-        and _matches(rule.authors, ticket.author)
+        and _is_by(rule.authors, ticket.author)
     )
+
+
+def _is_by(authors: tuple[str, ...], author: str) -> bool:
+    """Whether one of the patterns is about the author. One that is the name of an agent means that agent only."""
+    if isinstance(author, Agent):
+        return _matches(authors, author)
+    return _matches(tuple(pattern for pattern in authors if not reads_as_agent(pattern)), author)
 
 
 def _against(rule: ApprovalRule, ticket: Ticket, now_ms: int) -> str:

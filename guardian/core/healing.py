@@ -21,9 +21,10 @@ from enum import Enum, StrEnum
 
 from guardian.core.findings import Seen, Watch
 from guardian.core.relieving import ClusterPlaces, Relief, cluster_of, relief_of
+from guardian.model.actor import Agent
 from guardian.model.execution import Execution, TaskState
 from guardian.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
-from guardian.model.healing import AUTHOR, HealingMode, HealingPolicy
+from guardian.model.healing import HealingMode, HealingPolicy
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -383,7 +384,7 @@ def idle(ticket: Ticket, execution: Execution) -> Idle | None:
 
 def trimmed_again(plan: Plan, ticket: Ticket) -> Plan:
     """A plan that was made anew for a ticket of healing's, without what the ticket is not for."""
-    if ticket.author != AUTHOR or ticket.kind != CureKind.HEAL or not ticket.evidence:
+    if ticket.author is not Agent.HEALING or ticket.kind != CureKind.HEAL or not ticket.evidence:
         return plan
     lines = ticket.evidence.splitlines()
     dead = frozenset(int(match[1]) for line in lines if (match := _DEAD.match(line)))
@@ -635,13 +636,13 @@ def _after_tickets(
 def was_withdrawn(ticket: Ticket) -> bool:
     """By healing itself, as in a storm: that is nobody's word against another one."""
     said = [past for past in ticket.history if past.state in _REFUSALS]
-    return bool(said) and said[-1].actor == AUTHOR
+    return bool(said) and said[-1].actor is Agent.HEALING
 
 
 def _was_refused(ticket: Ticket) -> bool:
     """By somebody: the executor only carries out what somebody has said, so the last word that counts is a person's."""
     said = [past for past in ticket.history if past.state in _REFUSALS]
-    return bool(said) and said[-1].actor != AUTHOR
+    return bool(said) and said[-1].actor is not Agent.HEALING
 
 
 _REFUSALS = (TicketState.REJECTED, TicketState.CANCELLING, TicketState.ROLLING_BACK)
@@ -745,7 +746,7 @@ def _resumed(known: Known, now_ms: int) -> Iterable[TicketAct]:
     if now_ms - known.calm_since_ms < CALM_MS:
         return
     for ticket in known.tickets:
-        paused = ticket.state is TicketState.PAUSED and ticket.history and ticket.history[-1].actor == AUTHOR
+        paused = ticket.state is TicketState.PAUSED and ticket.history and ticket.history[-1].actor is Agent.HEALING
         # A disk that is being emptied looks sound; of all others it is seen whether they are still wanted.
         is_judged = ticket.kind in _CURE_KINDS and ticket.kind != CureKind.EMPTY_DISK and ticket.evidence
         is_wanted = not is_judged or any(covers(ticket, trouble.subject) for trouble in known.troubles)

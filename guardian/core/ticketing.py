@@ -21,9 +21,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from guardian.core.approving import POLICY, automatic, why_expired, why_no_way_back, why_not
+from guardian.core.approving import automatic, why_expired, why_no_way_back, why_not
 from guardian.core.overriding import UNTIL
 from guardian.errors import Conflict, InvalidInput
+from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
@@ -63,11 +64,11 @@ def by_itself(ticket: Ticket, now_ms: int, policy: ApprovalPolicy) -> TicketTran
     """What the leader does to a ticket without being asked: it expires it, or approves it where a rule says so."""
     expired = why_expired(ticket, now_ms)
     if expired:
-        return _transition(TicketState.EXPIRED, POLICY, expired, now_ms)
+        return _transition(TicketState.EXPIRED, Agent.POLICY, expired, now_ms)
     rule = automatic(policy, ticket, now_ms)
     if rule is None:
         return None
-    return _transition(TicketState.APPROVED, POLICY, f"approved by rule {rule.name!r}", now_ms)
+    return _transition(TicketState.APPROVED, Agent.POLICY, f"approved by rule {rule.name!r}", now_ms)
 
 
 def reject(ticket: Ticket, actor: str, reason: str, now_ms: int) -> TicketTransition:

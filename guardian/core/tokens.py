@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from guardian.errors import InvalidInput, NotSignedIn
-from guardian.model.identity import require_name
+from guardian.model.actor import require_name
 
 PREFIX = "gdn_"
 SECRET_BYTES = 32

@@ -77,6 +77,7 @@ from guardian.executor.rehearsing import resolved_now
 from guardian.executor.sending import send, send_acls
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.acl import AclBinding
+from guardian.model.actor import Agent
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Execution, ForeignWork, TaskState
@@ -87,7 +88,6 @@ from guardian.model.topology import TopicPartition
 
 _log = structlog.get_logger(__name__)
 
-ACTOR = "executor"
 PATIENCE_S = 1.0
 ROUND_S = 0.28
 _AT_ONCE = 4  # more would only wait for each other's turn in the interpreter,
@@ -828,7 +828,7 @@ class Driver:
             self._refusals.setdefault(ticket_id, {}).update(refusals)
 
     def _transition(self, state: TicketState, reason: str) -> TicketTransition:
-        return TicketTransition(state, self._now_ms(), ACTOR, reason)
+        return TicketTransition(state, self._now_ms(), Agent.EXECUTOR, reason)
 
 
 def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset[TopicPartition]]:

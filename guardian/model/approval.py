@@ -31,10 +31,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from guardian.errors import InvalidInput
+from guardian.model.actor import Agent
 from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
 from guardian.model.units import parse_duration_ms
 
-HEALING = "healing"  # the author of healing's tickets
 DEFAULT_EXPIRES_MS = 7 * 86_400_000
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY = "|".join(_DAYS)
@@ -94,7 +94,7 @@ def everybody(*, author_may_approve: bool = True) -> ApprovalPolicy:
     return ApprovalPolicy(
         (
             ApprovalRule("everybody", approvers=("*",), author_may_approve=author_may_approve),
-            ApprovalRule(HEALING, authors=(HEALING,), automatic=True),
+            ApprovalRule("healing", authors=(Agent.HEALING,), automatic=True),
         )
     )
 

@@ -26,8 +26,6 @@ from typing import Any
 
 from guardian.errors import InvalidInput
 
-AUTHOR = "healing"  # of its tickets
-
 _DAY_S = 86_400.0
 _LEAST_THROTTLE = 100_000
 _MOST_THROTTLE = 10**12

@@ -17,10 +17,8 @@ from enum import Enum
 from fnmatch import fnmatchcase
 
 from guardian.errors import InvalidInput
+from guardian.model.actor import MAX_NAME_CHARS, Proof
 
-# What Guardian does by itself is recorded under these: nobody else may be called so.
-RESERVED_NAMES = frozenset({"healing", "guardian", "policy", "executor", "placement", "unknown", "local", "nobody"})
-MAX_NAME_CHARS = 128
 _BROKER_SCHEME = "broker:"
 _BROKER_ID = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})/(\d{1,10})", re.ASCII)
 _PATTERN = re.compile(r"[^\s/]{1,255}")
@@ -43,15 +41,6 @@ class Role(Enum):
 
 
 _LADDER = (Role.VIEWER, Role.OPERATOR, Role.APPROVER, Role.ADMIN)
-
-
-class Proof(Enum):
-    """How it was proven who somebody is."""
-
-    NONE = "none"  # security is off
-    CERTIFICATE = "certificate"
-    TOKEN = "token"  # noqa: S105  a word, no secret
-    OIDC = "oidc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +140,6 @@ class Identity:
 
 # Whoever reaches a member without [security]: it listens on loopback only, or as it was told in so many words.
 LOCAL = Identity("local", (Grant(Role.ADMIN),))
-
-
-def require_name(field_name: str, name: object) -> str:
-    """A name that somebody may have. Raises InvalidInput."""
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MAX_NAME_CHARS:
-        raise InvalidInput(f"{field_name} is {str(name)[:MAX_NAME_CHARS]!r}: use up to {MAX_NAME_CHARS} printable ones")
-    if name in RESERVED_NAMES:
-        raise InvalidInput(f"{field_name} is {name!r}, which Guardian calls itself in the audit: use another")
-    return name
 
 
 def require_patterns(field_name: str, value: object) -> tuple[str, ...]:

@@ -25,13 +25,15 @@ ann = 2026-11-23T08:00:00Z
 from __future__ import annotations
 
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 
 from guardian.errors import InvalidInput
-from guardian.model.identity import Grant, Identity, Proof, require_patterns, require_role
+from guardian.model.actor import Proof, reads_as_agent
+from guardian.model.identity import Grant, Identity, require_patterns, require_role
 
 _MAX_GRANTS = 10_000
 _GROUP = "group"
@@ -107,7 +109,16 @@ def _whom(title: str, value: object) -> tuple[str, ...]:
         if colon and (kind not in _KINDS or not rest):
             known = ", ".join(f"{each}:" for each in _KINDS)
             raise InvalidInput(f"{title} has {text!r}: before a colon use one of {known}, and a pattern after it")
-    return tuple(value)
+    return tuple(_folded(title, text) for text in value)
+
+
+def _folded(title: str, text: str) -> str:
+    """As names are that they are compared with. Raises InvalidInput for one that nobody can have."""
+    kind, colon, name = text.rpartition(":")
+    folded = unicodedata.normalize("NFKC", name).strip()
+    if not folded or (kind != _GROUP and reads_as_agent(folded)):
+        raise InvalidInput(f"{title} has {text!r}, which is the name of nobody; give one that somebody can have")
+    return f"{kind}{colon}{folded}"
 
 
 def _means(who: str, name: str, proof: Proof, groups: tuple[str, ...]) -> bool:

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from guardian.client import ClientTls, GuardianClient
 from guardian.client.bearing import Bearing
-from guardian.model.identity import Identity, Proof
+from guardian.model.actor import Proof
+from guardian.model.identity import Identity
 from guardian.server.proving import ACTING, Prover
 
 _MOST = 200

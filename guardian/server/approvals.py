@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from guardian.core.approving import POLICY
 from guardian.core.ticketing import by_itself
 from guardian.errors import GuardianError, InvalidInput
+from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy, everybody, load_approvals
 from guardian.model.ticket import TicketState
 from guardian.server.store import ReplicatedStore
@@ -56,5 +56,5 @@ class ApprovalKeeper:
             except GuardianError as error:
                 said.append(f"ticket {ticket.id} stays {ticket.state.name}: {error}")
                 continue
-            said.append(f"ticket {ticket.id} is {transition.state.name}: {transition.reason} ({POLICY})")
+            said.append(f"ticket {ticket.id} is {transition.state.name}: {transition.reason} ({Agent.POLICY})")
         return said

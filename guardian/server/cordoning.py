@@ -27,7 +27,6 @@ from guardian.server.store import ReplicatedStore
 from guardian.wire.cordons import cordon_to_proto
 from protos.guardian.v1 import placement_pb2, records_pb2
 
-ACTOR = "placement"
 _CONFIRM_S = 2.0
 # One command carries what several brokers held: with more of them, the rest waits for the next tick.
 _AT_ONCE = 4

@@ -27,8 +27,9 @@ from guardian.core.relieving import ClusterPlaces
 from guardian.errors import Conflict, GuardianError, InvalidInput
 from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
+from guardian.model.actor import Agent
 from guardian.model.finding import Subject
-from guardian.model.healing import AUTHOR, HealingPolicies, HealingPolicy
+from guardian.model.healing import HealingPolicies, HealingPolicy
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
@@ -174,7 +175,7 @@ class Healer:
             )
             for cluster in directory.clusters
         }
-        return healing.line_troubles(watch, places, [each for each in views.tickets() if each.author == AUTHOR])
+        return healing.line_troubles(watch, places, [each for each in views.tickets() if each.author is Agent.HEALING])
 
     def _heal(self, cluster: Cluster, watch: Watch, views: Views, lines: tuple[Trouble, ...]) -> list[str]:
         memory = self._memory[cluster.name]
@@ -210,7 +211,7 @@ class Healer:
         return [*said, *self._cure(cluster, decision.cure, policy, memory, views)]
 
     def _own(self, cluster: str, views: Views) -> tuple[Ticket, ...]:
-        return tuple(ticket for ticket in views.tickets(cluster) if ticket.author == AUTHOR)
+        return tuple(ticket for ticket in views.tickets(cluster) if ticket.author is Agent.HEALING)
 
     def _act(self, wanted: TicketAct, now_ms: int) -> str:
         """A ticket that was driven on meanwhile is looked at again at the next tick."""
@@ -312,12 +313,12 @@ class Healer:
             cluster=plan.cluster,
             kind=plan.kind,
             state=state,
-            author=AUTHOR,
+            author=Agent.HEALING,
             plan_hash=self._store.put_plan(plan),
             throttle=policy.throttle,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
-            history=(TicketTransition(state, now_ms, AUTHOR, reason),),
+            history=(TicketTransition(state, now_ms, Agent.HEALING, reason),),
             idempotency_key=cure.key,
             moves=len(plan.moves),
             bytes_to_copy=plan.bytes_to_copy,
@@ -347,7 +348,7 @@ def task_of(cure: Cure) -> Task:
 
 def _transition(act: Act, ticket: Ticket, reason: str, now_ms: int) -> TicketTransition:
     decide = {Act.WITHDRAW: ticketing.cancel, Act.PAUSE: ticketing.pause, Act.RESUME: ticketing.resume}[act]
-    return decide(ticket, AUTHOR, reason, now_ms)
+    return decide(ticket, Agent.HEALING, reason, now_ms)
 
 
 def _busy(views: Views, cluster: str, kind: CureKind) -> dict[TopicPartition, str]:

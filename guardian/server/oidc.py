@@ -23,7 +23,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from guardian.errors import InvalidInput, NotSignedIn, Unavailable
-from guardian.model.identity import require_name
+from guardian.model.actor import require_name
 from guardian.security_config import OidcConfig, require_private_url
 from guardian.server.proving import Person
 from guardian.server.watched_file import read_secret
@@ -162,7 +162,6 @@ class Provider:
         try:
             # Providers do not care for case in addresses: nobody becomes another one by it.
             name = require_name(f"the claim {config.name_claim}", claims.get(config.name_claim)).casefold()
-            require_name(f"the claim {config.name_claim}", name)
         except InvalidInput as error:
             raise NotSignedIn(f"the ID token names nobody: {error}") from None
         return Person(name, tuple(known[:_MAX_GROUPS]), expires_at_ms)

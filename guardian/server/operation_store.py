@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from guardian.core.operations.leaders import GOAL
 from guardian.errors import Conflict
+from guardian.model.actor import Agent
 from guardian.model.cordon import Cordon
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Subject, TaskState
@@ -28,7 +29,6 @@ from metastore.tables.federation import MAX_CHANGES
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import records_pb2
 
-ACTOR = "executor"
 _ATTEMPTS = 5  # against reporters that register at the same time
 _REMEMBERED = 20  # tickets: those before them are of other times
 
@@ -149,7 +149,7 @@ class ReplicatedOperationStore:
                 return
             try:
                 self._store.put_cluster(
-                    cluster_to_proto(_with_brokers(known, kept)), expected=cluster_to_proto(known), actor=ACTOR
+                    cluster_to_proto(_with_brokers(known, kept)), expected=cluster_to_proto(known), actor=Agent.EXECUTOR
                 )
                 return
             except Conflict:
@@ -168,7 +168,7 @@ class ReplicatedOperationStore:
     def _change(self, changes: list[pb.FederationChange]) -> None:
         if changes:
             request = pb.ChangeFederationRequest(changes=changes)
-            self._store.propose(records_pb2.Command(change_federation=request), actor=ACTOR)
+            self._store.propose(records_pb2.Command(change_federation=request), actor=Agent.EXECUTOR)
 
 
 _Labelled = TypeVar("_Labelled", Broker, Machine, Topic)

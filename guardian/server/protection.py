@@ -27,6 +27,7 @@ from guardian.core.protection_levers import LeverIdentity
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from guardian.executor.protecting import look_at_cluster
 from guardian.kafka.admin import KafkaAdmin
+from guardian.model.actor import Actor, Proof, require_claimed_name
 from guardian.model.disks import DiskSeries
 from guardian.model.protection import DiskCondition, DiskKey, DiskState, Protection
 from guardian.model.quota import QuotaClient
@@ -92,7 +93,7 @@ class ReplicatedProtectionStore:
         self.put(protection, did)
         self._store.require_leader()  # a follower's commands are stored too: the leader commits them
 
-    def put(self, protection: Protection, did: str, actor: str = "") -> None:
+    def put(self, protection: Protection, did: str, actor: Actor | None = None) -> None:
         """Whoever leads. Raises Conflict when somebody else was first, Unavailable."""
         command = records_pb2.PutProtection(
             protection=protection_to_proto(protection), expected_revision=protection.revision, did=did
@@ -540,10 +541,12 @@ class ProtectionServicer(protection_pb2_grpc.ProtectionServicer):
         hold_ms = request.hold_ms or DEFAULT_HOLD_MS
         if not 0 < hold_ms <= MAX_HOLD_MS:
             raise InvalidInput(f"hold_ms is {hold_ms}: use 1 to {MAX_HOLD_MS} (30 days)")
-        by = request.actor or actor_of(context)
+        by = actor_of(context)
+        if by.proof is Proof.NONE and request.actor:
+            by = Actor(require_claimed_name("actor", request.actor))
         told = self._watch.told(request.cluster) if self._watch is not None else None
         disks = sorted(told.view.conditions) if told and told.view else []
-        now, gone = released(held, broker, request.disk, self._now_ms() + hold_ms, by, disks)
+        now, gone = released(held, broker, request.disk, self._now_ms() + hold_ms, by.name, disks)
         if now.holds == held.holds and not gone:
             raise NotFound(f"nothing is held in cluster {request.cluster!r}{_where(broker, request.disk)}")
         self._held.put(now, now.note, by)

@@ -20,7 +20,8 @@ from typing import Protocol
 from guardian.core.sealing import seal, unseal
 from guardian.core.tokens import PREFIX, Token, find_token, require_fresh
 from guardian.errors import InvalidInput, NotSignedIn
-from guardian.model.identity import Grant, Identity, Proof, Role, brokers_in, require_name
+from guardian.model.actor import Proof, require_name
+from guardian.model.identity import Grant, Identity, Role, brokers_in
 from guardian.model.roles import Roles
 from guardian.server.watched_file import WatchedFile
 

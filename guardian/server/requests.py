@@ -7,29 +7,30 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from guardian.model.identity import LOCAL, Proof
+from guardian.model.actor import UNKNOWN, Actor, Proof, require_claimed_name, require_name
+from guardian.model.identity import LOCAL
 from guardian.server.store import ReplicatedStore
 from guardian.server.who_asks import who_asks
 from guardian.wire import metadata
 from metastore.commands import SessionUse, content_of
 from metastore.views import Views
 
-UNKNOWN_ACTOR = "unknown"
 
+def actor_of(context: Any) -> Actor:
+    """Return who asks, for the audit: as it was proven.
 
-def actor_of(context: Any) -> str:
-    """Who asks, for the audit: as it was proven; where security is off the name on the client's certificate, else what
-    the client says of itself.
-
-    Raises InvalidInput for a name that could not be shown to people.
+    Where security is off it is the name on the client's certificate, else what the client says of itself, unproven.
+    Raises InvalidInput for a name that nobody may have.
     """
     identity = who_asks()
     if identity is not None:
-        return identity.name
+        return Actor(identity.name, identity.proof)
     names = context.auth_context().get("x509_common_name")
     if names:
-        return bytes(next(iter(names))).decode(errors="replace")
-    return metadata.actor_in(context.invocation_metadata()) or UNKNOWN_ACTOR
+        shown = bytes(next(iter(names))).decode(errors="replace")
+        return Actor(require_name("the certificate's name", shown), Proof.CERTIFICATE)
+    said = metadata.actor_in(context.invocation_metadata())
+    return Actor(require_claimed_name(metadata.ACTOR, said)) if said else UNKNOWN
 
 
 def user_of(context: Any) -> bytes:

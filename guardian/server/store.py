@@ -20,10 +20,13 @@ from guardian.errors import (
     SessionExpired,
     Unavailable,
 )
+from guardian.model.actor import Actor, Agent
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.server.who_asks import who_asks
+from guardian.wire.actors import sign
 from guardian.wire.operations import ask_to_proto
 from guardian.wire.plans import plan_hash, plan_to_bytes
 from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
@@ -92,7 +95,7 @@ class ReplicatedStore:
         timeout_s: float = DEFAULT_TIMEOUT_S,
         *,
         session: SessionUse | None = None,
-        actor: str = "",
+        actor: Actor | Agent | None = None,
     ) -> records_pb2.CommandReply:
         """Commits a command and returns its reply; raises the reply's error as one of guardian.errors.
 
@@ -103,8 +106,8 @@ class ReplicatedStore:
         if (level := self.level()) < levels.LEVEL:
             levels.require_level(command, level)
         command.proposed_at_ms = self._now_ms()
-        if actor:
-            command.actor = actor
+        if actor is not None:
+            sign(command, actor)
         if session is not None:
             command.session.CopyFrom(session.to_message())
         try:
@@ -121,7 +124,7 @@ class ReplicatedStore:
             self._level = self._state_machine.read().level
         return self._level
 
-    def raise_level(self, level: int, *, actor: str = "") -> None:
+    def raise_level(self, level: int, *, actor: Actor | Agent | None = None) -> None:
         """Raises InvalidInput for a level below the one in force."""
         self.propose(records_pb2.Command(raise_level=records_pb2.RaiseLevel(level=level)), actor=actor)
 
@@ -159,13 +162,13 @@ class ReplicatedStore:
         *,
         expected: federation_pb2.Cluster | None = None,
         session: SessionUse | None = None,
-        actor: str = "",
+        actor: Actor | Agent | None = None,
     ) -> None:
         """Raises Conflict when the entry is no longer the `expected` one, where one is given."""
         put = records_pb2.PutCluster(cluster=cluster, expected=expected)
         self.propose(records_pb2.Command(put_cluster=put), session=session, actor=actor)
 
-    def drop_cluster(self, name: str, *, session: SessionUse | None = None, actor: str = "") -> None:
+    def drop_cluster(self, name: str, *, session: SessionUse | None = None, actor: Actor | Agent | None = None) -> None:
         command = records_pb2.Command(drop_cluster=records_pb2.DropCluster(name=name))
         self.propose(command, session=session, actor=actor)
 
@@ -185,7 +188,7 @@ class ReplicatedStore:
     def add_ticket(self, ticket: Ticket) -> Ticket:
         """Adds a ticket; the same idempotency key again answers with the ticket that is there."""
         command = records_pb2.Command(add_ticket=records_pb2.AddTicket(ticket=ticket_to_proto(ticket)))
-        return ticket_from_proto(self.propose(command, actor=ticket.author).ticket)
+        return ticket_from_proto(self.propose(command, actor=_signer(ticket.author)).ticket)
 
     def amend(self, ticket_id: str, expected_state: TicketState, ask: Ask, actor: str, reason: str) -> Ticket:
         """Replaces what a ticket asks for; `ask.revision` is that of the ask which it replaces.
@@ -201,7 +204,7 @@ class ReplicatedStore:
             at_ms=self._now_ms(),
             expected_state=expected_state.name,
         )
-        return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=actor).ticket)
+        return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=_signer(actor)).ticket)
 
     def set_throttle(
         self,
@@ -225,7 +228,7 @@ class ReplicatedStore:
             throttle=throttle,
             max_throttle=max_throttle,
         )
-        return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=actor).ticket)
+        return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=_signer(actor)).ticket)
 
     def advance(
         self,
@@ -251,8 +254,16 @@ class ReplicatedStore:
             advance.transition.CopyFrom(transition_to_proto(transition))
         if execution is not None:
             advance.execution.CopyFrom(execution_to_proto(execution))
-        actor = transition.actor if transition is not None else ""
+        actor = _signer(transition.actor) if transition is not None else None
         return ticket_from_proto(self.propose(records_pb2.Command(advance_ticket=advance), actor=actor).ticket)
+
+
+def _signer(name: str) -> Actor | Agent:
+    """Whose change it is that a ticket's record names: Guardian's own, or a person's, as his call proved it."""
+    if isinstance(name, Agent):
+        return name
+    identity = who_asks()
+    return Actor(identity.name, identity.proof) if identity is not None else Actor(name)
 
 
 def now_ms() -> int:

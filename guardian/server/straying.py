@@ -16,6 +16,7 @@ from guardian.core.placing import labels_by_topic
 from guardian.core.straying import BrokerPlace, Disks, Rules
 from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
+from guardian.model.actor import Agent
 from guardian.model.directory import Directory
 from guardian.model.operation import AskKind
 from guardian.model.plan import Plan
@@ -27,7 +28,6 @@ from guardian.server.store import ReplicatedStore
 from metastore.views import Views
 from spark_analytics.planners.settings import PlannerSettings
 
-AUTHOR = "healing"
 LOOK_MS = 60_000
 
 
@@ -125,12 +125,12 @@ class StrayGuard:
                 cluster=plan.cluster,
                 kind=plan.kind,
                 state=TicketState.PENDING,
-                author=AUTHOR,
+                author=Agent.HEALING,
                 plan_hash=self._store.put_plan(plan),
                 throttle=self._throttle,
                 created_at_ms=now,
                 updated_at_ms=now,
-                history=(TicketTransition(TicketState.PENDING, now, AUTHOR, reason),),
+                history=(TicketTransition(TicketState.PENDING, now, Agent.HEALING, reason),),
                 idempotency_key=key,
                 moves=len(plan.moves),
                 bytes_to_copy=plan.bytes_to_copy,

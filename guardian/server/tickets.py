@@ -24,13 +24,13 @@ from guardian.core.progressing import progress
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.executor.admitting import Job
-from guardian.executor.driver import ACTOR as EXECUTOR
 from guardian.executor.foretelling import Outlook, foretold
 from guardian.executor.observing import observe, scope_of
 from guardian.executor.rehearsing import resolved_now
 from guardian.executor.replanning import why_not_anew
 from guardian.kafka.admin import KafkaAdmin
-from guardian.model.approval import DEFAULT_EXPIRES_MS, HEALING, ApprovalPolicy
+from guardian.model.actor import Agent, require_claimed_name
+from guardian.model.approval import DEFAULT_EXPIRES_MS, ApprovalPolicy
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask
@@ -111,7 +111,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def CreateTicket(self, request: pb.CreateTicketRequest, context: grpc.ServicerContext) -> pb.CreateTicketReply:
         throttle = _asked_throttle(request)
-        _require_actor("author", request.author)
+        request.author = require_claimed_name("author", request.author)
         ticketing.require_reason(request.reason)
         _require_evidence(request.evidence)
         if not request.idempotency_key:
@@ -180,7 +180,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         return self._asks
 
     def AmendTicket(self, request: pb.AmendTicketRequest, context: grpc.ServicerContext) -> pb.Ticket:
-        _require_actor("actor", request.actor)
+        request.actor = require_claimed_name("actor", request.actor)
         ticketing.require_reason(request.reason)
         for _ in range(_ATTEMPTS):
             ticket, execution = self._find(request.ticket_id)
@@ -229,7 +229,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         return self._act(request, ticketing.resume, frozenset({TicketState.RUNNING}))
 
     def SetThrottle(self, request: pb.SetThrottleRequest, context: grpc.ServicerContext) -> pb.Ticket:
-        _require_actor("actor", request.actor)
+        request.actor = require_claimed_name("actor", request.actor)
         ticketing.require_reason(request.reason)
         if not request.throttle:
             raise InvalidInput(f"throttle is 0 bytes/s: use {ticketing.MIN_THROTTLE} to {ticketing.MAX_THROTTLE}")
@@ -337,7 +337,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             self._changes.unsubscribe(note)
 
     def _act(self, request: pb.TicketActionRequest, decide: _Decision, outcomes: frozenset[TicketState]) -> pb.Ticket:
-        _require_actor("actor", request.actor)
+        request.actor = require_claimed_name("actor", request.actor)
         ticketing.require_reason(request.reason)
         ticket, _ = self._find(request.ticket_id)
         try:
@@ -351,7 +351,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         except Conflict:
             # A client whose member died before it answered asks again: what it asked for has happened, or does so now.
             ticket, _ = self._find(request.ticket_id)
-            last = next((past for past in reversed(ticket.history) if past.actor != EXECUTOR), None)
+            last = next((past for past in reversed(ticket.history) if past.actor is not Agent.EXECUTOR), None)
             if last is None or last.actor != request.actor or last.state not in outcomes:
                 raise
             return ticket_to_proto(ticket)
@@ -364,7 +364,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         require: Callable[[Ticket, Execution | None], None] | None = None,
     ) -> pb.Ticket:
         """What to do about other tools' work: stored with the execution, which the executor may be changing now."""
-        _require_actor("actor", request.actor)
+        request.actor = require_claimed_name("actor", request.actor)
         ticketing.require_reason(request.reason)
         for _ in range(_ATTEMPTS):
             ticket, execution = self._find(request.ticket_id)
@@ -374,7 +374,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             try:
                 decided = decide(ticket, execution)
             except Conflict:
-                last = next((past for past in reversed(ticket.history) if past.actor != EXECUTOR), None)
+                last = next((past for past in reversed(ticket.history) if past.actor is not Agent.EXECUTOR), None)
                 if last is None or (last.actor, last.state) != (request.actor, state):
                     raise
                 return ticket_to_proto(ticket)  # asked again: it has happened
@@ -616,14 +616,6 @@ def _detail(ticket: Ticket, execution: Execution | None) -> pb.TicketDetail:
     return pb.TicketDetail(
         ticket=ticket_to_proto(ticket), execution=execution_to_proto(execution) if execution else None
     )
-
-
-def _require_actor(field: str, actor: str) -> None:
-    if not actor or len(actor) > 128 or not actor.isprintable():
-        raise InvalidInput(f"{field} is {actor!r}: give the name of a person or service, up to 128 characters")
-    if actor == HEALING:
-        # Its tickets may be approved without anybody, so nobody else may pass for it.
-        raise InvalidInput(f"{field} is {actor!r}, who Guardian itself is when it heals: give another name")
 
 
 def _require_evidence(evidence: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from google.protobuf.message import Message
 
 from guardian.errors import GuardianError
+from guardian.model.actor import Actor
 from metastore.commands import SessionUse
 from metastore.views import Views
 
@@ -45,7 +46,7 @@ class Group(Protocol):
 class Callers(Protocol):
     """Tells who makes a call (guardian.server.requests)."""
 
-    def actor_of(self, context: Any) -> str:
+    def actor_of(self, context: Any) -> Actor:
         """Return who asks, for the audit. Raises InvalidInput."""
 
     def user_of(self, context: Any) -> bytes:

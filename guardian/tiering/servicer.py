@@ -24,6 +24,7 @@ from guardian.tiering.counting import TieringCounters
 from guardian.tiering.following import Follower
 from guardian.tiering.ports import Callers, Feed, Group, LeaderEpochs, TieringLimits
 from guardian.wire import metadata
+from guardian.wire.actors import sign
 from metastore import appends
 from metastore.segment_views import SegmentViews
 from metastore.tables import claims, ids
@@ -137,7 +138,7 @@ class TieringServicer:
     ) -> records_pb2.CommandReply:
         session = self._callers.session_of(context, request)
         command.proposed_at_ms = self._now_ms()
-        command.actor = self._callers.actor_of(context)
+        sign(command, self._callers.actor_of(context))
         if session is not None:
             command.session.CopyFrom(session.to_message())
         result = await self._group.propose(command.SerializeToString(), self._timeout_s(context))

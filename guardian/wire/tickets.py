@@ -16,6 +16,7 @@ from guardian.model.execution import (
 )
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
+from guardian.wire.actors import agent_of, name_of
 from guardian.wire.operations import ask_from_proto, ask_to_proto, operation_from_proto, operation_to_proto
 from guardian.wire.plans import move_from_proto, move_to_proto
 from protos.guardian.v1 import tickets_pb2 as pb
@@ -28,6 +29,7 @@ def ticket_to_proto(ticket: Ticket) -> pb.Ticket:
         kind=ticket.kind,
         state=ticket.state.name,
         author=ticket.author,
+        author_agent=agent_of(ticket.author),
         plan_hash=ticket.plan_hash,
         throttle=ticket.throttle,
         created_at_ms=ticket.created_at_ms,
@@ -51,7 +53,7 @@ def ticket_from_proto(message: pb.Ticket) -> Ticket:
         cluster=message.cluster,
         kind=message.kind,
         state=ticket_state_from_proto(message.state),
-        author=message.author,
+        author=name_of(message.author, message.author_agent),
         plan_hash=message.plan_hash,
         throttle=message.throttle,
         created_at_ms=message.created_at_ms,
@@ -73,6 +75,7 @@ def transition_to_proto(transition: TicketTransition) -> pb.TicketTransition:
         state=transition.state.name,
         at_ms=transition.at_ms,
         actor=transition.actor,
+        agent=agent_of(transition.actor),
         reason=transition.reason,
     )
 
@@ -82,7 +85,7 @@ def transition_from_proto(message: pb.TicketTransition) -> TicketTransition:
     return TicketTransition(
         state=ticket_state_from_proto(message.state),
         at_ms=message.at_ms,
-        actor=message.actor,
+        actor=name_of(message.actor, message.agent),
         reason=message.reason,
     )
 

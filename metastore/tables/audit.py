@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from guardian.errors import InvalidInput
+from guardian.model.actor import Agent
 from guardian.model.ticket import TicketState
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
 from metastore.tables.proposal import Proposal
-from protos.guardian.v1 import federation_pb2, records_pb2
+from protos.guardian.v1 import federation_pb2, identity_pb2, records_pb2
 
-GUARDIAN = "guardian"
 REFUSED = "refused"
 NOBODY = "nobody"  # whose proof was refused, or missing
 MAX_REFUSALS = 100
@@ -28,28 +28,28 @@ MAX_SCANNED = 10_000  # records that a page may look at to find those of one act
 _MAX_TEXT_CHARS = 500
 _MAX_NAMED = 5
 
-_Description = tuple[str, str, str]  # subject, detail, and who asked where the proposal does not say
+_Description = tuple[str, str]  # subject and detail
 
 
 def _cluster_put(command: records_pb2.PutCluster) -> _Description:
-    return f"cluster {command.cluster.name}", f"{len(command.cluster.brokers)} brokers", ""
+    return f"cluster {command.cluster.name}", f"{len(command.cluster.brokers)} brokers"
 
 
 def _reporter_registered(command: federation_pb2.RegisterReporterRequest) -> _Description:
-    return f"broker {command.broker_id} of cluster {command.cluster_id}", command.reporter, ""
+    return f"broker {command.broker_id} of cluster {command.cluster_id}", command.reporter
 
 
 def _protection_put(command: records_pb2.PutProtection) -> _Description | None:
-    return (f"protection of cluster {command.protection.cluster}", command.did, "") if command.did else None
+    return (f"protection of cluster {command.protection.cluster}", command.did) if command.did else None
 
 
 def _cluster_dropped(command: records_pb2.DropCluster) -> _Description:
-    return f"cluster {command.name}", "", ""
+    return f"cluster {command.name}", ""
 
 
 def _ticket_added(command: records_pb2.AddTicket) -> _Description:
     ticket = command.ticket
-    return f"ticket {ticket.id}", f"{ticket.kind} of cluster {ticket.cluster}, plan {ticket.plan_hash}", ticket.author
+    return f"ticket {ticket.id}", f"{ticket.kind} of cluster {ticket.cluster}, plan {ticket.plan_hash}"
 
 
 def _ticket_advanced(command: records_pb2.AdvanceTicket) -> _Description | None:
@@ -58,28 +58,28 @@ def _ticket_advanced(command: records_pb2.AdvanceTicket) -> _Description | None:
     known = TicketState._value2member_map_.get(command.transition.state)
     state = known.name if isinstance(known, TicketState) else str(command.transition.state)
     reason = f": {command.transition.reason}" if command.transition.reason else ""
-    return f"ticket {command.ticket_id}", f"{state}{reason}", command.transition.actor
+    return f"ticket {command.ticket_id}", f"{state}{reason}"
 
 
 def _ticket_amended(command: records_pb2.AmendTicket) -> _Description:
     brokers = ", ".join(map(str, (*command.ask.brokers, *command.ask.controllers)))
     reason = f": {command.reason}" if command.reason else ""
-    return f"ticket {command.ticket_id}", f"brokers {brokers}{reason}", command.actor
+    return f"ticket {command.ticket_id}", f"brokers {brokers}{reason}"
 
 
 def _federation_changed(command: federation_pb2.ChangeFederationRequest) -> _Description | None:
     if command.dry_run:
         return None
-    return _listed(_change_name(change) for change in command.changes), f"{len(command.changes)} changes", ""
+    return _listed(_change_name(change) for change in command.changes), f"{len(command.changes)} changes"
 
 
 def _level_raised(command: records_pb2.RaiseLevel) -> _Description:
-    return "feature level", str(command.level), ""
+    return "feature level", str(command.level)
 
 
 def _partitions_deleted(command: Any) -> _Description:
     names = (f"{part.cluster_id}/{part.topic_id.hex()}-{part.partition}" for part in command.partitions)
-    return _listed(names), f"{len(command.partitions)} partitions", ""
+    return _listed(names), f"{len(command.partitions)} partitions"
 
 
 _DESCRIBE: dict[str, Callable[[Any], _Description | None]] = {
@@ -102,12 +102,14 @@ def record(kind: str, command: Any, proposal: Proposal, error: str) -> Put | Non
     description = describe(command) if describe is not None else None
     if description is None:
         return None
-    subject, detail, author = description
+    subject, detail = description
     at_ms = max(0, proposal.at_ms)
     message = federation_pb2.AuditRecord(
         at_ms=at_ms,
         index=proposal.index,
-        actor=_shortened(proposal.actor or author or GUARDIAN),
+        actor=_shortened(proposal.actor or Agent.GUARDIAN),
+        agent=proposal.agent if proposal.actor else identity_pb2.AGENT_GUARDIAN,  # type: ignore[arg-type]  # its number
+        proof=proposal.proof,  # type: ignore[arg-type]  # likewise
         action=kind,
         subject=_shortened(subject),
         detail=_shortened(detail),

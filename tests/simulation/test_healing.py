@@ -20,11 +20,12 @@ from guardian.executor.driver import Driver
 from guardian.executor.replanning import LiveReplanner
 from guardian.kafka.admin import BROKER
 from guardian.kafka.fake import FakeKafka
+from guardian.model.actor import Agent
 from guardian.model.event import EventKind
 from guardian.model.execution import ExecutionTask, TaskState
 from guardian.model.federation import Entry, IdcPolicy, Topic
 from guardian.model.finding import Detector, Finding, FindingKind, Place
-from guardian.model.healing import AUTHOR, HealingMode, HealingPolicies, HealingPolicy
+from guardian.model.healing import HealingMode, HealingPolicies, HealingPolicy
 from guardian.model.links import Crosser, Crossing, Direction, LinkUse, load_links
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -204,7 +205,7 @@ class HealedWorld:
 
     def healing(self) -> tuple[Ticket, ...]:
         """Its own tickets, the oldest first."""
-        return tuple(ticket for ticket in self.tickets() if ticket.author == AUTHOR)
+        return tuple(ticket for ticket in self.tickets() if ticket.author is Agent.HEALING)
 
     def ann(self) -> Ticket:
         return next(ticket for ticket in self.tickets() if ticket.author == "ann")
@@ -678,7 +679,7 @@ def test_a_broker_that_is_expected_to_be_away_is_left_alone(
         live.register({broker: state if broker == 2 else BrokerState.ACTIVE for broker in range(1, 6)})
     live.kafka.kill_broker(2)
     live.run(5 * GRACE_S)
-    assert [ticket for ticket in live.tickets() if ticket.author == AUTHOR] == []
+    assert [ticket for ticket in live.tickets() if ticket.author is Agent.HEALING] == []
     assert live.found(FindingKind.BROKER_DOWN) == []
 
 

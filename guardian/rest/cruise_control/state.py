@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guardian.model.approval import HEALING
+from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState
@@ -114,7 +114,7 @@ def executor_document(
     if state == IDLE:
         return answer
     first = min((each.ticket for each in driven), key=lambda ticket: ticket.created_at_ms)
-    by_person = first.author != HEALING
+    by_person = first.author is not Agent.HEALING
     own_id = task_id_of(first)
     answer |= {
         "triggeredUserTaskId": own_id if by_person else "",

@@ -1,5 +1,6 @@
 from google.protobuf import struct_pb2 as _struct_pb2
 from protos.guardian.v1 import collection_pb2 as _collection_pb2
+from protos.guardian.v1 import identity_pb2 as _identity_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -265,7 +266,7 @@ class ListAuditRequest(_message.Message):
     def __init__(self, from_ms: _Optional[int] = ..., until_ms: _Optional[int] = ..., actor: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class AuditRecord(_message.Message):
-    __slots__ = ("at_ms", "index", "actor", "action", "subject", "detail", "error")
+    __slots__ = ("at_ms", "index", "actor", "action", "subject", "detail", "error", "agent", "proof")
     AT_MS_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -273,6 +274,8 @@ class AuditRecord(_message.Message):
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
     at_ms: int
     index: int
     actor: str
@@ -280,7 +283,9 @@ class AuditRecord(_message.Message):
     subject: str
     detail: str
     error: str
-    def __init__(self, at_ms: _Optional[int] = ..., index: _Optional[int] = ..., actor: _Optional[str] = ..., action: _Optional[str] = ..., subject: _Optional[str] = ..., detail: _Optional[str] = ..., error: _Optional[str] = ...) -> None: ...
+    agent: _identity_pb2.Agent
+    proof: _identity_pb2.Proof
+    def __init__(self, at_ms: _Optional[int] = ..., index: _Optional[int] = ..., actor: _Optional[str] = ..., action: _Optional[str] = ..., subject: _Optional[str] = ..., detail: _Optional[str] = ..., error: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., proof: _Optional[_Union[_identity_pb2.Proof, str]] = ...) -> None: ...
 
 class ListAuditReply(_message.Message):
     __slots__ = ("records", "next_page_token")

@@ -1,3 +1,4 @@
+from protos.guardian.v1 import identity_pb2 as _identity_pb2
 from protos.guardian.v1 import operations_pb2 as _operations_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -207,7 +208,7 @@ class PlanSetting(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle")
+    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle", "author_agent")
     ID_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -226,6 +227,7 @@ class Ticket(_message.Message):
     MAX_THROTTLE_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     APPROVED_THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_AGENT_FIELD_NUMBER: _ClassVar[int]
     id: str
     cluster: str
     kind: str
@@ -244,19 +246,22 @@ class Ticket(_message.Message):
     max_throttle: int
     evidence: str
     approved_throttle: int
-    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ...) -> None: ...
+    author_agent: _identity_pb2.Agent
+    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ..., author_agent: _Optional[_Union[_identity_pb2.Agent, str]] = ...) -> None: ...
 
 class TicketTransition(_message.Message):
-    __slots__ = ("state", "at_ms", "actor", "reason")
+    __slots__ = ("state", "at_ms", "actor", "reason", "agent")
     STATE_FIELD_NUMBER: _ClassVar[int]
     AT_MS_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
     state: TicketState
     at_ms: int
     actor: str
     reason: str
-    def __init__(self, state: _Optional[_Union[TicketState, str]] = ..., at_ms: _Optional[int] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    agent: _identity_pb2.Agent
+    def __init__(self, state: _Optional[_Union[TicketState, str]] = ..., at_ms: _Optional[int] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ...) -> None: ...
 
 class ThrottleIntent(_message.Message):
     __slots__ = ("resource_type", "resource_name", "key", "value", "replaced", "had_value")

@@ -23,7 +23,7 @@ from typing import Any
 from deploy.local import leftovers
 from deploy.local.kafka_cluster import ClusterSpec
 from guardian.kafka import data
-from guardian.model.healing import AUTHOR
+from guardian.model.actor import Agent
 from guardian.model.ticket import Ticket, TicketState
 from protos.guardian.v1 import insight_pb2
 from tests.bench.execute.stage import Stage, fill, staged, until
@@ -129,4 +129,4 @@ def _is_found(stage: Stage) -> bool:
 
 
 def _tickets(stage: Stage) -> list[Ticket]:
-    return [ticket for ticket in stage.client.tickets(_SPEC.name) if ticket.author == AUTHOR]
+    return [ticket for ticket in stage.client.tickets(_SPEC.name) if ticket.author is Agent.HEALING]

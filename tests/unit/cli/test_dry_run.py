@@ -17,6 +17,7 @@ from guardian.cli.raft_rehearsing import after, heir_of, view_of
 from guardian.client import GuardianClient
 from guardian.core.tokens import parse_tokens
 from guardian.errors import Conflict, InvalidInput, NotFound
+from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import ReplicaPlacement
@@ -190,7 +191,7 @@ def test_a_way_back_that_a_member_would_refuse_is_refused(cli: Cli, member: Memb
     made = Ticket("t-1", "live", kind, TicketState.PENDING, "ann", stored, 10**6, 5, 5, created, "k", ask=ask)
     member.store.add_ticket(made)
     for state in (TicketState.APPROVED, TicketState.RUNNING, TicketState.SUCCEEDED):
-        before, said = state_of(member, made), TicketTransition(state, 5, "executor", "")
+        before, said = state_of(member, made), TicketTransition(state, 5, Agent.EXECUTOR, "")
         begun = Execution("t-1", (task,)) if state is TicketState.RUNNING else None
         member.store.advance("t-1", before, said, begun, 0)
     shown = cli("ticket", "rollback", "t-1", "--dry-run")

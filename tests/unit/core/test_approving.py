@@ -19,10 +19,12 @@ from guardian.core.ticketing import by_itself
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
+from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody, load_approvals, parse_window
 from guardian.model.operation import AskKind
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
+from guardian.wire.tickets import ticket_from_proto, ticket_to_proto
 from spark_analytics.planners.tasks import Task
 
 MONDAY_NOON = int(datetime(2026, 11, 23, 12, 0, tzinfo=UTC).timestamp() * 1000)
@@ -109,20 +111,20 @@ def test_days_may_wrap_around_the_week_and_all_of_a_day_may_be_meant() -> None:
 
 def test_a_rule_approves_by_itself_within_its_limits(tmp_path: Path) -> None:
     rules = policy(tmp_path)
-    transition = by_itself(ticket(author="healing"), MONDAY_NOON, rules)
+    transition = by_itself(ticket(author=Agent.HEALING), MONDAY_NOON, rules)
     assert transition is not None
     assert (transition.state, transition.actor) == (TicketState.APPROVED, "policy")
     assert transition.reason == "approved by rule 'healing'"
-    assert by_itself(ticket(author="healing", size=3 * 10**12), MONDAY_NOON, rules) is None
+    assert by_itself(ticket(author=Agent.HEALING, size=3 * 10**12), MONDAY_NOON, rules) is None
     assert by_itself(ticket(), MONDAY_NOON, rules) is None
-    assert by_itself(ticket(TicketState.DRAFT, author="healing"), MONDAY_NOON, rules) is None, "a proposal"
-    assert automatic(rules, ticket(TicketState.REJECTED, author="healing"), MONDAY_NOON) is None
+    assert by_itself(ticket(TicketState.DRAFT, author=Agent.HEALING), MONDAY_NOON, rules) is None, "a proposal"
+    assert automatic(rules, ticket(TicketState.REJECTED, author=Agent.HEALING), MONDAY_NOON) is None
 
 
 def test_without_a_file_everybody_may_and_healing_needs_nobody() -> None:
     assert why_not(everybody(), ticket(author="ann"), "ann", 0) == ""
     assert "somebody else" in why_not(everybody(author_may_approve=False), ticket(author="ann"), "ann", 0)
-    assert automatic(everybody(), ticket(author="healing"), 0) is not None
+    assert automatic(everybody(), ticket(author=Agent.HEALING), 0) is not None
     assert automatic(everybody(), ticket(author="ann"), 0) is None
 
 
@@ -249,3 +251,15 @@ def test_an_amendment_gives_no_more_time() -> None:
     history = tuple(TicketTransition(TicketState.PENDING, at_ms, "bob", "") for at_ms in (0, HOUR // 2))
     amended = Ticket("t-1", "live", "balance", TicketState.PENDING, "bob", "h", 0, 0, 0, history, expires_at_ms=HOUR)
     assert why_expired(amended, HOUR)
+
+
+def test_a_person_of_that_name_is_not_healing_whatever_the_records_say() -> None:
+    """The doors refuse the name; were it in a record all the same, it would still be a person's."""
+    impostor = ticket(author="healing")
+    assert impostor.author == Agent.HEALING, "it reads the same"
+    assert automatic(everybody(), impostor, 0) is None
+    kept = ticket_from_proto(ticket_to_proto(impostor))
+    assert automatic(everybody(), kept, 0) is None
+    healings = ticket_from_proto(ticket_to_proto(ticket(author=Agent.HEALING)))
+    assert healings.author is Agent.HEALING
+    assert automatic(everybody(), healings, 0) is not None

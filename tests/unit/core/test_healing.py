@@ -32,10 +32,11 @@ from guardian.core.healing import (
 )
 from guardian.core.relieving import ClusterPlaces
 from guardian.core.troubles import brokers_down, log_dirs_offline
+from guardian.model.actor import Agent
 from guardian.model.cluster_state import LogDir
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.finding import Detector, FindingKind, Place, Sighting, Subject
-from guardian.model.healing import AUTHOR, HealingMode, HealingPolicy
+from guardian.model.healing import HealingMode, HealingPolicy
 from guardian.model.links import Crosser, Crossing, Direction
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
@@ -69,7 +70,11 @@ def known(*found: Trouble, brokers: int = 12, tickets: tuple[Ticket, ...] = (), 
 
 
 def ticket(
-    *found: Trouble, state: TicketState = TicketState.RUNNING, actor: str = AUTHOR, at_ms: int = NOW, number: int = 1
+    *found: Trouble,
+    state: TicketState = TicketState.RUNNING,
+    actor: str = Agent.HEALING,
+    at_ms: int = NOW,
+    number: int = 1,
 ) -> Ticket:
     decision = decide(POLICY, known(*found), NOW)
     assert decision.cure is not None
@@ -77,7 +82,18 @@ def ticket(
     evidence = evidence_of(decision.cure, NOW)
     kind = decision.cure.kind.value
     return Ticket(
-        f"t-{number}", "live", kind, state, AUTHOR, "h", 1, at_ms, at_ms, history, decision.cure.key, evidence=evidence
+        f"t-{number}",
+        "live",
+        kind,
+        state,
+        Agent.HEALING,
+        "h",
+        1,
+        at_ms,
+        at_ms,
+        history,
+        decision.cure.key,
+        evidence=evidence,
     )
 
 
@@ -170,7 +186,7 @@ def test_a_storm_stops_what_was_about_to_move_and_what_moves() -> None:
 
 
 def test_after_a_storm_what_it_paused_goes_on_and_what_a_person_paused_does_not() -> None:
-    ours, hers = (ticket(down(3), state=TicketState.PAUSED, actor=actor) for actor in (AUTHOR, "ann"))
+    ours, hers = (ticket(down(3), state=TicketState.PAUSED, actor=actor) for actor in (Agent.HEALING, "ann"))
     calm = NOW - CALM_MS
     resumed = decide(POLICY, known(down(3), tickets=(ours,), calm_since_ms=calm), NOW).acts
     assert [act.act for act in resumed] == [Act.RESUME]
@@ -346,7 +362,9 @@ def test_where_healing_observes_a_storm_stops_what_the_guard_of_exclusions_moves
     six = tuple(down(broker) for broker in range(6))
     acts = decide(observer, known(*six, tickets=(stray, ticket(down(1)))), NOW).acts
     assert [(act.act, act.ticket.kind) for act in acts] == [(Act.PAUSE, "stray-replicas")]
-    paused = replace(stray, state=TicketState.PAUSED, history=(TicketTransition(TicketState.PAUSED, NOW, AUTHOR, ""),))
+    paused = replace(
+        stray, state=TicketState.PAUSED, history=(TicketTransition(TicketState.PAUSED, NOW, Agent.HEALING, ""),)
+    )
     for since_ms, resumes in ((NOW - CALM_MS, [Act.RESUME]), (NOW, [])):
         after = decide(observer, known(tickets=(paused,), calm_since_ms=since_ms), NOW).acts
         assert [act.act for act in after] == resumes
@@ -396,7 +414,9 @@ def test_tickets_of_the_guard_of_exclusions_are_stopped_and_go_on_and_do_not_cou
     stray = replace(ticket(down(3)), kind="stray-replicas", evidence="t-0 is on brokers [1, 2]: it came to broker 2")
     storm = decide(POLICY, known(*(down(broker) for broker in range(4)), tickets=(stray,)), NOW)
     assert [act.act for act in storm.acts] == [Act.PAUSE]
-    paused = replace(stray, state=TicketState.PAUSED, history=(TicketTransition(TicketState.PAUSED, NOW, AUTHOR, ""),))
+    paused = replace(
+        stray, state=TicketState.PAUSED, history=(TicketTransition(TicketState.PAUSED, NOW, Agent.HEALING, ""),)
+    )
     acts = decide(POLICY, known(tickets=(paused,), calm_since_ms=NOW - CALM_MS), NOW).acts
     assert [act.act for act in acts] == [Act.RESUME]
     many = tuple(replace(stray, id=f"t-{number}", state=TicketState.SUCCEEDED) for number in range(9))

@@ -19,6 +19,7 @@ from guardian.core.straying import (
     strays,
     why_not_now,
 )
+from guardian.model.actor import Agent
 from guardian.model.cluster_state import LogDir, LogDirReplica, PartitionState
 from guardian.model.cordon import Cordon
 from guardian.model.federation import Tenant, Topic
@@ -162,7 +163,7 @@ def test_a_stray_whose_size_or_whose_takers_nobody_tells_stays() -> None:
 
 
 def ticket(state: TicketState, number: int = 1, updated_at_ms: int = 0) -> Ticket:
-    return Ticket(f"t-{number}", "live", KIND, state, "healing", "h", 1, 0, updated_at_ms)
+    return Ticket(f"t-{number}", "live", KIND, state, Agent.HEALING, "h", 1, 0, updated_at_ms)
 
 
 def test_one_ticket_at_a_time_and_none_right_after_one_that_failed() -> None:
@@ -183,7 +184,7 @@ def test_a_refusal_holds_for_the_same_strays_and_an_end_does_not() -> None:
     first = idempotency_key(plan, [])
     assert idempotency_key(replace(plan, made_at_ms=9), [ticket(TicketState.REJECTED)]) == first
     assert idempotency_key(plan, [ticket(TicketState.SUCCEEDED)]) != first
-    for actor, is_same in (("healing", False), ("ann", True)):
+    for actor, is_same in ((Agent.HEALING, False), ("ann", True)):
         history = tuple(
             TicketTransition(state, 0, by, "")
             for state, by in ((TicketState.CANCELLING, actor), (TicketState.CANCELLED, "executor"))

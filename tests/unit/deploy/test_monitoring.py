@@ -19,6 +19,7 @@ from deploy.grafana.boards import BOARDS
 from deploy.grafana.build import text_of
 from guardian.activity.store import StoreStatus
 from guardian.client import GuardianClient
+from guardian.model.actor import Agent
 from guardian.model.certificate import CertificateLife
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.federation import Entry, Tenant, Topic
@@ -113,7 +114,7 @@ def _run_a_ticket(member: Member) -> None:
         ticket, resolved = client.create_ticket(plan(3, 2), author="ann", submit=True)
         client.approve(ticket.id, "ben", "")
     task = ExecutionTask(1, replace(resolved.moves[0], size_bytes=1_000_000), TaskState.RUNNING, started_at_ms=1)
-    begins = TicketTransition(TicketState.RUNNING, 1, "executor", "")
+    begins = TicketTransition(TicketState.RUNNING, 1, Agent.EXECUTOR, "")
     member.store.advance(ticket.id, TicketState.APPROVED, begins, Execution(ticket.id, (task,)), 0)
 
 

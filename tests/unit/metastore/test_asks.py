@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from guardian.model.actor import Agent
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind, BrokerWork, Operation, OperationPhase
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -190,7 +191,7 @@ def test_a_ticket_does_not_end_in_the_step_that_did_not_see_its_amendment(
             advance_ticket=pb.AdvanceTicket(
                 ticket_id="t1",
                 expected_state=TicketState.RUNNING.value,  # type: ignore[arg-type]
-                transition=transition_to_proto(TicketTransition(state, 15, "executor", "done")),
+                transition=transition_to_proto(TicketTransition(state, 15, Agent.EXECUTOR, "done")),
                 execution=execution_to_proto(Execution("t1", (), operation=operation)),
                 expected_execution_revision=revision,
             )

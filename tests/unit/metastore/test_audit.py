@@ -6,7 +6,7 @@ import pytest
 
 from guardian.errors import InvalidInput
 from metastore.tables import audit
-from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
+from protos.guardian.v1 import federation_pb2, identity_pb2, tickets_pb2, tiering_pb2
 from protos.guardian.v1 import records_pb2 as pb
 from tests.unit.metastore.proposing import Group
 
@@ -51,17 +51,23 @@ def test_what_changed_nothing_and_dry_runs_are_not_recorded(group: Group) -> Non
     assert [record.index for record in records(group)] == [2]
 
 
-def test_nobody_is_guardian_itself_and_a_ticket_names_its_people(group: Group) -> None:
+def test_a_command_without_an_actor_is_guardians_own_and_an_agent_is_told_from_a_name(group: Group) -> None:
     group.propose(
         put_cluster=pb.PutCluster(cluster=federation_pb2.Cluster(name="live", cluster_id="c", bootstrap="b:1"))
     )
-    group.propose(add_ticket=pb.AddTicket(ticket=tickets_pb2.Ticket(id="t1", cluster="live", author="cyd")))
-    moved = tickets_pb2.TicketTransition(state=tickets_pb2.APPROVED, actor="dee", reason="fine")
-    group.propose(advance_ticket=pb.AdvanceTicket(ticket_id="t1", transition=moved))
-    assert [(record.actor, record.subject) for record in records(group)] == [
-        ("dee", "ticket t1"),
-        ("cyd", "ticket t1"),
-        ("guardian", "cluster live"),
+    group.propose(
+        actor="cyd", add_ticket=pb.AddTicket(ticket=tickets_pb2.Ticket(id="t1", cluster="live", author="cyd"))
+    )
+    moved = tickets_pb2.TicketTransition(state=tickets_pb2.APPROVED, actor="policy", reason="fine")
+    group.propose(
+        actor="policy",
+        agent=identity_pb2.AGENT_POLICY,
+        advance_ticket=pb.AdvanceTicket(ticket_id="t1", transition=moved),
+    )
+    assert [(record.actor, record.agent, record.subject) for record in records(group)] == [
+        ("policy", identity_pb2.AGENT_POLICY, "ticket t1"),
+        ("cyd", 0, "ticket t1"),
+        ("guardian", identity_pb2.AGENT_GUARDIAN, "cluster live"),
     ]
     assert records(group)[0].detail == "APPROVED: fine"
 

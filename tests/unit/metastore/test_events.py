@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from guardian.model.actor import Agent
 from guardian.model.event import Event, EventKind
 from guardian.model.execution import ThrottleIntent
 from guardian.model.ticket import TicketState, TicketTransition
@@ -36,7 +37,7 @@ def advance(
 ) -> str:
     command = pb.AdvanceTicket(ticket_id="t1", expected_state=seen.name, expected_execution_revision=revision)
     if target is not None:
-        command.transition.CopyFrom(transition_to_proto(TicketTransition(target, 20, "executor", "begins")))
+        command.transition.CopyFrom(transition_to_proto(TicketTransition(target, 20, Agent.EXECUTOR, "begins")))
     if throttles is not None:
         command.execution.CopyFrom(execution_to_proto(replace(HEADER, throttles=throttles)))
     return store.propose(advance_ticket=command).error

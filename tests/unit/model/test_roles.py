@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.identity import Identity, Proof
+from guardian.model.actor import Proof
+from guardian.model.identity import Identity
 from guardian.model.roles import parse_roles
 
 GRANT = '[[grants]]\nwho = ["ann"]\nrole = "admin"\n'

@@ -47,8 +47,10 @@ class Replica(InMemoryReplica):
         super().__init__("g1", machine)
         self.has_leader = True
         self.leads = True
+        self.proposed: list[bytes] = []
 
     def propose(self, command: bytes, timeout_s: float) -> bytes:
+        self.proposed.append(command)
         if not self.has_leader:
             raise NoLeader("nobody leads")
         return super().propose(command, timeout_s)

@@ -12,6 +12,7 @@ from guardian.core.labelling import taken_back
 from guardian.core.operations.leaders import GOAL
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
 from guardian.executor.hooks import HookRunner
+from guardian.model.actor import Agent
 from guardian.model.approval import everybody
 from guardian.model.execution import DirectoryIntent, Execution, ExecutionTask, Subject, TaskState
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Topic
@@ -432,7 +433,7 @@ def test_the_moves_of_offline_tickets_are_remembered_newest_first(member: Member
         moves.append(PartitionMove(TopicPartition("taken-back", 0), places, places[::-1], goal=GOAL))
         states = (TaskState.DONE, TaskState.DONE, TaskState.REVERTED)
         tasks = tuple(ExecutionTask(index, move, states[index - 1]) for index, move in enumerate(moves, start=1))
-        running = TicketTransition(TicketState.RUNNING, 6, "executor", "begins")
+        running = TicketTransition(TicketState.RUNNING, 6, Agent.EXECUTOR, "begins")
         member.store.advance(made.id, TicketState.APPROVED, running, Execution(made.id, tasks), 0)
     found = ReplicatedOperationStore(member.store, lambda: 1_000).leader_moves("live", (1,))
     assert [move.partition.topic for move in found] == ["of-1", "of-0"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from guardian.config import LimitsConfig
+from guardian.model.actor import Actor
 from guardian.server.housekeeping import Findings, Housekeeper, PartitionSize, decide
 from guardian.server.store import ReplicatedStore
 from metastore.memory import MemoryStore
@@ -82,7 +83,7 @@ def test_sessions_that_nobody_uses_go(group: Group) -> None:
 def test_old_audit_records_go(group: Group) -> None:
     machine = federation_pb2.FederationEntry(machine=federation_pb2.Machine(host="m"))
     change = federation_pb2.ChangeFederationRequest(changes=[federation_pb2.FederationChange(put=machine)])
-    group.store.propose(records_pb2.Command(change_federation=change), actor="ann")
+    group.store.propose(records_pb2.Command(change_federation=change), actor=Actor("ann"))
     assert group.machine.read().audit_page(0, 0, "", b"", 10)[0]
     group.now_ms += 2 * 86_400_000
     assert group.housekeeper.tick() == ["housekeeping: trim_audit removed 1"]

@@ -16,15 +16,28 @@ from guardian.client import GuardianClient
 from guardian.client.bearing import bearer
 from guardian.core.permitting import RPCS, Where
 from guardian.core.sealing import seal
+from guardian.core.tokens import make_token, parse_tokens
 from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
-from guardian.model.identity import BrokerId, Grant, Identity, Proof, Role
+from guardian.model.actor import Agent, Proof
+from guardian.model.identity import BrokerId, Grant, Identity, Role
+from guardian.model.roles import parse_roles
 from guardian.model.topology import Cluster
 from guardian.server.proving import ACTING
 from guardian.server.refusals import Why
+from guardian.server.store import ReplicatedStore
+from guardian.wire.actors import shown_actor
 from guardian.wire.federation import cluster_to_proto
-from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
+from protos.guardian.v1 import (
+    federation_pb2,
+    federation_pb2_grpc,
+    identity_pb2,
+    records_pb2,
+    tickets_pb2,
+    tiering_pb2,
+    tiering_pb2_grpc,
+)
 from tests.unit.server.guarded import Guarded, Rpc, call, every_rpc, headers
-from tests.unit.server.member import plan
+from tests.unit.server.member import Member, plan
 
 
 class Shown(NamedTuple):
@@ -260,8 +273,96 @@ def test_a_member_speaks_for_a_person_with_the_persons_roles(guarded: Guarded) -
 def test_certificates_prove_names(guarded: Guarded) -> None:
     assert guarded.prover.of_call([], Shown(("kafka-7",))).may(Role.BROKER)
     assert guarded.prover.of_call([], Shown(("spy",))).may(Role.ADMIN)
-    with pytest.raises(NotSignedIn, match="which Guardian calls itself"):
-        guarded.prover.of_call([], Shown(("healing",)))
+    assert guarded.prover.of_call([], Shown((" \uff4bafka-7 ",))).name == "kafka-7"
+    for name in ("healing", "Healing", "healing ", "h\u0435aling", "p1acement", "nobody"):
+        with pytest.raises(NotSignedIn, match="the certificate's name is "):
+            guarded.prover.of_call([], Shown((name,)))
+
+
+@pytest.mark.parametrize("name", ["Healing", "healing ", "h\u0435aling", "Executor"])
+def test_no_door_lets_anybody_be_called_as_guardian_is(guarded: Guarded, name: str) -> None:
+    with pytest.raises(InvalidInput):
+        make_token(name, b"0000", b"0" * 32, 0)
+    with pytest.raises(InvalidInput, match="name"):
+        parse_tokens(guarded.tokens.read_text().replace('name = "ann"', f'name = "{name}"'))
+    for who in (name, f"token:{name}"):
+        with pytest.raises(InvalidInput, match="the name of nobody"):
+            parse_roles(f'[[grants]]\nwho = ["{who}"]\nrole = "admin"\n')
+    parse_roles(f'[[grants]]\nwho = ["group:{name}"]\nrole = "admin"\n')  # a group is nobody
+    member = Member()
+    try:
+        said = name.strip() if name.isascii() else "p1acement"  # headers are ASCII
+        with GuardianClient([member.endpoint], 10.0, actor=said) as plain:
+            with pytest.raises(InvalidInput, match="guardian-actor is "):
+                plain.delete_partitions([tiering_pb2.TopicIdPartition(cluster_id="fake", topic_id=b"1" * 16)])
+            with pytest.raises(InvalidInput, match="author is "):
+                plain.create_ticket(plan(2, 3), author=name, submit=True)
+            made, _ = plain.create_ticket(plan(2, 3), author="ann", submit=True)
+            with pytest.raises(InvalidInput, match="actor is "):
+                plain.approve(made.id, actor=name)
+    finally:
+        member.stop()
+
+
+def audited(store: ReplicatedStore) -> list[tuple[str, str, int, int]]:
+    records, _ = store.read_local().audit_page(0, 0, "", b"", 100)
+    return [(each.action, each.actor, each.proof, each.agent) for each in records]
+
+
+def test_the_audit_has_who_was_proven_whatever_a_header_says(guarded: Guarded, channel: grpc.Channel) -> None:
+    stub = tiering_pb2_grpc.TieringStub(channel)
+    said = (*headers(guarded.token["root"]), ("guardian-actor", "ann"))
+    partition = tiering_pb2.TopicIdPartition(cluster_id="fake", topic_id=b"1" * 16)
+    stub.ClaimPartitions(tiering_pb2.ClaimPartitionsRequest(partitions=[partition]), metadata=said)
+    stub.AllocateIds(
+        tiering_pb2.AllocateIdsRequest(cluster_id="fake", kind=tiering_pb2.TOPIC_ID, count=1), metadata=said
+    )
+    stub.DeletePartitions(tiering_pb2.DeletePartitionsRequest(partitions=[partition]), metadata=said)
+    change = federation_pb2.FederationChange(
+        put=federation_pb2.FederationEntry(machine=federation_pb2.Machine(host="m"))
+    )
+    federation_pb2_grpc.FederationStub(channel).ChangeFederation(
+        federation_pb2.ChangeFederationRequest(changes=[change]), metadata=said
+    )
+    with client(guarded, "ann") as ann:
+        ann.create_ticket(plan(2, 3), author="eve", submit=True)
+    token = identity_pb2.PROOF_TOKEN
+    assert audited(guarded.member.store)[:3] == [
+        ("add_ticket", "ann", token, 0),
+        ("change_federation", "root", token, 0),
+        ("delete_partitions", "root", token, 0),
+    ]
+    proposed = [records_pb2.Command.FromString(each) for each in guarded.member.replica.proposed]
+    by = {each.WhichOneof("command"): (each.actor, each.proof) for each in proposed}
+    assert by["claim_partitions"] == by["allocate_ids"] == ("root", token)
+
+
+def test_without_security_a_header_is_a_claim_and_is_kept_as_one() -> None:
+    member = Member()
+    try:
+        with GuardianClient([member.endpoint], 10.0, actor="ann") as plain:
+            plain.delete_partitions([tiering_pb2.TopicIdPartition(cluster_id="fake", topic_id=b"1" * 16)])
+            plain.create_ticket(plan(2, 3), author="ben", submit=True)
+            shown = [shown_actor(record) for record in plain.audit()]
+        claimed = identity_pb2.PROOF_CLAIMED
+        assert audited(member.store)[:2] == [
+            ("add_ticket", "ben", claimed, 0),
+            ("delete_partitions", "ann", claimed, 0),
+        ]
+        assert shown[:2] == ["ben (unproven)", "ann (unproven)"]
+    finally:
+        member.stop()
+
+
+def test_what_guardian_does_is_its_own_in_the_audit(guarded: Guarded) -> None:
+    store = guarded.member.store
+    machine = federation_pb2.FederationEntry(machine=federation_pb2.Machine(host="m"))
+    change = federation_pb2.ChangeFederationRequest(changes=[federation_pb2.FederationChange(put=machine)])
+    store.propose(records_pb2.Command(change_federation=change), actor=Agent.EXECUTOR)
+    store.raise_level(0)
+    assert ("change_federation", "executor", 0, identity_pb2.AGENT_EXECUTOR) in audited(store)
+    records, _ = store.read_local().audit_page(0, 0, "", b"", 100)
+    assert shown_actor(records[-1]) == records[-1].actor
 
 
 def test_a_certificate_that_bears_brokers_is_good_for_their_clusters_only(guarded: Guarded) -> None:

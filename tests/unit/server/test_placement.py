@@ -14,6 +14,7 @@ from guardian.errors import ClusterUnavailable
 from guardian.executor.proving import HOLDS_S
 from guardian.kafka.admin import BROKER, ConfigResource
 from guardian.kafka.fake import FakeKafka
+from guardian.model.actor import Agent
 from guardian.model.cluster_state import LogDir
 from guardian.model.cordon import Cordon
 from guardian.model.operation import Ask, AskKind
@@ -23,7 +24,7 @@ from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.cordoning import Cordoner
 from guardian.server.placement import PlacementServicer, rules_of
 from guardian.server.store import ReplicatedStore
-from guardian.server.straying import AUTHOR, LOOK_MS, StrayGuard
+from guardian.server.straying import LOOK_MS, StrayGuard
 from guardian.wire.federation import cluster_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
@@ -243,7 +244,8 @@ def test_a_stray_gets_a_ticket_once(store: ReplicatedStore, kafka: FakeKafka) ->
     [sentence] = loop.tick()
     [ticket] = store.read().tickets()
     assert sentence == f"ticket {ticket.id} moves 1 partitions of cluster live that have strayed"
-    assert (ticket.kind, ticket.author, ticket.state) == (KIND, AUTHOR, TicketState.PENDING)
+    assert (ticket.kind, ticket.state) == (KIND, TicketState.PENDING)
+    assert ticket.author is Agent.HEALING
     plan = store.read().plan(ticket.plan_hash)
     assert plan is not None
     assert [(move.partition, move.target_brokers) for move in plan.moves] == [(STRAY, (1, 2))]

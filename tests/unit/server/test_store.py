@@ -18,6 +18,7 @@ from guardian.errors import (
     SessionExpired,
     Unavailable,
 )
+from guardian.model.actor import Actor
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
@@ -104,9 +105,9 @@ def test_a_command_carries_the_time_of_its_proposal(store: ReplicatedStore, repl
 def test_a_command_carries_its_session_and_who_asked(store: ReplicatedStore, replica: Replica) -> None:
     opened = store.propose(records_pb2.Command(open_session=records_pb2.OpenSession(window=2, session_id=7, user=USER)))
     session = in_session(opened.session_id, 1)
-    store.drop_cluster("live", session=session, actor="ann")
+    store.drop_cluster("live", session=session, actor=Actor("ann"))
     assert (replica.proposed[-1].session, replica.proposed[-1].actor) == (session.to_message(), "ann")
-    store.drop_cluster("live", session=session, actor="ann")  # else: NotFound
+    store.drop_cluster("live", session=session, actor=Actor("ann"))  # else: NotFound
     with pytest.raises(SessionExpired):
         store.drop_cluster("live", session=in_session(1007, 1))
 

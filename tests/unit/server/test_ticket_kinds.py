@@ -15,6 +15,7 @@ from guardian.core.repairing import Repair
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.acl import AclBinding
+from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, ForeignWork
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -51,7 +52,7 @@ def paused(member: Member, client: GuardianClient, *foreign: ForeignWork) -> str
     execution = Execution(ticket.id, (), foreign=foreign)
     for revision, (state, stored) in enumerate([(TicketState.RUNNING, execution), (TicketState.PAUSED, execution)]):
         present = client.ticket(ticket.id)[0].state
-        transition = TicketTransition(state, 5, "executor", "another tool moves theirs-0")
+        transition = TicketTransition(state, 5, Agent.EXECUTOR, "another tool moves theirs-0")
         member.store.advance(ticket.id, present, transition, stored, revision)
     return ticket.id
 
@@ -151,9 +152,9 @@ def test_what_is_on_the_brokers_of_a_running_ticket_is_not_adopted(member: Membe
     other = client.approve(other.id, "bob")
     moves = PartitionMove(TopicPartition("u", 0), (ReplicaPlacement(3),), (ReplicaPlacement(1),))
     begun = Execution(other.id, (ExecutionTask(1, moves),))
-    member.store.advance(other.id, other.state, TicketTransition(TicketState.RUNNING, 5, "executor", ""), begun, 0)
+    member.store.advance(other.id, other.state, TicketTransition(TicketState.RUNNING, 5, Agent.EXECUTOR, ""), begun, 0)
     client.resume(ticket_id, "bob")  # what he did before must not be taken for the adoption
-    again = TicketTransition(TicketState.PAUSED, 6, "executor", "another tool moves theirs-0")
+    again = TicketTransition(TicketState.PAUSED, 6, Agent.EXECUTOR, "another tool moves theirs-0")
     member.store.advance(ticket_id, TicketState.RUNNING, again, None, 0)
     with pytest.raises(Conflict, match=f"what another tool moves: brokers 1, 3 are held by {other.id}; wait"):
         client.adopt(ticket_id, "bob")

@@ -20,6 +20,7 @@ from guardian.executor.driver import Driver
 from guardian.executor.replanning import LiveReplanner
 from guardian.executor.sending import Outcome, send
 from guardian.kafka.admin import KafkaAdmin
+from guardian.model.actor import Agent
 from guardian.model.approval import everybody
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -101,7 +102,7 @@ def test_a_way_back_to_where_nothing_may_go_is_refused(member: Member, client: G
 
 def test_what_never_moved_has_no_way_back(client: GuardianClient, member: Member) -> None:
     ticket = approved(client)
-    stale = TicketTransition(TicketState.FAILED, 5, "executor", "stale")
+    stale = TicketTransition(TicketState.FAILED, 5, Agent.EXECUTOR, "stale")
     member.store.advance(ticket.id, ticket.state, stale, None, 0)
     with pytest.raises(Conflict, match=f"ticket {ticket.id} moved nothing that could go back: it is FAILED"):
         client.roll_back(ticket.id, "ann")
@@ -155,7 +156,7 @@ def test_a_preview_tells_first_what_the_executor_would_do_before_it_sends_anythi
     member.kafka.create_topic("u", {0: [1]}, 10**9)
     longer = Plan("live", "balance", (PartitionMove(TopicPartition("u", 0), (), (ReplicaPlacement(3),)),))
     blocking, _ = client.create_ticket(longer, author="ann", submit=True)
-    state = TicketTransition(TicketState.RUNNING, 5, "executor", "it was first")
+    state = TicketTransition(TicketState.RUNNING, 5, Agent.EXECUTOR, "it was first")
     client.approve(blocking.id, "bob")
     stored = client.plan(blocking.plan_hash)
     member.store.advance(blocking.id, TicketState.APPROVED, state, begin(blocking, stored), 0)

@@ -11,6 +11,7 @@ import pytest
 
 from guardian.client import GuardianClient
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
+from guardian.model.actor import Agent
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -38,7 +39,7 @@ def run(member: Member, ticket_id: str, *states: TicketState) -> None:
     for state in states:
         ticket = member.store.read().ticket(ticket_id)
         assert ticket is not None
-        member.store.advance(ticket_id, ticket.state, TicketTransition(state, 5, "executor", "did"), None, 0)
+        member.store.advance(ticket_id, ticket.state, TicketTransition(state, 5, Agent.EXECUTOR, "did"), None, 0)
 
 
 def test_a_draft_goes_through_approval(member: Member, client: GuardianClient) -> None:
@@ -85,9 +86,9 @@ def test_a_dry_run_stores_nothing(member: Member, client: GuardianClient) -> Non
         ({"throttle": 2**63}, r"throttle is 9223372036854775808 bytes/s: use"),
         ({"throttle": 5_000_000, "unthrottled": True}, r"throttle is 5000000 bytes/s and unthrottled is true"),
         ({"max_throttle": 5_000_000, "unthrottled": True}, r"max_throttle is 5000000 bytes/s and unthrottled is true"),
-        ({"author": ""}, r"author is '': give the name"),
-        ({"author": "a\nb"}, r"author is 'a\\nb': give the name"),
-        ({"author": "healing"}, r"author is 'healing', who Guardian itself is when it heals: give another name"),
+        ({"author": ""}, r"author is '': use up to 128 printable"),
+        ({"author": "a\nb"}, r"author is 'a\\nb': use up to 128 printable"),
+        ({"author": "healing"}, r"author is 'healing', which Guardian calls itself in the audit; use another name"),
         ({"evidence": "x" * 10_001}, r"evidence has 10001 characters: use up to 10000"),
         ({"reason": "x" * 501}, r"reason has 501 characters: use up to 500"),
         ({"plan": plan(3, 9)}, r"broker 9 of t-0 is not in cluster live"),
