@@ -54,6 +54,7 @@ key         = "/etc/guardian/g1.key"
 
 [disk]
 reserve_mb = 512                   # with less free where `data` is, changes are refused
+verify_h   = 24.0                  # so often all that is stored is read back and its checksums compared; 0: never
 
 [limits]
 session_idle_s       = 3600.0      # a client's session that is not used for so long is forgotten
@@ -290,9 +291,10 @@ class TracesConfig:
 
 @dataclass(frozen=True, slots=True)
 class DiskConfig:
-    """Megabytes (2^20 bytes) that stay free where the data is."""
+    """Megabytes (2^20 bytes) that stay free where the data is, and how often all of it is read back."""
 
     reserve_mb: int = 512
+    verify_h: float = 24.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +382,7 @@ class ServerConfig:
             ("execute.broker_timeout_s", self.execute.broker_timeout_s, 0.1, 10),
             ("execute.tiered_warm_up_s", self.execute.tiered_warm_up_s, 0, _DAY_S),
             ("disk.reserve_mb", self.disk.reserve_mb, 0, 1 << 30),
+            ("disk.verify_h", self.disk.verify_h, 0, 8760),
             ("protection.window_s", self.protection.window_s, 1, 3600),
             ("protection.step_s", self.protection.step_s, 1, 3600),
             ("protection.utilisation", self.protection.utilisation, 0.01, 1),
@@ -568,7 +571,7 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         security=SecurityConfig.of_section(_section(table, "security")) if "security" in table else None,
         log=_log(table),
         traces=_traces(table),
-        disk=DiskConfig(**_whole_numbers(table, "disk", {"reserve_mb"})),
+        disk=_disk(table),
         limits=_limits(table),
         audit=_audit(table),
         links=Path(_text(table, "links")) if "links" in table else None,
@@ -702,6 +705,18 @@ def _protection(table: Mapping[str, object]) -> ProtectionConfig:
         **_whole_numbers({"protection": floor}, "protection", set(floor)),
     }
     return ProtectionConfig(**values)
+
+
+def _disk(table: Mapping[str, object]) -> DiskConfig:
+    section = _section(table, "disk")
+    _refuse_unknown("disk.", section, {setting.name for setting in fields(DiskConfig)})
+    verify = {name: value for name, value in section.items() if name == "verify_h"}
+    others = {name: value for name, value in section.items() if name not in verify}
+    values: dict[str, Any] = {
+        **_whole_numbers({"disk": others}, "disk", set(others)),
+        **_numbers({"disk": verify}, "disk", set(verify)),
+    }
+    return DiskConfig(**values)
 
 
 def _limits(table: Mapping[str, object]) -> LimitsConfig:

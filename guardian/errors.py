@@ -9,7 +9,8 @@
     ├── NotSignedIn         nobody knows who asks: sign in, or show a certificate or token that is still good
     ├── NotAllowed          it is known who asks, and he may not: somebody who may must ask, or give him the role
     ├── Unavailable         Guardian itself can't answer now: retry
-    │   └── OutcomeUnknown  a change may or may not have been made: look, before you ask for it again
+    │   ├── OutcomeUnknown  a change may or may not have been made: look, before you ask for it again
+    │   └── Damaged         what this member stored is damaged: ask another one, and replace it
     ├── Overloaded          too much is waiting, or the disk is nearly full; nothing changed: retry after the hint
     └── SessionExpired      Guardian forgot the session: whether its unanswered changes were made must be looked up
 
@@ -65,6 +66,10 @@ class Overloaded(GuardianError):
 
 class SessionExpired(GuardianError):
     """The session was not used for too long and is forgotten, with the answers to its changes."""
+
+
+class Damaged(Unavailable):
+    """What a member stored is not what it wrote: it stops, and has to be replaced."""
 
 
 class OutcomeUnknown(Unavailable):

@@ -17,12 +17,13 @@ import re
 import shutil
 from pathlib import Path
 
-from metastore.store import StoreError
+from metastore.store import StoreDamaged, StoreError
 
 _CURRENT = "CURRENT"
 _LOCK = "LOCK"
 _UNFINISHED = "CURRENT.tmp"
 _NAME = re.compile(r"gen-([1-9][0-9]{0,17})")
+_MANIFEST = re.compile(rb"(MANIFEST-[0-9]+)\n")
 _SAID = re.compile(r"(gen-[1-9][0-9]{0,17})( new)?\n")
 _REPAIR = "replace the member by one with an empty data folder; never copy a folder (docs/runbook.md)"
 
@@ -43,6 +44,16 @@ class Generations:
         except BaseException:
             self.unlock()
             raise
+
+    def verify(self) -> None:
+        """Raises StoreDamaged unless both files named CURRENT, this one's and RocksDB's, name what is in use and
+        there."""
+        found = self._read()
+        if found is None or self._path / found[0] != self.current:
+            raise StoreDamaged(f"metastore {self._path / _CURRENT} does not name {self.current.name}: {_REPAIR}")
+        named = self.current / _CURRENT
+        if not any(_names_manifest(named) for _ in range(2)):  # it may be replaced between a look and the next
+            raise StoreDamaged(f"metastore {named} does not name a manifest that is there: {_REPAIR}")
 
     def begin(self) -> None:
         """Before the first generation's files are made."""
@@ -89,17 +100,17 @@ class Generations:
             surplus = sorted(entry.name for entry in self._path.iterdir() if entry.name not in {_LOCK, _UNFINISHED})
             if not surplus:
                 return None
-            raise StoreError(
+            raise StoreDamaged(
                 f"metastore {self._path} has {surplus[0]} but no CURRENT, which says what counts: {_REPAIR}"
             ) from None
         except UnicodeDecodeError:
             content = ""
         said = _SAID.fullmatch(content)
         if said is None:
-            raise StoreError(f"metastore {self._path / _CURRENT} does not name a generation: {_REPAIR}")
+            raise StoreDamaged(f"metastore {self._path / _CURRENT} does not name a generation: {_REPAIR}")
         name, is_new = said[1], said[2] is not None
         if not is_new and not (self._path / name).is_dir():
-            raise StoreError(f"metastore {self._path / name} is missing, which CURRENT names: {_REPAIR}")
+            raise StoreDamaged(f"metastore {self._path / name} is missing, which CURRENT names: {_REPAIR}")
         return name, is_new
 
     def _repair(self) -> None:
@@ -116,6 +127,11 @@ class Generations:
             os.fsync(file.fileno())
         fresh.replace(self._path / _CURRENT)
         _sync_directory(self._path)
+
+
+def _names_manifest(current: Path) -> bool:
+    named = _MANIFEST.fullmatch(current.read_bytes())
+    return named is not None and (current.parent / named[1].decode()).exists()
 
 
 def _number(name: str) -> int:

@@ -6,7 +6,7 @@ import bisect
 import shutil
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from metastore import keys
@@ -51,6 +51,8 @@ class MemorySnapshot:
 
 class MemoryStore:
     """Satisfies metastore.store.Store."""
+
+    damage = ""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -118,6 +120,10 @@ class MemoryStore:
             self._require_open()
             self._values, self._order, self._applied_index = values, sorted(values), applied_index
         shutil.rmtree(directory)
+
+    def verify(self, directory: Path, pause: Callable[[float], None]) -> None:  # noqa: ARG002  nothing is on a disk
+        self._require_open()
+        pause(1.0)
 
     def close(self) -> None:
         self._is_closed = True

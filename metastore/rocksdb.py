@@ -10,24 +10,33 @@ Other threads read snapshots: taking one costs a microsecond and does not hold u
 The data is one generation (metastore.generations), replaced as a whole when a snapshot of another member is installed.
 `save` is RocksDB's Checkpoint: hard links to files that never change. rocksdict holds the GIL in it (72 ms with 40 MB
 in the memtable), not in `flush`; so `save` flushes first, and the checkpoint takes some milliseconds.
+
+Every block and blob has a checksum, and reading one that is wrong is an error. What nobody reads is read by `verify`,
+in a checkpoint that is opened beside the store: so it comes from the disk, not from the cache, and the manifest too.
+`save` verifies its copy likewise, before another member or a backup gets it. OPTIONS files are never read.
 """
 
 from __future__ import annotations
 
+import shutil
 import struct
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rocksdict import (
+    AccessType,
     BlockBasedOptions,
     Cache,
     Checkpoint,
     DBCompressionType,
     Options,
     Rdict,
+    ReadOptions,
     WriteBatch,
     WriteOptions,
 )
@@ -35,7 +44,7 @@ from rocksdict import (
 from metastore import keys
 from metastore.generations import Generations
 from metastore.records import Record
-from metastore.store import StoreError
+from metastore.store import StoreDamaged, StoreError
 
 _INDEX = struct.Struct(">Q")
 _APPLIED_INDEX = keys.applied_index()
@@ -51,6 +60,11 @@ _WRITE_BUFFERS = 4
 # A group of some events or more lies in a blob file, written once: a compaction moves its key alone.
 _BLOB_BYTES = 1 << 10
 _BLOB_FILE_BYTES = 64 << 20
+# Of a verification: keys between pauses (a millisecond or two), and the pause of a copy that somebody waits for.
+_PIECE_KEYS = 512
+_REST_S = 0.001
+# RocksDB tells what is wrong by text alone; these are its names of a status, which no locale changes.
+_DAMAGE = ("Corruption:", "No such file or directory", "CURRENT: does not exist", "Input/output error")
 
 
 class RocksDbSnapshot:
@@ -61,7 +75,8 @@ class RocksDbSnapshot:
     while no write can come between them.
     """
 
-    def __init__(self, lookups: Any, iterator: Any, applied_index: int) -> None:
+    def __init__(self, health: _Health, lookups: Any, iterator: Any, applied_index: int) -> None:
+        self._health = health
         self._lookups = lookups
         self._iterator = iterator
         self._applied_index = applied_index
@@ -77,22 +92,22 @@ class RocksDbSnapshot:
     def get(self, key: bytes) -> bytes | None:
         with self._lock:
             lookups = self._require(self._lookups)
-            return _call(lambda: _found(lookups, key), _UNREADABLE)  # type: ignore[no-any-return]
+            return self._health.read(lambda: _found(lookups, key), _UNREADABLE)  # type: ignore[no-any-return]
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         with self._lock:
             lookups = self._require(self._lookups)
-            return _call(lambda: [_found(lookups, key) for key in wanted], _UNREADABLE)  # type: ignore[no-any-return]
+            return self._health.read(lambda: [_found(lookups, key) for key in wanted], _UNREADABLE)  # type: ignore[no-any-return]
 
     def scan(self, prefix: bytes, start: bytes = b"", limit: int | None = None) -> list[tuple[bytes, bytes]]:
         with self._lock:
             iterator = self._require(self._iterator)
-            return _call(lambda: _read(iterator, prefix, start, limit), _UNREADABLE)  # type: ignore[no-any-return]
+            return self._health.read(lambda: _read(iterator, prefix, start, limit), _UNREADABLE)  # type: ignore[no-any-return]
 
     def floor(self, prefix: bytes, key: bytes) -> tuple[bytes, bytes] | None:
         with self._lock:
             iterator = self._require(self._iterator)
-            return _call(lambda: _floor(iterator, prefix, key), _UNREADABLE)  # type: ignore[no-any-return]
+            return self._health.read(lambda: _floor(iterator, prefix, key), _UNREADABLE)  # type: ignore[no-any-return]
 
     def release(self, reason: str) -> None:
         """RocksDB stays open, and its folder locked, as long as anybody holds on to an iterator."""
@@ -101,6 +116,7 @@ class RocksDbSnapshot:
             self._lookups = self._iterator = None
 
     def _require(self, handle: Any) -> Any:
+        self._health.require()
         if handle is None:
             raise StoreError(self._gone)
         return handle
@@ -114,16 +130,17 @@ class RocksDbStore:
 
         Raises StoreError when it can't, or another process has it.
         """
+        self._health = health = _Health()
         self._cache = Cache(_CACHE_BYTES)
         self._write_options = _write_options()
         self._removal: threading.Thread | None = None  # of a replaced generation: gigabytes take seconds
         self._lock = threading.Lock()  # over one write, and over what must not come between two writes
         self._snapshots: weakref.WeakSet[RocksDbSnapshot] = weakref.WeakSet()
         unopened = f"metastore {path} can't be opened"
-        self._generations: Generations = _call(lambda: Generations(path), unopened)
+        self._generations: Generations = health.read(lambda: Generations(path), unopened)
         try:
-            self._db: Any = _call(self._open_current, unopened)
-            self._applied_index = _stored_index(self._db)
+            self._db: Any = health.read(self._open_current, unopened)
+            self._applied_index: int = health.read(lambda: _stored_index(self._db), _UNREADABLE)
         except StoreError:
             self._generations.unlock()
             raise
@@ -132,21 +149,25 @@ class RocksDbStore:
     def applied_index(self) -> int:
         return self._applied_index
 
+    @property
+    def damage(self) -> str:
+        return self._health.damage
+
     def get(self, key: bytes) -> bytes | None:
         db = self._require_open()
-        return _call(lambda: db.get(key), _UNREADABLE)  # type: ignore[no-any-return]
+        return self._health.read(lambda: db.get(key), _UNREADABLE)  # type: ignore[no-any-return]
 
     def get_many(self, wanted: Sequence[bytes]) -> list[bytes | None]:
         db = self._require_open()
-        return _call(lambda: db.get(list(wanted)), _UNREADABLE)  # type: ignore[no-any-return]
+        return self._health.read(lambda: db.get(list(wanted)), _UNREADABLE)  # type: ignore[no-any-return]
 
     def scan(self, prefix: bytes, start: bytes = b"", limit: int | None = None) -> list[tuple[bytes, bytes]]:
         db = self._require_open()
-        return _call(lambda: _read(db.iter(), prefix, start, limit), _UNREADABLE)  # type: ignore[no-any-return]
+        return self._health.read(lambda: _read(db.iter(), prefix, start, limit), _UNREADABLE)  # type: ignore[no-any-return]
 
     def floor(self, prefix: bytes, key: bytes) -> tuple[bytes, bytes] | None:
         db = self._require_open()
-        return _call(lambda: _floor(db.iter(), prefix, key), _UNREADABLE)  # type: ignore[no-any-return]
+        return self._health.read(lambda: _floor(db.iter(), prefix, key), _UNREADABLE)  # type: ignore[no-any-return]
 
     def write(self, records: Sequence[Record], applied_index: int) -> None:
         batch = WriteBatch(raw_mode=True)
@@ -159,38 +180,70 @@ class RocksDbStore:
         put(_APPLIED_INDEX, _INDEX.pack(applied_index))
         with self._lock:
             db = self._require_open()
-            _call(lambda: db.write(batch, self._write_options), _UNWRITABLE)
+            self._health.write(lambda: db.write(batch, self._write_options), _UNWRITABLE)
             self._applied_index = applied_index
 
     def snapshot(self) -> RocksDbSnapshot:
         with self._lock:
             db = self._require_open()
-            lookups, iterator = _call(lambda: (db.snapshot(), db.iter()), _UNREADABLE)
-            snapshot = RocksDbSnapshot(lookups, iterator, self._applied_index)
+            lookups, iterator = self._health.read(lambda: (db.snapshot(), db.iter()), _UNREADABLE)
+            snapshot = RocksDbSnapshot(self._health, lookups, iterator, self._applied_index)
             self._snapshots.add(snapshot)
             return snapshot
 
     def sync(self) -> int:
         applied_index = self._applied_index
         db = self._require_open()
-        _call(db.flush, _UNWRITABLE)
+        self._health.write(db.flush, _UNWRITABLE)
         return applied_index
 
     def save(self, directory: Path) -> int:
-        unsaved = f"metastore can't be copied to {directory}"
+        index = self._copy(directory)
+        self._verify_copy(directory, _resting)
+        return index
+
+    def verify(self, directory: Path, pause: Callable[[float], None]) -> None:
+        with self._lock:
+            self._health.read(self._generations.verify, _UNREADABLE)
+        self._copy(directory)
+        try:
+            self._verify_copy(directory, pause)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _copy(self, directory: Path) -> int:
+        uncopied = f"metastore can't be copied to {directory}"
+        if not directory.parent.is_dir():
+            raise StoreError(f"{uncopied}: {directory.parent} is no folder")
         db = self._require_open()
-        _call(db.flush, unsaved)
+        self._health.write(db.flush, uncopied)
         with self._lock:
             db = self._require_open()
-            _call(lambda: Checkpoint(db).create_checkpoint(str(directory)), unsaved)
+            self._health.read(lambda: Checkpoint(db).create_checkpoint(str(directory)), uncopied)
             return self._applied_index
+
+    def _verify_copy(self, directory: Path, pause: Callable[[float], None]) -> None:
+        """Its files are the store's, so what is wrong with one of them is wrong with the store."""
+        options = _options(Cache(0), create=False)
+        unreadable = f"a file of metastore {self._generations.current} is damaged"
+        copy = self._health.read(lambda: Rdict(str(directory), options, access_type=AccessType.read_only()), unreadable)
+        read, iterator = 0, copy.iter(_past_cache())
+        try:
+            keys_there = sum(int(file["num_entries"]) for file in copy.live_files())
+            iterator.seek_to_first()
+            while self._health.read(lambda: _pass(iterator, _PIECE_KEYS), unreadable):
+                read += _PIECE_KEYS
+                pause(min(1.0, read / keys_there))
+            pause(1.0)
+        finally:
+            copy.close()
 
     def install(self, directory: Path) -> None:
         failure = f"metastore can't install {directory}"
         following: Path = _call(lambda: self._generations.take_over(directory), failure)
         try:
             fresh = _call(lambda: self._open(following, create=False), failure)
-            index = _stored_index(fresh)
+            index = _call(lambda: _stored_index(fresh), failure)
         except StoreError:
             self._generations.remove(following)
             raise
@@ -212,7 +265,8 @@ class RocksDbStore:
             db, self._db = self._db, None
         self._join_removal()
         try:
-            _call(lambda: (db.flush(), db.close()), "metastore can't be closed")
+            with suppress(*([StoreError] if self.damage else [])):
+                self._health.write(lambda: (db.flush(), db.close()), "metastore can't be closed")
         finally:
             self._generations.unlock()
 
@@ -238,6 +292,7 @@ class RocksDbStore:
         return Rdict(str(generation), _options(self._cache, create=create))
 
     def _require_open(self) -> Any:
+        self._health.require()
         db = self._db
         if db is None:
             raise StoreError(_CLOSED)
@@ -319,6 +374,35 @@ def _found(lookups: Any, key: bytes) -> bytes | None:
         raise
 
 
+class _Health:
+    """Whether the store is sound, for all that use it. Shared by the store and its snapshots."""
+
+    def __init__(self) -> None:
+        self.damage = ""  # the first that was found
+
+    def require(self) -> None:
+        """Raises StoreDamaged."""
+        if self.damage:
+            raise StoreDamaged(self.damage)
+
+    def read(self, action: Callable[[], Any], failure: str) -> Any:
+        """Returns the action's result, or raises StoreError; of what can't be read back, StoreDamaged."""
+        return self._watched(action, failure, _DAMAGE)
+
+    def write(self, action: Callable[[], Any], failure: str) -> Any:
+        """The same, where only a wrong checksum is damage: a disk that takes nothing more may still be whole."""
+        return self._watched(action, failure, _DAMAGE[:1])
+
+    def _watched(self, action: Callable[[], Any], failure: str, signs: Sequence[str]) -> Any:
+        try:
+            return _call(action, failure)
+        except StoreError as error:
+            if isinstance(error, StoreDamaged) or any(sign in str(error.__cause__) for sign in signs):
+                self.damage = self.damage or str(error)
+                raise StoreDamaged(self.damage) from error
+            raise
+
+
 def _call(action: Callable[[], Any], failure: str) -> Any:
     try:
         return action()
@@ -328,6 +412,28 @@ def _call(action: Callable[[], Any], failure: str) -> Any:
         raise StoreError(f"{failure}: {error}") from error
 
 
+def _resting(_share: float) -> None:
+    """Leaves the processor to others for a while: other threads wait for the interpreter's lock."""
+    time.sleep(_REST_S)
+
+
+def _past_cache() -> Any:
+    options = ReadOptions()
+    options.fill_cache(False)  # type: ignore[call-arg]  # the stub has another signature
+    return options
+
+
+def _pass(iterator: Any, keys_at_once: int) -> bool:
+    """Reads so many keys with their values, or those that are left. Returns whether there may be more."""
+    is_valid, go_on = iterator.valid, iterator.next
+    for _ in range(keys_at_once):
+        if not is_valid():
+            iterator.status()  # raises when it stopped over a damaged file and not at the end
+            return False
+        go_on()
+    return True
+
+
 def _stored_index(db: Any) -> int:
-    value = _call(lambda: db.get(_APPLIED_INDEX), _UNREADABLE)
+    value = db.get(_APPLIED_INDEX)
     return int(_INDEX.unpack(value)[0]) if value is not None else 0

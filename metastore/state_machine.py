@@ -152,6 +152,16 @@ class MetastoreStateMachine:
         on meanwhile. Raises StoreError."""
         return self._store.save(directory)
 
+    @property
+    def damage(self) -> str:
+        """What of the stored state was found damaged, for people; "" while nothing was. Nothing is read after that."""
+        return self._store.damage
+
+    def verify(self, directory: Path, pause: Callable[[float], None]) -> None:
+        """Compares all that is on the disk with its checksums; applying goes on meanwhile. `directory` is for files of
+        its own, and `pause` gets the share that is done. Raises StoreDamaged."""
+        self._store.verify(directory, pause)
+
     def install(self, directory: Path) -> None:
         """Replaces the whole state by a saved copy, and takes the directory over.
 

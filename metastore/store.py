@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +11,10 @@ from metastore.records import Record
 
 class StoreError(Exception):
     """The store can't be opened, read or written. Whoever applies commands must stop."""
+
+
+class StoreDamaged(StoreError):
+    """What is stored is not what was written: a checksum is wrong, or a file is missing or can't be read back."""
 
 
 class Lookup(Protocol):
@@ -43,7 +47,14 @@ class Snapshot(ReadView, Protocol):
 
 
 class Store(Snapshot, Protocol):
-    """Written by one thread, read by that thread; others read snapshots. Every method raises StoreError."""
+    """Written by one thread, read by that thread; others read snapshots. Every method raises StoreError.
+
+    Once damage was found, on whichever thread, every method but `close` raises StoreDamaged.
+    """
+
+    @property
+    def damage(self) -> str:
+        """What was found damaged, for people; "" while nothing was."""
 
     def write(self, records: Sequence[Record], applied_index: int) -> None:
         """Writes the records, in their order, and the index, all or nothing."""
@@ -67,6 +78,13 @@ class Store(Snapshot, Protocol):
 
         Atomic and durable: after a crash in the middle either the old or the new content is there, whole; when it
         raises, the old. On the writing thread.
+        """
+
+    def verify(self, directory: Path, pause: Callable[[float], None]) -> None:
+        """Reads all that is on the disk and compares checksums. On any thread; writing goes on meanwhile.
+
+        `directory` must not exist and is on the store's file system; it is gone afterwards. `pause` gets the share that
+        is done, between pieces of the work: it may wait, and ends the work by raising.
         """
 
     def close(self) -> None:

@@ -8,7 +8,8 @@ RaftError
 ├── ChangeRefused      the change of membership, or transfer, does not fit the group as it is now
 ├── DamagedSnapshot    a snapshot's files are not what its manifest says
 ├── Diverged           this member's history is not the majority's: it must stop, and never start on this folder again
-└── CannotStart        this member's address or its stored log is unusable: a person has to look
+└── CannotStart        this member's address or its folder is unusable: a person has to look
+    └── DamagedData    what it stored is not what it wrote: replace the member
 """
 
 from __future__ import annotations
@@ -53,4 +54,8 @@ class Diverged(RaftError):
 
 
 class CannotStart(RaftError):
-    """The member did not start: its address is taken, or what it stored is damaged or inconsistent."""
+    """The member did not start: its address is taken, or its folder can't be used."""
+
+
+class DamagedData(CannotStart):
+    """What the member stored is damaged, incomplete or inconsistent: it must not take part any more."""

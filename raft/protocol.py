@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -50,10 +51,26 @@ class StateMachine(Protocol):
         """Closes the store."""
 
 
+class StopCause(StrEnum):
+    """Why a member stops by itself; told to the others by these values."""
+
+    DAMAGED = "damaged"  # what it stored is not what it wrote
+    DIVERGED = "diverged"  # it has another history than the majority
+
+
+@dataclass(frozen=True, slots=True)
+class LastWords:
+    """What a member tells the others before it stops by itself; `reason` is for people."""
+
+    cause: StopCause
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class MemberStatus:
     """`client_address` is what the member told of itself ("" until it has been connected); `match_index` is known to
-    the leader only. `clock_ahead_ms` is how far its clock was ahead of this member's when it told it last."""
+    the leader only. `clock_ahead_ms` is how far its clock was ahead of this member's when it told it last. `last_words`
+    are those of a member that has stopped by itself and has not come back since."""
 
     name: str
     address: str
@@ -62,13 +79,15 @@ class MemberStatus:
     client_address: str = ""
     match_index: int | None = None
     clock_ahead_ms: int | None = None
+    last_words: LastWords | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
     """As one member sees it. `leader` is a member's name, or None. `live_members` are those that this member is
     connected to, and itself. `staleness_s` bounds how old the local state is; None when it is unknown. `wrong_members`
-    have another history than the majority; `is_outvoted`: no majority can have this member's."""
+    have another history than the majority; `is_outvoted`: no majority can have this member's. `last_words` are its own,
+    while it stops by itself."""
 
     name: str
     leader: str | None
@@ -87,6 +106,7 @@ class ReplicaStatus:
     is_refusing_writes: bool = False
     wrong_members: tuple[str, ...] = ()
     is_outvoted: bool = False
+    last_words: LastWords | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -6,6 +6,7 @@ read_index ─▶ raft.node.reading ─▶ a round with a majority ─▶ the in
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from raft.configuration import Configuration
-from raft.errors import CannotStart, Diverged, NoLeader, RaftError
+from raft.errors import REJOIN, CannotStart, DamagedData, Diverged, NoLeader, RaftError
 from raft.network.addresses import split
 from raft.network.frames import MAX_COMMAND_BYTES
 from raft.network.tls import TlsFiles
@@ -27,17 +28,24 @@ from raft.node import installing
 from raft.node.changing import Handover
 from raft.node.library import Timing
 from raft.node.member import Member
-from raft.protocol import Change, MemberStatus, Outcome, ReplicaStatus, StateMachine
+from raft.protocol import Change, LastWords, MemberStatus, Outcome, ReplicaStatus, StateMachine, StopCause
 from raft.rules.reads import Read
 from raft.snapshotting import snapshots
 from raft.storage.identity import open_identity
 from raft.storage.journal import Journal
 
-__all__ = ["MAX_COMMAND_BYTES", "RaftReplica", "Timing"]
+__all__ = ["EXIT_CODES", "EXIT_FAILED", "MAX_COMMAND_BYTES", "RaftReplica", "Timing"]
 
 DISK_RESERVE_BYTES = 512 << 20
-_EXIT_CODE = 70  # EX_SOFTWARE
-_DATA_EXIT_CODE = 65  # EX_DATAERR: never start on this folder again
+EXIT_FAILED = 70
+"""EX_SOFTWARE: the disk or the state machine failed, so nobody knows what is stored."""
+
+EXIT_CODES = {StopCause.DAMAGED: 65, StopCause.DIVERGED: 65}
+"""Of a process that its member ends; EX_DATAERR: never start on this folder again."""
+
+_PARTING_S = 3.0  # a leader's, to hand over; two elections
+_LEAST_PARTING_S = 0.5  # so that the others have read the last words before the connections end
+_STUCK_S = 10.0  # a disk that hangs must not keep a member that is to stop
 _DESCRIBE_S = 30.0
 _logger = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
@@ -61,6 +69,8 @@ class RaftReplica:
         timing: Timing | None = None,
         on_duplicate: Callable[[str], None] = lambda _: None,
         on_lapse: Callable[[str], None] = lambda _: None,
+        damage: Callable[[], str] = str,
+        end: Callable[[int], object] = os._exit,
     ) -> None:
         """Starts the member; it takes part once it reaches a majority.
 
@@ -70,10 +80,12 @@ class RaftReplica:
         used. `client_address` is what the others are told of this member. With less than `disk_reserve_bytes` free it
         takes no commands. `on_duplicate` gets a sentence, on the tick thread and perhaps again and again, when another
         process of this name is a member already: this one takes no part, and is to be closed. `on_lapse` likewise, when
-        the others say that this member's folder has forgotten what it promised. The state machine is closed with the
-        replica.
+        the others say that this member's folder has forgotten what it promised. `damage` says what of the state
+        machine's content is damaged, "" while nothing is; it is asked in every tick. The state machine is closed with
+        the replica. `end` gets the exit code, on any thread, when the process must end, and does not return.
 
-        Raises CannotStart when the address is taken or can't be resolved, or when what is stored is damaged.
+        Raises CannotStart when the address is taken or can't be resolved; DamagedData, one of these, when what is
+        stored is damaged.
         """
         self._name = name
         self._listen = listen
@@ -82,12 +94,15 @@ class RaftReplica:
         self._tls = tls
         self._on_duplicate = on_duplicate
         self._on_lapse = on_lapse
+        self._damage = damage
+        self._end = end
+        self._last_words: LastWords | None = None
         self._lock = threading.Lock()
         self._is_closing = False
         try:
             journal = Journal(directory, None if join else first_configuration(name, listen, peers))
         except OSError as error:
-            raise CannotStart(f"raft can't use {directory} ({error}): make it a directory of this user") from error
+            raise _unusable(directory, error) from error
         try:
             identity = open_identity(directory, name, is_new=journal.is_pristine)
             installing.repair(directory, state_machine.applied_index, journal)
@@ -104,7 +119,7 @@ class RaftReplica:
             journal.close()
             raise
         except OSError as error:
-            raise CannotStart(f"raft can't use {directory} ({error}): make it a directory of this user") from error
+            raise _unusable(directory, error) from error
         self._thread = threading.Thread(target=self._run, name=f"raft-{name}", daemon=True)
         self._thread.start()
 
@@ -129,10 +144,43 @@ class RaftReplica:
         self._member.waker.wake()
 
     def staleness_s(self) -> float | None:
+        if self._last_words is not None:
+            return None
         return self._member.reading.freshness.staleness_s(time.monotonic())
 
     def is_leader(self) -> bool:
-        return self._member.core.is_leader and not self._is_closing
+        return self._member.core.is_leader and not self._is_closing and self._last_words is None
+
+    def stop(self, words: LastWords) -> None:
+        """Ends the process with the cause's exit code, within seconds, after handing over leadership and telling the
+        others. Any thread may call it; the first words count."""
+        with self._lock:
+            if self._last_words is not None:
+                return
+            self._last_words = words
+        _logger.critical("member %s stops: %s", self._name, words.reason)
+        watchdog = threading.Timer(_STUCK_S, self._end, (EXIT_CODES[words.cause],))
+        watchdog.daemon = True
+        watchdog.start()
+        self._member.waker.wake()
+
+    def verify(self, pause: Callable[[float], None]) -> None:
+        """Reads log and vote back from the disk; a member whose are damaged stops. `pause` gets the share that is done,
+        between pieces of the work: it may wait, and ends the work by raising. Raises OSError, and NoLeader when the
+        member is closed."""
+        files = self._on_tick_thread(self._member.journal.written)
+        for count, file in enumerate(files, 1):
+            try:
+                file.verify()
+            except DamagedData as damaged:
+                if file.is_part_of(self._on_tick_thread(self._member.journal.written)):
+                    self.stop(LastWords(StopCause.DAMAGED, str(damaged)))
+                    return
+            pause(count / len(files))
+        try:
+            self._on_tick_thread(self._member.journal.verify_vote)
+        except DamagedData as damaged:
+            self.stop(LastWords(StopCause.DAMAGED, str(damaged)))
 
     def transfer_leadership(self, to: str | None, timeout_s: float) -> str:
         return self._change(Handover(to), timeout_s)
@@ -176,6 +224,7 @@ class RaftReplica:
             is_refusing_writes=bool(member.proposals.disk_fault) or member.seat.is_outvoted,
             wrong_members=tuple(sorted(member.vitals.verdict.wrong)),
             is_outvoted=member.seat.is_outvoted,
+            last_words=self._last_words,
             counters={
                 **self._network.counters,
                 **member.seat.counters,
@@ -195,18 +244,47 @@ class RaftReplica:
 
     def _run(self) -> None:
         try:
-            while not self._is_closing:
+            while not self._is_closing and not self._is_stopping():
                 self._member.tick()
-            self._member.close()
+            if not self._is_stopping():
+                self._member.close()
+                return
         except Diverged as diverged:
-            _logger.critical("%s", diverged)
-            logging.shutdown()
-            os._exit(_DATA_EXIT_CODE)
+            self.stop(LastWords(StopCause.DIVERGED, str(diverged)))
         except Exception:
-            # Whatever it is, going on would let this member's state drift from the others' (RAFT.md, T7).
-            _logger.critical("member %s stops: its log or its state machine failed", self._name, exc_info=True)
-            logging.shutdown()
-            os._exit(_EXIT_CODE)
+            if not self._is_stopping():
+                # Whatever it is, going on would let this member's state drift from the others' (RAFT.md, T7).
+                _logger.critical("member %s stops: its log or its state machine failed", self._name, exc_info=True)
+                logging.shutdown()
+                self._end(EXIT_FAILED)
+                return
+        self._part()
+
+    def _is_stopping(self) -> bool:
+        damage = self._damage()
+        if damage and self._last_words is None:
+            self.stop(LastWords(StopCause.DAMAGED, damage))
+        return self._last_words is not None
+
+    def _part(self) -> None:
+        """Hands over and says the last words; then ends the process, whatever comes of it."""
+        words, began = self._last_words, time.monotonic()
+        if words is None:
+            return
+        try:
+            self._member.stop_taking_part(words)
+            while self._is_needed(time.monotonic() - began):
+                self._member.tick()
+            self._network.close()
+        except Exception:
+            _logger.critical("member %s could not hand over before it stopped", self._name, exc_info=True)
+        logging.shutdown()
+        self._end(EXIT_CODES[words.cause])
+
+    def _is_needed(self, parting_s: float) -> bool:
+        """Whether a member that stops goes on for now: it leads others, or its last words are still on their way."""
+        is_leading = self._member.core.is_leader and bool(self._member.seat.other_voters())
+        return parting_s < (_PARTING_S if is_leading else _LEAST_PARTING_S)
 
     def _connect(self, member: Member, poller: Any) -> Network:
         self._network = Network(
@@ -239,7 +317,7 @@ class RaftReplica:
         def run() -> None:
             try:
                 future.set_result(function())
-            except (LookupError, RaftError) as error:
+            except (LookupError, RaftError, OSError) as error:
                 future.set_exception(error)
 
         self._member.call(run)
@@ -270,6 +348,7 @@ class RaftReplica:
                 else self._network.client_address(one.name),
                 match_index=self._match_index(one.name) if is_leader else None,
                 clock_ahead_ms=self._member.vitals.clock_ahead_ms(one.name),
+                last_words=self._member.parting.of_others.get(one.name),
             )
             for one in configuration.members
         ]
@@ -301,6 +380,12 @@ class _Waiter(Generic[_Answer]):
         if isinstance(self._answer, RaftError):
             raise self._answer
         return self._answer
+
+
+def _unusable(directory: Path, error: OSError) -> CannotStart:
+    if error.errno == errno.EIO:
+        return DamagedData(f"raft can't read {directory} back ({error}): {REJOIN}")
+    return CannotStart(f"raft can't use {directory} ({error}): make it a directory of this user")
 
 
 def first_configuration(name: str, listen: str, peers: Mapping[str, str]) -> Configuration:

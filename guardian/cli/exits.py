@@ -5,7 +5,7 @@ A script that tries again on 3, looks first on 4 and stops on all else can't do 
 
 from __future__ import annotations
 
-from guardian.errors import GuardianError, NotAllowed, NotSignedIn, OutcomeUnknown, Overloaded, Unavailable
+from guardian.errors import Damaged, GuardianError, NotAllowed, NotSignedIn, OutcomeUnknown, Overloaded, Unavailable
 
 DONE = 0
 NO = 1
@@ -13,6 +13,8 @@ WRONG = 2
 NOT_NOW = 3
 UNKNOWN = 4
 NOT_ALLOWED = 5
+DAMAGED = 65
+FAILED = 70
 INTERRUPTED = 130
 
 MEANINGS: dict[int, str] = {
@@ -22,6 +24,8 @@ MEANINGS: dict[int, str] = {
     NOT_NOW: "Guardian can't answer now (no member reached, no leader, overloaded). Nothing was changed: try again.",
     UNKNOWN: "A change may or may not have been made: look, before you ask for it again.",
     NOT_ALLOWED: "Not signed in, or not allowed to do this. Nothing was changed.",
+    DAMAGED: "Of `guardian server`: what the member stored is damaged. Never start it again on that data: replace it.",
+    FAILED: "Of `guardian server`: its disk or its store failed. Never start it again on that data: replace it.",
     INTERRUPTED: "Interrupted by Ctrl-C. What was asked for before goes on.",
 }
 
@@ -30,6 +34,7 @@ _CODES: tuple[tuple[type[GuardianError], int], ...] = (
     (NotSignedIn, NOT_ALLOWED),
     (NotAllowed, NOT_ALLOWED),
     (OutcomeUnknown, UNKNOWN),
+    (Damaged, DAMAGED),
     (Unavailable, NOT_NOW),
     (Overloaded, NOT_NOW),
 )

@@ -17,7 +17,7 @@ from guardian.cli.render import as_dict, print_json, print_table, require_an_ans
 from guardian.client import GuardianClient
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from guardian.model.units import human_bytes
-from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
+from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus, Verification
 from raft.protocol import AddLearner, Promote, Remove
 
 _POLL_S = 0.5
@@ -48,7 +48,7 @@ def status(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE)
         return
     numbers = ("TERM", "FIRST", "LAST", "COMMIT", "APPLIED", "STALE", "DISK FREE")
     print_table(
-        ("ENDPOINT", "NAME", "STATE", "LEADER", *numbers, "WRITES"),
+        ("ENDPOINT", "NAME", "STATE", "LEADER", *numbers, "WRITES", "VERIFIED"),
         [_status_row(endpoint, found) for endpoint, found in seen.items()],
         right=numbers,
         more=more_of(seen.values(), "group_id", "level", "known_level", "disk_reserve_bytes"),
@@ -71,6 +71,9 @@ def members(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
         print_json([as_dict(member) for member in found.members])
         return
     print_members(found.members, found.leader, found.last_index)
+    for member in found.members:
+        if member.stop_reason:
+            print(f"{member.name} stopped: {member.stop_reason}", file=sys.stderr)
 
 
 @app.command("transfer-leader")
@@ -346,7 +349,7 @@ def _what_is_missing(answers: Sequence[RaftStatus]) -> str:
 
 def _status_row(endpoint: str, found: RaftStatus | None) -> tuple[str, ...]:
     if found is None:
-        return (endpoint, "unreachable", *("-",) * 10)
+        return (endpoint, "unreachable", *("-",) * 11)
     return (
         endpoint,
         found.name,
@@ -360,4 +363,14 @@ def _status_row(endpoint: str, found: RaftStatus | None) -> tuple[str, ...]:
         "unknown" if found.staleness_ms < 0 else f"{found.staleness_ms} ms",
         human_bytes(found.disk_free_bytes),
         "refused" if found.is_refusing_writes else "taken",
+        _verified(found.verification),
     )
+
+
+def _verified(found: Verification) -> str:
+    """How much of what the member stored was read back, with its checksums, since it started."""
+    if found.is_running:
+        return f"{found.share:.0%}"
+    if found.problem:
+        return "failed"
+    return "yes" if found.verified_at_ms else "pending"

@@ -223,6 +223,14 @@ def members_down(missing: Iterable[str], leader: str) -> Iterator[Sighting]:
         yield Sighting(subject, f"the leader {leader} does not reach member {name}", "guardian raft status")
 
 
+def members_stopped(reasons: Mapping[str, str], leader: str) -> Iterator[Sighting]:
+    """Members of Guardian's own group that stopped by themselves; `reasons` has their last words by name."""
+    for name, reason in sorted(reasons.items()):
+        subject = Subject(FindingKind.MEMBER_STOPPED, "", f"member {name}")
+        evidence = f"member {name} stopped: {reason}"
+        yield Sighting(subject, f"{evidence}; the leader {leader} goes on without it", "guardian raft members")
+
+
 def certificates_expiring(lives: Iterable[CertificateLife], now_ms: int) -> Iterator[Sighting]:
     """What is to be renewed: without it connections begin to be refused."""
     for life in lives:

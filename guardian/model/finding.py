@@ -31,6 +31,8 @@ class FindingKind(IntEnum):
     CERTIFICATE_EXPIRES = 17  # of a member, its authority, or the list of revoked ones
     READS_LEAVE_IDC = 18  # no replica selector that keeps them in, or one that knows racks otherwise
 
+    MEMBER_STOPPED = 20  # of Guardian's own group, by itself: it has told why
+
     @property
     def gravity(self) -> int:
         """The gravest have the least."""
@@ -47,6 +49,7 @@ _GRAVEST_FIRST = (
     FindingKind.BROKER_DOWN,
     FindingKind.LOG_DIR_OFFLINE,
     FindingKind.AT_MIN_ISR,
+    FindingKind.MEMBER_STOPPED,
     FindingKind.MEMBER_DOWN,
     FindingKind.CERTIFICATE_EXPIRES,
     FindingKind.SLOW_DISK,

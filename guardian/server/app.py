@@ -9,10 +9,9 @@ RocksDB ─ MetastoreStateMachine ─ RaftReplica ─ ReplicatedStore ─┬─ 
 from __future__ import annotations
 
 import fcntl
-import shutil
 import signal
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,7 @@ from guardian.config import ANY_HOSTS, ServerConfig, cautions_of, planner_settin
 from guardian.console.rendering import static_url
 from guardian.core.lake_keeping import LakeTimes
 from guardian.core.ticketing import DEFAULT_THROTTLE
-from guardian.errors import Conflict, GuardianError, InvalidInput
+from guardian.errors import Conflict, Damaged, GuardianError, InvalidInput
 from guardian.executor.around import LiveSurroundings
 from guardian.executor.driver import Driver
 from guardian.executor.hooks import HookRunner
@@ -78,7 +77,7 @@ from guardian.server.open_files import EnoughFiles, raise_limit
 from guardian.server.operation_store import ReplicatedOperationStore
 from guardian.server.peers import CertificateInterceptor
 from guardian.server.protection import DiskWatch, LooksAtBrokers, ReplicatedProtectionStore, lake_suspects
-from guardian.server.raft import SCRATCH
+from guardian.server.replication import open_replica, start_verification
 from guardian.server.security import Security, make_security
 from guardian.server.services import Parts, register
 from guardian.server.signing_in import user_of
@@ -93,11 +92,7 @@ from guardian.server.web import create_app
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.verifying import LeaderFinder
 from guardian.web.parts import Person, WebParts
-from metastore.rocksdb import RocksDbStore
-from metastore.state_machine import MetastoreStateMachine
-from metastore.store import StoreError
-from raft.errors import CannotStart
-from raft.network.tls import TlsFiles
+from metastore.store import StoreDamaged
 from raft.replica import RaftReplica
 from spark_analytics.planners.settings import PlannerSettings
 
@@ -121,7 +116,8 @@ _DAY_MS = 86_400_000
 def serve(config: ServerConfig) -> None:
     """Runs a member until SIGTERM or SIGINT, then closes all of it in order.
 
-    Raises as `start`, and Conflict when another process of its name is a member of the group already.
+    Raises as `start`; Conflict when another process of its name is a member of the group already, and Damaged when
+    damage was found while it stopped.
     """
     ends: SimpleQueue[str] = SimpleQueue()  # why; a signal's handler would wait for ever for the lock of an Event
     for signal_number in (signal.SIGTERM, signal.SIGINT):
@@ -129,7 +125,7 @@ def serve(config: ServerConfig) -> None:
     raise_limit()
     configure_logging(config.log, config.name)
 
-    with ExitStack() as stack:
+    with _telling_damage(), ExitStack() as stack:
         if config.traces.endpoint:
             stack.callback(tracing.start("guardian", config.traces.endpoint, **{"service.instance.id": config.name}))
         start(config, stack, ends.put)
@@ -141,10 +137,18 @@ def serve(config: ServerConfig) -> None:
         raise Conflict(fault)
 
 
+@contextmanager
+def _telling_damage() -> Iterator[None]:
+    try:
+        yield
+    except StoreDamaged as error:
+        raise Damaged(str(error)) from None
+
+
 def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = lambda _: None) -> None:
     """Starts every part and registers its end with `stack`. `fail` gets a sentence when the member has to end.
 
-    Raises InvalidInput when a port or folder is taken or can't be used, or when what is stored is damaged.
+    Raises InvalidInput when a port or folder is taken or can't be used, and Damaged when what is stored is damaged.
     """
     if config.links is not None:
         load_links(config.links)  # a mistake is told now; the file is read again at each question
@@ -152,7 +156,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     approvals.policy()  # likewise
     _lock(config.data, stack)
     founded = founded_level(config.data, join=config.join)
-    replica, state_machine = _replicated(config, stack, fail)
+    replica, state_machine = open_replica(config, stack, fail)
     store = ReplicatedStore(replica, state_machine, now_ms)
 
     activity = _activity(config, stack)
@@ -218,6 +222,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         protection=watch,
         protection_mode=config.protection.mode,
         cautions=cautions_of(config),
+        verification=start_verification(config, replica, state_machine, stack).status,
     )
     calls = CallCounters()
     security = make_security(config, store, state_machine, now_ms, stack, style=static_url("console.css"))
@@ -293,32 +298,6 @@ def _serve_http(
     )
     http.start()
     stack.callback(http.stop)
-
-
-def _replicated(
-    config: ServerConfig, stack: ExitStack, fail: Callable[[str], None]
-) -> tuple[RaftReplica, MetastoreStateMachine]:
-    try:
-        state_machine = MetastoreStateMachine(RocksDbStore(config.data / "store"))
-        stack.callback(state_machine.close)
-        replica = RaftReplica(
-            config.name,
-            config.raft,
-            config.peers,
-            state_machine,
-            config.data / "raft",
-            client_address=config.client_address,
-            join=config.join,
-            tls=_tls(config),
-            disk_reserve_bytes=config.disk.reserve_mb << 20,
-            on_duplicate=fail,
-            on_lapse=fail,
-        )
-    except (CannotStart, StoreError) as error:
-        raise InvalidInput(str(error)) from None
-    stack.callback(replica.close)
-    shutil.rmtree(config.data / SCRATCH, ignore_errors=True)  # of a snapshot that a crash cut off
-    return replica, state_machine
 
 
 def _collecting(
@@ -545,16 +524,14 @@ def _other_members(replica: RaftReplica) -> dict[str, str]:
 
 
 def _not_ready(store: ReplicatedStore) -> str | None:
+    words = store.status().last_words
+    if words is not None:
+        return f"this member stops: {words.reason}"
     try:
         store.read_index(timeout_s=1.0)
     except GuardianError as error:
         return str(error)
     return None
-
-
-def _tls(config: ServerConfig) -> TlsFiles | None:
-    files = config.tls
-    return TlsFiles(files.certificate, files.key, files.ca, files.crl) if files else None
 
 
 def _reporter_tls(config: ServerConfig) -> ReporterTls | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 import grpc
@@ -15,32 +15,49 @@ from guardian.errors import Conflict, InvalidInput, Unavailable
 from guardian.model.topology import require_endpoint
 from guardian.server.requests import actor_of
 from guardian.server.store import ReplicatedStore, from_raft
+from guardian.server.verification import VerificationStatus
 from metastore import levels
 from protos.guardian.v1 import raft_pb2 as pb
 from protos.guardian.v1 import raft_pb2_grpc
 from raft.configuration import Role
 from raft.errors import RaftError
-from raft.protocol import AddLearner, Change, MemberStatus, Promote, Remove, Replica, ReplicaStatus
+from raft.protocol import AddLearner, Change, MemberStatus, Promote, Remove, Replica, ReplicaStatus, StopCause
 from raft.snapshotting.archive import packed
 from raft.snapshotting.snapshots import MANIFEST, Manifest
 
 DEFAULT_TIMEOUT_S = 10.0
 MAX_TIMEOUT_S = 60.0
 SCRATCH = "saving"
+_STOP_CAUSES = {StopCause.DAMAGED: pb.STOP_CAUSE_DAMAGED, StopCause.DIVERGED: pb.STOP_CAUSE_DIVERGED}
 
 
 class RaftServicer(raft_pb2_grpc.RaftServicer):
     """`client_address` is where clients reach this member; snapshots are made in the folder `data`, on the file system
     of the store, and removed again."""
 
-    def __init__(self, replica: Replica, client_address: str, data: Path, store: ReplicatedStore) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        client_address: str,
+        data: Path,
+        store: ReplicatedStore,
+        verification: Callable[[], VerificationStatus] = VerificationStatus,
+    ) -> None:
         self._replica = replica
+        self._verification = verification
         self._store = store
         self._client_address = client_address
         self._scratch = data / SCRATCH
 
     def GetRaftStatus(self, request: pb.GetRaftStatusRequest, context: grpc.ServicerContext) -> pb.RaftStatus:
-        return status_to_proto(self._replica.status(), self._client_address, self._store.level())
+        status = status_to_proto(self._replica.status(), self._client_address, self._store.level())
+        now = self._verification()
+        status.verification.CopyFrom(
+            pb.Verification(
+                is_running=now.is_running, share=now.share, verified_at_ms=now.verified_at_ms, problem=now.problem
+            )
+        )
+        return status
 
     def TransferLeader(
         self, request: pb.TransferLeaderRequest, context: grpc.ServicerContext
@@ -174,6 +191,8 @@ def _member_to_proto(member: MemberStatus, status: ReplicaStatus, client_address
         is_voter=member.role is Role.VOTER,
         is_connected=is_self or member.is_connected,
         match_index=member.match_index or 0,
+        stop_cause=_STOP_CAUSES[member.last_words.cause] if member.last_words else pb.STOP_CAUSE_UNSPECIFIED,
+        stop_reason=member.last_words.reason if member.last_words else "",
     )
 
 

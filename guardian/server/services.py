@@ -39,6 +39,7 @@ from guardian.server.sinks import EventSinks
 from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
 from guardian.server.tickets import TicketsServicer
+from guardian.server.verification import VerificationStatus
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import LeaderEpochs
 from guardian.tiering.servicer import TieringServicer, add_tiering
@@ -121,6 +122,7 @@ class Parts:
     lines: Callable[[], Mapping[Line, float]] = dict
     tiered_warm_up_s: float = 0.0
     max_plan_age_s: float = 0.0
+    verification: Callable[[], VerificationStatus] = VerificationStatus
 
 
 def _around(parts: Parts, store: ReplicatedStore, cluster: str) -> Around | None:
@@ -168,7 +170,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
     )
     federation_pb2_grpc.add_FederationServicer_to_server(federation, server)
     sessions_pb2_grpc.add_SessionsServicer_to_server(SessionsServicer(store, parts.session_idle_s), server)
-    raft = RaftServicer(parts.replica, parts.client_address, parts.data, store)
+    raft = RaftServicer(parts.replica, parts.client_address, parts.data, store, parts.verification)
     raft_pb2_grpc.add_RaftServicer_to_server(raft, server)
     insight = InsightServicer(sources, parts.findings, parts.healer)
     insight_pb2_grpc.add_InsightServicer_to_server(insight, server)

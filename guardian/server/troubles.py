@@ -141,8 +141,10 @@ class TroubleLooks:
     def members(self, now_ms: int) -> Iterator[Sighting]:
         """As the leader sees its group."""
         status = self._store.status()
-        missing = [each.name for each in status.members if not each.is_connected and each.name != status.name]
-        yield from troubles.members_down(missing, status.name)
+        missing = [each for each in status.members if not each.is_connected and each.name != status.name]
+        stopped = {each.name: each.last_words.reason for each in missing if each.last_words is not None}
+        yield from troubles.members_stopped(stopped, status.name)
+        yield from troubles.members_down([each.name for each in missing if each.name not in stopped], status.name)
         yield from troubles.certificates_expiring(self._certificates(), now_ms)
 
 

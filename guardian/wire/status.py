@@ -15,6 +15,7 @@ import grpc
 from guardian.errors import (
     ClusterUnavailable,
     Conflict,
+    Damaged,
     GuardianError,
     InvalidInput,
     NotAllowed,
@@ -52,6 +53,7 @@ TOLD: Mapping[type[GuardianError], Told] = MappingProxyType(
         Overloaded: Told(_Code.RESOURCE_EXHAUSTED, 429, "overloaded"),
         ClusterUnavailable: Told(_Code.FAILED_PRECONDITION, 502, "cluster-unavailable"),
         OutcomeUnknown: Told(_Code.UNAVAILABLE, 504, "outcome-unknown"),
+        Damaged: Told(_Code.UNAVAILABLE, 503, "damaged"),
         Unavailable: Told(_Code.UNAVAILABLE, 503, "unavailable"),
     }
 )

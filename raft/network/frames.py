@@ -20,6 +20,7 @@ import msgpack
 
 from raft.configuration import Configuration
 from raft.entries import PREFIX_BYTES, command_entry, configuration_entry, configuration_in, is_entry
+from raft.protocol import StopCause
 
 VERSION = 3
 """Of the protocol. A member speaks to its own version only."""
@@ -69,6 +70,7 @@ DIVERGED = "diverged"
 
 REFUSED, REFUSED_DUPLICATE, REFUSED_LAPSE = range(3)
 """Causes in a hello_refused: another process has the name; the member has forgotten what it promised."""
+LAST_WORDS = "last_words"
 
 CHANGE_KINDS = ("add", "promote", "remove", "transfer")
 """Of a change_request. For all but `add` the address is ""; a transfer to "" leaves the choice to the leader."""
@@ -76,9 +78,10 @@ CHANGE_KINDS = ("add", "promote", "remove", "transfer")
 MAX_CONFIRMED = 64
 """Voters whose confirmed index a leader tells in one vitals."""
 
+MAX_TEXT = 2048
 _MAX_CHECKSUM_BYTES = 64
 _MAX_NAME = 255
-_MAX_TEXT = 2048
+_STOP_CAUSES = frozenset(StopCause)
 _MAX_CONFIGURATION_BYTES = 1 << 16
 _COMMAND = command_entry(b"")
 _CONFIGURATION = configuration_entry(Configuration("", ()))[:PREFIX_BYTES]
@@ -219,7 +222,7 @@ def _is_name(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    return type(value) is str and len(value) <= _MAX_TEXT
+    return type(value) is str and len(value) <= MAX_TEXT
 
 
 def _is_cause(value: object) -> bool:
@@ -243,6 +246,10 @@ def _is_confirmed(value: object) -> bool:
 
 def _is_kind_of_change(value: object) -> bool:
     return type(value) is str and value in CHANGE_KINDS
+
+
+def _is_stop_cause(value: object) -> bool:
+    return type(value) is str and value in _STOP_CAUSES
 
 
 def _is_command(value: object) -> bool:
@@ -312,6 +319,7 @@ _FIELDS: dict[str, dict[str, _Check]] = {
         "confirmed": _is_confirmed,
     },
     DIVERGED: {"index": _is_count, "checksum": _is_checksum},
+    LAST_WORDS: {"cause": _is_stop_cause, "reason": _is_text},
 }
 
 # A reply has these fields instead when the request failed. The number says why; 0 in a change_reply: it did not fail.

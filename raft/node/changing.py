@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -101,6 +102,14 @@ class Changing:
             self._work_on(job, now)
         for remote in list(self._remote):
             self._work_on_remote(remote, now)
+
+    def resign(self, now: float) -> None:
+        """Once a tick of a leader that stops: hands over to whoever has the most, as soon as somebody can take it."""
+        transfer = self.campaigning.transfer
+        if transfer is not None:
+            self.campaigning.transfer_tick(self.feeder.match_indexes().get(transfer.to, 0), now)
+        with suppress(ChangeRefused):
+            self._hand_over(None, now)
 
     def stopped_leading(self) -> None:
         """Others are told to ask the next leader."""

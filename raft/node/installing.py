@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from raft.errors import REJOIN, CannotStart, DamagedSnapshot
+from raft.errors import REJOIN, DamagedData, DamagedSnapshot
 from raft.network import frames
 from raft.node.library import Message
 from raft.node.seat import Seat
@@ -125,7 +125,7 @@ def install(directory: Path, manifest: Manifest, snapshot: Path, state_machine: 
 def repair(directory: Path, applied_index: int, journal: Journal) -> None:
     """At start: finishes an install that a crash interrupted, or forgets one that had not happened.
 
-    Raises CannotStart when state and log do not belong together.
+    Raises DamagedData when state and log do not belong together.
     """
     pending = pending_install.read(directory)
     if pending is not None:
@@ -133,12 +133,12 @@ def repair(directory: Path, applied_index: int, journal: Journal) -> None:
             journal.reset(pending.index, pending.term, pending.configuration)
         pending_install.remove(directory)
     if applied_index > journal.last_index:
-        raise CannotStart(
+        raise DamagedData(
             f"the state machine has applied index {applied_index} but the raft log ends at {journal.last_index}: "
             f"{REJOIN}"
         )
     if max(1, applied_index) < journal.first_index:
-        raise CannotStart(
+        raise DamagedData(
             f"the state machine has applied index {applied_index} but the raft log begins at {journal.first_index}: "
             f"{REJOIN}"
         )

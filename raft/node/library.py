@@ -21,6 +21,7 @@ from typing import Any, NoReturn, Protocol
 import pysyncobj.syncobj as library
 from pysyncobj import SyncObj, SyncObjConf
 from pysyncobj.node import Node
+from pysyncobj.poller import createPoller
 from pysyncobj.transport import Transport
 
 from raft.entries import NO_OP
@@ -31,6 +32,11 @@ Message = dict[str, Any]
 _APPLIED_AT_ONCE_BYTES = 1 << 20
 _APPLIED_AT_ONCE = 512
 _NEVER_S = 1e15
+
+
+def new_poller() -> Any:
+    """Return a poller of sockets, with subscribe, unsubscribe and poll(seconds), for one thread."""
+    return createPoller("auto")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,13 @@ from raft.node.installing import Installing
 from raft.node.library import Core, Message, Timing
 from raft.node.maintenance import Maintenance
 from raft.node.matching import Mismatch, NewEntries, NothingNew, compare
+from raft.node.parting import Parting
 from raft.node.proposals import Proposals, Refusal
 from raft.node.reading import Reading
 from raft.node.seat import Links, Seat
 from raft.node.vitals import Vitals
 from raft.node.waker import Waker
-from raft.protocol import StateMachine
+from raft.protocol import LastWords, StateMachine
 from raft.rules.admission import Introduction, find_lapse
 from raft.snapshotting.sink import SnapshotSink
 from raft.snapshotting.source import SnapshotSource
@@ -91,6 +92,7 @@ class Member:
         self.disk = DiskProbe(directory, disk_reserve_bytes)
         self.core = Core(name, journal, max(1, state_machine.applied_index), self, timing)
         self.network = connect(self, self.core.poller)
+        self.parting = Parting(self.network)
         self.seat = Seat(name, identity.incarnation, journal, self.core, self.network, timing, self.waker.wake)
         self.proposals = Proposals(name)
         self.campaigning = Campaigning(self.seat, now)
@@ -142,6 +144,7 @@ class Member:
             frames.SNAPSHOT_REFUSED: self._on_snapshot_refused,
             frames.VITALS: self._on_vitals,
             frames.DIVERGED: self._on_diverged,
+            frames.LAST_WORDS: self._on_last_words,
         }
         self.waker.subscribe(self.core.poller)
         self._follow_configuration()
@@ -152,7 +155,7 @@ class Member:
         """One round. Raises what the journal or the state machine raised: then the member must stop."""
         self._now = self._clock()
         self._follow_configuration()
-        is_running = self.campaigning.tick(self._now)
+        is_running = self.campaigning.tick(self._now) and not self.parting.is_under_way
         self._must_work = False
         self.core.tick(campaign=is_running)
         until = self._now + wait_s
@@ -179,6 +182,14 @@ class Member:
         self.network.close()
         self.journal.close()
         self.waker.close()
+
+    def stop_taking_part(self, words: LastWords) -> None:
+        """From now on nothing is applied and nobody is served; each tick hands over what leadership this member has.
+        Whoever waits is told, and so are the others, those too that connect later."""
+        self.parting.begin(words, self._others())
+        self.proposals.close()
+        self.reading.close()
+        self.changing.close()
 
     def describe(self, index: int) -> tuple[int, Configuration]:
         """The log's term and configuration there. Raises LookupError when it does not reach there."""
@@ -214,7 +225,7 @@ class Member:
 
     def apply(self, index: int, entry: bytes) -> None:
         command = command_in(entry)
-        if command is None:
+        if command is None or self.parting.is_under_way:
             return
         result = self._state_machine.apply(index, command)
         if self.proposals.is_any_placed:
@@ -228,6 +239,9 @@ class Member:
         self.waker.rearm()
         now = self._now = self._clock()
         core = self.core
+        if self.parting.is_under_way:
+            self._hand_over(now)
+            return
         while self._calls:
             self._calls.popleft()()
         self.proposals.passed(core.applied_index)
@@ -241,6 +255,18 @@ class Member:
         if core.is_leader:
             self._feed_others(now)
         self._must_work = core.applied_index < core.commit_index or self._commits_alone()
+        self._keep_promises()
+
+    def _hand_over(self, now: float) -> None:
+        """All that a member does which stops by itself. It never touches the state machine."""
+        for sender, message in self._handed:
+            self._answer_command(sender, message)
+        self._handed = []
+        if self.core.is_leader:
+            self.changing.resign(now)
+            self._feed_others(now)
+        self._must_work = False
+        self.network.tick(now)
         self._keep_promises()
 
     def _keep_up(self, now: float) -> None:
@@ -280,8 +306,9 @@ class Member:
             self._must_work = True
         self._handlers[kind](sender, message)
 
-    def on_connected(self, _member: str) -> None:
+    def on_connected(self, member: str) -> None:
         """The next heartbeat finds it."""
+        self.parting.connected(member)
 
     def on_disconnected(self, member: str) -> None:
         self._must_work = True
@@ -391,7 +418,8 @@ class Member:
             self.vitals.received(sender, message)
 
     def _on_diverged(self, sender: str, message: Message) -> None:
-        if self._configuration is not None and sender in self._configuration.voters:
+        is_voter = self._configuration is not None and sender in self._configuration.voters
+        if is_voter and not self.parting.is_under_way:
             self.vitals.accused(sender, message)
 
     def _serves(self, sender: str) -> bool:
@@ -412,6 +440,10 @@ class Member:
             self.feeder.refused(sender, message, self._now)
         else:
             self._installing.refused(sender, message)
+
+    def _on_last_words(self, sender: str, message: Message) -> None:
+        if self._serves(sender):
+            self.parting.heard(sender, message)
 
     # Promises.
 
@@ -482,7 +514,8 @@ class Member:
 
     def _answer_command(self, sender: str, message: Message) -> None:
         reply: Message = {"type": frames.APPLY_COMMAND_RESPONSE, "request_id": message["request_id"]}
-        if not self.core.is_leader or self.campaigning.transfer is not None or not self._serves(sender):
+        is_leaving = self.campaigning.transfer is not None or self.parting.is_under_way
+        if not self.core.is_leader or is_leaving or not self._serves(sender):
             reply["error"] = int(Refusal.NOT_LEADER)
         elif self.proposals.disk_fault:
             reply["error"] = int(Refusal.LOW_DISK)

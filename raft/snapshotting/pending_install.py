@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raft.configuration import Configuration
-from raft.errors import REJOIN, CannotStart
+from raft.errors import REJOIN, DamagedData
 from raft.storage.files import remove_durably, write_durably
 
 _NAME = "installing.json"
@@ -41,7 +41,7 @@ def write(directory: Path, pending: PendingInstall) -> None:
 
 
 def read(directory: Path) -> PendingInstall | None:
-    """None when no install is under way. Raises CannotStart when the note is damaged."""
+    """None when no install is under way. Raises DamagedData when the note is damaged."""
     path = directory / _NAME
     try:
         stored = json.loads(path.read_bytes())
@@ -53,7 +53,7 @@ def read(directory: Path) -> PendingInstall | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CannotStart(f"{path} is damaged ({error}): {REJOIN}") from error
+        raise DamagedData(f"{path} is damaged ({error}): {REJOIN}") from error
 
 
 def remove(directory: Path) -> None:

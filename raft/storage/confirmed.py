@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping, Set
 from pathlib import Path
 
-from raft.errors import REJOIN, CannotStart
+from raft.errors import REJOIN, DamagedData
 from raft.storage.files import write_durably
 
 CONFIRMED = "confirmed.json"
@@ -21,7 +21,7 @@ class ConfirmedIndexes:
     """Used by one thread."""
 
     def __init__(self, directory: Path) -> None:
-        """Raises CannotStart when the file is damaged."""
+        """Raises DamagedData when the file is damaged."""
         self._path = directory / CONFIRMED
         self._indexes = _read(self._path)
         self._is_saved = True
@@ -56,7 +56,7 @@ def _read(path: Path) -> dict[str, int]:
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CannotStart(f"{path} is damaged ({error}): {REJOIN}") from error
+        raise DamagedData(f"{path} is damaged ({error}): {REJOIN}") from error
     return indexes
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from raft.errors import REJOIN, CannotStart
+from raft.errors import REJOIN, CannotStart, DamagedData
 from raft.storage.files import write_durably
 
 IDENTITY = "identity.json"
@@ -46,9 +46,9 @@ def open_identity(directory: Path, name: str, *, is_new: bool) -> FolderIdentity
     except FileNotFoundError:
         if is_new:
             return create_identity(directory, name)
-        raise CannotStart(f"{path} is missing beside a log: {REJOIN}") from None
+        raise DamagedData(f"{path} is missing beside a log: {REJOIN}") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise CannotStart(f"{path} is damaged ({error}): {REJOIN}") from error
+        raise DamagedData(f"{path} is damaged ({error}): {REJOIN}") from error
     if identity.name != name:
         raise CannotStart(
             f"data folder {directory.parent}: it is member {identity.name!r}'s (the configured name is {name!r}); "

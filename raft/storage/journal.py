@@ -14,7 +14,7 @@ all before it (after an installed snapshot). What it replaces is deleted afterwa
 leaves it.
 
 A write that was cut short was never acknowledged and is dropped at start. Any other damage, a hole or a missing segment
-is refused (CannotStart).
+is refused (DamagedData).
 
 One kind of damage can't be told from such a write: when a disk that had synced the **last** batch later loses it, or
 returns zeros for one of its sectors (no loss of power does that, a broken disk may). Nothing on the disk says that the
@@ -24,11 +24,12 @@ what it had acknowledged, unless a majority of the disks break so at once.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +37,12 @@ from typing import overload
 
 from raft.configuration import Configuration
 from raft.entries import NO_OP, configuration_in
-from raft.errors import REJOIN, CannotStart
+from raft.errors import REJOIN, DamagedData
 from raft.storage.files import sync_directory, write_durably
 from raft.storage.identity import IDENTITY
 from raft.storage.segment_format import RECORD_HEADER_BYTES, Entry, Records, SegmentHeader, read_records, record_header
 
-__all__ = ["SEGMENT_BYTES", "Entry", "Journal"]
+__all__ = ["SEGMENT_BYTES", "Entry", "Journal", "WrittenFile"]
 
 SEGMENT_BYTES = 16 << 20
 """A segment that has reached this size gets no further batch."""
@@ -66,6 +67,39 @@ class _Segment:
         return self.header.first_index
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A segment as it was at one moment: the first `size` bytes never change while it is part of the log."""
+
+    path: Path
+    sequence: int
+    size: int
+
+    def is_part_of(self, written: Sequence[WrittenFile]) -> bool:
+        """Whether it still counts, perhaps longer."""
+        return any(held.path == self.path and held.sequence == self.sequence for held in written)
+
+    def verify(self) -> None:
+        """Reads it back. Raises DamagedData when it is missing or not what was written; OSError. On any thread."""
+        try:
+            data = self.path.read_bytes()[: self.size]
+        except FileNotFoundError:
+            raise _damaged(self.path, "is missing") from None
+        except OSError as error:
+            if error.errno == errno.EIO:
+                raise _damaged(self.path, f"can't be read back ({error})") from error
+            raise
+        try:
+            header, start = SegmentHeader.from_bytes(data)
+        except ValueError as error:
+            raise _damaged(self.path, f"can't be read, {error}") from error
+        problem = read_records(data, start, header.first_index).problem
+        if not problem and (header.sequence, len(data)) != (self.sequence, self.size):
+            problem = f"has {len(data)} bytes of segment {header.sequence}, not {self.size} of {self.sequence}"
+        if problem:
+            raise _damaged(self.path, problem)
+
+
 class Journal:
     """Never empty: the first entry is an anchor, whose index and term say where the log begins.
 
@@ -74,7 +108,7 @@ class Journal:
 
     def __init__(self, directory: Path, bootstrap: Configuration | None = None) -> None:
         """Opens the journal. Creates it when the directory holds none, with `bootstrap` as the first configuration
-        (None: it comes from another member). Raises CannotStart when what is stored is damaged or incomplete."""
+        (None: it comes from another member). Raises DamagedData when what is stored is damaged or incomplete."""
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._failure: OSError | None = None
@@ -240,6 +274,15 @@ class Journal:
             self._begin_segment(voids_earlier=True)
         self._synced()
 
+    def written(self) -> list[WrittenFile]:
+        """Return what is durable on the disk now, for `verify`."""
+        return [WrittenFile(held.path, held.header.sequence, held.size) for held in self._segments]
+
+    def verify_vote(self) -> None:
+        """Raises DamagedData unless the stored vote is the one in force; OSError."""
+        if self._read_vote() != (self.term, self.voted_for):
+            raise DamagedData(f"{self._directory / _VOTE} is not what was stored last: {REJOIN}")
+
     def close(self) -> None:
         """Syncs, unless the disk has failed, and closes; a second call does nothing."""
         if self._file < 0:
@@ -283,7 +326,7 @@ class Journal:
     def _create(self, bootstrap: Configuration | None) -> None:
         for left in (_VOTE, IDENTITY):
             if (self._directory / left).exists():
-                raise CannotStart(f"raft log {self._directory} has {left} but no log: {REJOIN}")
+                raise DamagedData(f"raft log {self._directory} has {left} but no log: {REJOIN}")
         self._entries = [(NO_OP, 1, 0)]
         self._configurations = [(0, bootstrap)]
         self._written_index = 0
@@ -302,7 +345,7 @@ class Journal:
         if not self._entries:
             raise _damaged(self._segments[-1].path, "holds no entry")
         if self.last_term > 0 and not (self._directory / _VOTE).exists():
-            raise CannotStart(f"{self._directory / _VOTE} is missing: {REJOIN}")
+            raise DamagedData(f"{self._directory / _VOTE} is missing: {REJOIN}")
         newest = self._segments[-1]
         self._file = os.open(newest.path, os.O_RDWR | os.O_CLOEXEC)
         if records.problem:
@@ -345,7 +388,7 @@ class Journal:
             return 0, None
         except (ValueError, KeyError, TypeError) as error:
             # Starting without the vote could mean voting twice in one term, and so two leaders.
-            raise CannotStart(f"{path} is damaged ({error}): {REJOIN}") from error
+            raise DamagedData(f"{path} is damaged ({error}): {REJOIN}") from error
         return term, voted_for
 
     def _remove_unfinished(self) -> None:
@@ -397,8 +440,8 @@ def _vote_checksum(term: int, voted_for: str | None) -> int:
     return zlib.crc32(json.dumps([term, voted_for]).encode())
 
 
-def _damaged(path: Path, how: str) -> CannotStart:
-    return CannotStart(f"raft log {path} {how}: {REJOIN}")
+def _damaged(path: Path, how: str) -> DamagedData:
+    return DamagedData(f"raft log {path} {how}: {REJOIN}")
 
 
 def _write_file(path: Path, data: bytes | bytearray) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 import time
@@ -18,6 +19,7 @@ from deploy.local.members import Member, plan_members, start_member, wait_ready
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from protos.guardian.v1 import federation_pb2, tiering_pb2
+from tests.integration.faults.damage import flip
 
 pytestmark = pytest.mark.integration
 
@@ -156,8 +158,25 @@ def test_a_dead_member_is_replaced_by_one_on_a_new_machine(
     assert "'g1' is no member: the members are g2, g3, g4" in again.stderr
 
 
-def test_replace_does_all_of_it_step_by_step(group: Group, cli: Callable[..., str]) -> None:
+def test_a_damaged_member_is_replaced_step_by_step(group: Group, cli: Callable[..., str]) -> None:
     group.kill("g2")
+    flip(next((group.member("g2").data / "store").glob("gen-*/MANIFEST-*")))
+    group.start("g2")
+    damaged = group.member("g2").process
+    assert damaged is not None
+    codes: list[int] = []
+
+    def has_ended() -> bool:
+        pid, status = os.waitpid(damaged.pid, os.WNOHANG)
+        if pid:
+            codes.append(os.waitstatus_to_exitcode(status))
+        return bool(pid)
+
+    wait_for("the end of the damaged member", has_ended)
+    assert codes == [65], (group.home / "g2.log").read_text()
+    told = next(each for each in json.loads(cli("members", "-o", "json")) if each["name"] == "g2")
+    assert told["stop_cause"] == "STOP_CAUSE_DAMAGED"
+    assert "MANIFEST" in told["stop_reason"]
     group.start("g4", join=True)
     printed = cli("replace", "g2", "g4", "--raft", group.member("g4").raft, "--yes")
     assert printed.splitlines()[0] == "g4 is in the group"

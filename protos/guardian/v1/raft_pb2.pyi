@@ -1,4 +1,5 @@
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
@@ -6,12 +7,21 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class StopCause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STOP_CAUSE_UNSPECIFIED: _ClassVar[StopCause]
+    STOP_CAUSE_DAMAGED: _ClassVar[StopCause]
+    STOP_CAUSE_DIVERGED: _ClassVar[StopCause]
+STOP_CAUSE_UNSPECIFIED: StopCause
+STOP_CAUSE_DAMAGED: StopCause
+STOP_CAUSE_DIVERGED: StopCause
+
 class GetRaftStatusRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class RaftStatus(_message.Message):
-    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "level", "known_level", "counters")
+    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "level", "known_level", "verification", "counters")
     class CountersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +46,7 @@ class RaftStatus(_message.Message):
     IS_REFUSING_WRITES_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     KNOWN_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    VERIFICATION_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     group_id: str
@@ -54,24 +65,41 @@ class RaftStatus(_message.Message):
     is_refusing_writes: bool
     level: int
     known_level: int
+    verification: Verification
     counters: _containers.ScalarMap[str, int]
-    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., level: _Optional[int] = ..., known_level: _Optional[int] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., level: _Optional[int] = ..., known_level: _Optional[int] = ..., verification: _Optional[_Union[Verification, _Mapping]] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class Verification(_message.Message):
+    __slots__ = ("is_running", "share", "verified_at_ms", "problem")
+    IS_RUNNING_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    VERIFIED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    is_running: bool
+    share: float
+    verified_at_ms: int
+    problem: str
+    def __init__(self, is_running: _Optional[bool] = ..., share: _Optional[float] = ..., verified_at_ms: _Optional[int] = ..., problem: _Optional[str] = ...) -> None: ...
 
 class RaftMember(_message.Message):
-    __slots__ = ("name", "raft", "endpoint", "is_voter", "is_connected", "match_index")
+    __slots__ = ("name", "raft", "endpoint", "is_voter", "is_connected", "match_index", "stop_cause", "stop_reason")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RAFT_FIELD_NUMBER: _ClassVar[int]
     ENDPOINT_FIELD_NUMBER: _ClassVar[int]
     IS_VOTER_FIELD_NUMBER: _ClassVar[int]
     IS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
     MATCH_INDEX_FIELD_NUMBER: _ClassVar[int]
+    STOP_CAUSE_FIELD_NUMBER: _ClassVar[int]
+    STOP_REASON_FIELD_NUMBER: _ClassVar[int]
     name: str
     raft: str
     endpoint: str
     is_voter: bool
     is_connected: bool
     match_index: int
-    def __init__(self, name: _Optional[str] = ..., raft: _Optional[str] = ..., endpoint: _Optional[str] = ..., is_voter: _Optional[bool] = ..., is_connected: _Optional[bool] = ..., match_index: _Optional[int] = ...) -> None: ...
+    stop_cause: StopCause
+    stop_reason: str
+    def __init__(self, name: _Optional[str] = ..., raft: _Optional[str] = ..., endpoint: _Optional[str] = ..., is_voter: _Optional[bool] = ..., is_connected: _Optional[bool] = ..., match_index: _Optional[int] = ..., stop_cause: _Optional[_Union[StopCause, str]] = ..., stop_reason: _Optional[str] = ...) -> None: ...
 
 class TransferLeaderRequest(_message.Message):
     __slots__ = ("to",)

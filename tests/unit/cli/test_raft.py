@@ -39,7 +39,7 @@ def test_the_status_is_that_of_each_member(cli: Cli, member: Member) -> None:
     lines = cli("status").stdout.splitlines()
     assert lines[0].split()[:4] == ["ENDPOINT", "NAME", "STATE", "LEADER"]
     assert lines[1].split()[:4] == [member.endpoint, "g1", "leader", "g1"]
-    assert lines[1].split()[-1] == "taken"
+    assert lines[1].split()[-2:] == ["taken", "pending"]
     (shown,) = json.loads(cli("status", "-o", "json").stdout)
     assert (shown["endpoint"], shown["status"]["name"]) == (member.endpoint, "g1")
 

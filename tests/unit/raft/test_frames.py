@@ -48,6 +48,7 @@ GOOD: list[dict[str, Any]] = [
     {"type": "pre_vote", "term": 3, "last_log_index": 9, "last_log_term": 2},
     {"type": "pre_vote_reply", "term": 3, "is_granted": True},
     {"type": "stale_term", "term": 3},
+    {"type": "last_words", "cause": "damaged", "reason": "a file is damaged"},
     {"type": "timeout_now", "term": 3},
     {"type": "read_round", "term": 3, "round": 7},
     {"type": "read_round_reply", "term": 3, "round": 7},

@@ -24,7 +24,7 @@ from protos.guardian.v1 import raft_pb2_grpc, records_pb2
 from raft.configuration import Role
 from raft.errors import ChangeRefused, NoLeader, RaftError
 from raft.inmem import InMemoryReplica
-from raft.protocol import AddLearner, MemberStatus, Promote, Remove, ReplicaStatus
+from raft.protocol import AddLearner, LastWords, MemberStatus, Promote, Remove, ReplicaStatus, StopCause
 from raft.snapshotting import snapshots
 from raft.snapshotting.archive import unpack, verify_archive
 from raft.snapshotting.snapshots import MANIFEST, Manifest
@@ -104,6 +104,7 @@ def test_a_status_says_all_that_the_member_knows() -> None:
         members=(
             MemberStatus("g1", "h1:1", Role.VOTER, is_connected=True, client_address="h1:2"),
             MemberStatus("g2", "h2:1", Role.LEARNER, is_connected=False, match_index=7),
+            MemberStatus("g3", "h3:1", Role.VOTER, False, last_words=LastWords(StopCause.DAMAGED, "a file")),
         ),
         disk_free_bytes=5,
         disk_reserve_bytes=4,
@@ -125,6 +126,9 @@ def test_a_status_says_all_that_the_member_knows() -> None:
         members=[
             pb.RaftMember(name="g1", raft="h1:1", endpoint="h1:2", is_voter=True, is_connected=True),
             pb.RaftMember(name="g2", raft="h2:1", endpoint="h2:2", is_connected=True, match_index=7),
+            pb.RaftMember(
+                name="g3", raft="h3:1", is_voter=True, stop_cause=pb.STOP_CAUSE_DAMAGED, stop_reason="a file"
+            ),
         ],
         disk_free_bytes=5,
         disk_reserve_bytes=4,

@@ -15,7 +15,7 @@ from guardian.model.topology import Broker, Cluster
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.server.troubles import TroubleLooks
 from raft.configuration import Role
-from raft.protocol import MemberStatus
+from raft.protocol import LastWords, MemberStatus, StopCause
 from spark_analytics.lake.samples import LakeReader
 from spark_analytics.lake.schema import LOG_DIR_SAMPLES
 from tests.unit.server.lake import table
@@ -156,3 +156,20 @@ def test_a_broker_that_tells_nothing_of_its_log_dirs_for_a_moment_is_not_healed_
     assert offline() == [(held,)]  # who looks at brokers has not seen it yet
     list(looks.brokers(CLUSTER))
     assert offline() == []
+
+
+def test_a_member_that_stopped_by_itself_is_told_of_with_its_reason_and_not_as_down(
+    member: Member, looks: TroubleLooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = LastWords(StopCause.DAMAGED, "a file of its store is damaged: checksum mismatch")
+    group = tuple(
+        MemberStatus(name, "h:1", Role.VOTER, is_connected=name == "g4", last_words=words if name in "g2 g4" else None)
+        for name in ("g1", "g2", "g3", "g4")
+    )
+    status = replace(member.store.status(), name="g1", members=group)
+    monkeypatch.setattr(member.replica, "status", lambda: status)
+    found = {each.subject.title: each.evidence for each in looks.members(0)}
+    assert sorted(found) == ["member_down member g3", "member_stopped member g2"], "g4 is back"
+    assert found["member_stopped member g2"].startswith(
+        "member g2 stopped: a file of its store is damaged: checksum mismatch; "
+    )
