@@ -12,6 +12,7 @@ import typer
 from guardian.cli import snapshot
 from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, YesOption, confirm, connect
 from guardian.cli.output_more import more_of
+from guardian.cli.raft_probing import probe_until
 from guardian.cli.raft_rehearsing import rehearse_change, rehearse_handover
 from guardian.cli.render import as_dict, print_json, print_table, require_an_answer, say
 from guardian.client import GuardianClient
@@ -74,6 +75,20 @@ def members(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
     for member in found.members:
         if member.stop_reason:
             print(f"{member.name} stopped: {member.stop_reason}", file=sys.stderr)
+
+
+@app.command("probe")
+def probe(
+    until_all: Annotated[float, typer.Option("--until-all", min=0, help="Seconds to wait until all serve.")] = 0.0,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Ask each member itself for a linearizable read: who is cut off. Exits with 0: all serve, 1: most, 3: fewer.
+
+    Example: guardian raft probe --endpoints 10.0.0.1:9750,10.0.1.1:9750,10.0.2.1:9750 --until-all 120
+    """
+    with connect(endpoints) as client:
+        probe_until(client, until_all, output)
 
 
 @app.command("transfer-leader")

@@ -11,7 +11,7 @@ import grpc
 from guardian.client.calls import Calls
 from guardian.client.errors import from_rpc
 from guardian.errors import InvalidInput, OutcomeUnknown, Unavailable
-from protos.guardian.v1 import raft_pb2
+from protos.guardian.v1 import federation_pb2, raft_pb2
 
 STATUS_TIMEOUT_S = 3.0
 SNAPSHOT_TIMEOUT_S = 3600.0
@@ -46,6 +46,14 @@ class RaftCalls:
             raise Unavailable(f"{found.name} belongs to no group yet: add it, or ask a member of the group")
         try:
             return self._calls.at(endpoint).raft.GetRaftStatus(request, timeout=timeout_s)
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+
+    def read_at(self, endpoint: str, timeout_s: float = STATUS_TIMEOUT_S) -> None:
+        """Returns once that very member has answered a linearizable read. Raises Unavailable when it does not."""
+        request = federation_pb2.ListFederationRequest(table=federation_pb2.TENANTS, page_size=1)
+        try:
+            self._calls.at(endpoint).federation.ListFederation(request, timeout=timeout_s)
         except grpc.RpcError as error:
             raise from_rpc(error) from None
 

@@ -33,7 +33,7 @@ from guardian.model.topology import Cluster
 from protos.guardian.v1 import federation_pb2, tiering_pb2
 from tests.integration.faults.digest import content_of
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("guardian", "raft", "metastore", "protos", "spark_analytics", "deploy")
@@ -313,9 +313,9 @@ def test_members_go_to_the_next_version_and_back_and_forth_while_clients_write(
         lead(group, 1, writers)  # an old one leads it
         for number in (1, 2):
             exchange(group, number, newer, writers)
-        for number in (0, 1, 2):
+        for number in (0, 1):  # a majority goes back, and what it leads is what the newer version wrote
             exchange(group, number, older, writers)
-        for number in (0, 1, 2):
+        for number in (0, 1):
             exchange(group, number, newer, writers)
         due = {"level": 0, "known_by": {"g1": 1, "g2": 1, "g3": 1}, "next": 1}
         until("all members tell what they know", lambda: known() == due)

@@ -134,12 +134,22 @@ class EventLoad:
         """Raises AssertionError when an acknowledged event is missing, or one is there twice, or out of order."""
         assert not self._failures, self._failures
         for partition, acknowledged in enumerate(self.acknowledged, self._first_partition):
-            stored = _stored(channel, partition)
-            wanted = [segment_id(partition, number) for number in range(len(stored))]
+            stored = stored_events(channel, partition)
             assert len(stored) >= acknowledged, (
                 f"partition {partition}: {acknowledged} acknowledged, {len(stored)} kept"
             )
-            assert stored == wanted, f"partition {partition}: the events differ from what was written"
+            assert stored == _in_order(partition, len(stored)), (
+                f"partition {partition}: the events differ from what was written"
+            )
+
+    def compare(self, channel: grpc.Channel) -> tuple[int, int]:
+        """How many acknowledged events are missing there, and how many are not what was written at their place."""
+        missing = strange = 0
+        for partition, acknowledged in enumerate(self.acknowledged, self._first_partition):
+            stored = stored_events(channel, partition)
+            missing += max(0, acknowledged - len(stored))
+            strange += sum(one != other for one, other in zip(stored, _in_order(partition, len(stored)), strict=True))
+        return missing, strange
 
     def _write(self, writer: int) -> None:
         channel = self._channels[writer % len(self._channels)]
@@ -172,7 +182,12 @@ class EventLoad:
             self._refusals = [*self._refusals[-999:], refusal]
 
 
-def _stored(channel: grpc.Channel, partition: int) -> list[bytes]:
+def _in_order(partition: int, count: int) -> list[bytes]:
+    return [segment_id(partition, number) for number in range(count)]
+
+
+def stored_events(channel: grpc.Channel, partition: int) -> list[bytes]:
+    """The segment ids of a partition's events, in their order, read linearizably."""
     stub = tiering_pb2_grpc.TieringStub(channel)
     stored: list[bytes] = []
     while True:

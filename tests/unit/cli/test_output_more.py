@@ -26,6 +26,7 @@ WHOLE = {
     "audit.py:idle_topics": "what is known of an idle topic is shown",
     "local.py:_show": "a process is where it is",
     "raft.py:finish_upgrade": "it is asked about levels",
+    "raft_probing.py:probe_until": "it is asked who serves",
     "ticket.py:show": "of its two tables the history's entries are all shown",
     "ticket.py:_show_preview": "a request is its name, its subject and its change",
     "tiering_gone.py:print_gone": "a deleted topic is known by what is left of it",

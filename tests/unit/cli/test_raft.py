@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from guardian.cli.raft import _promote, _what_is_missing, print_members
+from guardian.cli.raft_probing import conclude
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from metastore import levels
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus
@@ -106,6 +107,29 @@ def test_what_can_not_be_is_refused_in_one_sentence(
     assert isinstance(result.exception, kind), result.output
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_who_serves_is_asked_of_each_member_itself(cli: Cli, member: Member) -> None:
+    """The client alone would ask the one that answers, in the place of the other."""
+    assert (cli("probe").exit_code, cli("probe").stderr) == (0, "All 1 members serve\n")
+    shown = cli("probe", "-o", "json", "--endpoints", f"{member.endpoint},127.0.0.1:1", "--until-all", "0.6")
+    assert shown.exit_code == 3
+    found = {each["endpoint"]: each["serves"] for each in json.loads(shown.stdout)}
+    assert found == {member.endpoint: True, "127.0.0.1:1": False}
+
+
+@pytest.mark.parametrize(
+    ("whys", "code", "sentence"),
+    [
+        (["", "", ""], 0, "All 3 members serve"),
+        (["", "no leader", ""], 1, "2 of 3 members serve, and lose nothing: mend what is between them and b"),
+        (["no leader", "", "no leader"], 3, "1 of 3 members serve as seen from here: this may be the side"),
+        (["", "no leader", "", "no leader"], 3, "2 of 4 members serve as seen from here"),
+    ],
+)
+def test_a_majority_is_told_from_the_side_that_is_cut_off(whys: list[str], code: int, sentence: str) -> None:
+    told = conclude(dict(zip("abcd", whys, strict=False)))
+    assert (told[0], told[1].startswith(sentence)) == (code, True), told
 
 
 def test_a_removal_is_asked_about_first(cli: Cli, member: Member) -> None:
