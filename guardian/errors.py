@@ -5,6 +5,7 @@
     ├── NotFound            the thing named does not exist
     ├── Conflict            somebody else was first: look again, then decide
     ├── ClusterUnavailable  a Kafka cluster can't be reached, or refuses us: fix it or wait
+    │   └── Undecided       its brokers answer, and nobody can say which of them is right: wait for the controllers
     ├── OutOfRange          what was asked for is no longer kept, or not there yet: start from a snapshot
     ├── NotSignedIn         nobody knows who asks: sign in, or show a certificate or token that is still good
     ├── NotAllowed          it is known who asks, and he may not: somebody who may must ask, or give him the role
@@ -38,6 +39,10 @@ class Conflict(GuardianError):
 
 class ClusterUnavailable(GuardianError):
     """A Kafka cluster did not answer, or refused Guardian's credentials."""
+
+
+class Undecided(ClusterUnavailable):
+    """Brokers of a Kafka cluster answer, but what they say may be stale: the state asked for is unknown."""
 
 
 class Unavailable(GuardianError):

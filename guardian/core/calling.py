@@ -19,7 +19,13 @@ from guardian.model.finding import FindingKind, Subject
 
 QUIET_MS = 60_000
 AT_ONCE = 100  # of one command
-_CALLING = (FindingKind.CLUSTER_UNREACHABLE, FindingKind.STORM, FindingKind.HEALING_FAILED)
+_CALLING = (
+    FindingKind.FENCED_SERVES,
+    FindingKind.CLUSTER_UNREACHABLE,
+    FindingKind.STATE_UNKNOWN,
+    FindingKind.STORM,
+    FindingKind.HEALING_FAILED,
+)
 
 
 @dataclass(frozen=True, slots=True)

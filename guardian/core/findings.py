@@ -169,7 +169,12 @@ _KINDS = {
     Detector.DURABILITY: (FindingKind.TOPIC_OFFLINE, FindingKind.TOPIC_AT_RISK, FindingKind.TOPIC_WEAK),
     Detector.DISKS: (FindingKind.SLOW_DISK,),
     Detector.LINKS: (FindingKind.LINE_NEAR_LIMIT,),
-    Detector.BROKERS: (FindingKind.BROKER_DOWN, FindingKind.CLUSTER_UNREACHABLE),
+    Detector.BROKERS: (
+        FindingKind.FENCED_SERVES,
+        FindingKind.BROKER_DOWN,
+        FindingKind.CLUSTER_UNREACHABLE,
+        FindingKind.STATE_UNKNOWN,
+    ),
     Detector.REPLICAS: (
         FindingKind.LOG_DIR_OFFLINE,
         FindingKind.UNDER_MIN_ISR,

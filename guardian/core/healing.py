@@ -161,7 +161,15 @@ def is_seen(watch: Watch, cluster: str) -> bool:
     """Whether the last looks at the cluster's brokers and replicas succeeded: then what is not among the troubles is
     none."""
     lasts = [watch.looks.get(Place(each, cluster), LastLook()) for each in (Detector.BROKERS, Detector.REPLICAS)]
-    return all(last.looked_at_ms > last.failed_at_ms for last in lasts)
+    return all(last.looked_at_ms > last.failed_at_ms for last in lasts) and not why_unknown(watch, cluster)
+
+
+def why_unknown(watch: Watch, cluster: str) -> str:
+    """Return why nobody knows the cluster's state as of the last look; empty: it is known."""
+    seen = watch.seen.get(Subject(FindingKind.STATE_UNKNOWN, cluster, "cluster"))
+    if seen is None or _standing(seen.last_seen_ms, watch.looks.get(seen.place, LastLook())) is Standing.OVER:
+        return ""
+    return seen.sighting.evidence
 
 
 def _standing(last_seen_ms: int, last: LastLook) -> Standing:
@@ -196,7 +204,7 @@ class Known:
     there, `running`: ids of all that run there; `calm_since_ms`: when it was last a storm, or when this leader
     began to look; `stormed_ms`: when it was last a storm that this leader saw, 0: never; `is_seen`: the last looks at
     its brokers and replicas succeeded; `alive`: the brokers that live, as far as was seen; `idle`: those of its own
-    tickets, by id, of which nothing moves."""
+    tickets, by id, of which nothing moves; `unknown`: why nobody knows the cluster's state, empty: it is known."""
 
     cluster: str
     brokers: int
@@ -209,6 +217,7 @@ class Known:
     stormed_ms: int = 0
     alive: frozenset[int] = frozenset()
     idle: Mapping[str, Idle] = field(default_factory=dict)
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -564,6 +573,8 @@ def _emptying(known: Known, now_ms: int) -> list[Ticket]:
 
 
 def _held_back(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
+    if known.unknown:
+        return Verdict(trouble, Phase.WAITS, f"waits: {known.unknown}")
     is_proposed = trouble.cure in _PROPOSED_AT_MOST
     calm_ms = known.calm_since_ms + CALM_MS - now_ms
     if calm_ms > 0 and trouble.cure is not CureKind.HEAL:

@@ -1,6 +1,7 @@
 """What Kafka shows of a cluster, as troubles: the detectors of healing. Pure.
 
-    who lives                   ─▶ brokers_down
+    who lives                   ─▶ brokers_down, state_unknown
+    who is fenced and answers   ─▶ fenced_servers
     log dirs                    ─▶ log_dirs_offline
     ISRs, min.insync.replicas   ─▶ isr_short
     reassignments, look by look ─▶ motions ─▶ stuck
@@ -19,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from guardian.model.certificate import CertificateLife
-from guardian.model.cluster_state import LogDir, PartitionState, Reassignment
+from guardian.model.cluster_state import FencedServer, LogDir, PartitionState, Reassignment
 from guardian.model.finding import FindingKind, Sighting, Subject
 from guardian.model.operation import AskKind
 from guardian.model.plan import spread
@@ -80,6 +81,28 @@ def emptied_by(tickets: Iterable[Ticket]) -> frozenset[int]:
 def unreachable(cluster: str, error: str) -> Sighting:
     """None of the brokers answers."""
     return Sighting(Subject(FindingKind.CLUSTER_UNREACHABLE, cluster, "cluster"), error, "guardian cluster list")
+
+
+def state_unknown(cluster: str, reason: str) -> Sighting:
+    """Brokers answer, and nobody can say which of them is right."""
+    return Sighting(
+        Subject(FindingKind.STATE_UNKNOWN, cluster, "cluster"),
+        f"{reason}; nothing is moved, restarted or removed until a controller answers",
+        f"guardian durability {cluster}",
+    )
+
+
+def fenced_servers(cluster: str, servers: Iterable[FencedServer]) -> Iterator[Sighting]:
+    """Brokers that lost the controllers and still serve clients: stop them, or restore their way to the controllers."""
+    for server in servers:
+        yield Sighting(
+            Subject(FindingKind.FENCED_SERVES, cluster, f"broker {server.broker}"),
+            f"broker {server.broker} is fenced and still answers clients at {server.address}: it says that it leads "
+            f"{server.leads} partitions, and what they take with acks=0 or acks=1 is being lost; stop it, or restore "
+            "its way to the controllers",
+            f"guardian durability {cluster}",
+            brokers=(server.broker,),
+        )
 
 
 def log_dirs_offline(cluster: str, log_dirs: Iterable[LogDir], partitions: Partitions) -> Iterator[Sighting]:

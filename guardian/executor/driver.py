@@ -58,7 +58,7 @@ from guardian.core.replanning import (
     why_unmet,
 )
 from guardian.core.slots import ExecutionLimits, line_shares
-from guardian.errors import GuardianError, InvalidInput
+from guardian.errors import GuardianError, InvalidInput, Undecided
 from guardian.executor.admitting import (
     Job,
     admit,
@@ -70,7 +70,7 @@ from guardian.executor.admitting import (
     side_by_side,
 )
 from guardian.executor.around import Surroundings
-from guardian.executor.observing import observe, scope_of
+from guardian.executor.observing import observe, observe_known, scope_of, why_unknown
 from guardian.executor.operating import Operations
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.rehearsing import resolved_now
@@ -327,8 +327,15 @@ class Driver:
             look_around = self._around.ask(cluster, at_work(jobs)) if self._around else None
             observation = observe(admin, map(scope_of_job, jobs), self._now_ms())
             around = look_around() if look_around else None
+        except Undecided as error:
+            return sentences + [self._wait_safely(job, str(error)) for job in jobs]
         except GuardianError as error:
             return sentences + [f"ticket {job.ticket.id} waits: {error}" for job in jobs]
+        unknown = {job.ticket.id: why_unknown(scope_of_job(job), observation) for job in jobs}
+        sentences += [self._wait_safely(job, unknown[job.ticket.id]) for job in jobs if unknown[job.ticket.id]]
+        jobs = [job for job in jobs if not unknown[job.ticket.id]]
+        if not jobs:
+            return sentences
         self._standing[cluster] = self._standing_rates(tickets)
         works, others = self._foreign(cluster, tickets, observation)
         copies = copies_under_way(jobs, observation, self._now_ms()) if len(jobs) > 1 else {}
@@ -387,6 +394,19 @@ class Driver:
         if execution is not None:
             return execution
         return begin_operation(ticket, self._now_ms()) if ticket.ask else self._store.plan(ticket.plan_hash)
+
+    def _wait_safely(self, job: Job, why: str) -> str:
+        """Keeps what a ticket that has begun waits for where people look, and sends nothing."""
+        sentence, ticket = f"waits: {why}", job.ticket
+        execution = job.work
+        has_begun = ticket.state is not TicketState.APPROVED
+        if has_begun and isinstance(execution, Execution) and execution.note != sentence:
+            try:
+                noted = replace(execution, note=sentence)
+                self._store.advance(ticket.id, ticket.state, None, noted, execution.revision)
+            except GuardianError as error:
+                return f"ticket {ticket.id} waits: {error}"
+        return f"ticket {ticket.id} {sentence}"
 
     def _drive_safely(self, job: Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         try:
@@ -478,7 +498,7 @@ class Driver:
     def _start_anew(self, ticket: Ticket, plan: Plan, admin: KafkaAdmin, why: str) -> str:
         if not plan.moves:
             return self._give_up(ticket, f"a new plan has nothing to move, {why}")
-        observation = observe(admin, [scope_of(plan)], self._now_ms())
+        observation = observe_known(admin, scope_of(plan), self._now_ms())
         return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves of a new plan, {why}")
 
     def _anew(
@@ -656,7 +676,7 @@ class Driver:
         if new.waits:
             return _waiting(decided, f"{new.waits}, since {why}" if new.is_being_made else new.waits)
         if new.plan is not None and new.plan.moves:
-            seen = observe(admin, [scope_of(new.plan)], self._now_ms())
+            seen = observe_known(admin, scope_of(new.plan), self._now_ms())
             begun = begin(ticket, new.plan, tiered_topics(seen), self._tiered_warm_up_s).tasks
             partitions = {each for each in seen.partitions if each.topic not in topics} | new.present
             tasks = continued(tasks, counted(begun, partitions), Counter(each.topic for each in new.present))

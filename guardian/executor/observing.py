@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from guardian.core.executing import TIERED, brokers_of, looks_once_more
 from guardian.core.throttling import THROTTLES
+from guardian.errors import Undecided
 from guardian.executor.sending import min_insync
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
-from guardian.model.cluster_state import ClusterObservation, PartitionState
+from guardian.model.cluster_state import BrokerNode, ClusterObservation, PartitionState, Unknown
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
-from guardian.model.topology import TopicPartition
 
 _DECIDED_BY = THROTTLES | {TIERED}
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,11 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
     scope = Scope()
     for part in scopes:
         scope |= part
-    brokers = admin.describe_cluster().brokers
     reassignments = admin.list_reassignments()
     in_flight = {partition.topic for partition in reassignments} & scope.topics
-    partitions = _partitions(admin, scope)
+    view = admin.view(None if scope.all_partitions else scope.topics)
+    brokers = {broker: node for broker, node in view.brokers.items() if isinstance(node, BrokerNode)}
+    partitions = {name: state for name, state in view.partitions.items() if isinstance(state, PartitionState)}
     configs = admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys()), _DECIDED_BY)
     answering = {broker for broker in scope.brokers & brokers.keys() if (BROKER, str(broker)) in configs}
     return ClusterObservation(
@@ -65,13 +67,40 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
         log_dirs=admin.describe_log_dirs(sorted(answering), None if scope.all_partitions else partitions),
         configs=configs,
         min_insync=min_insync(admin, in_flight) if in_flight else {},
+        unknown_brokers={broker: found for broker, found in view.brokers.items() if isinstance(found, Unknown)},
+        unknown_partitions={name: found for name, found in view.partitions.items() if isinstance(found, Unknown)},
+        doubt=view.doubt,
     )
 
 
-def _partitions(admin: KafkaAdmin, scope: Scope) -> Mapping[TopicPartition, PartitionState]:
-    if scope.all_partitions:
-        return admin.describe_partitions()
-    return admin.describe_partitions(scope.topics) if scope.topics else {}
+def observe_known(admin: KafkaAdmin, scope: Scope, now_ms: int) -> ClusterObservation:
+    """Return the present state of the scope. Raises ClusterUnavailable, and Undecided where some of it is unknown."""
+    observation = observe(admin, [scope], now_ms)
+    unknown = why_unknown(scope, observation)
+    if unknown:
+        raise Undecided(unknown)
+    return observation
+
+
+def why_unknown(scope: Scope, observation: ClusterObservation) -> str:
+    """Return why something that the scope touches is unknown, so that its ticket waits; empty: all of it is known."""
+    if observation.doubt:
+        return f"the state of the cluster is unknown: {observation.doubt}"
+    brokers = {
+        f"broker {broker}": found
+        for broker, found in observation.unknown_brokers.items()
+        if scope.all_partitions or broker in scope.brokers
+    }
+    partitions = {
+        str(name): found
+        for name, found in observation.unknown_partitions.items()
+        if scope.all_partitions or name.topic in scope.topics
+    }
+    unknown = [f"{subject} ({found.reason})" for subject, found in (*brokers.items(), *partitions.items())]
+    if not unknown:
+        return ""
+    more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+    return f"the state is unknown of {', '.join(unknown[:_NAMED])}{more}"
 
 
 def _resources(topics: Collection[str], brokers: Collection[int]) -> list[tuple[str, str]]:

@@ -13,7 +13,15 @@ from typing import Protocol
 
 from guardian.core.effects import NewTopic
 from guardian.model.acl import AclBinding
-from guardian.model.cluster_state import BrokerView, ClusterDescription, LogDir, PartitionState, Reassignment
+from guardian.model.cluster_state import (
+    BrokerView,
+    ClusterDescription,
+    ClusterView,
+    FencedServer,
+    LogDir,
+    PartitionState,
+    Reassignment,
+)
 from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity
 from guardian.model.topology import TopicPartition
@@ -47,13 +55,24 @@ class KafkaAdmin(Protocol):
         thread, while the call waits for it.
         """
 
+    def view(self, topics: Collection[str] | None) -> ClusterView:
+        """What can be believed of the brokers, and of the partitions of these topics (None: of all), with Unknown where
+        answers decide nothing. A topic that does not exist is left out.
+
+        What controllers decided up to three seconds ago is in it: poll for a change that you made, never trust one read
+        (KAFKA.md, trap 9).
+        """
+
     def describe_cluster(self) -> ClusterDescription:
-        """The cluster id and the live (unfenced) brokers."""
+        """The cluster id and the live (unfenced) brokers. Raises Undecided where that is unknown of one of them."""
 
     def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
-        """The partitions of the topics (None: of all); a topic that does not exist is left out.
+        """The partitions of the topics as `view` has them. Raises Undecided where the state of one is unknown."""
 
-        Brokers lag behind one another: poll for a change that you made, never trust one read (KAFKA.md, trap 9).
+    def fenced_servers(self) -> tuple[FencedServer, ...]:
+        """The brokers that are fenced and still answer clients as if they were not; none while controllers are silent.
+
+        Before Kafka 4.0 brokers do not tell who is fenced: those alone are found that lived at an earlier look.
         """
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:

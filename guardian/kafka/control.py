@@ -16,7 +16,6 @@ import os
 import re
 import threading
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -46,24 +45,26 @@ from kafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
 )
 from kafka.protocol.consumer import OffsetFetchRequest
-from kafka.protocol.metadata import MetadataRequest
 
+from guardian.core.cluster_truth import described, partitions_of
 from guardian.core.effects import NewTopic
-from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.errors import ClusterUnavailable, InvalidInput, Undecided
 from guardian.kafka import acls as acl_requests
-from guardian.kafka import controllers, groups, membership, quotas
+from guardian.kafka import controllers, groups, membership, quotas, witness
 from guardian.kafka import topics as topic_requests
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.credentials import read_password, require_ca_file
 from guardian.kafka.gate import Gate, Prove, needs_no_proof
+from guardian.kafka.metadata import known_topics, metadata_request, read_answer, read_view, view_request
 from guardian.kafka.patience import Patience
 from guardian.kafka.reasons import reason as _reason
+from guardian.kafka.witness import ClusterMemory, Lags, no_lags
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
-    BrokerNode,
     BrokerView,
     ClusterDescription,
-    Leadership,
+    ClusterView,
+    FencedServer,
     LogDir,
     LogDirReplica,
     PartitionState,
@@ -82,9 +83,7 @@ _PAUSE_S = 0.1
 _GRACE_S = 1.0  # the IO thread keeps the deadline itself; past this it is stuck
 _JOIN_S = 2.0
 
-_TOPICS_BY_ID = 12  # the first version of MetadataRequest that takes topic ids
 _NO_ERROR = 0
-_UNKNOWN_TOPICS = (3, 17, 100)  # unknown by name, an invalid name, unknown by id
 _ELECTION_NOT_NEEDED = 84
 _NO_REASSIGNMENT_IN_PROGRESS = 85
 
@@ -110,11 +109,23 @@ class KafkaControl:
     bootstrap endpoints and reads the files again.
 
     `broker_timeout_s` is how long a broker may take to tell its log dirs or its configuration, before the others are
-    waited for no longer because of it (patience.py); None: as long as the call.
+    waited for no longer because of it (patience.py); None: as long as the call. `memory` is what is known of the
+    cluster beyond this object, shared by all that look at it; `lags` tells how old the brokers' metadata is, where
+    somebody knows.
     """
 
-    def __init__(self, cluster: Cluster, timeout_s: float = 10.0, broker_timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        timeout_s: float = 10.0,
+        broker_timeout_s: float | None = None,
+        *,
+        memory: ClusterMemory | None = None,
+        lags: Lags = no_lags,
+    ) -> None:
         self._cluster = cluster
+        self.memory = memory if memory is not None else ClusterMemory()
+        self.lags = lags
         self._endpoints = cluster.bootstrap.split(",")
         self._timeout_s = timeout_s
         # A disk that hangs keeps a broker from telling its log dirs; its rates can be changed all the same.
@@ -126,48 +137,45 @@ class KafkaControl:
     def each_change_proven_by(self, prove: Prove) -> AbstractContextManager[None]:
         return self._gate.proven_by(prove)
 
+    def view(self, topics: Collection[str] | None) -> ClusterView:
+        lags = self.lags
+        known = [broker.id for broker in self._cluster.brokers]
+        return self._call(lambda session: witness.view(session, self.memory, topics, lags, known))
+
     def describe_cluster(self) -> ClusterDescription:
-        response = self._call(lambda session: session.ask_any(DescribeClusterRequest))
-        return ClusterDescription(
-            response.cluster_id,
-            {
-                broker.broker_id: BrokerNode(broker.broker_id, broker.host, broker.port, broker.rack or "")
-                for broker in response.brokers
-            },
-        )
+        return described(self.view(()))
 
     def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
-        async def ask(session: _Session) -> dict[TopicPartition, PartitionState]:
-            if topics is None:
-                return _merged(_read_topics(await session.ask_any(lambda: _metadata_request(None))))
-            return _merged(await session.ask_until_known(topics, _metadata_request, _read_topics))
+        return partitions_of(self.view(topics))
 
-        return self._call(ask)
+    def fenced_servers(self) -> tuple[FencedServer, ...]:
+        return self._call(lambda session: witness.fenced_servers(session, self.memory))
 
     def partitions_seen_by(self, broker: int, topics: Collection[str]) -> dict[TopicPartition, PartitionState] | None:
         """What one broker says of these topics, right or stale; None when it does not answer."""
 
         async def ask(session: _Session) -> dict[TopicPartition, PartitionState] | None:
-            answers, _ = await session.ask_each([broker], lambda _: _metadata_request(topics))
-            return _merged(_read_topics(answers[broker])) if broker in answers else None
+            answers, _ = await session.ask_each([broker], lambda _: metadata_request(topics))
+            return dict(read_answer(answers[broker]).partitions) if broker in answers else None
 
         return self._call(ask)
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
         def read(response: Any) -> dict[str, bytes]:
-            return {topic.name: topic.topic_id.bytes for topic in _known_topics(response)}
+            return {topic.name: topic.topic_id.bytes for topic in known_topics(response)}
 
-        return self._call(lambda session: session.ask_until_known(topics, _metadata_request, read))
+        return self._call(lambda session: session.ask_until_known(topics, metadata_request, read))
 
     def seen_by(self, brokers: Collection[int], topic_ids: Collection[bytes]) -> dict[int, BrokerView]:
-        answers = self._call(lambda session: session.ask_once(brokers, lambda _: _view_request(topic_ids)))
-        return {broker: _read_view(answer) for broker, answer in answers.items()}
+        answers = self._call(lambda session: session.ask_once(brokers, lambda _: view_request(topic_ids)))
+        return {broker: read_view(answer) for broker, answer in answers.items()}
 
     def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
-        response = self._call(
+        response = self._ask_controllers(
             lambda session: session.ask_any(
                 lambda: ListPartitionReassignmentsRequest(timeout_ms=session.attempt_ms, topics=None)
-            )
+            ),
+            "which partitions are being reassigned",
         )
         return {
             TopicPartition(topic.name, partition.partition_index): Reassignment(
@@ -375,16 +383,20 @@ class KafkaControl:
         )
 
     def registered_brokers(self) -> dict[int, bool] | None:
-        return self._call(membership.registered_brokers)
+        return self._ask_controllers(membership.registered_brokers, "which brokers are registered")
 
     def unregister_broker(self, broker: int) -> str:
-        return self._change(lambda session: membership.unregister_broker(session, broker))
+        self._ask_controllers(lambda _: _nothing(), f"whether broker {broker} runs")
+        refused = self._change(lambda session: membership.unregister_broker(session, broker))
+        if not refused:
+            self.memory.nodes.pop(broker, None)
+        return refused
 
     def describe_quorum(self) -> Quorum | None:
-        return self._call(membership.describe_quorum)
+        return self._ask_controllers(membership.describe_quorum, "which of them lives")
 
     def metadata_version(self) -> MetadataVersion:
-        return self._call(membership.metadata_version)
+        return self._ask_controllers(membership.metadata_version, "which metadata.version is in force")
 
     def raise_metadata_version(self, level: int, validate_only: bool = False) -> str:
         return self._change(lambda session: membership.raise_metadata_version(session, level, validate_only))
@@ -411,6 +423,8 @@ class KafkaControl:
             return _read_configs(kind, answer, keys, in_force=in_force)
 
         async def ask(session: _Session) -> dict[ConfigResource, dict[str, str]]:
+            if topics:
+                await witness.find_witness(session, self.memory)  # brokers tell topics' settings from their metadata
             found = await session.ask_until_known(
                 topics,
                 lambda names: _describe_configs_request(TOPIC, names, keys),
@@ -459,6 +473,19 @@ class KafkaControl:
             if partition.error_code not in (_NO_ERROR, _NO_REASSIGNMENT_IN_PROGRESS)
         }
 
+    def _ask_controllers(self, work: Callable[[_Session], Awaitable[T]], subject: str) -> T:
+        """Ask what a broker forwards to the controllers, or knows from them, of one that reaches them. Raises Undecided
+        at once where none does: `subject` is unknown then."""
+
+        async def ask(session: _Session) -> T:
+            if await witness.find_witness(session, self.memory) is None:
+                raise Undecided(
+                    f"cluster {self._cluster.name}: no controller answers; {subject} is unknown until one does"
+                )
+            return await work(session)
+
+        return self._call(ask)
+
     def _change(self, work: Callable[[_Session], Awaitable[T]]) -> T:
         return self._call(work, self._gate.prove)
 
@@ -469,7 +496,7 @@ class KafkaControl:
         try:
             if self._wire is None:
                 self._wire = self._connect(deadline)
-            session = _Session(self._wire, deadline, self._timeout_s, prove)
+            session = _Session(self._wire, deadline, self._timeout_s, prove, self.memory)
             try:
                 return self._wire.run(lambda: work(session), deadline + _GRACE_S)
             finally:
@@ -516,6 +543,10 @@ def connecting_share_s(left_s: float, endpoints: int) -> float:
     a short time none of many would be reached, so the first get more than the last.
     """
     return 2 * left_s / (endpoints + 1)
+
+
+async def _nothing() -> None:
+    """Ask no more than whether a controller answers."""
 
 
 class _GuardMissing(Exception):
@@ -626,13 +657,16 @@ def _deliver_last_words(transport: Any) -> None:
 class _Session:
     """One call's questions to the brokers, all under one deadline. Lives on the IO thread."""
 
-    def __init__(self, wire: _Wire, deadline: float, timeout_s: float, prove: Prove) -> None:
+    def __init__(
+        self, wire: _Wire, deadline: float, timeout_s: float, prove: Prove, memory: ClusterMemory | None = None
+    ) -> None:
+        self.memory = memory
         self._wire = wire
         self._manager = wire.manager
         self._deadline = deadline
         self._prove = prove
         # A broker that hangs must leave time to ask another one.
-        self._attempt_s = timeout_s / 3
+        self.attempt_s = timeout_s / 3
         self._is_over = False
         self._took_s: dict[int, float] = {}  # over its last answer, by broker
 
@@ -643,25 +677,31 @@ class _Session:
     @property
     def attempt_ms(self) -> int:
         """How long a broker may take over one request, in milliseconds."""
-        return int(self._attempt_s * 1000)
+        return int(self.attempt_s * 1000)
 
     async def ask_any(self, request: Callable[[], Any]) -> Any:
-        """The answer of whichever broker gives one. Raises KafkaError at the deadline, or when a broker refuses us."""
+        """The answer of a broker whose metadata was proven recent, else of whichever gives one. Raises KafkaError at
+        the deadline, or when a broker refuses us."""
         failure: KafkaError = KafkaTimeoutError()
-        while self._left_s() > 0:
+        while self.left_s() > 0:
+            broker = self._recent_broker()
             try:
-                return await self._ask(self._manager.least_loaded_node(), request(), self._attempt_s)
+                return await self._ask(
+                    self._manager.least_loaded_node() if broker is None else broker, request(), self.attempt_s
+                )
             except KafkaError as error:
                 if not _is_passing(error):
                     raise
                 failure = error
+                if broker is not None and self.memory is not None:
+                    self.memory.forget_proof(broker)
             await self._wire.sleep(_PAUSE_S)
-            await self._refresh_metadata()
+            await self.refresh_metadata()
         raise failure
 
-    async def ask_node(self, node: controllers.Node, request: Any) -> Any:
+    async def ask_node(self, node: controllers.Node, request: Any, limit_s: float | None = None) -> Any:
         """The answer of a node that need not be a broker. Raises KafkaError."""
-        limit_s = min(self._attempt_s, self._left_s())
+        limit_s = min(self.attempt_s if limit_s is None else limit_s, self.left_s())
         asked = self._manager.call_soon(self._wire.ask_node, node, request, time.monotonic() + limit_s, self._prove)
         return await self._manager.wait_for(asked, limit_s * 1000)
 
@@ -673,10 +713,10 @@ class _Session:
         limits = patience.limits(set(brokers), time.monotonic()) if patience else None
         answers, failures = await self._ask_in_parallel(brokers if limits is None else limits, request, limits)
         again = failures if limits is None else [broker for broker, why in failures.items() if not _is_late(why)]
-        if again and self._left_s() > 0:
+        if again and self.left_s() > 0:
             # A restarted broker, or one that joined since the last look, seems gone until the metadata is fresh.
-            await self._refresh_metadata()
-            await self._wire.sleep(min(self._left_s(), max(map(self._manager.connection_delay, again))))
+            await self.refresh_metadata()
+            await self._wire.sleep(min(self.left_s(), max(map(self._manager.connection_delay, again))))
             late_answers, late_failures = await self._ask_in_parallel(again, request, limits)
             answers |= late_answers
             failures = {broker: why for broker, why in failures.items() if broker not in again} | late_failures
@@ -687,11 +727,34 @@ class _Session:
                 patience.was_late(broker, time.monotonic())
         return answers, failures
 
-    async def ask_once(self, brokers: Iterable[int], request: Callable[[int], Any]) -> dict[int, Any]:
+    def _recent_broker(self) -> int | None:
+        proven = self.memory.proven if self.memory is not None else None
+        return proven[0] if proven is not None and proven[0] in self.known_brokers() else None
+
+    def known_brokers(self) -> list[int]:
+        """Those that a connection can be made to."""
+        return [broker.node_id for broker in self._manager.cluster.brokers()]
+
+    def start(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Begins a coroutine; what it returns or raises is in the future."""
+        return self._manager.call_soon(work, *args)
+
+    async def sleep(self, seconds: float) -> None:
+        await self._wire.sleep(seconds)
+
+    async def ask_broker(self, broker: int, request: Any, limit_s: float) -> Any:
+        """The answer of this broker. Raises KafkaError."""
+        return await self._ask(broker, request, max(0.0, limit_s))
+
+    async def ask_once(
+        self, brokers: Iterable[int], request: Callable[[int], Any], limit_s: float | None = None
+    ) -> dict[int, Any]:
         """The answers of those brokers that give one soon. Raises KafkaError when a broker refuses us."""
-        answers, failures = await self._ask_in_parallel(brokers, request, self._attempt_s)
+        answers, failures = await self._ask_in_parallel(
+            brokers, request, self.attempt_s if limit_s is None else limit_s
+        )
         if failures:
-            await self._refresh_metadata()  # so that one that has moved, or is new, is found by the next call
+            await self.refresh_metadata()  # so that one that has moved, or is new, is found by the next call
         return answers
 
     async def ask_until_known(
@@ -707,9 +770,8 @@ class _Session:
             return {}
         known = read(await self.ask_any(lambda: request(names)))
         if unknown := set(names) - known.keys():
-            every = [broker.node_id for broker in self._manager.cluster.brokers()]
-            limit_s = self._attempt_s if patience is None else min(patience.usual_s, self._attempt_s)
-            answers, _ = await self._ask_in_parallel(every, lambda _: request(unknown), limit_s)
+            limit_s = self.attempt_s if patience is None else min(patience.usual_s, self.attempt_s)
+            answers, _ = await self._ask_in_parallel(self.known_brokers(), lambda _: request(unknown), limit_s)
             for answer in answers.values():
                 known = read(answer) | known
         return known
@@ -721,7 +783,7 @@ class _Session:
         limit_s: float | Mapping[int, float] | None = None,
     ) -> tuple[dict[int, Any], dict[int, KafkaError]]:
         """`limit_s` is what each may take, or all of them."""
-        same_s = self._left_s() if limit_s is None else limit_s
+        same_s = self.left_s() if limit_s is None else limit_s
         pending = {
             broker: self._manager.call_soon(
                 self._ask, broker, request(broker), same_s[broker] if isinstance(same_s, Mapping) else same_s
@@ -739,7 +801,7 @@ class _Session:
         return answers, failures
 
     async def _ask(self, broker: int | None, request: Any, limit_s: float) -> Any:
-        limit_s, asked_at = min(limit_s, self._left_s()), time.monotonic()
+        limit_s, asked_at = min(limit_s, self.left_s()), time.monotonic()
         sent = self._manager.call_soon(self._send, broker, request, asked_at + limit_s)
         response = await self._manager.wait_for(sent, limit_s * 1000)
         if broker is not None:
@@ -756,14 +818,14 @@ class _Session:
             raise KafkaTimeoutError
         return await _send_now(connection, request, _proven(self._prove, deadline))
 
-    async def _refresh_metadata(self) -> None:
+    async def refresh_metadata(self) -> None:
         with suppress(KafkaError):
             await self._manager.wait_for(
                 self._manager.call_soon(self._manager.cluster.refresh_metadata),
-                max(0.0, min(self._attempt_s, self._left_s())) * 1000,
+                max(0.0, min(self.attempt_s, self.left_s())) * 1000,
             )
 
-    def _left_s(self) -> float:
+    def left_s(self) -> float:
         return self._deadline - time.monotonic()
 
 
@@ -973,53 +1035,6 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]
     for partition in partitions:
         numbers[partition.topic].append(partition.partition)
     return list(numbers.items())
-
-
-def _metadata_request(topics: Collection[str] | None) -> Any:
-    return MetadataRequest(
-        topics=None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics],
-        allow_auto_topic_creation=False,
-    )
-
-
-def _read_topics(response: Any) -> dict[str, dict[TopicPartition, PartitionState]]:
-    topics = {}
-    for topic in _known_topics(response):
-        topics[topic.name] = {
-            TopicPartition(topic.name, partition.partition_index): PartitionState(
-                partition.leader_id, tuple(partition.replica_nodes), tuple(partition.isr_nodes)
-            )
-            for partition in topic.partitions
-        }
-    return topics
-
-
-def _known_topics(response: Any) -> Iterator[Any]:
-    """Raises KafkaError when one may not be described."""
-    for topic in response.topics:
-        error = kafka_errors.for_code(topic.error_code)
-        if issubclass(error, kafka_errors.AuthorizationError):
-            raise error(f"describe topic {topic.name or topic.topic_id}")
-        if topic.error_code not in _UNKNOWN_TOPICS:
-            yield topic
-
-
-def _view_request(topic_ids: Collection[bytes]) -> Any:
-    topics = [MetadataRequest.MetadataRequestTopic(topic_id=uuid.UUID(bytes=each), name=None) for each in topic_ids]
-    return MetadataRequest(topics=topics, allow_auto_topic_creation=False, min_version=_TOPICS_BY_ID)
-
-
-def _read_view(response: Any) -> BrokerView:
-    leaders = {
-        (topic.topic_id.bytes, partition.partition_index): Leadership(partition.leader_id, partition.leader_epoch)
-        for topic in _known_topics(response)
-        for partition in topic.partitions
-    }
-    return BrokerView(frozenset(broker.node_id for broker in response.brokers), leaders)
-
-
-def _merged(by_topic: dict[str, dict[TopicPartition, PartitionState]]) -> dict[TopicPartition, PartitionState]:
-    return {partition: state for partitions in by_topic.values() for partition, state in partitions.items()}
 
 
 def _read_log_dir(broker: int, result: Any) -> LogDir:

@@ -22,16 +22,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
+from guardian.core.cluster_truth import EpochMemory, described, partitions_of, view_of_all, view_of_witness
 from guardian.core.effects import NewTopic
-from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.errors import ClusterUnavailable, InvalidInput, Undecided
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.gate import Gate
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
+    BrokerAnswer,
     BrokerNode,
     BrokerView,
     ClusterDescription,
     ClusterObservation,
+    ClusterView,
+    FencedServer,
     Leadership,
     LogDir,
     LogDirReplica,
@@ -103,7 +107,10 @@ class _Broker:
     failed: set[str] = field(default_factory=set)  # log dirs that are offline
     tells_log_dirs: bool = True
     tells_config: bool = True
-    outdated: BrokerView | None = None  # what it last heard, while it is cut off from the controller
+    outdated: BrokerAnswer | None = None  # what it last heard, while it is cut off from the controller
+    fenced: bool = False  # it runs on, and the controllers do not count it among the living
+    hidden: bool = False  # Guardian does not reach it
+    lag_ms: float | None = None  # the age of what it applied last, where its reporter tells
 
 
 # Kafka's own, as far as anybody asks for them.
@@ -152,6 +159,7 @@ class FakeKafka:
         self.quorum: Quorum | None = Quorum(100, frozenset({100}), frozenset({100}))
         self.level = LEVEL
         self.supported: dict[int, int] = {}  # by node, the highest level, where that is another one
+        self._memory = EpochMemory()
         self._lock = threading.RLock()
         self._gate = Gate()
 
@@ -186,10 +194,7 @@ class FakeKafka:
         with self._lock:
             self._brokers[broker].alive = False
             self._brokers[broker].remembered.clear()
-            for partition in self._partitions.values():
-                if broker in partition.isr and len(partition.isr) > 1:
-                    partition.isr.remove(broker)
-                self._keep_a_leader(partition)
+            self._leave_isrs(broker)
 
     def start_broker(self, broker: int) -> None:
         """It comes back with what it had, and catches up."""
@@ -224,11 +229,31 @@ class FakeKafka:
     def cut_off(self, broker: int) -> None:
         """It hears no news from the controller any more, and goes on answering."""
         with self._lock:
-            self._brokers[broker].outdated = self._view()
+            self._brokers[broker].outdated = self._answer()
+
+    def fence(self, broker: int) -> None:
+        """The controllers miss its heartbeats: others lead what it led. Cut off, it does not hear of it."""
+        with self._lock:
+            self._brokers[broker].fenced = True
+            self._leave_isrs(broker)
 
     def reconnect(self, broker: int) -> None:
+        """It hears the news, and catches up with what it missed."""
         with self._lock:
             self._brokers[broker].outdated = None
+            self._brokers[broker].fenced = False
+            for partition in self._partitions.values():
+                self._keep_a_leader(partition)
+
+    def hide(self, broker: int, *, hidden: bool = True) -> None:
+        """Guardian does not reach it, while all others do."""
+        with self._lock:
+            self._brokers[broker].hidden = hidden
+
+    def tell_lag(self, broker: int, lag_ms: float | None) -> None:
+        """What its reporter tells of the age of its metadata."""
+        with self._lock:
+            self._brokers[broker].lag_ms = lag_ms
 
     def set_config(self, resource: ConfigResource, key: str, value: str | None) -> None:
         """What another tool does to a configuration; (BROKER, "") is the default of all brokers."""
@@ -299,13 +324,40 @@ class FakeKafka:
     def each_change_proven_by(self, prove: Callable[[], None]) -> AbstractContextManager[None]:
         return self._gate.proven_by(prove)
 
-    def describe_cluster(self) -> ClusterDescription:
+    def view(self, topics: Collection[str] | None) -> ClusterView:
         with self._read():
-            return ClusterDescription(self.cluster_id, self._nodes())
+            there = {number: broker for number, broker in self._brokers.items() if broker.alive and not broker.hidden}
+            if not there:
+                raise ClusterUnavailable(f"cluster {self.cluster_id} did not answer within its deadline")
+            witness = self._witness()
+            if witness is not None:
+                return view_of_witness(witness, self._answer(topics), self._memory)
+            answers = {
+                number: _of_topics(broker.outdated or self._answer(), topics) for number, broker in there.items()
+            }
+            lags = {number: broker.lag_ms for number, broker in there.items() if broker.lag_ms is not None}
+            return view_of_all(answers, there.keys(), lags, self._memory, self._brokers.keys() - self._unregistered)
+
+    def describe_cluster(self) -> ClusterDescription:
+        return described(self.view(()))
 
     def describe_partitions(self, topics: Collection[str] | None = None) -> dict[TopicPartition, PartitionState]:
+        return partitions_of(self.view(topics))
+
+    def fenced_servers(self) -> tuple[FencedServer, ...]:
         with self._read():
-            return self._states(topics)
+            if self._witness() is None:
+                return ()
+            return tuple(
+                FencedServer(
+                    number,
+                    f"broker{number}:9092",
+                    sum(state.leader == number for state in broker.outdated.partitions.values()),
+                )
+                for number, broker in self._brokers.items()
+                if broker.fenced and broker.outdated is not None and number in broker.outdated.brokers
+                if broker.alive and not broker.hidden
+            )
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
         with self._read():
@@ -313,18 +365,16 @@ class FakeKafka:
 
     def seen_by(self, brokers: Collection[int], topic_ids: Collection[bytes]) -> dict[int, BrokerView]:
         with self._read():
-            views = {
-                number: self._brokers[number].outdated or self._view() for number in brokers if number in self._nodes()
+            answers = {
+                number: self._brokers[number].outdated or self._answer()
+                for number in brokers
+                if number in self._nodes()
             }
-            return {
-                number: BrokerView(
-                    view.brokers, {name: each for name, each in view.leaders.items() if name[0] in topic_ids}
-                )
-                for number, view in views.items()
-            }
+            return {number: _view_of(answer, topic_ids) for number, answer in answers.items()}
 
     def list_reassignments(self) -> dict[TopicPartition, Reassignment]:
         with self._read():
+            self._require_controllers("which partitions are being reassigned")
             return self._reassignments()
 
     def describe_log_dirs(
@@ -504,10 +554,13 @@ class FakeKafka:
 
     def registered_brokers(self) -> dict[int, bool] | None:
         with self._read():
+            self._require_controllers("which brokers are registered")
             known = self._brokers.keys() - self._unregistered
-            return {broker: not self._brokers[broker].alive for broker in sorted(known)}
+            alive = self._nodes()
+            return {broker: broker not in alive for broker in sorted(known)}
 
     def unregister_broker(self, broker: int) -> str:
+        self._require_controllers(f"whether broker {broker} runs")
         with self._write():
             if broker in self._nodes():
                 return f"broker {broker} runs (it is not fenced): stop it first"
@@ -516,6 +569,7 @@ class FakeKafka:
 
     def describe_quorum(self) -> Quorum | None:
         with self._read():
+            self._require_controllers("which of them lives")
             return self.quorum
 
     def metadata_version(self) -> MetadataVersion:
@@ -595,6 +649,15 @@ class FakeKafka:
         if not self.reachable:
             raise ClusterUnavailable(f"cluster {self.cluster_id} did not answer within its deadline")
 
+    def _witness(self) -> int | None:
+        """A broker that hears the controllers and answers Guardian."""
+        hearing = (number for number in self._nodes() if self._brokers[number].outdated is None)
+        return next((number for number in hearing if not self._brokers[number].hidden), None)
+
+    def _require_controllers(self, subject: str) -> None:
+        if self._witness() is None:
+            raise Undecided(f"cluster {self.cluster_id}: no controller answers; {subject} is unknown until one does")
+
     def _answers(self, resource: ConfigResource) -> bool:
         if resource[0] == TOPIC:
             return True
@@ -605,22 +668,26 @@ class FakeKafka:
         return {
             number: BrokerNode(number, f"broker{number}", 9092, broker.rack)
             for number, broker in self._brokers.items()
-            if broker.alive
+            if broker.alive and not broker.fenced
         }
 
     def _states(self, topics: Collection[str] | None) -> dict[TopicPartition, PartitionState]:
         return {
-            name: PartitionState(partition.leader, tuple(partition.replicas), tuple(partition.isr))
+            name: PartitionState(
+                partition.leader, tuple(partition.replicas), tuple(partition.isr), partition.leader_epoch
+            )
             for name, partition in self._partitions.items()
             if topics is None or name.topic in topics
         }
 
-    def _view(self) -> BrokerView:
-        leaders = {
-            (self._topic_ids[name.topic], name.partition): Leadership(partition.leader, partition.leader_epoch)
-            for name, partition in self._partitions.items()
-        }
-        return BrokerView(frozenset(self._nodes()), leaders)
+    def _answer(self, topics: Collection[str] | None = None) -> BrokerAnswer:
+        return BrokerAnswer(self.cluster_id, self._nodes(), self._states(topics), dict(self._topic_ids))
+
+    def _leave_isrs(self, broker: int) -> None:
+        for partition in self._partitions.values():
+            if broker in partition.isr and len(partition.isr) > 1:
+                partition.isr.remove(broker)
+            self._keep_a_leader(partition)
 
     def _reassignments(self) -> dict[TopicPartition, Reassignment]:
         return {
@@ -666,7 +733,8 @@ class FakeKafka:
         )
 
     def _can_lead(self, partition: _Partition, broker: int) -> bool:
-        return broker in partition.isr and self._brokers[broker].alive and not self._is_lost(partition, broker)
+        lives = self._brokers[broker].alive and not self._brokers[broker].fenced
+        return broker in partition.isr and lives and not self._is_lost(partition, broker)
 
     def _is_lost(self, partition: _Partition, broker: int) -> bool:
         return broker in partition.hosted and partition.hosted[broker].path in self._brokers[broker].failed
@@ -766,7 +834,8 @@ class FakeKafka:
 
     def _out_of_sync(self, partition: _Partition) -> Iterable[int]:
         behind = (broker for broker in partition.replicas if broker not in partition.isr)
-        return [broker for broker in behind if self._brokers[broker].alive and not self._is_lost(partition, broker)]
+        lives = self._nodes()
+        return [broker for broker in behind if broker in lives and not self._is_lost(partition, broker)]
 
     def _catch_up(
         self,
@@ -808,6 +877,21 @@ class FakeKafka:
                 replica.future.copied += step
                 if replica.future.copied >= partition.size:
                     replica.path, replica.future = replica.future.path, None
+
+
+def _of_topics(answer: BrokerAnswer, topics: Collection[str] | None) -> BrokerAnswer:
+    if topics is None:
+        return answer
+    return replace(answer, partitions={name: each for name, each in answer.partitions.items() if name.topic in topics})
+
+
+def _view_of(answer: BrokerAnswer, topic_ids: Collection[bytes]) -> BrokerView:
+    leaders = {
+        (answer.topic_ids[name.topic], name.partition): Leadership(state.leader, state.leader_epoch)
+        for name, state in answer.partitions.items()
+        if answer.topic_ids[name.topic] in topic_ids
+    }
+    return BrokerView(frozenset(answer.brokers), leaders)
 
 
 class _Budget:

@@ -26,11 +26,57 @@ class ClusterDescription:
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """`leader` is -1 when there is none. The first of `replicas` is the preferred leader."""
+    """`leader` is -1 when there is none. The first of `replicas` is the preferred leader.
+
+    `leader_epoch` tells which of two brokers knows better; -1: not told. States are equal whatever it is.
+    """
 
     leader: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    leader_epoch: int = field(default=-1, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Stands where a state would, when no answer decides it. It is neither absent nor as it was; `reason` is for
+    people."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAnswer:
+    """What one broker says of its cluster, right or stale. `brokers` are those that are not fenced, as it says.
+
+    A topic that was made anew has a new id; its leader epochs begin again.
+    """
+
+    cluster_id: str
+    brokers: Mapping[int, BrokerNode]
+    partitions: Mapping[TopicPartition, PartitionState]
+    topic_ids: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """What can be believed of a cluster now. Who is left out of `brokers` does not live; what is left out of
+    `partitions` does not exist. `doubt` says why nothing is known beyond what is listed; empty: the lists are whole."""
+
+    cluster_id: str
+    brokers: Mapping[int, BrokerNode | Unknown]
+    partitions: Mapping[TopicPartition, PartitionState | Unknown]
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FencedServer:
+    """A broker that the controllers have fenced and that still answers clients from old metadata. `leads` counts the
+    partitions that it says it leads: what they take with acks=1 is lost."""
+
+    broker: int
+    address: str
+    leads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +137,8 @@ class ClusterObservation:
     `partitions` lacks the partitions whose topic does not exist. `configs` maps (resource type, resource name)
     to the dynamic configuration set there, of throttles and of tiered storage alone: keys that are not set are absent.
     `min_insync` is the min.insync.replicas in force of the topics that have a reassignment in flight.
+    `unknown_brokers` and `unknown_partitions` are in neither `brokers` nor `partitions`: nothing may be concluded from
+    that. `doubt` is that of the view.
     """
 
     observed_at_ms: int
@@ -100,6 +148,9 @@ class ClusterObservation:
     log_dirs: tuple[LogDir, ...]
     configs: Mapping[tuple[str, str], Mapping[str, str]]
     min_insync: Mapping[str, int] = field(default_factory=dict)
+    unknown_brokers: Mapping[int, Unknown] = field(default_factory=dict)
+    unknown_partitions: Mapping[TopicPartition, Unknown] = field(default_factory=dict)
+    doubt: str = ""
 
     def log_dir_of(self, partition: TopicPartition, broker: int) -> str | None:
         """The log dir that holds the broker's current (not future) replica, or None when there is none."""

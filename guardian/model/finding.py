@@ -30,6 +30,8 @@ class FindingKind(IntEnum):
     CLUSTER_UNREACHABLE = 16  # no broker answers
     CERTIFICATE_EXPIRES = 17  # of a member, its authority, or the list of revoked ones
     READS_LEAVE_IDC = 18  # no replica selector that keeps them in, or one that knows racks otherwise
+    FENCED_SERVES = 21  # a broker that the controllers fenced still answers clients: what it takes is lost
+    STATE_UNKNOWN = 22  # brokers answer, and none reaches the controllers: nobody can say who is right
 
     MEMBER_STOPPED = 20  # of Guardian's own group, by itself: it has told why
 
@@ -40,7 +42,9 @@ class FindingKind(IntEnum):
 
 
 _GRAVEST_FIRST = (
+    FindingKind.FENCED_SERVES,
     FindingKind.CLUSTER_UNREACHABLE,
+    FindingKind.STATE_UNKNOWN,
     FindingKind.STORM,
     FindingKind.TOPIC_OFFLINE,
     FindingKind.UNDER_MIN_ISR,

@@ -44,7 +44,8 @@ class RequestCounters:
 @dataclass(frozen=True, slots=True)
 class BrokerCounters:
     """What a broker answered at once. `at_ms` is its own clock; totals count from `started_at_ms`. `requests` by kind;
-    `copied_bytes` in and out because of reassignments."""
+    `copied_bytes` in and out because of reassignments. `metadata_lag_ms` is the age of the last record of the
+    controllers' log that it applied; None: it does not tell."""
 
     broker: int
     at_ms: int
@@ -53,6 +54,7 @@ class BrokerCounters:
     nics: Mapping[str, NicCounters] = field(default_factory=dict)
     requests: Mapping[str, RequestCounters] = field(default_factory=dict)
     copied_bytes: float = 0.0
+    metadata_lag_ms: float | None = None
 
 
 class Latency(NamedTuple):

@@ -12,7 +12,7 @@ import fcntl
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,7 +39,6 @@ from guardian.executor.planning import LivePlanner
 from guardian.executor.protecting import Protector
 from guardian.executor.replanning import LiveReplanner
 from guardian.kafka.admin import KafkaAdmin
-from guardian.kafka.control import KafkaControl
 from guardian.model.links import load_links
 from guardian.model.topology import Cluster
 from guardian.reporter.asking import BrokerAsker, CountersAsker, MappingAsker
@@ -56,6 +55,7 @@ from guardian.server.approvals import ApprovalKeeper, Approvals
 from guardian.server.calling import PersonCaller
 from guardian.server.certificates import CertificateWatch
 from guardian.server.collection import CollectionAssigner, KnownFederation, ReplicatedCollectionGroup
+from guardian.server.connecting import KafkaConnector
 from guardian.server.cordoning import Cordoner
 from guardian.server.counting import CallCounters, LoopCounters
 from guardian.server.directory import directory_of
@@ -166,21 +166,22 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     secured, https = grpc_tls(config), http_tls(config)
     pem_files = [each.files for each in (secured, https) if each is not None]
     certificates = CertificateWatch(config, pem_files, partial(_other_members, replica))
+    kafka = _kafka(config, stack)
     ask_mappings = MappingAsker(_reporter_tls(config), config.collect.timeout_s).ask
-    sources = Sources(store, _connect_for_rpc, config.lake, now_ms, activity, config.links, ask_mappings)
+    sources = Sources(store, kafka.for_rpc, config.lake, now_ms, activity, config.links, ask_mappings)
     findings = FindingsWatch(
-        replace(sources, connect=_connect),
+        replace(sources, connect=kafka.for_loop),
         int(config.collect.interval_s * 1000),
         int((config.collect.interval_s + config.collect.flush_s) * 1000),
         certificates=certificates.all,
     )
     stack.callback(findings.close)
-    live_planner = _live_planner(config, store, stack)
+    live_planner = _live_planner(config, store, kafka, stack)
     hooks = HookRunner(config.hooks)
     healer = Healer(
-        store, findings, live_planner, _connect_for_rpc, config.healing, planner_settings(config.planner), now_ms
+        store, findings, live_planner, kafka.for_rpc, config.healing, planner_settings(config.planner), now_ms
     )
-    protector, watch = _protecting(config, store, stack)
+    protector, watch = _protecting(config, store, kafka, stack)
     operations = Operations(
         ReplicatedOperationStore(store, now_ms), live_planner, hooks, tiered_warm_up_s=config.execute.tiered_warm_up_s
     )
@@ -189,10 +190,10 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     stack.callback(sinks.close)
     replanner = LiveReplanner(live_planner, lambda: directory_of(store.read_local(), config.links))
     loops = _leading(
-        config, store, known, findings, healer, room, protector, operations, replanner, sinks, founded, stack
+        config, store, kafka, known, findings, healer, room, protector, operations, replanner, sinks, founded, stack
     )
 
-    finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), _connect_for_claim)
+    finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), kafka.for_claim)
     stack.callback(finder.close)
     counters = TieringCounters()
     parts = Parts(
@@ -261,12 +262,13 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         {files.use: files.counters for files in pem_files},
         security.refusals.totals if security.refusals is not None else dict,
     )
-    _serve_http(config, store, measured, security, https, live_planner, stack)
+    _serve_http(config, store, kafka, measured, security, https, live_planner, stack)
 
 
 def _serve_http(
     config: ServerConfig,
     store: ReplicatedStore,
+    kafka: _Kafka,
     measured: Measured,
     security: Security,
     https: HttpTls | None,
@@ -291,7 +293,7 @@ def _serve_http(
         signs_in=security.gate is not None,
         cautions=cautions_of(config),
     )
-    rest = _rest(config, store, live_planner, web.client_for, stack)
+    rest = _rest(config, store, kafka, live_planner, web.client_for, stack)
     routers: list[APIRouter] = [*security.routers(), *rest.routers]
     http = HttpServer(
         config.http, security.protect(create_app(web, routers)), https.context if https is not None else None
@@ -328,6 +330,7 @@ def _collecting(
 def _leading(
     config: ServerConfig,
     store: ReplicatedStore,
+    kafka: _Kafka,
     known: KnownFederation,
     findings: FindingsWatch,
     healer: Healer,
@@ -343,11 +346,9 @@ def _leading(
     broker_timeout_s = config.execute.broker_timeout_s
     admins = ClusterAdmins(
         lambda name: store.read_local().cluster(name),
-        lambda cluster: KafkaControl(cluster, broker_timeout_s=broker_timeout_s),
+        lambda cluster: kafka.connector.connect(cluster, broker_timeout_s=broker_timeout_s),
     )
     stack.callback(admins.close)
-    reporters = CountersAsker(_reporter_tls(config), config.execute.patience_s)
-    stack.callback(reporters.close)
     driver = Driver(
         ReplicatedExecutionStore(store),
         admins,
@@ -355,7 +356,7 @@ def _leading(
         now_ms=now_ms,
         tiered_warm_up_s=config.execute.tiered_warm_up_s,
         around=LiveSurroundings(
-            lambda name: store.read_local().cluster(name), reporters, config.throttle, room.room, now_ms
+            lambda name: store.read_local().cluster(name), kafka.reporters, config.throttle, room.room, now_ms
         ),
         operations=operations,
         replan=replanner,
@@ -378,7 +379,7 @@ def _leading(
         ("healing", healer.tick, _HEALING_S),
         ("calls", PersonCaller(store, findings, healer, now_ms).tick, _HEALING_S),
         ("sinks", sinks.tick, _SINKS_S),
-        ("placement", _cordoner(config, store, healer, stack).tick, _PLACEMENT_S),
+        ("placement", _cordoner(config, store, kafka, healer, stack).tick, _PLACEMENT_S),
         ("protection", protector.tick, config.protection.look_s),
         ("founding", Founder(store, founded).tick, _FOUNDING_S),
         ("approvals", ApprovalKeeper(store, _approvals(config), now_ms).tick, _APPROVALS_S),
@@ -391,7 +392,9 @@ def _leading(
     return loops
 
 
-def _protecting(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> tuple[Protector, DiskWatch]:
+def _protecting(
+    config: ServerConfig, store: ReplicatedStore, kafka: _Kafka, stack: ExitStack
+) -> tuple[Protector, DiskWatch]:
     """With admin connections of its own. Where it is off nobody is suspected, and what is held is let go."""
     settings, collect_ms = config.protection.settings, int(config.collect.interval_s * 1000)
     held = ReplicatedProtectionStore(store)
@@ -406,16 +409,18 @@ def _protecting(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) 
         max(collect_ms, int(config.protection.look_s * 1000)),
     )
     stack.callback(watch.close)
-    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect_for_rpc)
+    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), kafka.for_rpc)
     stack.callback(admins.close)
     protector = Protector(held, admins, watch, settings, now_ms)
     stack.callback(protector.close)
     return protector, watch
 
 
-def _cordoner(config: ServerConfig, store: ReplicatedStore, healer: Healer, stack: ExitStack) -> Cordoner:
+def _cordoner(
+    config: ServerConfig, store: ReplicatedStore, kafka: _Kafka, healer: Healer, stack: ExitStack
+) -> Cordoner:
     """With admin connections of its own: the executor's serve its threads."""
-    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), _connect_for_rpc)
+    admins = ClusterAdmins(lambda name: store.read_local().cluster(name), kafka.for_rpc)
     stack.callback(admins.close)
     settings = planner_settings(config.planner)
     guard = StrayGuard(store, settings, DEFAULT_THROTTLE, now_ms, healer.why_not_move)
@@ -442,6 +447,7 @@ def _own_client(config: ServerConfig, security: Security, stack: ExitStack) -> C
 def _rest(
     config: ServerConfig,
     store: ReplicatedStore,
+    kafka: _Kafka,
     planner: LivePlanner,
     client_for: Callable[[Person], GuardianClient],
     stack: ExitStack,
@@ -450,7 +456,7 @@ def _rest(
         client_for,
         user_of,
         planner,
-        connect_by_name(lambda name: store.read_local().cluster(name), _connect_for_rpc),
+        connect_by_name(lambda name: store.read_local().cluster(name), kafka.for_rpc),
         LakeRates(config.lake, now_ms),
         now_ms,
         config.rest.default_cluster,
@@ -461,9 +467,9 @@ def _rest(
     return rest
 
 
-def _live_planner(config: ServerConfig, store: ReplicatedStore, stack: ExitStack) -> LivePlanner:
+def _live_planner(config: ServerConfig, store: ReplicatedStore, kafka: _Kafka, stack: ExitStack) -> LivePlanner:
     planner = LivePlanner(
-        connect_by_name(lambda name: store.read_local().cluster(name), _connect),
+        connect_by_name(lambda name: store.read_local().cluster(name), kafka.for_loop),
         lambda: directory_of(store.read_local(), config.links),
         config.lake,
         PlannerSettings.of(config.planner),
@@ -502,18 +508,28 @@ def _approvals(config: ServerConfig) -> Approvals:
     return Approvals(config.approvals, author_may_approve=config.security is None)
 
 
-def _connect(cluster: Cluster) -> KafkaAdmin:
-    return KafkaControl(cluster)
+@dataclass(frozen=True, slots=True)
+class _Kafka:
+    """How this member reaches clusters. `for_rpc`: somebody waits, and must be told before the client gives up that a
+    cluster is down. `for_claim`: a broker that hangs must leave time to ask others; an attempt takes a third of it."""
+
+    connector: KafkaConnector
+    reporters: CountersAsker
+
+    def for_loop(self, cluster: Cluster) -> KafkaAdmin:
+        return self.connector.connect(cluster)
+
+    def for_rpc(self, cluster: Cluster) -> KafkaAdmin:
+        return self.connector.connect(cluster, timeout_s=_RPC_KAFKA_TIMEOUT_S)
+
+    def for_claim(self, cluster: Cluster) -> KafkaAdmin:
+        return self.connector.connect(cluster, timeout_s=_CLAIM_KAFKA_TIMEOUT_S)
 
 
-def _connect_for_rpc(cluster: Cluster) -> KafkaAdmin:
-    """Somebody waits: a cluster that is down must be said so before the client gives up."""
-    return KafkaControl(cluster, timeout_s=_RPC_KAFKA_TIMEOUT_S)
-
-
-def _connect_for_claim(cluster: Cluster) -> KafkaAdmin:
-    """A broker that hangs must leave time to ask others: an attempt takes a third of this."""
-    return KafkaControl(cluster, timeout_s=_CLAIM_KAFKA_TIMEOUT_S)
+def _kafka(config: ServerConfig, stack: ExitStack) -> _Kafka:
+    reporters = CountersAsker(_reporter_tls(config), config.execute.patience_s)
+    stack.callback(reporters.close)
+    return _Kafka(KafkaConnector(reporters), reporters)
 
 
 def _other_members(replica: RaftReplica) -> dict[str, str]:

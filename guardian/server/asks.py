@@ -22,7 +22,7 @@ from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput, NotFound
 from guardian.executor import operating
 from guardian.executor.hooks import HookRunner
-from guardian.executor.observing import observe
+from guardian.executor.observing import observe_known
 from guardian.executor.operating import Operations, completed, scope_of_ask, task_of
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import BrokerNode, ClusterObservation
@@ -156,7 +156,7 @@ class Asks:
     def _scene(
         self, ticket: Ticket, ask: Ask, execution: Execution, admin: KafkaAdmin, answer: PlanAnswer | None
     ) -> _Scene:
-        observation = observe(admin, [scope_of_ask(execution, answer)], self._now_ms())
+        observation = observe_known(admin, scope_of_ask(execution, answer), self._now_ms())
         others = [
             (each, found)
             for each in self._store.read_local().driven_tickets()

@@ -199,6 +199,7 @@ class Healer:
             memory.storm_ms,
             self._findings.alive(cluster.name),
             _idle(tickets, views) if memory.has_open else {},
+            healing.why_unknown(watch, cluster.name),
         )
         decision = healing.decide(policy, known, now_ms)
         if decision.storm:

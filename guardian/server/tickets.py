@@ -25,7 +25,7 @@ from guardian.core.slots import ExecutionLimits
 from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.executor.admitting import Job
 from guardian.executor.foretelling import Outlook, foretold
-from guardian.executor.observing import observe, scope_of
+from guardian.executor.observing import observe_known, scope_of
 from guardian.executor.rehearsing import resolved_now
 from guardian.executor.replanning import why_not_anew
 from guardian.kafka.admin import KafkaAdmin
@@ -506,7 +506,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         admin = self._admin_for(ticket.cluster)
         try:
             scope = scope_of(work, back=state is TicketState.ROLLING_BACK)
-            observation = observe(admin, [scope], self._now_ms())
+            observation = observe_known(admin, scope, self._now_ms())
         finally:
             admin.close()
         begun = (

@@ -1,6 +1,6 @@
 """What the detectors of healing look at: Kafka, the lake and Guardian's own group, as sightings.
 
-    brokers     who lives                                    one small request, every 5 s
+    brokers     who lives, who is fenced and still answers   three small requests, every 5 s
     replicas    log dirs, ISRs, reassignments                all partitions and log dirs, every 20 s
     balance     who holds how much; disks that fill          the same, and days of the lake, every 10 min
     members     whom the leader reaches, and how long        no request; a connection to each member every 10 min
@@ -18,7 +18,7 @@ import numpy as np
 
 from guardian.core import troubles
 from guardian.core.troubles import Motions
-from guardian.errors import ClusterUnavailable, InvalidInput, Unavailable
+from guardian.errors import ClusterUnavailable, InvalidInput, Unavailable, Undecided
 from guardian.kafka.admin import TOPIC, KafkaAdmin
 from guardian.model.certificate import CertificateLife
 from guardian.model.finding import FindingKind, Sighting, Subject
@@ -82,19 +82,23 @@ class TroubleLooks:
             raise ClusterUnavailable(self._silent[cluster])
 
     def brokers(self, cluster: Cluster) -> Iterator[Sighting]:
-        """Raises ClusterUnavailable where that may pass: a cluster without one broker that answers is a sighting."""
+        """Raises ClusterUnavailable where that may pass: a cluster without one broker that answers is a sighting, and
+        so is one whose brokers can't be believed."""
         admin = self._admin_for(cluster.name)
         try:
             alive = frozenset(admin.describe_cluster().brokers)
+            servers = admin.fenced_servers()
         except ClusterUnavailable as error:
             self._silent[cluster.name] = str(error)
-            yield troubles.unreachable(cluster.name, str(error))
+            is_unknown = isinstance(error, Undecided)
+            yield (troubles.state_unknown if is_unknown else troubles.unreachable)(cluster.name, str(error))
             yield from self._down.get(cluster.name, ())  # nobody knows, so nothing has ended
             return
         self._silent.pop(cluster.name, None)
         if cluster.name not in self._hosted:
             self._hosted[cluster.name] = troubles.hosted(admin.describe_partitions())
         self._alive[cluster.name] = alive
+        yield from troubles.fenced_servers(cluster.name, servers)
         hosted, emptied = self._hosted[cluster.name], self._emptied(cluster, alive)
         down = tuple(troubles.brokers_down(cluster.name, alive, cluster.brokers, hosted, emptied))
         self._down[cluster.name] = down

@@ -17,10 +17,15 @@ _COPIED = (
     "kafka.server:type=BrokerTopicMetrics,name=ReassignmentBytesInPerSec:Count",
     "kafka.server:type=BrokerTopicMetrics,name=ReassignmentBytesOutPerSec:Count",
 )
+_METADATA_LAG = "kafka.server:type=broker-metadata-metrics:last-applied-record-lag-ms"
 # The filter of the call: names that begin so.
-PREFIXES = (*_REQUESTS.values(), *_COPIED)
+PREFIXES = (*_REQUESTS.values(), *_COPIED, _METADATA_LAG)
 NAMES = frozenset(
-    {*_COPIED, *(prefix + part for prefix in _REQUESTS.values() for part in ("Count", "Mean", "99thPercentile"))}
+    {
+        *_COPIED,
+        _METADATA_LAG,
+        *(prefix + part for prefix in _REQUESTS.values() for part in ("Count", "Mean", "99thPercentile")),
+    }
 )
 
 
@@ -50,4 +55,5 @@ def counters_from_proto(batch: reporter_pb2.MetricBatch, values: Mapping[str, fl
             if (count := values.get(prefix + "Count", 0.0)) > 0
         },
         copied_bytes=sum(values.get(name, 0.0) for name in _COPIED),
+        metadata_lag_ms=values.get(_METADATA_LAG),
     )

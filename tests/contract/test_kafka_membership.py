@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 
 import pytest
 
+from deploy.local.kafka_cluster import KafkaCluster
+from guardian.errors import Undecided
+from guardian.kafka import data
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
+from guardian.model.cluster_state import PartitionState, Unknown
+from guardian.model.topology import TopicPartition
 from tests.patience import CONTROL_S
 
 DEADLINE_S = 90.0
@@ -24,6 +31,8 @@ class Bench:
     admin: KafkaAdmin
     kill: Callable[[int], None]
     start: Callable[[int], None]
+    create_topic: Callable[[str, dict[int, tuple[int, ...]]], None]
+    without_controllers: Callable[[], AbstractContextManager[None]]
 
     def until(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + DEADLINE_S
@@ -36,11 +45,40 @@ class Bench:
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     if request.param == "fake":
         fake = FakeKafka(dict.fromkeys((1, 2, 3), "a"), dict.fromkeys((1, 2, 3), ("/disk",)))
-        yield Bench(fake, fake.kill_broker, fake.start_broker)
+
+        @contextmanager
+        def without_controllers() -> Iterator[None]:
+            for broker in (1, 2, 3):
+                fake.cut_off(broker)
+            yield
+            for broker in (1, 2, 3):
+                fake.reconnect(broker)
+
+        yield Bench(fake, fake.kill_broker, fake.start_broker, fake.create_topic, without_controllers)
         return
     cluster = request.getfixturevalue("kafka_cluster")
-    with closing(KafkaControl(cluster.to_cluster(sasl=False), CONTROL_S)) as control:
-        yield Bench(control, cluster.kill_broker, cluster.start_broker)
+    registered = cluster.to_cluster(sasl=False)
+    with closing(KafkaControl(registered, CONTROL_S)) as control:
+        yield Bench(
+            control,
+            cluster.kill_broker,
+            cluster.start_broker,
+            lambda name, replicas: data.create_topics(registered, {name: replicas}, {}),
+            lambda: _stopped(cluster),
+        )
+
+
+@contextmanager
+def _stopped(cluster: KafkaCluster) -> Iterator[None]:
+    """Its controllers stand still, so that every broker is cut off from them and runs on."""
+    pids = [node.pid for node in cluster.controllers if node.pid is not None]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
 
 
 def test_a_broker_that_died_is_fenced_and_stays_registered_until_it_is_unregistered(bench: Bench) -> None:
@@ -83,3 +121,45 @@ def test_a_broker_that_is_down_tells_nothing(bench: Bench) -> None:
     bench.until(lambda: bench.admin.metadata_version().supported.keys() == {1, 2})
     bench.start(3)
     bench.until(lambda: bench.admin.metadata_version().supported.keys() == {1, 2, 3})
+
+
+def test_the_controllers_view_decides_and_a_dead_broker_answers_nobody(bench: Bench) -> None:
+    bench.create_topic("seen", {0: (3, 1, 2)})
+    name = TopicPartition("seen", 0)
+    bench.until(lambda: bench.admin.describe_partitions(["seen"]) == {name: PartitionState(3, (3, 1, 2), (3, 1, 2))})
+    view = bench.admin.view(["seen"])
+    assert (set(view.brokers), set(view.partitions), view.doubt) == ({1, 2, 3}, {name}, "")
+
+    bench.kill(3)
+    bench.until(lambda: bench.admin.describe_cluster().brokers.keys() == {1, 2})
+    bench.until(lambda: bench.admin.describe_partitions(["seen"])[name].isr == (1, 2))
+    assert bench.admin.fenced_servers() == ()
+    bench.start(3)
+    bench.until(lambda: bench.admin.describe_cluster().brokers.keys() == {1, 2, 3})
+
+
+def test_without_controllers_all_brokers_must_answer_and_one_that_is_silent_leaves_all_unknown(bench: Bench) -> None:
+    bench.create_topic("cut", {0: (1, 2), 1: (2, 3)})
+    names = {TopicPartition("cut", number) for number in (0, 1)}
+    bench.until(lambda: {len(state.isr) for state in bench.admin.describe_partitions(["cut"]).values()} == {2})
+    before = bench.admin.describe_partitions(["cut"])
+    with bench.without_controllers():
+        bench.until(lambda: _partitions_or_none(bench.admin) == before)
+        bench.kill(3)
+        bench.until(lambda: _partitions_or_none(bench.admin) is None)
+        view = bench.admin.view(["cut"])
+        assert view.partitions.keys() == names
+        assert all(isinstance(each, Unknown) for each in (*view.brokers.values(), *view.partitions.values()))
+        with pytest.raises(Undecided, match="broker 3, which may know better, can't be reached"):
+            bench.admin.describe_cluster()
+        assert bench.admin.fenced_servers() == ()
+    bench.until(lambda: _partitions_or_none(bench.admin) is not None)
+    bench.start(3)
+    bench.until(lambda: (_partitions_or_none(bench.admin) or {}).keys() == names)
+
+
+def _partitions_or_none(admin: KafkaAdmin) -> dict[TopicPartition, PartitionState] | None:
+    try:
+        return admin.describe_partitions(["cut"])
+    except Undecided:
+        return None

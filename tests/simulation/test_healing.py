@@ -54,6 +54,7 @@ from spark_analytics.planners.planning import make
 from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.tasks import Task
 from spark_analytics.readers.live import LiveFacts, live_model
+from tests.simulation.test_cut_off_brokers import find_them_again, lose_the_controllers
 from tests.simulation.world import Crash, InThisThread, Wire, Wired
 from tests.unit.server.lake import TO_MS, write_lake
 
@@ -998,3 +999,42 @@ def test_a_cluster_that_nobody_reaches_is_told_and_nothing_is_concluded_from_it(
     live.run(GRACE_S)
     assert live.tickets() == ()
     assert live.found(FindingKind.CLUSTER_UNREACHABLE) == []
+
+
+def test_nothing_is_healed_on_the_word_of_brokers_that_are_cut_off(world: Callable[..., HealedWorld]) -> None:
+    live = world()
+    live.run(10)
+    live.kafka.kill_broker(2)
+    live.run(GRACE_S - 20)
+    lose_the_controllers(live.kafka, hidden=1)
+    live.run(5 * GRACE_S)
+    (found,) = live.found(FindingKind.STATE_UNKNOWN)
+    assert "brokers 1, 2, which may know better, can't be reached" in found.evidence
+    assert live.found(FindingKind.CLUSTER_UNREACHABLE) == []
+    assert [finding.subject.name for finding in live.found(FindingKind.BROKER_DOWN)] == ["broker 2"]
+    assert live.tickets() == ()
+    (verdict,) = live.healer.status()[0][LIVE].decision.verdicts
+    assert verdict.sentence.startswith("waits: the state of the cluster is unknown: no controller answers")
+    assert (EventKind.FINDING_RAISED, "state_unknown cluster") in live.calls()
+    find_them_again(live.kafka, *live.kafka.peek().brokers)
+    live.run_until("a healing ticket", lambda: len(live.healing()) == 1)
+    live.run(30)
+    assert live.found(FindingKind.STATE_UNKNOWN) == []
+
+
+def test_a_fenced_broker_that_serves_is_the_gravest_finding_and_calls_a_person(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world()
+    live.run(10)
+    live.kafka.cut_off(2)
+    live.kafka.fence(2)
+    live.run(16)
+    found = findings(live.findings.known()[0])[0]
+    assert found.subject.title == "fenced_serves broker 2"
+    assert found.evidence.startswith("broker 2 is fenced and still answers clients at broker2:9092: ")
+    assert "with acks=0 or acks=1 is being lost" in found.evidence
+    assert live.calls() == [(EventKind.FINDING_RAISED, "fenced_serves broker 2")]
+    live.kafka.reconnect(2)
+    live.run(120)
+    assert live.found(FindingKind.FENCED_SERVES) == []

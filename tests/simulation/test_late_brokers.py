@@ -4,12 +4,14 @@ known of it is never taken for something that it said."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import pytest
 
 from guardian.core.adapting import Around, ThrottleSettings
 from guardian.core.slots import ExecutionLimits
 from guardian.kafka.admin import BROKER, TOPIC
+from guardian.model.cluster_state import PartitionState
 from guardian.model.execution import TaskState
 from guardian.model.reading import BrokerReading
 from guardian.model.ticket import TicketState
@@ -100,16 +102,15 @@ def test_nobody_else_has_moved_a_partition_as_long_as_a_broker_that_should_hold_
     world = World(brokers=4)
     world.kafka.create_topic("t", {0: [1, 2]}, 20 * MB)
     world.ticket(move("t-0", 3, 2)).tick()
-    describe, t0 = world.kafka.describe_partitions, TopicPartition("t", 0)
-    now = describe(["t"])[t0]
-    stale = type(now)(4, (4,), (4,))
+    view, t0 = world.kafka.view, TopicPartition("t", 0)
+    stale = PartitionState(4, (4,), (4,))
     for broker in (1, 2, 3):
         world.kafka.hang(broker)
-    world.kafka.describe_partitions = lambda topics=None: describe(topics) | {t0: stale}  # type: ignore[method-assign]
+    world.kafka.view = lambda topics: replace(view(topics), partitions={t0: stale})  # type: ignore[method-assign]
     world.tick(3)
     assert world.execution().tasks[0].state is not TaskState.FAILED
     assert "waits for the brokers to agree on its replicas" in world.said[0]
-    world.kafka.describe_partitions = describe  # type: ignore[method-assign]
+    world.kafka.view = view  # type: ignore[method-assign]
     for broker in (1, 2, 3):
         world.kafka.go_on(broker)
     world.run().leaves_nothing()

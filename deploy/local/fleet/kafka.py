@@ -1,8 +1,8 @@
 """Enough of Kafka's protocol to be registered: one listener that speaks for all brokers of a simulated cluster.
 
 Guardian registers a cluster only after it has spoken to it. A simulated cluster is no exception: it answers who it is,
-which brokers and topics it has and what leads what, from the same shape as its metrics. Whoever asks for anything else
-learns by ApiVersions that it is not there, as from a broker too old for it.
+which brokers and topics it has, what leads what and that its controller is there, from the same shape as its metrics.
+Whoever asks for anything else learns by ApiVersions that it is not there, as from a broker too old for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+)
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 
 from deploy.local.fleet.shape import ClusterShape, SimulatedBroker, number_of
@@ -27,6 +32,8 @@ _UNSUPPORTED_VERSION = 35
 _UNKNOWN_TOPIC = 3
 _UNKNOWN_TOPIC_ID = 100
 _NO_LEADER = 5
+_CONTROLLER = 1
+_WATERMARK = 1
 
 
 class SimulatedKafka:
@@ -38,6 +45,7 @@ class SimulatedKafka:
             ApiVersionsRequest.API_KEY: (ApiVersionsRequest, self._api_versions),
             MetadataRequest.API_KEY: (MetadataRequest, self._metadata),
             DescribeClusterRequest.API_KEY: (DescribeClusterRequest, self._describe),
+            DescribeQuorumRequest.API_KEY: (DescribeQuorumRequest, self._quorum),
         }
 
     async def serve(self) -> asyncio.Server:
@@ -86,7 +94,32 @@ class SimulatedKafka:
             ApiVersionsResponse.ApiVersion(api_key=key, min_version=0, max_version=kind.max_version)
             for key, (kind, _) in sorted(self._answers.items())
         ]
-        return ApiVersionsResponse(error_code=error, api_keys=apis, throttle_time_ms=0)
+        return ApiVersionsResponse(
+            error_code=error, api_keys=apis, throttle_time_ms=0, finalized_features_epoch=_WATERMARK - 1
+        )
+
+    def _quorum(self, _: Any) -> Any:
+        """One controller, of whose log nothing is missing anywhere."""
+        partition = DescribeQuorumResponse.TopicData.PartitionData
+        voter = partition.ReplicaState(
+            replica_id=_CONTROLLER,
+            log_end_offset=_WATERMARK,
+            last_fetch_timestamp=-1,
+            last_caught_up_timestamp=-1,
+            replica_directory_id=uuid.UUID(int=0),
+        )
+        found = partition(
+            partition_index=0,
+            error_code=0,
+            error_message=None,
+            leader_id=_CONTROLLER,
+            leader_epoch=1,
+            high_watermark=_WATERMARK,
+            current_voters=[voter],
+            observers=[],
+        )
+        topic = DescribeQuorumResponse.TopicData(topic_name="__cluster_metadata", partitions=[found])
+        return DescribeQuorumResponse(error_code=0, error_message=None, topics=[topic], nodes=[])
 
     def _describe(self, _: Any) -> Any:
         brokers = [

@@ -55,6 +55,8 @@ class FindingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CLUSTER_UNREACHABLE: _ClassVar[FindingKind]
     CERTIFICATE_EXPIRES: _ClassVar[FindingKind]
     READS_LEAVE_IDC: _ClassVar[FindingKind]
+    FENCED_SERVES: _ClassVar[FindingKind]
+    STATE_UNKNOWN: _ClassVar[FindingKind]
 DURABILITY_RATING_UNSPECIFIED: DurabilityRating
 OFFLINE: DurabilityRating
 AT_RISK: DurabilityRating
@@ -92,6 +94,8 @@ HEALING_FAILED: FindingKind
 CLUSTER_UNREACHABLE: FindingKind
 CERTIFICATE_EXPIRES: FindingKind
 READS_LEAVE_IDC: FindingKind
+FENCED_SERVES: FindingKind
+STATE_UNKNOWN: FindingKind
 
 class GetDurabilityRequest(_message.Message):
     __slots__ = ("cluster", "topics", "max_topics")

@@ -10,7 +10,12 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from kafka.protocol.admin import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+)
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest
 
@@ -20,6 +25,7 @@ from deploy.local.fleet.model import BrokerModel
 from deploy.local.fleet.serving import Served, answer, serve
 from deploy.local.fleet.shape import ClusterShape, FleetSpec, fleet
 from guardian.errors import InvalidInput
+from guardian.kafka.witness import read_claim
 from guardian.model.topology import Broker, Cluster
 from guardian.reporter.ingest import Asked, ingest
 from guardian.reporter.layout import MetricLayout
@@ -129,6 +135,17 @@ def test_kafka_is_told_who_the_cluster_is(shape: ClusterShape, version: int) -> 
     assert {f"{one.host}:{one.port}" for one in found.brokers} == {shape.brokers[0].listener}
 
 
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_its_controller_is_there_and_every_broker_has_heard_all_of_it(shape: ClusterShape, version: int) -> None:
+    kafka = SimulatedKafka(shape)
+    claim = read_claim(spoken(kafka, DescribeQuorumRequest(topics=[]), DescribeQuorumResponse, version))
+    assert claim.is_backed
+    versions = spoken(
+        kafka, ApiVersionsRequest(client_software_name="g", client_software_version="1"), ApiVersionsResponse, 3
+    )
+    assert versions.finalized_features_epoch >= claim.high_watermark - 1
+
+
 @pytest.mark.parametrize("version", [1, 5, 9, 12, 13])
 def test_kafkas_metadata_is_what_the_metrics_say(shape: ClusterShape, version: int) -> None:
     kafka = SimulatedKafka(shape)
@@ -165,7 +182,7 @@ def test_only_what_is_answered_is_offered(shape: ClusterShape) -> None:
     kafka = SimulatedKafka(shape)
     for version in (0, 3, 4):
         found = spoken(kafka, ApiVersionsRequest(), ApiVersionsResponse, version)
-        assert [one.api_key for one in found.api_keys] == [3, 18, 60]
+        assert [one.api_key for one in found.api_keys] == [3, 18, 55, 60]
     request = ProduceRequest(transactional_id=None, acks=1, timeout_ms=1, topic_data=[])
     request.API_VERSION = 9
     request.with_header(correlation_id=1)
@@ -177,4 +194,4 @@ def test_a_newer_client_is_told_which_version_to_use(shape: ClusterShape) -> Non
     response = SimulatedKafka(shape).answer(header + b"whatever comes with version 99")
     assert response is not None
     found = ApiVersionsResponse.decode(response, version=0, header=True)
-    assert (found.header.correlation_id, found.error_code, len(found.api_keys)) == (5, 35, 3)
+    assert (found.header.correlation_id, found.error_code, len(found.api_keys)) == (5, 35, 4)

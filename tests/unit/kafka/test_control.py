@@ -22,6 +22,7 @@ from guardian.kafka import control as module
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl, replication_factor_changes, require_writable, unavailable_sentence
 from guardian.kafka.gate import needs_no_proof
+from guardian.kafka.metadata import read_answer
 from guardian.model.cluster_state import LogDirReplica, PartitionState, Reassignment
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 
@@ -283,7 +284,7 @@ def test_a_topic_that_we_may_not_see_is_a_refusal_and_not_a_missing_topic() -> N
     topic = MetadataResponse.MetadataResponseTopic
     response = MetadataResponse(topics=[topic(error_code=29, name="secret", partitions=[])])
     with pytest.raises(kafka_errors.TopicAuthorizationFailedError):
-        module._read_topics(response)
+        read_answer(response)
 
 
 def test_only_what_is_set_on_the_very_resource_counts_as_its_configuration() -> None:
@@ -400,7 +401,7 @@ class RestartedBrokerSession(module._Session):
         self.is_fresh = False
         self.asked: list[set[int]] = []
 
-    async def _refresh_metadata(self) -> None:
+    async def refresh_metadata(self) -> None:
         self.is_fresh = True
 
     async def _ask_in_parallel(

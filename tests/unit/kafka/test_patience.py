@@ -82,14 +82,14 @@ class SessionWithAHungBroker(module._Session):
     async def _no_sleep(self, _seconds: float) -> None:
         pass
 
-    async def _refresh_metadata(self) -> None:
+    async def refresh_metadata(self) -> None:
         pass
 
     async def _ask(self, broker: int | None, request: Any, limit_s: float) -> Any:
         assert broker is not None
         self.asked.append(broker)
         if broker == 2:
-            self._clock.now_s += min(limit_s, self._left_s())
+            self._clock.now_s += min(limit_s, self.left_s())
             raise kafka_errors.KafkaTimeoutError
         return request
 
@@ -125,7 +125,7 @@ class RestartedBroker(SessionWithAHungBroker):
 
     is_fresh = False
 
-    async def _refresh_metadata(self) -> None:
+    async def refresh_metadata(self) -> None:
         self.is_fresh = True
 
     async def _ask(self, broker: int | None, request: Any, limit_s: float) -> Any:

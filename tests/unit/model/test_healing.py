@@ -64,5 +64,5 @@ def test_findings_have_the_numbers_of_the_wire_and_an_order() -> None:
     assert {kind.name: kind.value for kind in FindingKind} == {
         name: number for name, number in insight_pb2.FindingKind.items() if number
     }
-    assert sorted(FindingKind, key=lambda kind: kind.gravity)[0] is FindingKind.CLUSTER_UNREACHABLE
+    assert sorted(FindingKind, key=lambda kind: kind.gravity)[0] is FindingKind.FENCED_SERVES
     assert len({kind.gravity for kind in FindingKind}) == len(FindingKind)

@@ -107,6 +107,36 @@ def test_a_cluster_that_is_silent_is_not_waited_for_again_until_it_answers(membe
     looks.require_reachable("live")
 
 
+def test_a_cluster_whose_brokers_can_t_be_believed_is_unknown_and_not_unreachable(
+    member: Member, looks: TroubleLooks
+) -> None:
+    member.kafka.kill_broker(2)
+    assert [each.subject.title for each in looks.brokers(CLUSTER)] == ["broker_down broker 2"]
+    for broker in (1, 3):
+        member.kafka.cut_off(broker)
+    unknown, down = looks.brokers(CLUSTER)
+    assert unknown.subject.title == "state_unknown cluster"
+    assert "nothing is moved, restarted or removed until a controller answers" in unknown.evidence
+    assert down.subject.title == "broker_down broker 2"
+    with pytest.raises(ClusterUnavailable):
+        list(looks.replicas(CLUSTER, 0))
+    for broker in (1, 3):
+        member.kafka.reconnect(broker)
+    assert [each.subject.title for each in looks.brokers(CLUSTER)] == ["broker_down broker 2"]
+
+
+def test_a_broker_that_is_fenced_and_serves_is_told_first_with_what_it_says_it_leads(
+    member: Member, looks: TroubleLooks
+) -> None:
+    member.kafka.cut_off(1)
+    member.kafka.fence(1)
+    served, down = looks.brokers(CLUSTER)
+    assert (served.subject.title, served.brokers) == ("fenced_serves broker 1", (1,))
+    assert "it says that it leads 1 partitions" in served.evidence
+    assert down.subject.title == "broker_down broker 1"
+    assert served.subject.kind.gravity == 0
+
+
 def test_members_that_are_not_connected_are_down(
     member: Member, looks: TroubleLooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

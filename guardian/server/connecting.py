@@ -1,0 +1,56 @@
+"""Opens connections to Kafka that share what this member knows of each cluster.
+
+each connection ──▶ memory of its cluster: highest leader epochs, the proven witness, where brokers listened
+no controller   ──▶ reporters of its brokers: how old the metadata of each is
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from guardian.kafka.admin import KafkaAdmin
+from guardian.kafka.control import KafkaControl
+from guardian.kafka.witness import ClusterMemory, Lags
+from guardian.model.reading import BrokerCounters
+from guardian.model.topology import Broker, Cluster
+
+
+class Reporters(Protocol):
+    """Who asks brokers for their counters."""
+
+    def ask(self, brokers: Sequence[Broker]) -> Callable[[], list[BrokerCounters]]:
+        """Send the questions; the function that it returns waits, not long, and leaves out who is late."""
+
+
+class KafkaConnector:
+    """Any thread may use it. What is remembered of a cluster is forgotten when it is registered with other brokers to
+    begin from: it may be another one."""
+
+    def __init__(self, reporters: Reporters) -> None:
+        self._reporters = reporters
+        self._memories: dict[str, tuple[tuple[str, str], ClusterMemory]] = {}
+        self._lock = threading.Lock()
+
+    def connect(self, cluster: Cluster, timeout_s: float = 10.0, broker_timeout_s: float | None = None) -> KafkaAdmin:
+        """Open a connection; it is made at its first call."""
+        return KafkaControl(
+            cluster, timeout_s, broker_timeout_s, memory=self._memory(cluster), lags=self._lags(cluster.brokers)
+        )
+
+    def _memory(self, cluster: Cluster) -> ClusterMemory:
+        identity = (cluster.bootstrap, cluster.cluster_id)
+        with self._lock:
+            known = self._memories.get(cluster.name)
+            if known is None or known[0] != identity:
+                known = self._memories[cluster.name] = (identity, ClusterMemory())
+            return known[1]
+
+    def _lags(self, brokers: Sequence[Broker]) -> Lags:
+        return lambda: lags_of(self._reporters.ask(brokers)())
+
+
+def lags_of(answers: Sequence[BrokerCounters]) -> Mapping[int, float]:
+    """Return the age of the metadata of each broker whose reporter tells it."""
+    return {each.broker: each.metadata_lag_ms for each in answers if each.metadata_lag_ms is not None}

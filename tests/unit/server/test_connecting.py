@@ -1,0 +1,47 @@
+"""Connections of one member share what it knows of a cluster, and forget it when that may be another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+from guardian.kafka.control import KafkaControl
+from guardian.model.reading import BrokerCounters
+from guardian.model.topology import Broker, Cluster
+from guardian.server.connecting import KafkaConnector
+from guardian.wire.readings import NAMES, PREFIXES, counters_from_proto
+from protos.guardian.v1 import reporter_pb2
+
+CLUSTER = Cluster("live", "h:9092", "id-1", brokers=(Broker(1), Broker(2)))
+LAG = "kafka.server:type=broker-metadata-metrics:last-applied-record-lag-ms"
+
+
+class Reporters:
+    def ask(self, brokers: Sequence[Broker]) -> Callable[[], list[BrokerCounters]]:
+        found = [
+            BrokerCounters(broker.id, 0, 0, metadata_lag_ms=300.0 if broker.id == 1 else None) for broker in brokers
+        ]
+        return lambda: found
+
+
+def opened(connector: KafkaConnector, cluster: Cluster) -> KafkaControl:
+    return cast("KafkaControl", connector.connect(cluster))
+
+
+def test_connections_to_a_cluster_share_its_memory_until_it_may_be_another_one() -> None:
+    connector = KafkaConnector(Reporters())
+    first = opened(connector, CLUSTER)
+    assert opened(connector, replace(CLUSTER, brokers=())).memory is first.memory
+    assert opened(connector, replace(CLUSTER, name="other")).memory is not first.memory
+    assert opened(connector, replace(CLUSTER, bootstrap="h:9093")).memory is not first.memory
+    assert opened(connector, replace(CLUSTER, bootstrap="h:9093", cluster_id="id-2")).memory is not first.memory
+
+
+def test_reporters_tell_how_old_metadata_is_and_one_that_does_not_is_left_out() -> None:
+    assert opened(KafkaConnector(Reporters()), CLUSTER).lags() == {1: 300.0}
+    assert LAG in NAMES
+    assert LAG in PREFIXES
+    batch = reporter_pb2.MetricBatch(broker_id=1)
+    assert counters_from_proto(batch, {LAG: 412.0}).metadata_lag_ms == 412.0
+    assert counters_from_proto(batch, {}).metadata_lag_ms is None
