@@ -57,7 +57,7 @@ def connect_kafka(cluster: Cluster) -> KafkaAdmin:
 
 def _gone(admin: KafkaAdmin, cluster: Cluster, topic_ids: Collection[bytes]) -> frozenset[bytes]:
     description = admin.describe_cluster()
-    require_registered(cluster, description)
+    require_registered(cluster, description.cluster_id)
     brokers = sorted(description.brokers)
     suspects = set(topic_ids)
     for batch in batches(topic_ids, _BATCH):

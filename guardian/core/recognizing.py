@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from guardian.errors import ClusterUnavailable
-from guardian.model.cluster_state import ClusterDescription
 from guardian.model.topology import Cluster
 
 
-def require_registered(cluster: Cluster, description: ClusterDescription) -> None:
+def require_registered(cluster: Cluster, cluster_id: str) -> None:
     """Raises ClusterUnavailable when another cluster answers."""
-    if description.cluster_id != cluster.cluster_id:
+    if cluster_id != cluster.cluster_id:
         raise ClusterUnavailable(
             f"cluster {cluster.name} is registered with cluster.id {cluster.cluster_id}, but {cluster.bootstrap} "
-            f"answers with {description.cluster_id}: register it again with `guardian cluster add`"
+            f"answers with {cluster_id}: register it again with `guardian cluster add`"
         )

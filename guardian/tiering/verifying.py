@@ -119,11 +119,12 @@ class _Connection:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, inquiry)
 
     def _ask(self, inquiry: Inquiry) -> Inquiry:
-        cluster, description = self.cluster, self._admin.describe_cluster()
-        require_registered(cluster, description)
-        known = {broker.id for broker in cluster.brokers} | description.brokers.keys()
+        # Brokers are weighed against one another by their epochs: whether all of them live need not be known.
+        cluster, view = self.cluster, self._admin.view(())
+        require_registered(cluster, view.cluster_id)
+        known = {broker.id for broker in cluster.brokers} | view.brokers.keys()
         require_enough(cluster.name, len(known - {inquiry.claimant}))
-        asked = inquiry.whom_to_ask(description.brokers.keys())
+        asked = inquiry.whom_to_ask(view.brokers.keys())
         return inquiry.learned(asked, self._admin.seen_by(asked, inquiry.open_topics()))
 
     def retire(self) -> None:

@@ -14,13 +14,20 @@ import pytest
 
 from guardian.errors import Undecided
 from guardian.executor.observing import Scope, observe, observe_known, why_unknown
+from guardian.executor.planning import LivePlanner
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cluster_state import ClusterView, PartitionState, Unknown
+from guardian.model.directory import Directory
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind
 from guardian.model.ticket import TicketState, TicketTransition
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import Cluster, TopicPartition
+from guardian.server.durability_facts import durability_facts
+from spark_analytics.planners.settings import PlannerSettings
+from spark_analytics.planners.tasks import Heal
 from tests.simulation.operations import OperationsWorld
+from tests.simulation.test_cordon_crashes import Deadly
+from tests.simulation.test_cordon_crashes import World as CordonedWorld
 from tests.simulation.world import MB, World, move
 
 T0 = TopicPartition("t", 0)
@@ -190,3 +197,28 @@ def test_a_cancelled_ticket_takes_nothing_back_before_the_state_is_known() -> No
     find_them_again(world.kafka, 1, 2, 3, 4)
     world.run().leaves_nothing()
     assert world.state() is TicketState.CANCELLED
+
+
+def test_cordons_wait_and_nothing_is_planned_or_audited_while_the_state_is_unknown() -> None:
+    member = CordonedWorld(Deadly(-1, after=False))
+    member.exclude(3)
+    for broker in (1, 2, 3, 4, 5):
+        member.kafka.cut_off(broker)
+    member.kafka.hide(5)
+    before = member.kafka.peek().configs
+    said = member.leader.tick()
+    assert member.kafka.peek().configs == before
+    assert said == [
+        "the cordons of cluster live wait: "
+        "cluster fake: no controller answers; which partitions are being reassigned is unknown until one does"
+    ]
+    with pytest.raises(Undecided, match="which may know better, can't be reached"):
+        durability_facts(member.kafka, Cluster("live", "h:1", "fake"))
+    planner = LivePlanner(lambda _: member.kafka, Directory, "", PlannerSettings(), lambda: 0)
+    with pytest.raises(Undecided, match="which may know better, can't be reached"):
+        planner.plan("live", Heal())
+    planner.close()
+    find_them_again(member.kafka, 1, 2, 3, 4, 5)
+    member.leader.tick()
+    assert member.cordon(3) == "*"
+    assert durability_facts(member.kafka, Cluster("live", "h:1", "fake"))[1].keys() == {1, 2, 3, 4, 5}
