@@ -9,17 +9,18 @@ lake  = "/var/lib/guardian/lake"   # a path, or a URL that all members reach
 approvals = "/etc/guardian/approvals.toml"   # who may approve which tickets (guardian/tickets.md), the same for all
 links = "/etc/guardian/links.toml" # the lines between IDCs (guardian/model/links.py), the same for all; default: none
 advertise = "127.0.0.1:9750"       # where clients reach `grpc`; default: the same
-join  = false                      # true: wait to be added to a group that runs (`guardian raft add`)
+join  = false                      # true: wait to be added to a group that runs (`guardian raft add`), see [peers]
 allow_plaintext = false            # true: listen on other addresses than loopback without TLS
 
-[peers]                            # the other members' `raft`; none: a group of one
-g2 = "10.0.0.2:9752"
+[peers]                            # the other members' `raft`: of the group's first start (none: a group of one), or,
+g2 = "10.0.0.2:9752"               # with `join`, of the group as it is; later on: whom it hears while it lags
 
 [tls]                              # of the Raft port, both ways; read again when the files change
 ca          = "/etc/guardian/ca.pem"
-certificate = "/etc/guardian/g1.pem"   # its name (SAN, or CN) is the member's
+certificate = "/etc/guardian/g1.pem"   # bears the name raft:g1; of an authority for Raft alone g1 will do (docs/tls.md)
 key         = "/etc/guardian/g1.key"
 crl         = "/etc/guardian/crl.pem"  # certificates that were taken back (docs/tls.md); may be left out
+allow_shared_ca = false            # true: start, though every client's certificate of g1's name opens the Raft port
 
 [grpc_tls]                         # of `grpc`, both ways: who calls shows one of ca; read again when the files change
 ca          = "/etc/guardian/clients-ca.pem"
@@ -245,12 +246,14 @@ class AuditConfig:
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
     """PEM files of the Raft port, of gRPC, or for brokers' reporters: whom to trust, who this member is, and, but for
-    reporters, which certificates were taken back."""
+    reporters, which certificates were taken back. `allow_shared_ca`, of the Raft port only: its authority may be the
+    clients' though the member's certificate bears no Raft name."""
 
     ca: Path
     certificate: Path
     key: Path
     crl: Path | None = None
+    allow_shared_ca: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,9 +428,9 @@ class ServerConfig:
             require_endpoint("advertise", self.advertise)
         elif self.grpc.rsplit(":", 1)[0] in ANY_HOSTS:
             raise InvalidInput(f"advertise is empty and grpc is {self.grpc!r}: give the host:port that clients reach")
-        if self.join and self.peers:
+        if self.join and not self.peers:
             raise InvalidInput(
-                "join is true, but [peers] is given: the group tells a member that joins, leave [peers] out"
+                "join is true, but [peers] is empty: name the members of the group, it hears nobody else"
             )
 
     def _check_security(self) -> None:
@@ -511,12 +514,19 @@ def is_loopback(endpoint: str) -> bool:
 
 def cautions_of(config: ServerConfig) -> tuple[str, ...]:
     """What a member may be started with, though hardly anybody means it: a sentence each, with the fix."""
-    if config.grpc_tls is None or config.security is not None:
-        return ()
-    return (
-        f"every certificate of {config.grpc_tls.ca} may do everything, brokers' too: [grpc_tls] is given and "
-        "[security] is not, add [security] with a roles file (docs/security.md)",
-    )
+    cautions = []
+    if config.grpc_tls is not None and config.security is None:
+        cautions.append(
+            f"every certificate of {config.grpc_tls.ca} may do everything, brokers' too: [grpc_tls] is given and "
+            "[security] is not, add [security] with a roles file (docs/security.md)"
+        )
+    if config.tls is not None and config.tls.allow_shared_ca:
+        cautions.append(
+            f"a certificate of {config.tls.ca} for a member's name opens the Raft port, a client's too: "
+            "tls.allow_shared_ca is true, use an authority for Raft alone or certificates that bear raft:NAME "
+            "(docs/tls.md)"
+        )
+    return tuple(cautions)
 
 
 def embedded(data: Path) -> ServerConfig:
@@ -591,7 +601,10 @@ def _tls(table: Mapping[str, object], key: str) -> TlsConfig | None:
     section = _section(table, key)
     needed = ("ca", "certificate", "key")
     others = () if key == "reporter_tls" else ("crl",)
-    return TlsConfig(**_paths(section, key, needed, others))
+    switch = "allow_shared_ca"
+    is_allowed = key == "tls" and _switch(section, switch, "tls.")
+    files = {name: value for name, value in section.items() if key != "tls" or name != switch}
+    return TlsConfig(**_paths(files, key, needed, others), allow_shared_ca=is_allowed)
 
 
 def _http_tls(table: Mapping[str, object]) -> HttpTlsConfig | None:
@@ -731,10 +744,10 @@ def _limits(table: Mapping[str, object]) -> LimitsConfig:
     return LimitsConfig(**values)
 
 
-def _switch(table: Mapping[str, object], key: str) -> bool:
+def _switch(table: Mapping[str, object], key: str, prefix: str = "") -> bool:
     value = table.get(key, False)
     if not isinstance(value, bool):
-        raise InvalidInput(f"{key} is {value!r}: use true or false")
+        raise InvalidInput(f"{prefix}{key} is {value!r}: use true or false")
     return value
 
 

@@ -17,6 +17,12 @@ from enum import Enum
 
 from raft.errors import ChangeRefused
 
+MAX_TEXT = 255
+"""Characters of a name, an address or a group id."""
+
+MAX_MEMBERS = 64
+"""Of a group, learners too: so many fit into an entry that all members take."""
+
 
 class Role(Enum):
     VOTER = "voter"
@@ -66,7 +72,13 @@ class Configuration:
         return next((member for member in self.members if member.name == name), None)
 
     def with_learner(self, name: str, address: str) -> Configuration:
-        """Raises ChangeRefused when the name or the address is somebody else's. The same again changes nothing."""
+        """Raises ChangeRefused when the name or the address is none, or somebody else's, or the group is large enough.
+        The same again changes nothing."""
+        for text in (name, address):
+            if not (text and _is_text(text)):
+                raise ChangeRefused(
+                    f"member: name and address are 1 to {MAX_TEXT} characters of ASCII (got {text[:80]!r})"
+                )
         for member in self.members:
             if member.name == name and member.address == address:
                 return self
@@ -75,6 +87,8 @@ class Configuration:
                     f"member {member.name} at {member.address} is in the group already: remove it before you add "
                     f"{name} at {address}"
                 )
+        if len(self.members) >= MAX_MEMBERS:
+            raise ChangeRefused(f"the group has {MAX_MEMBERS} members: remove one before you add {name}")
         return self._with((*self.members, Member(name, address, Role.LEARNER)))
 
     def with_promoted(self, name: str, incarnation: str) -> Configuration:
@@ -113,13 +127,24 @@ class Configuration:
         """Raises ValueError when it is none."""
         try:
             stored = json.loads(data)
-            members = (
+            members = tuple(
                 Member(str(m["name"]), str(m["address"]), Role(m["role"]), str(m["incarnation"]))
                 for m in stored["members"]
             )
-            return cls(str(stored["group_id"]), tuple(members))
+            group_id = str(stored["group_id"])
         except (KeyError, TypeError) as error:
             raise ValueError(f"no configuration: {error}") from error
+        if not all(member.name for member in members):
+            raise ValueError("no configuration: a member has no name")
+        if len(members) > MAX_MEMBERS:
+            raise ValueError(f"no configuration: {len(members)} members are more than {MAX_MEMBERS}")
+        parts = (part for member in members for part in (member.name, member.address, member.incarnation))
+        for text in (group_id, *parts):
+            if not _is_text(text):
+                raise ValueError(f"no configuration: {text[:80]!r} is no name or address")
+        if len({member.name for member in members}) != len(members):
+            raise ValueError("no configuration: it has a member twice")
+        return cls(group_id, members)
 
     def _require(self, name: str) -> Member:
         member = self.member(name)
@@ -133,3 +158,7 @@ class Configuration:
 
     def _with(self, members: tuple[Member, ...]) -> Configuration:
         return Configuration(self.group_id, tuple(sorted(members, key=lambda member: member.name)))
+
+
+def _is_text(text: str) -> bool:
+    return len(text) <= MAX_TEXT and text.isascii() and text.isprintable()

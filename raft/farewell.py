@@ -59,6 +59,7 @@ def tell_others(
             on_disconnected=lambda _member: None,
             introduce=lambda: left.introduction,
             find_lapse=lambda _peer, _is_new: "",
+            admits=others.__contains__,
             tls=tls,
         )
     except CannotStart:

@@ -75,17 +75,18 @@ class RaftReplica:
         """Starts the member; it takes part once it reaches a majority.
 
         `listen` is the host:port that it binds to and that the others reach it at; `peers` holds the other members that
-        the group begins with, by name, the same on all of them. They count on the first start only: afterwards the
-        configuration is in the log. A member that joins a group (`join`) is told it by the leader, and `peers` is not
-        used. `client_address` is what the others are told of this member. With less than `disk_reserve_bytes` free it
-        takes no commands. `on_duplicate` gets a sentence, on the tick thread and perhaps again and again, when another
+        the group begins with, by name, the same on all of them. Afterwards the configuration is in the log, and `peers`
+        only says whom a member that lags behind the group hears beside the members that it knows. A member that joins a
+        group (`join`) is told the configuration by the leader: its `peers` are some members of the group.
+        `client_address` is what the others are told of this member. With less than `disk_reserve_bytes` free it takes
+        no commands. `on_duplicate` gets a sentence, on the tick thread and perhaps again and again, when another
         process of this name is a member already: this one takes no part, and is to be closed. `on_lapse` likewise, when
         the others say that this member's folder has forgotten what it promised. `damage` says what of the state
         machine's content is damaged, "" while nothing is; it is asked in every tick. The state machine is closed with
         the replica. `end` gets the exit code, on any thread, when the process must end, and does not return.
 
-        Raises CannotStart when the address is taken or can't be resolved; DamagedData, one of these, when what is
-        stored is damaged.
+        Raises CannotStart when the address is taken or can't be resolved, or when a member that joins is told of nobody
+        whom it may hear; DamagedData, one of these, when what is stored is damaged.
         """
         self._name = name
         self._listen = listen
@@ -103,6 +104,9 @@ class RaftReplica:
             journal = Journal(directory, None if join else first_configuration(name, listen, peers))
         except OSError as error:
             raise _unusable(directory, error) from error
+        if journal.configuration is None and not peers:
+            journal.close()
+            raise CannotStart(f"member {name} joins a group, and peers is empty: name some members of the group")
         try:
             identity = open_identity(directory, name, is_new=journal.is_pristine)
             installing.repair(directory, state_machine.applied_index, journal)
@@ -112,6 +116,7 @@ class RaftReplica:
                 state_machine,
                 directory,
                 self._connect,
+                peers=peers,
                 disk_reserve_bytes=disk_reserve_bytes,
                 timing=timing or Timing(),
             )
@@ -300,6 +305,7 @@ class RaftReplica:
             find_lapse=lambda peer, is_new: member.find_lapse(peer, is_new=is_new),
             on_duplicate=self._on_duplicate,
             on_lapse=self._on_lapse,
+            admits=member.admits,
             tls=self._tls,
         )
         return self._network

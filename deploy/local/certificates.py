@@ -30,9 +30,8 @@ def ensure(directory: Path, members: Iterable[str], brokers: Iterable[BrokerId])
     wanted = [Wanted(name, _HOSTS, _DAYS) for name in members]
     wanted += [Wanted(broker_name(broker.cluster, broker.id), _HOSTS, _DAYS, uris=(broker.uri,)) for broker in brokers]
     _fill(CertificateFolder(directory), "Guardian local", [*wanted, Wanted(OPERATOR, days=_DAYS, is_person=True)])
-    _fill(
-        CertificateFolder(directory / _RAFT), "Guardian local raft", [Wanted(name, _HOSTS, _DAYS) for name in members]
-    )
+    of_raft = [Wanted(name, _HOSTS, _DAYS, is_member=True) for name in members]
+    _fill(CertificateFolder(directory / _RAFT), "Guardian local raft", of_raft)
 
 
 def client_tls(directory: Path) -> ClientTls:

@@ -126,7 +126,7 @@ def render_config(
         **({"links": str(links)} if links is not None else {}),
     }
     sections: dict[str, Mapping[str, object]] = {
-        "peers": {other.name: other.raft for other in group if other.name != member.name and not join},
+        "peers": {other.name: other.raft for other in group if other.name != member.name},
         "collect": COLLECT if collect is None else collect,
         "audit": {"url": str(lake.parent / "activity")},
         "planner": planner,

@@ -4,7 +4,8 @@ The clock comes in as `now_ms`; keys and serial numbers are drawn. Certificates 
 so that machines whose clocks differ a little agree.
 
 A certificate for a **server** may be shown by who listens and by who calls: a member does both, and so does a broker.
-One for a **person** may only be shown by who calls, so nobody can pose as a member with it.
+One for a **person** may only be shown by who calls, so nobody can pose as a member with it. One for a **member** bears
+its Raft name too, raft:NAME, as a URI: that opens the Raft port where other certificates of the authority do not.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from guardian.certificates.facts import RAFT_NAME
 from guardian.errors import InvalidInput
 
 _DAY_MS = 86_400_000
@@ -38,13 +40,23 @@ class Issued:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """`hosts` are DNS names and IP addresses beside the name, under which a server is reached; `uris` say what else its
-    holder is, such as broker:live/1."""
+    holder is, such as broker:live/1, and raft:NAME only with `is_member`. Raises InvalidInput."""
 
     name: str
     hosts: tuple[str, ...] = ()
     days: float = 365.0
     is_person: bool = False
     uris: tuple[str, ...] = ()
+    is_member: bool = False
+
+    def __post_init__(self) -> None:
+        if self.is_person and self.is_member:
+            raise InvalidInput(f"{self.name} can't be a person and a member: choose one of --person and --member")
+        for name in (self.name, *self.hosts, *self.uris):
+            if name.lower().startswith(RAFT_NAME):
+                raise InvalidInput(
+                    f"host is {name!r}, a member's Raft name: use --member for members, and for them only"
+                )
 
 
 def make_authority(name: str, days: float, now_ms: int) -> Issued:
@@ -119,10 +131,12 @@ def wanted_again(certificate: bytes, days: float) -> Wanted:
         alternative = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound) as error:
         raise InvalidInput(f"the certificate is none of `guardian certs`: {error}") from None
-    name = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value
-    uris = tuple(alternative.get_values_for_type(x509.UniformResourceIdentifier))
-    hosts = [str(host.value) for host in alternative if str(host.value) not in (name, *uris)]
-    return Wanted(str(name), tuple(hosts), days, ExtendedKeyUsageOID.SERVER_AUTH not in kinds, uris)
+    name = str(found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+    known = alternative.get_values_for_type(x509.UniformResourceIdentifier)
+    hosts = [str(host.value) for host in alternative if str(host.value) not in (name, *known)]
+    uris = tuple(uri for uri in known if not uri.startswith(RAFT_NAME))
+    is_member = f"{RAFT_NAME}{name}" in known
+    return Wanted(name, tuple(hosts), days, ExtendedKeyUsageOID.SERVER_AUTH not in kinds, uris, is_member)
 
 
 def _builder(
@@ -163,10 +177,11 @@ def _named(name: str) -> x509.Name:
 
 def _alternative_names(wanted: Wanted) -> x509.SubjectAlternativeName:
     hosts = [_host(host) for host in dict.fromkeys((wanted.name, *wanted.hosts))]
+    uris = [*wanted.uris, *([f"{RAFT_NAME}{wanted.name}"] if wanted.is_member else [])]
     try:
-        return x509.SubjectAlternativeName([*hosts, *map(x509.UniformResourceIdentifier, wanted.uris)])
+        return x509.SubjectAlternativeName([*hosts, *map(x509.UniformResourceIdentifier, uris)])
     except ValueError:
-        raise InvalidInput(f"uris are {list(wanted.uris)}: use ASCII, such as broker:live/1") from None
+        raise InvalidInput(f"uris are {uris}: use ASCII, such as broker:live/1") from None
 
 
 def _host(host: str) -> x509.GeneralName:

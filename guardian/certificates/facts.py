@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import NameOID
 
@@ -23,6 +23,9 @@ _UNREADABLE = (
     x509.InvalidVersion,
     x509.UnsupportedGeneralNameType,
 )
+RAFT_NAME = "raft:"
+"""What a name in a certificate begins with that opens the Raft port (raft.network.tls)."""
+
 _CRL = re.compile(rb"-----BEGIN X509 CRL-----.+?-----END X509 CRL-----", re.DOTALL)
 
 
@@ -42,6 +45,11 @@ class CertificateFacts:
     not_after_ms: int
     is_authority: bool
     uris: tuple[str, ...] = ()
+
+    @property
+    def raft_names(self) -> tuple[str, ...]:
+        """The members that it is for at the Raft port, where it bears raft:NAME."""
+        return tuple(name.removeprefix(RAFT_NAME) for name in (*self.uris, *self.names) if name.startswith(RAFT_NAME))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,29 @@ def revoked_facts_of(pem: bytes, issuer_pem: bytes) -> RevokedFacts:
         min(int(revoked.last_update_utc.timestamp() * 1000) for revoked in lists),
         min((int(update.timestamp() * 1000) for update in updates if update is not None), default=None),
     )
+
+
+def shared_authority(own_pem: bytes, other_pem: bytes) -> str | None:
+    """The name of an authority in `own_pem` that signs for `other_pem` too: the same key is in both, or one of the
+    other's is signed by it. None: there is none. Raises InvalidInput."""
+    try:
+        own, others = (x509.load_pem_x509_certificates(pem) for pem in (own_pem, other_pem))
+        shared = (authority for authority in own if any(_is_of(other, authority) for other in others))
+        found = next(shared, None)
+    except _UNREADABLE as error:
+        raise InvalidInput(f"there is no certificate in PEM that can be read: {_first_line(error)}") from None
+    return None if found is None else _common_name(found.subject) or found.subject.rfc4514_string()
+
+
+def _is_of(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    """Whether it has the authority's key, whatever it is called, or was signed with it."""
+    if certificate.public_key() == authority.public_key():
+        return True
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 def _facts(certificate: x509.Certificate) -> CertificateFacts:

@@ -70,18 +70,21 @@ def issue(
         ),
     ] = None,
     person: Annotated[bool, typer.Option("--person", help="For who calls only: nobody can serve with it.")] = False,
+    member: Annotated[
+        bool, typer.Option("--member", help="For a member's [tls]: it bears its name raft:NAME.")
+    ] = False,
     days: DaysOption = 365.0,
     folder: FolderOption = _FOLDER,
     dry_run: DryRunOption = False,
 ) -> None:
     """Make a key and a certificate, NAME.key and NAME.pem.
 
-    Example: guardian certs issue g1 --host g1.example.net --host 10.0.0.1
+    Example: guardian certs issue g1 --member --host g1.example.net --host 10.0.0.1
     """
     issued = _folder(folder)
     require_name("NAME", name)
     uris = tuple(BrokerId.parse("--broker", each).uri for each in broker or ())
-    wanted = _load("authority").Wanted(name, tuple(host or ()), days, person, uris)
+    wanted = _load("authority").Wanted(name, tuple(host or ()), days, person, uris, member)
     if dry_run:
         issued.require_new(name)
         print(f"would make {issued.certificate(name)} and {issued.key(name)}. Nothing was written.")

@@ -118,7 +118,7 @@ def add(
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Add a member as a learner: it gets the data and does not count yet. Start it with `join = true`.
+    """Add a member as a learner: it gets the data and does not count yet. Start it with `join = true` and [peers].
 
     Example: guardian raft add g4 --raft 10.0.0.4:9752
     """
@@ -129,7 +129,8 @@ def add(
         client.add_member(name, raft)
     say(
         f"{name} is a learner of the group\n"
-        f"Next: start {name} with `join = true` and an empty data folder, then: guardian raft promote {name}",
+        f"Next: start {name} with `join = true`, members of the group as [peers] and an empty data folder, then: "
+        f"guardian raft promote {name}",
         {"added": name, "raft": raft},
         output,
     )

@@ -12,6 +12,7 @@ import structlog
 from guardian.config import ServerConfig
 from guardian.errors import Damaged, InvalidInput
 from guardian.server.raft import SCRATCH
+from guardian.server.raft_tls import raft_tls
 from guardian.server.store import now_ms
 from guardian.server.verification import Verification
 from metastore.rocksdb import RocksDbStore
@@ -19,7 +20,6 @@ from metastore.state_machine import MetastoreStateMachine
 from metastore.store import StoreDamaged, StoreError
 from raft.errors import CannotStart, DamagedData
 from raft.farewell import tell_others
-from raft.network.tls import TlsFiles
 from raft.protocol import LastWords, StopCause
 from raft.replica import RaftReplica
 
@@ -73,8 +73,3 @@ def start_verification(
     verification.start()
     stack.callback(verification.stop)
     return verification
-
-
-def raft_tls(config: ServerConfig) -> TlsFiles | None:
-    files = config.tls
-    return TlsFiles(files.certificate, files.key, files.ca, files.crl) if files else None

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgpack
 
-from raft.configuration import Configuration
+from raft.configuration import MAX_MEMBERS, Configuration
 from raft.entries import PREFIX_BYTES, command_entry, configuration_entry, configuration_in, is_entry
 from raft.protocol import StopCause
 
@@ -33,6 +33,9 @@ MAX_COMMAND_BYTES = 3 << 20
 
 MAX_CHUNK_BYTES = 1 << 20
 """Of a snapshot's file, in one message."""
+
+MAX_TERM = 1 << 62
+"""No group gets there by elections, and one more still fits into 64 bits everywhere."""
 
 MAX_MANIFEST_BYTES = 4 << 20
 MAX_ENTRIES = 1 << 16
@@ -67,6 +70,8 @@ SNAPSHOT_INSTALLED = "snapshot_installed"
 SNAPSHOT_REFUSED = "snapshot_refused"
 VITALS = "vitals"
 DIVERGED = "diverged"
+INTRODUCTION_REQUEST = "introduction_request"
+INTRODUCTION = "introduction"
 
 REFUSED, REFUSED_DUPLICATE, REFUSED_LAPSE = range(3)
 """Causes in a hello_refused: another process has the name; the member has forgotten what it promised."""
@@ -205,6 +210,10 @@ def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
 
 
+def _is_term(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MAX_TERM
+
+
 def _is_version(value: object) -> bool:
     return type(value) is int and value == VERSION
 
@@ -219,6 +228,10 @@ def _is_array(value: object) -> bool:
 
 def _is_name(value: object) -> bool:
     return type(value) is str and 0 < len(value) <= _MAX_NAME
+
+
+def _are_names(value: object) -> bool:
+    return type(value) is tuple and len(value) <= MAX_MEMBERS and all(_is_name(name) for name in value)
 
 
 def _is_text(value: object) -> bool:
@@ -264,7 +277,7 @@ def _is_manifest(value: object) -> bool:
     return type(value) is bytes and len(value) <= MAX_MANIFEST_BYTES
 
 
-_LOG_END: dict[str, _Check] = {"term": _is_count, "last_log_index": _is_count, "last_log_term": _is_count}
+_LOG_END: dict[str, _Check] = {"term": _is_term, "last_log_index": _is_count, "last_log_term": _is_term}
 
 _FIELDS: dict[str, dict[str, _Check]] = {
     HELLO: {
@@ -279,40 +292,40 @@ _FIELDS: dict[str, dict[str, _Check]] = {
     },
     HELLO_REFUSED: {"reason": _is_text, "cause": _is_cause},
     REQUEST_VOTE: {**_LOG_END, "is_transfer": _is_flag},
-    RESPONSE_VOTE: {"term": _is_count},
+    RESPONSE_VOTE: {"term": _is_term},
     APPEND_ENTRIES: {
-        "term": _is_count,
+        "term": _is_term,
         "commit_index": _is_count,
         "prevLogIdx": _is_count,
-        "prevLogTerm": _is_count,
+        "prevLogTerm": _is_term,
         "entries": _is_array,
     },
     NEXT_NODE_IDX: {
-        "term": _is_count,
+        "term": _is_term,
         "next_node_idx": _is_count,
         "reset": _is_flag,
         "success": _is_flag,
         "has_space": _is_flag,
     },
     APPLY_COMMAND: {"command": _is_command, "request_id": _is_count},
-    APPLY_COMMAND_RESPONSE: {"request_id": _is_count, "log_idx": _is_count, "log_term": _is_count},
+    APPLY_COMMAND_RESPONSE: {"request_id": _is_count, "log_idx": _is_count, "log_term": _is_term},
     PRE_VOTE: _LOG_END,
-    PRE_VOTE_REPLY: {"term": _is_count, "is_granted": _is_flag},
-    STALE_TERM: {"term": _is_count},
-    TIMEOUT_NOW: {"term": _is_count},
-    READ_ROUND: {"term": _is_count, "round": _is_count},
-    READ_ROUND_REPLY: {"term": _is_count, "round": _is_count},
+    PRE_VOTE_REPLY: {"term": _is_term, "is_granted": _is_flag},
+    STALE_TERM: {"term": _is_term},
+    TIMEOUT_NOW: {"term": _is_term},
+    READ_ROUND: {"term": _is_term, "round": _is_count},
+    READ_ROUND_REPLY: {"term": _is_term, "round": _is_count},
     READ_REQUEST: {"request_id": _is_count},
     READ_REPLY: {"request_id": _is_count, "index": _is_count},
     CHANGE_REQUEST: {"request_id": _is_count, "kind": _is_kind_of_change, "name": _is_text, "address": _is_text},
     CHANGE_REPLY: {"request_id": _is_count, "error": _is_text, "code": _is_count},
-    SNAPSHOT_OFFER: {"term": _is_count, "snapshot_id": _is_name, "index": _is_count, "manifest": _is_manifest},
+    SNAPSHOT_OFFER: {"term": _is_term, "snapshot_id": _is_name, "index": _is_count, "manifest": _is_manifest},
     SNAPSHOT_PULL: {"snapshot_id": _is_name, "file": _is_text, "offset": _is_count},
     SNAPSHOT_CHUNK: {"snapshot_id": _is_name, "file": _is_text, "offset": _is_count, "data": _is_chunk},
-    SNAPSHOT_INSTALLED: {"term": _is_count, "index": _is_count},
+    SNAPSHOT_INSTALLED: {"term": _is_term, "index": _is_count},
     SNAPSHOT_REFUSED: {"snapshot_id": _is_name, "reason": _is_text},
     VITALS: {
-        "term": _is_count,
+        "term": _is_term,
         "index": _is_count,
         "checksum": _is_checksum,
         "clock_ms": _is_count,
@@ -320,6 +333,8 @@ _FIELDS: dict[str, dict[str, _Check]] = {
     },
     DIVERGED: {"index": _is_count, "checksum": _is_checksum},
     LAST_WORDS: {"cause": _is_stop_cause, "reason": _is_text},
+    INTRODUCTION_REQUEST: {},
+    INTRODUCTION: {"members": _are_names},
 }
 
 # A reply has these fields instead when the request failed. The number says why; 0 in a change_reply: it did not fail.

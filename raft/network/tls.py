@@ -1,7 +1,9 @@
-"""TLS between members: each proves its name with a certificate of the group's own authority.
+"""TLS between members: each proves its Raft name with a certificate.
 
 Both sides must show a certificate. Host names are not checked, since a member is known by its name wherever it runs:
-the transport compares the certificate's names with what the other side calls itself. Files that change are read again,
+the transport compares the certificate's names with what the other side calls itself. A certificate bears the Raft name
+g1 as the alternative name (SAN) `raft:g1`, a URI or a DNS name. One without any such name is for its DNS names, or its
+common name; that counts only where the authority signs for nobody but members. Files that change are read again,
 and connections made from then on use them; files that can't be read leave the old ones in use. When the list of revoked
 certificates changes, connections that stand are made anew.
 """
@@ -10,12 +12,15 @@ from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from raft.errors import CannotStart
+
+RAFT_NAME = "raft:"
+"""What a name in a certificate begins with that is a member's."""
 
 _logger = logging.getLogger(__name__)
 
@@ -23,12 +28,17 @@ _logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
     """PEM files: this member's certificate (with its chain), its private key, the authority that members trust, and,
-    where one is kept, the list of certificates that it has revoked: one that is out of date lets nobody in."""
+    where one is kept, the list of certificates that it has revoked: one that is out of date lets nobody in.
+
+    `must_bear_name` is asked whenever the files are read: whether peers must show a certificate that bears raft:NAME,
+    since the authority signs for others too. It raises ValueError or OSError when the files must not be used.
+    """
 
     certificate: Path
     key: Path
     authority: Path
     revoked: Path | None = None
+    must_bear_name: Callable[[], bool] = lambda: False
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -44,6 +54,7 @@ class TlsContexts:
         self._files = files
         try:
             self._stamp = _stamp(files)
+            self.must_bear_name = files.must_bear_name()
             self.server, self.client = _contexts(files)
             self.revoked_stamp = self._stamp[-1] if files.revoked is not None else None
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
@@ -59,7 +70,9 @@ class TlsContexts:
             if stamp == self._stamp:
                 return None
             self._stamp = stamp  # a broken file is complained about once, not at each look
+            must_bear_name = self._files.must_bear_name()
             self.server, self.client = _contexts(self._files)
+            self.must_bear_name = must_bear_name
             self.revoked_stamp = stamp[-1] if self._files.revoked is not None else None
         except (OSError, ValueError) as error:
             _logger.error("raft TLS stays with the old certificate, can't use %s: %s", _names(self._files), error)
@@ -68,16 +81,35 @@ class TlsContexts:
         return True
 
 
-def certificate_names(certificate: Mapping[str, Any] | None) -> frozenset[str]:
-    """The names that a peer's certificate (`SSLSocket.getpeercert()`) is for: its DNS names, or, when it has none, its
-    common name (RFC 6125, section 6.4.4)."""
+def proves_name(certificate: Mapping[str, Any] | None, name: str, *, must_bear: bool) -> bool:
+    """Whether a peer's certificate (`SSLSocket.getpeercert()`) is for the member `name`. `must_bear`: only if it bears
+    raft:NAME."""
+    bound = _raft_names(certificate)
+    if bound or must_bear:
+        return name in bound
+    return name in proven_names(certificate)
+
+
+def proven_names(certificate: Mapping[str, Any] | None) -> frozenset[str]:
+    """The names that a peer's certificate is for: its Raft names; when it has none its DNS names; when it has none
+    either its common name (RFC 6125, section 6.4.4)."""
     if not certificate:
         return frozenset()
-    names = frozenset(value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS")
+    names = _raft_names(certificate)
+    names = names or frozenset(value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS")
     if names:
         return names
     parts = (part for group in certificate.get("subject", ()) for part in group)
     return frozenset(value for kind, value in parts if kind == "commonName")
+
+
+def _raft_names(certificate: Mapping[str, Any] | None) -> frozenset[str]:
+    alternative = certificate.get("subjectAltName", ()) if certificate else ()
+    return frozenset(
+        value.removeprefix(RAFT_NAME)
+        for kind, value in alternative
+        if kind in ("URI", "DNS") and value.startswith(RAFT_NAME)
+    )
 
 
 def _contexts(files: TlsFiles) -> tuple[ssl.SSLContext, ssl.SSLContext]:

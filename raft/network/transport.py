@@ -8,10 +8,12 @@ older one alive.
     dialler ── hello ─▶ acceptor      first the dialler says who it is, then the acceptor, then either may send
     dialler ◀─ hello ── acceptor      or: ◀─ hello_refused ──, with the reason
 
-Who says hello must speak this version, be of the same group and, with TLS, show a certificate of its name. It need not
-be a member that this one knows: a member that lags has to take entries and votes from members that its configuration
-does not name yet (Ongaro's thesis, section 4.1), so roles are checked per message, above. Whatever is refused closes
-the connection, reaches nobody above and is counted by reason.
+Who says hello must speak this version, show a certificate of its name (with TLS), be somebody whom `admits` knows, and
+be of the same group, in this order. Roles are checked per message, above. Whatever is refused closes the connection,
+reaches nobody above and is counted by reason.
+
+**A stranger learns nothing**: who dials says hello only to a certificate of the name that it dialled, who accepts only
+when it has accepted, and a refusal names neither the group nor the members.
 
 **A name is one process.** While a process is connected, another one of its name (a machine that was cloned, with its
 data) is refused, the younger rather than the older: what it would confirm, its copy of the log may have lost. A process
@@ -36,7 +38,8 @@ from raft.network.addresses import Lookup, resolve
 from raft.network.connection import ERROR, READ, Closing, Connection, Poller
 from raft.network.duplicates import Refusals, refused
 from raft.network.frames import RefusedMessage, RefusedVersion
-from raft.network.tls import TlsContexts, TlsFiles, certificate_names
+from raft.network.refusal_log import RefusalLog
+from raft.network.tls import TlsContexts, TlsFiles, proven_names, proves_name
 from raft.rules.admission import Introduction
 
 _LOOK_S = 0.05  # between looks at deadlines and at whom to dial
@@ -46,11 +49,20 @@ _GREETING_S = 5.0  # until the other side has said hello
 _LESSER_WAITS_S = 1.0  # before it dials the greater name itself
 _RETRY_MIN_S, _RETRY_MAX_S = 0.05, 1.0
 _MAX_GREETING = 64  # connections that have not said who they are
-_MAX_STRANGERS = 64  # connections of members that are not in set_members
 _ACCEPTS_PER_EVENT = 16
 _MAX_REASON = 1024
 _BACKLOG = 64
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a hello is refused: what that is counted as, what the sender is told, and what the log says."""
+
+    reason: str
+    told: str
+    detail: str
+    cause: int = frames.REFUSED
 
 
 @dataclass(slots=True)
@@ -82,19 +94,22 @@ class Network:
         introduce: Callable[[], Introduction],
         find_lapse: Callable[[Introduction, bool], str],
         on_duplicate: Callable[[str], None] = lambda _: None,
+        admits: Callable[[str], bool],
         on_lapse: Callable[[str], None] = lambda _: None,
         process: str = "",
         tls: TlsFiles | None = None,
     ) -> None:
         """Listens on `listen` (host:port). `client_address` is what others are told of this member; `group_id` returns
-        "" as long as this member belongs to no group, and then any group's members are let in. `introduce` says what
-        this member's folder holds; `find_lapse(peer, is_new)` what another's has forgotten (raft.rules.admission).
-        `process` names this process among all that have this name; "": by lot. `on_duplicate` and `on_lapse` (others
-        found a lapse of this member) get a sentence.
+        "" as long as this member belongs to no group, and then any group's members are let in. `admits` tells by name
+        who may connect, and is asked again while a connection stands. `introduce` says what this member's folder holds;
+        `find_lapse(peer, is_new)` what another's has forgotten (raft.rules.admission). `process` names this process
+        among all that have this name; "": by lot. `on_duplicate` and `on_lapse` (others found a lapse of this member)
+        get a sentence.
 
         Raises CannotStart when the address can't be had or the TLS files can't be used.
         """
         self.counters: Counter[str] = Counter()
+        self._refusal_log = RefusalLog(_logger, self.counters)
         self._poller = poller
         self._name = name
         self._client_address = client_address
@@ -106,6 +121,7 @@ class Network:
         self._find_lapse = find_lapse
         self._on_duplicate = on_duplicate
         self._on_lapse = on_lapse
+        self._admits = admits
         self._process = process or uuid4().hex
         self._refusals: dict[str, Refusals] = {}  # by member
         self._told: dict[str, str] = {}  # by member, why it refused this one last
@@ -123,7 +139,7 @@ class Network:
 
     def set_members(self, members: Mapping[str, str]) -> None:
         """The other members, name to host:port: whom to dial. Connections of those that were members and are none any
-        more are closed; if they come back, they come as strangers."""
+        more are closed."""
         for name in self._peers.keys() - members.keys():
             removed = self._peers.pop(name)
             self._told.pop(name, None)
@@ -151,7 +167,7 @@ class Network:
         return name in self._ready
 
     def connected(self) -> frozenset[str]:
-        """Members and strangers."""
+        """Those whom it dials, and others whom it admits."""
         return frozenset(self._ready)
 
     def unsent_bytes(self, name: str) -> int:
@@ -179,7 +195,7 @@ class Network:
         self._look_at = now_monotonic + _LOOK_S
         self._reload_certificate()
         self._close_late()
-        self._close_other_groups()
+        self._close_others()
         self._close_lapsed()
         if 0 < self._accept_at <= now_monotonic:
             self._resume_accepting()
@@ -204,9 +220,14 @@ class Network:
     # What connections call.
 
     def on_open(self, connection: Connection) -> None:
-        if connection.is_dialled:
-            self._greeting[connection] = self._now + _GREETING_S
-            self._say_hello(connection)
+        if not connection.is_dialled:
+            return
+        refusal = self._unproven(connection, self._names[connection])
+        if refusal is not None:
+            self._end(connection, refusal.reason, refusal.detail)
+            return
+        self._greeting[connection] = self._now + _GREETING_S
+        self._say_hello(connection)
 
     def on_frame(self, connection: Connection, body: memoryview) -> None:
         try:
@@ -236,18 +257,10 @@ class Network:
     def _greet(self, connection: Connection, hello: dict[str, Any]) -> None:
         refusal = self._refusal(connection, hello)
         if refusal is not None:
-            self._refuse(connection, *refusal)
+            self._refuse(connection, refusal)
             return
         name = hello["name"]
         present = self._ready.get(name)
-        if present is not None and hello["process"] != self._hellos[name]["process"]:
-            detail = f"another process of the name {name!r} is connected to {self._name}"
-            self._refuse(connection, "refused_duplicate", detail, frames.REFUSED_DUPLICATE)
-            return
-        lapse = self._find_lapse(_introduction(hello), True)
-        if lapse:
-            self._refuse(connection, "refused_lapse", lapse, frames.REFUSED_LAPSE)
-            return
         if present is not None and not self._is_preferred(connection, present, name):
             self._end(connection, "duplicate", f"{name} is connected already")
             return
@@ -260,27 +273,50 @@ class Network:
             self._end(present, "replaced", f"{name} has connected anew")
         self._admit(connection, name, hello)
 
-    def _refusal(self, connection: Connection, hello: dict[str, Any]) -> tuple[str, str] | None:
-        """Why who says this hello is not let in: what that is counted as, and a sentence."""
+    def _refusal(self, connection: Connection, hello: dict[str, Any]) -> _Refusal | None:
+        """Why who says this hello is not let in. It is told as much as it has proven to be, and never of the group."""
         name, group, own_group = hello["name"], hello["group"], self._group_id()
         expected = self._names.get(connection)
         if name == self._name or (expected is not None and name != expected):
-            return "refused_name", f"it calls itself {name!r}, and {expected or 'another member'!r} was expected"
-        if self._contexts is not None:
-            proven = certificate_names(connection.peer_certificate())
-            if name not in proven:
-                return "refused_certificate", f"it calls itself {name!r}, and its certificate is for {sorted(proven)}"
+            detail = f"it calls itself {name!r}, and {expected or 'another member'!r} was expected"
+            return _Refusal("refused_name", f"{name!r} is not expected here", detail)
+        unproven = self._unproven(connection, name)
+        if unproven is not None:
+            return unproven
+        if not self._admits(name):
+            told = f"{name!r} is not known to this member: add it to the group, or to [peers] of this member's file"
+            return _Refusal("refused_strangers", told, f"{name!r} is no member, and no peer of this member's file")
         if own_group and group != own_group and (group or name not in self._peers):
-            return "refused_group", f"{name} belongs to group {group!r}, and this member to {own_group!r}"
-        if name not in self._peers and len(self._ready.keys() - self._peers.keys() - {name}) >= _MAX_STRANGERS:
-            return "refused_too_many", f"{name} is not known here, and {_MAX_STRANGERS} such are connected"
+            detail = f"{name} belongs to group {group!r}, and this member to {own_group!r}"
+            return _Refusal("refused_group", f"{name!r} belongs to another group than this member", detail)
+        return self._unfit(name, hello)
+
+    def _unfit(self, name: str, hello: dict[str, Any]) -> _Refusal | None:
+        """Why a member that has proven to be one is not let in all the same."""
+        if name in self._ready and hello["process"] != self._hellos[name]["process"]:
+            detail = f"another process of the name {name!r} is connected to {self._name}"
+            return _Refusal("refused_duplicate", detail, detail, frames.REFUSED_DUPLICATE)
+        lapse = self._find_lapse(_introduction(hello), True)
+        if lapse:
+            return _Refusal("refused_lapse", lapse, lapse, frames.REFUSED_LAPSE)
         return None
 
-    def _refuse(self, connection: Connection, counter: str, detail: str, cause: int = frames.REFUSED) -> None:
+    def _unproven(self, connection: Connection, name: str) -> _Refusal | None:
+        """With TLS: what is wrong when the other side's certificate is not for this name."""
+        if self._contexts is None:
+            return None
+        certificate, must_bear = connection.peer_certificate(), self._contexts.must_bear_name
+        if proves_name(certificate, name, must_bear=must_bear):
+            return None
+        told = f"the certificate is not for {name!r}" + (f": it lacks the name raft:{name}" if must_bear else "")
+        detail = f"it calls itself {name!r}, and its certificate is for {sorted(proven_names(certificate))}"
+        return _Refusal("refused_certificate", told, detail + (f", not for raft:{name}" if must_bear else ""))
+
+    def _refuse(self, connection: Connection, refusal: _Refusal) -> None:
         if not connection.is_dialled:
-            refusal = {"type": frames.HELLO_REFUSED, "reason": detail[:_MAX_REASON], "cause": cause}
-            connection.send(frames.encode(refusal))
-        self._end(connection, counter, detail)
+            told = {"reason": refusal.told[:_MAX_REASON], "cause": refusal.cause}
+            connection.send(frames.encode({"type": frames.HELLO_REFUSED, **told}))
+        self._end(connection, refusal.reason, refusal.detail)
 
     def _refused_by(self, member: str, message: Mapping[str, Any]) -> None:
         if self._told.get(member) != message["reason"]:
@@ -391,14 +427,13 @@ class Network:
             self._take(endpoint)
 
     def _take(self, endpoint: socket.socket) -> None:
-        if sum(not connection.is_dialled for connection in self._greeting) >= _MAX_GREETING:
-            self.counters["refused_too_many"] += 1
-            endpoint.close()
-            return
         try:
             connection = Connection.accepted(self, self._poller, endpoint)
         except OSError:
             return
+        silent = [greeting for greeting in self._greeting if not greeting.is_dialled]
+        if len(silent) >= _MAX_GREETING:  # the oldest: a member says hello within moments, who blocks the port does not
+            self._end(silent[0], "refused_too_many", f"{_MAX_GREETING} others have not said who they are either")
         self._greeting[connection] = self._now + _GREETING_S
         connection.start(self._contexts.server if self._contexts is not None else None)
 
@@ -414,10 +449,13 @@ class Network:
             self._ended(connection, reason, detail)
 
     def _ended(self, connection: Connection, reason: str, detail: str) -> None:
-        self.counters[reason] += 1
         name = self._names.pop(connection, None)
-        level = logging.WARNING if reason.startswith("refused") or reason == Closing.UNSENT.value else logging.DEBUG
-        _logger.log(level, "closed a connection with %s (%s): %s", name or "an unknown sender", reason, detail)
+        sentence = f"closed a connection with {name or 'an unknown sender'}: {detail}"
+        if reason.startswith("refused") or reason == Closing.UNSENT.value:
+            self._refusal_log.refuse(reason, sentence, self._now)
+        else:
+            self.counters[reason] += 1
+            _logger.debug("%s: %s", reason, sentence)
         self._greeting.pop(connection, None)
         peer = self._peers.get(name) if name is not None else None
         if peer is not None and peer.attempt is connection:
@@ -426,7 +464,7 @@ class Network:
         if name is not None and self._ready.get(name) is connection:
             del self._ready[name]
             if peer is None:
-                del self._hellos[name]  # else strangers could fill the memory
+                del self._hellos[name]
             else:
                 peer.dial_at = self._now + (_RETRY_MIN_S if self._dials_first(name) else _LESSER_WAITS_S)
             self._look_at = 0.0
@@ -438,13 +476,15 @@ class Network:
                 reason = "dial_failed" if connection.is_dialled else "refused_no_hello"
                 self._end(connection, reason, "it took too long to say hello")
 
-    def _close_other_groups(self) -> None:
-        """A member that has just joined a group may be connected to others', or to strangers that have none."""
+    def _close_others(self) -> None:
+        """Who may not be connected any more: this member has just joined another group, or knows of their removal."""
         own_group = self._group_id()
         for name, connection in list(self._ready.items()):
             group = self._hellos[name]["group"]
             if own_group and group and group != own_group:
                 self._end(connection, "refused_group", f"{name} belongs to group {group!r}, not {own_group!r}")
+            elif name not in self._peers and not self._admits(name):
+                self._end(connection, "removed", f"{name} is no member any more")
 
     def _close_lapsed(self) -> None:
         """A member that lagged may have let in one whose lapse it knows now."""

@@ -98,7 +98,7 @@ class Campaigning:
             LogEnd(message["last_log_term"], message["last_log_index"]),
             term=core.term,
             log=self._seat.log_end,
-            is_bound=self._is_bound(now),
+            is_bound=self.is_bound(now),
         )
         if not is_granted:
             self._seat.counters["pre_votes_refused"] += 1
@@ -125,7 +125,7 @@ class Campaigning:
             self._seat.links.send(sender, {"type": frames.STALE_TERM, "term": core.term})
             return
         is_transfer = message["is_transfer"] and sender in self._seat.other_voters()  # a leader asks voters only
-        is_heard = elections.hears_candidate(is_bound=self._is_bound(now), is_transfer=is_transfer)
+        is_heard = elections.hears_candidate(is_bound=self.is_bound(now), is_transfer=is_transfer)
         if self._seat.configuration is None or not is_heard:
             self._seat.counters["votes_refused"] += 1
             return
@@ -191,7 +191,8 @@ class Campaigning:
             self._seat.counters["quorums_lost"] += 1
             self._seat.core.step_down(self._seat.core.term)
 
-    def _is_bound(self, now: float) -> bool:
+    def is_bound(self, now: float) -> bool:
+        """Whether this member leads, or heard from a leader a moment ago."""
         core = self._seat.core
         return core.is_leader or elections.is_bound(self._heard_from_leader_at, now, self._seat.timing.election_min)
 

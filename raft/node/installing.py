@@ -39,7 +39,13 @@ class Installing:
     def offer(self, leader: str, message: Message, now: float) -> bool:
         """From the leader that this member follows. False: it is not needed, the leader should go on from the log."""
         try:
-            if self._is_known(Manifest.from_bytes(message["manifest"])):
+            manifest = Manifest.from_bytes(message["manifest"])
+            if manifest.index != message["index"] or manifest.term > message["term"]:
+                raise DamagedSnapshot(
+                    f"snapshot of index {manifest.index} and term {manifest.term} was offered as one of index "
+                    f"{message['index']} by a leader of term {message['term']}: take a new snapshot"
+                )
+            if self._is_known(manifest):
                 return False
             self._leader, self._snapshot_id, self._moved_at = leader, message["snapshot_id"], now
             pulls = self._sink.offer(message["snapshot_id"], message["manifest"])

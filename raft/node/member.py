@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,11 +22,12 @@ from raft.errors import LowDisk
 from raft.network import frames
 from raft.node.campaigning import Campaigning
 from raft.node.changing import Changing
+from raft.node.door import Door
 from raft.node.feeding import Feeder
 from raft.node.installing import Installing
 from raft.node.library import Core, Message, Timing
 from raft.node.maintenance import Maintenance
-from raft.node.matching import Mismatch, NewEntries, NothingNew, compare
+from raft.node.matching import Contradiction, Mismatch, NewEntries, NothingNew, compare
 from raft.node.parting import Parting
 from raft.node.proposals import Proposals, Refusal
 from raft.node.reading import Reading
@@ -76,12 +77,16 @@ class Member:
         directory: Path,
         connect: Connect,
         *,
+        peers: Iterable[str] = (),
         disk_reserve_bytes: int,
         timing: Timing,
         clock: Callable[[], float] = time.monotonic,
         wall_clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """Raises CannotStart when the network can't be had or what is stored is damaged, and OSError."""
+        """`peers`: whom this member's own file names.
+
+        Raises CannotStart when the network can't be had or what is stored is damaged, and OSError.
+        """
         self._clock = clock
         now = clock()
         self.name = name = identity.name
@@ -96,6 +101,7 @@ class Member:
         self.seat = Seat(name, identity.incarnation, journal, self.core, self.network, timing, self.waker.wake)
         self.proposals = Proposals(name)
         self.campaigning = Campaigning(self.seat, now)
+        self.door = Door(self.seat, self.campaigning, peers, now)
         self.pins = 0  # while there are any, the log is not cut; guarded by the replica
         self._state_machine = state_machine
         self._source = SnapshotSource(directory / _SNAPSHOTS_OUT, state_machine, self.describe, wake=self.waker.wake)
@@ -109,7 +115,6 @@ class Member:
         self._calls: deque[Callable[[], None]] = deque()
         self._configuration: Configuration | None = None
         self._leaving: dict[str, tuple[str, float]] = {}  # removed members: address, until when they are fed
-        self._served: Set[str] = frozenset()  # whose commands, reads, changes and pulls are answered
         self._known_leader: str | None = None
         self._handed: list[tuple[str, Message]] = []  # commands of others, for this leader
         self._held: list[tuple[str, Message]] = []  # promises that wait for the sync
@@ -127,24 +132,26 @@ class Member:
             frames.RESPONSE_VOTE: self.campaigning.response_vote,
             frames.PRE_VOTE: lambda sender, message: self.campaigning.pre_vote(sender, message, self._now),
             frames.PRE_VOTE_REPLY: lambda sender, message: self.campaigning.pre_vote_reply(sender, message, self._now),
-            frames.STALE_TERM: self._on_stale_term,
+            frames.STALE_TERM: lambda _, message: self.campaigning.stale_term(message["term"], self._now),
             frames.TIMEOUT_NOW: self.campaigning.timeout_now,
             frames.APPLY_COMMAND: lambda sender, message: self._handed.append((sender, message)),
             frames.APPLY_COMMAND_RESPONSE: self._on_command_reply,
             frames.READ_ROUND: self._on_read_round,
             frames.READ_ROUND_REPLY: self.reading.read_round_reply,
-            frames.READ_REQUEST: self._on_read_request,
+            frames.READ_REQUEST: self.reading.read_request,
             frames.READ_REPLY: lambda sender, message: self.reading.read_reply(sender, message, self._now),
-            frames.CHANGE_REQUEST: self._on_change_request,
+            frames.CHANGE_REQUEST: lambda sender, message: self.changing.change_request(sender, message, self._now),
             frames.CHANGE_REPLY: lambda _, message: self.changing.change_reply(message, self._now),
             frames.SNAPSHOT_OFFER: self._on_snapshot_offer,
-            frames.SNAPSHOT_PULL: self._on_snapshot_pull,
+            frames.SNAPSHOT_PULL: lambda sender, message: self.feeder.pulled(sender, message, self._now),
             frames.SNAPSHOT_CHUNK: lambda sender, message: self._installing.chunk(sender, message, self._now),
             frames.SNAPSHOT_INSTALLED: self._on_snapshot_installed,
             frames.SNAPSHOT_REFUSED: self._on_snapshot_refused,
-            frames.VITALS: self._on_vitals,
+            frames.VITALS: self.vitals.received,
             frames.DIVERGED: self._on_diverged,
-            frames.LAST_WORDS: self._on_last_words,
+            frames.LAST_WORDS: self.parting.heard,
+            frames.INTRODUCTION_REQUEST: self.door.introduction_request,
+            frames.INTRODUCTION: self.door.introduction,
         }
         self.waker.subscribe(self.core.poller)
         self._follow_configuration()
@@ -274,6 +281,7 @@ class Member:
         installed = self._installing.work(now)
         if installed is not None:
             self.proposals.skipped(installed)
+        self.door.work(now)
         self._source.poll(now)
         self._maintenance.work(now)
         self.vitals.work(now)
@@ -300,8 +308,14 @@ class Member:
 
     # What the network calls.
 
+    def admits(self, name: str) -> bool:
+        """Whether somebody of this name may connect."""
+        return self.door.admits(name)
+
     def on_message(self, sender: str, message: Message) -> None:
         kind = message["type"]
+        if not self.door.takes(sender, message, self._now):
+            return
         if kind != frames.NEXT_NODE_IDX:  # most of those change nothing: the majority was there before
             self._must_work = True
         self._handlers[kind](sender, message)
@@ -350,7 +364,14 @@ class Member:
             return
         if message["entries"] and not self._has_space:
             message = self._without_new_commands(message)
-        match compare(message, self.journal, self.core.commit_index):
+        try:
+            found = compare(message, self.journal, self.core.commit_index)
+        except Contradiction as contradiction:
+            if self.door.may_stop(sender):
+                raise
+            self.door.refuse_contradiction(sender, contradiction, self._now)
+            return
+        match found:
             case Mismatch(hint):
                 self._acknowledge(sender, hint, is_match=False)
             case NothingNew(matched):
@@ -381,10 +402,6 @@ class Member:
         self._count_match(sender)
         self._must_work = self._must_work or core.can_commit or self.campaigning.transfer is not None
 
-    def _on_stale_term(self, sender: str, message: Message) -> None:
-        if self._configuration is None or self._configuration.member(sender) is not None:
-            self.campaigning.stale_term(message["term"], self._now)
-
     def _on_command_reply(self, _sender: str, message: Message) -> None:
         request_id = message["request_id"]
         if "error" not in message:
@@ -401,34 +418,9 @@ class Member:
             self._acknowledged = ()  # the leader does not know what it was told
             self._acknowledge(sender, self.core.commit_index + 1, is_match=True)
 
-    def _on_snapshot_pull(self, sender: str, message: Message) -> None:
-        if self._serves(sender):
-            self.feeder.pulled(sender, message, self._now)
-
-    def _on_read_request(self, sender: str, message: Message) -> None:
-        if self._serves(sender):
-            self.reading.read_request(sender, message)
-
-    def _on_change_request(self, sender: str, message: Message) -> None:
-        if self._serves(sender):
-            self.changing.change_request(sender, message, self._now)
-
-    def _on_vitals(self, sender: str, message: Message) -> None:
-        if self._serves(sender):
-            self.vitals.received(sender, message)
-
     def _on_diverged(self, sender: str, message: Message) -> None:
-        is_voter = self._configuration is not None and sender in self._configuration.voters
-        if is_voter and not self.parting.is_under_way:
+        if not self.parting.is_under_way:
             self.vitals.accused(sender, message)
-
-    def _serves(self, sender: str) -> bool:
-        """Whether it is a member, or was one a moment ago. Votes and a leader's entries may come from members that are
-        not known here yet; commands, reads, changes and pulls of the state come from members only."""
-        is_known = sender in self._served
-        if not is_known:
-            self.seat.counters["refused_strangers"] += 1
-        return is_known
 
     def _on_snapshot_installed(self, sender: str, message: Message) -> None:
         if self.core.is_leader and message["term"] == self.core.term:
@@ -440,10 +432,6 @@ class Member:
             self.feeder.refused(sender, message, self._now)
         else:
             self._installing.refused(sender, message)
-
-    def _on_last_words(self, sender: str, message: Message) -> None:
-        if self._serves(sender):
-            self.parting.heard(sender, message)
 
     # Promises.
 
@@ -515,7 +503,7 @@ class Member:
     def _answer_command(self, sender: str, message: Message) -> None:
         reply: Message = {"type": frames.APPLY_COMMAND_RESPONSE, "request_id": message["request_id"]}
         is_leaving = self.campaigning.transfer is not None or self.parting.is_under_way
-        if not self.core.is_leader or is_leaving or not self._serves(sender):
+        if not self.core.is_leader or is_leaving:
             reply["error"] = int(Refusal.NOT_LEADER)
         elif self.proposals.disk_fault:
             reply["error"] = int(Refusal.LOW_DISK)
@@ -598,7 +586,7 @@ class Member:
             return
         addresses = {member.name: member.address for member in configuration.members if member.name != self.name}
         leaving = {name: address for name, (address, _) in self._leaving.items() if configuration.member(name) is None}
-        self._served = addresses.keys() | leaving.keys()
+        self.door.follow(addresses, leaving)
         self.core.set_voters(configuration.voters - {self.name})
         self.network.set_members({**leaving, **addresses})
         if self.core.is_leader:

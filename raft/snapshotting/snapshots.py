@@ -30,6 +30,7 @@ MAX_MANIFEST_BYTES = 4 << 20
 _HASH_BYTES = 4 << 20  # in one go: each piece may wait for the interpreter's lock, 5 ms beside a busy thread
 _MAX_NAME_CHARS = 200
 _FORMAT = 1
+_NUMBER_LIMIT = 1 << 62  # of the log: they are stored in 64 bits
 _NAME_PART = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -74,6 +75,10 @@ class Manifest:
         if self.index < 1 or self.term < 0:
             raise DamagedSnapshot(
                 f"snapshot is of index {self.index} and term {self.term}: an empty state has no snapshot, write first"
+            )
+        if max(self.index, self.term) > _NUMBER_LIMIT:
+            raise DamagedSnapshot(
+                f"snapshot is of index {self.index} and term {self.term}, which no log reaches: take a new snapshot"
             )
         if names != sorted(set(names)) or _directories(names) & set(names):
             raise DamagedSnapshot("snapshot's manifest names a file twice: take a new snapshot")

@@ -133,9 +133,11 @@ class Group:
         self.doubtful: set[int] = set()  # written again, though the first time may have been carried out
 
     def join(self, name: str) -> Member:
-        """A new machine: empty, and told of nobody."""
+        """A new machine: empty, and told of one member of the group."""
         listen = f"127.0.0.1:{ports.pick(1)[0]}"
-        self.members[name] = Member(name, listen, {}, self.directory, {**self.options, "join": True})
+        known = next(member for member in self.members.values() if member.is_alive)
+        options = {**self.options, "join": True}
+        self.members[name] = Member(name, listen, {known.name: known.listen}, self.directory, options)
         return self.members[name]
 
     def leader(self) -> Member:

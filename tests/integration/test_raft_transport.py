@@ -9,6 +9,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ class Member:
         self.poller = Poll()
         self.address = address or f"127.0.0.1:{ports.pick(1)[0]}"
         self.group = group
+        self.strangers = {"stranger", "outsider"}
         self.got: list[tuple[str, dict[str, Any]]] = []
         self.events: list[str] = []
         self.duplicates: list[str] = []
@@ -83,6 +85,7 @@ class Member:
             find_lapse=lambda peer, _is_new: self.lapses.get(peer.name, ""),
             on_lapse=self.told_lapses.append,
             on_duplicate=self.duplicates.append,
+            admits=lambda other: other not in self.strangers,
             process=process or f"the {name}",
             tls=tls,
         )
@@ -355,17 +358,17 @@ def test_a_frame_that_comes_byte_by_byte_arrives(world: World) -> None:
     assert a.got == [("b", MESSAGE)]
 
 
-def test_a_stranger_of_the_group_is_let_in_and_can_be_sent_to(world: World) -> None:
+def test_who_is_admitted_though_nobody_dials_him_can_be_sent_to_until_he_is_not_any_more(world: World) -> None:
     a = world.member("a")
     endpoint = a.dial()
-    endpoint.send(hello("stranger", client_address="far:1"))
-    world.until(lambda: a.network.is_connected("stranger"))
-    assert a.network.client_address("stranger") == "far:1"
-    assert a.network.send("stranger", MESSAGE)
+    endpoint.send(hello("peer", client_address="far:1"))
+    world.until(lambda: a.network.is_connected("peer"))
+    assert a.network.client_address("peer") == "far:1"
+    assert a.network.send("peer", MESSAGE)
     world.until(lambda: (received(endpoint) or b"").endswith(frames.encode(MESSAGE)))
-    endpoint.close()
-    world.until(lambda: not a.network.is_connected("stranger"))
-    assert a.network.client_address("stranger") == ""
+    a.strangers.add("peer")
+    world.until(lambda: received(endpoint) == b"")
+    assert (a.counters["removed"], a.network.client_address("peer")) == (1, "")
 
 
 def test_a_member_with_a_lapse_is_refused_and_told(world: World) -> None:
@@ -391,18 +394,64 @@ def test_a_member_whose_lapse_is_found_later_is_disconnected(world: World) -> No
     world.until(lambda: b.told_lapses and not a.network.is_connected("b"))
 
 
-def test_only_so_many_strangers_are_let_in(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raft.network.transport, "_MAX_STRANGERS", 2)
+def said_to(world: World, endpoint: socket.socket) -> bytes:
+    """All that a member says before it closes the connection."""
+    heard = bytearray()
+    while (more := received(endpoint)) != b"":
+        heard += more or b""
+        world.step()
+    return bytes(heard)
+
+
+@pytest.mark.parametrize("group", ["secret-group", "another", ""])
+def test_a_stranger_learns_neither_the_group_nor_its_members(world: World, group: str) -> None:
+    a, b = world.member("a", group="secret-group"), world.member("b", group="secret-group")
+    b.knows(a=a)
+    connected(world, a, b)
+    endpoint = a.dial()
+    endpoint.send(hello("stranger", group=group))
+    (told,) = frames_in(said_to(world, endpoint))
+    assert told == {
+        "type": "hello_refused",
+        "reason": "'stranger' is not known to this member: add it to the group, or to [peers] of this member's file",
+        "cause": frames.REFUSED,
+    }
+    assert (a.counters["refused_strangers"], a.events) == (1, ["+b"])
+
+
+def test_a_member_of_another_group_is_not_told_which_one_this_is(world: World) -> None:
+    a = world.member("a", group="secret-group")
+    endpoint = a.dial()
+    endpoint.send(hello("b", group="another"))
+    (told,) = frames_in(said_to(world, endpoint))
+    assert told["type"] == "hello_refused"
+    assert "secret-group" not in str(told)
+
+
+def frames_in(data: bytes) -> list[dict[str, Any]]:
+    found = []
+    while data:
+        (length,) = frames.LENGTH.unpack_from(data)
+        body, data = data[frames.LENGTH.size :][:length], data[frames.LENGTH.size + length :]
+        found.append(frames.decode(body))
+    return found
+
+
+def test_a_refusal_is_logged_once_a_second_and_counted_each_time(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     a = world.member("a")
-    a.knows(known="127.0.0.1:1")
-    for name in ("x", "y", "known", "x"):
-        a.dial().send(hello(name))
-        world.until(lambda name=name: a.network.is_connected(name))  # type: ignore[misc]
-    last = a.dial()
-    last.send(hello("z"))
-    world.until(lambda: received(last) == b"")
-    assert a.counters["refused_too_many"] == 1
-    assert not a.network.is_connected("z")
+    for count in range(1, 6):
+        a.dial().send(hello("stranger"))
+        world.until(lambda count=count: a.counters["refused_strangers"] == count)  # type: ignore[misc]
+    world.skipped_s += 1.0
+    world.step()
+    a.dial().send(hello("stranger"))
+    world.until(lambda: a.counters["refused_strangers"] == 6)
+    lines = [record.getMessage() for record in caplog.records if "refused_strangers" in record.getMessage()]
+    assert len(lines) in (2, 3)  # a slow machine takes longer than a second for the first five
+    assert "no member, and no peer of this member's file" in lines[0]
+    assert "more since the last such line" in lines[-1]
 
 
 def test_another_process_of_a_name_is_refused_and_told_after_a_while(world: World) -> None:
@@ -455,7 +504,7 @@ def test_whoever_is_refused_is_told_why(world: World, caplog: pytest.LogCaptureF
     stranger.knows(a=a)
     world.until(lambda: stranger.counters["hello_refused"] >= 2)
     told = [record.getMessage() for record in caplog.records if "refuses this member" in record.getMessage()]
-    assert told == ["a refuses this member, b: b belongs to group 'other', and this member to 'g'"]
+    assert told == ["a refuses this member, b: 'b' belongs to another group than this member"]
 
 
 REFUSED: dict[str, tuple[bytes, str]] = {
@@ -475,7 +524,8 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "the receiver's own name": (hello("a"), "refused_name"),
     "another group": (hello("b", group="other"), "refused_group"),
-    "a stranger without a group": (hello("stranger", group=""), "refused_group"),
+    "a stranger": (hello("stranger"), "refused_strangers"),
+    "a peer without a group": (hello("peer", group=""), "refused_group"),
 }
 
 
@@ -537,7 +587,10 @@ def test_only_so_many_may_keep_silent(world: World, monkeypatch: pytest.MonkeyPa
     a = world.member("a")
     silent = [a.dial() for _ in range(5)]
     world.until(lambda: a.counters["refused_too_many"] == 2)
-    assert sum(received(endpoint) == b"" for endpoint in silent) == 2
+    assert [received(endpoint) == b"" for endpoint in silent] == [True, True, False, False, False]
+    late = a.dial()
+    late.send(hello("b"))
+    world.until(lambda: a.network.is_connected("b"))  # who blocks the port with silence keeps nobody out
 
 
 def test_a_dialled_member_that_answers_by_another_name_is_refused(world: World) -> None:
@@ -634,6 +687,7 @@ def test_an_address_that_cant_be_had_is_a_reason_not_to_start(world: World) -> N
                 on_disconnected=lambda _name: None,
                 introduce=lambda: Introduction("b", "folder", 1, 0),
                 find_lapse=lambda _peer, _is_new: "",
+                admits=lambda _name: True,
             )
 
 
@@ -676,6 +730,65 @@ def test_with_tls_the_certificate_must_be_for_the_name(world: World, issue: Call
     c.knows(b=b)  # and for the one that is dialled
     world.until(lambda: c.counters["refused_certificate"])
     assert (c.events, c.got) == ([], [])
+
+
+def bearing(files: TlsFiles) -> TlsFiles:
+    """The same where the authority signs for others too."""
+    return replace(files, must_bear_name=lambda: True)
+
+
+def test_where_the_authority_signs_for_others_too_a_certificate_must_bear_the_raft_name(
+    world: World, issue: Callable[..., TlsFiles], tmp_path: Path
+) -> None:
+    folder = CertificateFolder(tmp_path / "certs")
+    now_ms = int(time.time() * 1000)
+    folder.init("tests", 1, now_ms)
+    for wanted in (Wanted("a", is_member=True), Wanted("b", is_member=True), Wanted("c", ("c.example",))):
+        folder.issue(wanted, now_ms)
+    a, b, c = (
+        world.member(name, tls=bearing(TlsFiles(folder.certificate(name), folder.key(name), folder.authority)))
+        for name in "abc"
+    )
+    b.knows(a=a)
+    connected(world, a, b)
+    c.knows(a=a)  # and so it refuses itself, as its own rule says: a says nothing before c has proven to be c
+    world.until(lambda: a.counters["refused_certificate"])
+    b.knows(a=a, c=c)
+    world.until(lambda: b.counters["refused_certificate"])
+    assert (a.events, b.events, c.events) == (["+b"], ["+a"], [])
+
+
+def test_who_dials_says_nothing_to_a_certificate_of_another_name(world: World, issue: Callable[..., TlsFiles]) -> None:
+    """An impostor at a member's address learns neither the dialling member's group nor its process."""
+    impostor, files = socket.create_server(("127.0.0.1", 0)), issue("impostor")
+    world.sockets.append(impostor)
+    impostor.setblocking(False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    context.num_tickets = 0
+    a = world.member("a", tls=issue("a"))
+    a.knows(b=f"127.0.0.1:{impostor.getsockname()[1]}")
+    accepted: list[ssl.SSLSocket] = []
+    heard = bytearray()
+
+    def serve() -> bool:
+        try:
+            endpoint = context.wrap_socket(impostor.accept()[0], server_side=True, do_handshake_on_connect=False)
+            endpoint.setblocking(False)
+            accepted.append(endpoint)
+            world.sockets.append(endpoint)
+        except OSError:
+            pass
+        for endpoint in accepted:
+            try:
+                endpoint.do_handshake()
+                heard.extend(endpoint.recv(1 << 16))
+            except OSError:
+                pass
+        return a.counters["refused_certificate"] >= 3
+
+    world.until(serve)
+    assert (bytes(heard), a.events) == (b"", [])
 
 
 def test_with_tls_another_authority_no_certificate_and_plain_text_are_refused(

@@ -14,7 +14,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,6 +155,7 @@ class Host:
     directory: Path
     machine: SimulatedMachine
     bootstrap: Configuration | None
+    peers: frozenset[str] = frozenset()  # of its own file
     member: Member | None = None
     network: SimulatedNetwork | None = None
     frozen_until: float = 0.0
@@ -189,13 +190,14 @@ class World:
         self._numbers = itertools.count()
         first = Configuration.of_voters("g", {name: f"{name}:1" for name in voters})
         for name in voters:
-            self.add_host(name, first)
+            self.add_host(name, voters, first)
 
     # Members.
 
-    def add_host(self, name: str, bootstrap: Configuration | None = None) -> None:
+    def add_host(self, name: str, peers: Iterable[str], bootstrap: Configuration | None = None) -> None:
         directory = self.directory / f"{name}-{next(self._numbers)}"
-        self.hosts[name] = Host(name, directory, SimulatedMachine(self, name), bootstrap)
+        machine = SimulatedMachine(self, name)
+        self.hosts[name] = Host(name, directory, machine, bootstrap, frozenset(peers) - {name})
         self.start(name)
 
     def start(self, name: str) -> None:
@@ -215,6 +217,7 @@ class World:
             host.machine,
             host.directory,
             connect,
+            peers=host.peers,
             disk_reserve_bytes=0,
             timing=Timing(),
             clock=lambda: self.now,
@@ -279,6 +282,11 @@ class World:
         for one, other in itertools.combinations(self.living(), 2):
             assert one.network is not None
             assert other.network is not None
+            assert one.member is not None
+            assert other.member is not None
+            if not (one.member.admits(other.name) and other.member.admits(one.name)):
+                self.disconnect(one.name, other.name)
+                continue
             if other.name in one.network.connected or frozenset((one.name, other.name)) in self.cut:
                 continue
             if self._finds_lapse(one, other) or self._finds_lapse(other, one):
@@ -551,7 +559,10 @@ class Chaos:
         kind = pick.choice(["add", "promote", "promote", "remove"])
         if kind == "add":
             if name not in world.hosts:
-                world.add_host(name)
+                leader = world.leader()
+                configuration = leader.member.journal.configuration if leader and leader.member else None
+                known = [member.name for member in configuration.members] if configuration else world.hosts
+                world.add_host(name, pick.sample(sorted(known), 1))  # as an operator does, of one that is there
             return AddLearner(name, f"{name}:1")
         return Promote(name) if kind == "promote" else Remove(name)
 

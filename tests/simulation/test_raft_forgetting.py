@@ -162,7 +162,7 @@ def test_an_emptied_voter_joins_anew_under_its_name_and_may_lead_one_that_lagged
     leader, emptied, away = roles(world)
     world.crash(away)
     write(world, 3)
-    change(world, leader, AddLearner("d", "d:1"), lambda: world.add_host("d"))
+    change(world, leader, AddLearner("d", "d:1"), lambda: world.add_host("d", [leader]))
     change(world, leader, Promote("d"))
     world.crash(emptied)
     world.empty(emptied)

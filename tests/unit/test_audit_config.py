@@ -34,7 +34,7 @@ def test_a_group_of_one_keeps_activity_with_its_data(tmp_path: Path) -> None:
 
 def test_a_group_of_several_keeps_none_unless_it_is_told_where(tmp_path: Path) -> None:
     assert read(tmp_path, NEAR).audit_url == ""
-    assert read(tmp_path, "join = true\n").audit_url == ""
+    assert read(tmp_path, "join = true\n" + NEAR).audit_url == ""
     assert read(tmp_path, NEAR + '[audit]\nurl = "/shared"\n').audit_url == "/shared"
     assert read(tmp_path, FAR + '[audit]\nurl = "clickhouse://ch1/guardian"\n').audit_url == "clickhouse://ch1/guardian"
 

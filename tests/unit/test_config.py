@@ -149,6 +149,9 @@ def test_certificates_without_roles_are_cautioned_of(tmp_path: Path) -> None:
     security = '[security]\nroles = "/etc/roles.toml"\nkey_file = "/etc/members.key"\n'
     assert config.cautions_of(load(tmp_path, GOOD + TLS_SECTIONS + security)) == ()
     assert config.cautions_of(load(tmp_path, GOOD)) == ()
+    shared = GOOD.replace("[tls]\n", "[tls]\nallow_shared_ca = true\n")
+    (sentence,) = config.cautions_of(load(tmp_path, shared))
+    assert "opens the Raft port, a client's too: tls.allow_shared_ca is true" in sentence
 
 
 @pytest.mark.parametrize(
@@ -156,6 +159,10 @@ def test_certificates_without_roles_are_cautioned_of(tmp_path: Path) -> None:
     [
         ('[grpc_tls]\nca = "a"\nkey = "b"', "grpc_tls.certificate is"),
         ('[grpc_tls]\nca = "a"\ncertificate = "c"\nkey = "b"\nca_file = "d"', "grpc_tls.ca_file is not a setting"),
+        (
+            '[grpc_tls]\nca = "a"\ncertificate = "c"\nkey = "b"\nallow_shared_ca = true',
+            "grpc_tls.allow_shared_ca is not",
+        ),
         ('[http_tls]\ncertificate = "c"', "http_tls.key is"),
         ('[http_tls]\ncertificate = "c"\nkey = "k"\ncrl = "d"', "http_tls.crl is given without http_tls.ca"),
         ('[reporter_tls]\nca = "a"\ncertificate = "c"\nkey = "k"\ncrl = "d"', "reporter_tls.crl is not a setting"),
@@ -171,9 +178,11 @@ def test_clients_are_told_another_address_when_told_so(tmp_path: Path) -> None:
     assert load(tmp_path, text).client_address == "g1.example:9750"
 
 
-def test_a_member_that_joins_needs_no_peers(tmp_path: Path) -> None:
-    text = "join = true\n" + GOOD.replace('[peers]\ng2 = "127.0.0.1:9762"\n', "")
+def test_a_member_that_joins_names_whom_it_hears(tmp_path: Path) -> None:
+    text = "join = true\n" + GOOD
     assert load(tmp_path, text).join
+    with pytest.raises(InvalidInput, match=r"join is true, but \[peers\] is empty: name the members"):
+        load(tmp_path, text.replace('[peers]\ng2 = "127.0.0.1:9762"\n', ""))
     with pytest.raises(InvalidInput, match="lake is the local path '/tmp/lake', which the group on other hosts"):
         load(tmp_path, text.replace("127.0.0.1:9752", "10.0.0.9:9752"))
 
@@ -193,7 +202,6 @@ def test_a_member_that_joins_needs_no_peers(tmp_path: Path) -> None:
         ("g2 =", '"g 2" =', r"peers has 'g 2': use up to 63 letters"),
         ('name = "g1"', 'name = "g2"', r"peers names this member itself, 'g2'"),
         ("127.0.0.1:9762", "10.0.0.2:9762", r"lake is the local path '/tmp/lake', which the member g2 on another host"),
-        ('name = "g1"', 'name = "g1"\njoin = true', r"join is true, but \[peers\] is given"),
         ('name = "g1"', 'name = "g1"\njoin = 1', r"join is 1: use true or false"),
         ('name = "g1"', 'name = "g1"\nadvertise = "g1"', r"advertise is 'g1': use host:port"),
         ('name = "g1"', 'name = "g1"\nadvertise = ""', r"advertise is '': give a non-empty string"),
@@ -204,6 +212,7 @@ def test_a_member_that_joins_needs_no_peers(tmp_path: Path) -> None:
         ),
         ('key = "/etc/g1.key"', "", r"tls.key is None: give a non-empty string"),
         ("key =", "kee =", r"tls.kee is not a setting"),
+        ("key =", "allow_shared_ca = 1\nkey =", r"tls.allow_shared_ca is 1: use true or false"),
         ("reserve_mb = 64", "reserve_mb = -1", r"disk.reserve_mb is -1: use 0 to"),
         ("reserve_mb = 64", "reserve_mb = 1.5", r"disk.reserve_mb is 1.5: give a whole number"),
         ("sessions = 1000", "sessions = 3", r"limits.sessions is 3: use 100 to"),

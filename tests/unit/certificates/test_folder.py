@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 import ssl
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from guardian.certificates.authority import Wanted, issue, make_authority, revoke
-from guardian.certificates.facts import all_facts_of, facts_of, revoked_facts_of
+from guardian.certificates.facts import all_facts_of, facts_of, revoked_facts_of, shared_authority
 from guardian.certificates.folder import CertificateFolder
 from guardian.errors import Conflict, InvalidInput, NotFound
 
@@ -32,6 +38,74 @@ def test_a_certificate_has_its_names_addresses_and_dates(folder: CertificateFold
     assert facts.not_after_ms == NOW_MS + 30 * DAY_MS
     assert facts == facts_of(folder.certificate("g1").read_bytes())
     assert folder.names() == ["g1"]
+
+
+def test_only_a_member_s_certificate_bears_a_raft_name_and_keeps_it(folder: CertificateFolder) -> None:
+    member = folder.issue(Wanted("g1", ("h", "10.0.0.1"), is_member=True), NOW_MS)
+    assert (member.names, member.raft_names) == (("g1", "h"), ("g1",))
+    assert folder.renew("g1", 5, NOW_MS).raft_names == ("g1",)
+    assert openssl_names(folder.certificate("g1")) == "DNS:g1, DNS:h, IP Address:10.0.0.1, URI:raft:g1"
+    for wanted in (Wanted("broker-1"), Wanted("ann", is_person=True)):
+        assert folder.issue(wanted, NOW_MS).raft_names == ()
+        assert folder.renew(wanted.name, 5, NOW_MS).raft_names == ()
+
+
+@pytest.mark.parametrize("host", ["raft:g1", "RAFT:g1"])
+def test_a_raft_name_can_not_be_had_as_a_host(host: str) -> None:
+    for names in (("broker-1", host), (host,)):
+        with pytest.raises(InvalidInput, match=f"host is '{host}', a member's Raft name: use --member"):
+            Wanted(names[0], names[1:])
+    with pytest.raises(InvalidInput, match="ann can't be a person and a member"):
+        Wanted("ann", is_person=True, is_member=True)
+
+
+def openssl_names(certificate: Path) -> str:
+    command = ["openssl", "x509", "-in", str(certificate), "-noout", "-ext", "subjectAltName"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return shown.splitlines()[1].strip()
+
+
+def authority(name: str, key: ec.EllipticCurvePrivateKey, signer: x509.Certificate | None = None) -> x509.Certificate:
+    """One with this key, signed by itself, or by the key of the signer (`KEY`)."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject if signer is None else signer.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
+        .not_valid_after(datetime.datetime(2126, 1, 1, tzinfo=datetime.UTC))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key if signer is None else KEY, hashes.SHA256())
+    )
+
+
+KEY, OTHER_KEY = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+ROOT = authority("root", KEY)
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "found"),
+    [
+        ([ROOT], [ROOT], "root"),
+        ([ROOT], [authority("renamed", KEY)], "root"),  # the same key, made anew
+        ([ROOT], [authority("clients", OTHER_KEY, ROOT)], "root"),  # Raft's signs for the clients' authority
+        ([authority("raft", OTHER_KEY), ROOT], [authority("x", OTHER_KEY, ROOT), ROOT], "raft"),
+        ([ROOT], [authority("root", OTHER_KEY)], None),  # only its name is the same
+        ([authority("raft", OTHER_KEY, ROOT)], [ROOT], None),  # Raft's is below the clients': those are not of it
+    ],
+)
+def test_a_shared_authority_is_found_by_its_key(
+    own: list[x509.Certificate], others: list[x509.Certificate], found: str | None
+) -> None:
+    def pem(certificates: list[x509.Certificate]) -> bytes:
+        return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
+
+    assert shared_authority(pem(own), pem(others)) == found
+    for one, other in ((b"", pem(own)), (pem(own), b"nothing")):
+        with pytest.raises(InvalidInput, match="no certificate in PEM"):
+            shared_authority(one, other)
 
 
 def test_keys_are_for_their_owner_alone_and_fit_their_certificates(folder: CertificateFolder) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raft.configuration import Configuration, Member, Role
+from raft.configuration import MAX_MEMBERS, MAX_TEXT, Configuration, Member, Role
 from raft.entries import NO_OP, command_entry, command_in, configuration_entry, configuration_in, is_entry
 from raft.errors import ChangeRefused
 
@@ -79,7 +79,10 @@ def test_majorities_before_and_after_a_change_always_share_a_member(changes: lis
         now = later
 
 
-@given(st.text(), st.dictionaries(st.text(min_size=1), st.text(), min_size=1, max_size=5))
+_TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=MAX_TEXT)
+
+
+@given(_TEXT, st.dictionaries(_TEXT.filter(bool), _TEXT, min_size=1, max_size=5))
 def test_a_configuration_survives_the_log(group_id: str, addresses: dict[str, str]) -> None:
     configuration = Configuration.of_voters(group_id, addresses)
 
@@ -90,10 +93,43 @@ def test_a_configuration_survives_the_log(group_id: str, addresses: dict[str, st
     assert command_in(entry) is None
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"group_id": "g", "members": [1]}', b"\xff"])
+MEMBER = '{"name": "%s", "address": "h:1", "role": "voter", "incarnation": ""}'
+NONSENSE = [
+    f'{{"group_id": "g", "members": [{members}]}}'.encode()
+    for members in (
+        MEMBER % "",
+        MEMBER % "\\ud800",
+        MEMBER % "a\\nb",
+        MEMBER % ("a" * 256),
+        f"{MEMBER % 'a'}, {MEMBER % 'a'}",
+    )
+]
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"group_id": "g", "members": [1]}', b"\xff", *NONSENSE])
 def test_a_damaged_configuration_is_a_value_error(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"no configuration|Expecting|decode"):
         configuration_in(configuration_entry(THREE)[:2] + data)
+
+
+@pytest.mark.parametrize("data", NONSENSE)
+def test_a_member_that_none_could_be_is_none(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"no configuration: (a member has no name|.* is no name or|it has a member)"):
+        Configuration.from_bytes(data)
+    Configuration.from_bytes(f'{{"group_id": "g", "members": [{MEMBER % "a"}, {MEMBER % "b"}]}}'.encode())
+
+
+def test_a_group_takes_no_more_members_than_fit_into_an_entry() -> None:
+    group = THREE
+    for number in range(MAX_MEMBERS - len(THREE.members)):
+        group = group.with_learner(f"{number:03}" + "n" * 252, f"{number:03}" + "a" * 252)
+    assert len(group.to_bytes()) < 1 << 16
+    assert Configuration.from_bytes(group.to_bytes()) == group
+    with pytest.raises(ChangeRefused, match=f"the group has {MAX_MEMBERS} members: remove one before you add z"):
+        group.with_learner("z", "z:1")
+    for name, address in (("", "h:1"), ("x" * 256, "h:1"), ("x", ""), ("x", "\N{SNOWMAN}:1"), ("a\nb", "h:1")):
+        with pytest.raises(ChangeRefused, match="name and address are 1 to 255 characters of ASCII"):
+            THREE.with_learner(name, address)
 
 
 def test_kinds_of_entries_are_told_apart() -> None:

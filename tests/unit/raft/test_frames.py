@@ -64,6 +64,8 @@ GOOD: list[dict[str, Any]] = [
     {"type": "snapshot_refused", "snapshot_id": "s", "reason": "it is gone"},
     {"type": "vitals", "term": 3, "index": 9, "checksum": b"x", "clock_ms": 5, "confirmed": (("i", 8),)},
     {"type": "diverged", "index": 9, "checksum": b"x"},
+    {"type": "introduction_request"},
+    {"type": "introduction", "members": ("a", "b")},
 ]
 every_good = pytest.mark.parametrize("message", GOOD, ids=lambda message: str(message["type"]))
 
