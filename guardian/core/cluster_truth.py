@@ -40,7 +40,7 @@ _NO_EPOCH = -1
 _NO_ID = bytes(16)
 _NAMED = 3
 _ENOUGH = 2
-_ALL_OLD = "no controller answers, and all brokers answer from old metadata"
+_ALL_OLD = "no broker that answers knows what the controllers decided last"
 _ALONE = "no controller answers, and one broker alone can't tell whether others live"
 
 

@@ -6,6 +6,7 @@
 
 A broker that is cut off from the controllers can't forward the first, and never reaches the second. One request of each
 kind a second is the price; a broker that does not answer at once is not waited for, the next ones are asked beside it.
+Where none forwards, controllers are asked themselves, at the addresses that their quorum told before (since Kafka 3.9).
 
 Without a witness every broker is asked what it has applied, and the most recent ones for their metadata:
 `guardian.core.cluster_truth` says what may be believed of that.
@@ -13,9 +14,11 @@ Without a witness every broker is asked what it has applied, and the most recent
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,7 +28,7 @@ from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from guardian.core.cluster_truth import ControllersClaim, EpochMemory, Watermarks, view_of_all, view_of_witness
-from guardian.kafka.controllers import Node
+from guardian.kafka.controllers import Node, controllers
 from guardian.kafka.metadata import metadata_request, read_answer
 from guardian.model.cluster_state import BrokerAnswer, BrokerNode, ClusterView, FencedServer
 
@@ -57,6 +60,7 @@ class ClusterMemory:
     watermarks: Watermarks = field(default_factory=Watermarks)
     nodes: dict[int, BrokerNode] = field(default_factory=dict)  # where brokers listened when they last lived
     proven: tuple[int, float] | None = None  # the witness, and when controllers were asked about it
+    controllers: tuple[Node, ...] = ()  # where they listen, the active one first, as their quorum last told
     silent_until_s: float = 0.0
     turn: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -129,7 +133,10 @@ async def find_witness(session: Session, memory: ClusterMemory, *, strictly: boo
         return known[0]
     if now_s < memory.silent_until_s:
         return None
-    found = await _first_proven(session, memory, _order(session.known_brokers(), memory), strictly=strictly)
+    order = _order(session.known_brokers(), memory)
+    found = await _first_proven(session, memory, order, strictly=strictly)
+    if found is None and await _controllers_answer(session, memory):
+        found = await _most_recent(session, memory, order, strictly=strictly)
     if found is None:
         memory.silent_until_s = time.monotonic() + _RESTS_S
         await session.refresh_metadata()
@@ -226,16 +233,8 @@ _REFUSALS = (
 async def _testify(session: Session, memory: ClusterMemory, broker: int, end_s: float, strictly: bool) -> None:
     """Returns once the broker has applied what the controllers had committed. Raises KafkaError."""
     asked_at_s = time.monotonic()
-    quorum = await session.ask_broker(
-        broker, DescribeQuorumRequest(topics=[(_METADATA, [(0,)])]), end_s - time.monotonic()
-    )
-    claim = read_claim(quorum)
-    with memory.lock:
-        why_not = memory.watermarks.why_not(claim)
-        if not why_not:
-            memory.watermarks.learn(claim, asked_at_s)
-    if why_not:
-        raise kafka_errors.NotControllerError(why_not)
+    quorum = await session.ask_broker(broker, _quorum_request(), end_s - time.monotonic())
+    _learn(memory, quorum, asked_at_s)
     while True:
         versions = await session.ask_broker(broker, _versions_request(), end_s - time.monotonic())
         applied = versions.finalized_features_epoch
@@ -247,6 +246,48 @@ async def _testify(session: Session, memory: ClusterMemory, broker: int, end_s: 
         await session.sleep(_AGAIN_S)
         if time.monotonic() >= end_s:
             raise kafka_errors.KafkaTimeoutError(f"broker {broker} has not applied what the controllers committed")
+
+
+def _learn(memory: ClusterMemory, quorum: Any, asked_at_s: float) -> None:
+    """Take what the quorum says. Raises KafkaError where it is not to be believed."""
+    claim = read_claim(quorum)
+    with memory.lock:
+        why_not = memory.watermarks.why_not(claim)
+        if not why_not:
+            memory.watermarks.learn(claim, asked_at_s)
+            memory.controllers = tuple(controllers(quorum)) or memory.controllers
+    if why_not:
+        raise kafka_errors.NotControllerError(why_not)
+
+
+async def _controllers_answer(session: Session, memory: ClusterMemory) -> bool:
+    """Whether one of the controllers tells what they have committed, asked over a connection of its own."""
+    asked_at_s = time.monotonic()
+    asked = [session.start(session.ask_node, node, _quorum_request(), _PROBE_S) for node in memory.controllers]
+    answered = False
+    for future in asked:
+        with suppress(KafkaError):
+            _learn(memory, await future, asked_at_s)
+            answered = True
+    return answered
+
+
+async def _most_recent(session: Session, memory: ClusterMemory, order: list[int], *, strictly: bool) -> int | None:
+    """A broker that has applied what the controllers committed, though it forwards nothing to them."""
+    asked_at_s = time.monotonic()
+    answers = await session.ask_once(order, lambda _: _versions_request(), min(session.attempt_s, _PROBE_S))
+    applied = {broker: answer.finalized_features_epoch for broker, answer in answers.items()}
+    best = max(applied, key=lambda broker: applied[broker], default=None)
+    with memory.lock:
+        if best is None or applied[best] < memory.watermarks.least(time.monotonic(), strictly=strictly):
+            return None
+        memory.watermarks.applied = max(memory.watermarks.applied, applied[best])
+        memory.proven = (best, asked_at_s)
+    return best
+
+
+def _quorum_request() -> Any:
+    return DescribeQuorumRequest(topics=[(_METADATA, [(0,)])])
 
 
 def read_claim(quorum: Any) -> ControllersClaim:
@@ -300,8 +341,10 @@ async def _view_without_witness(
     if not responses:
         raise kafka_errors.BrokerNotAvailableError("no broker answers")
     answers = {broker: read_answer(response) for broker, response in responses.items()}
-    lag_ms = lags()
+    lag_ms = dict(lags())
     with memory.lock:
+        least = memory.watermarks.least(time.monotonic())
+        lag_ms |= {broker: math.inf for broker, offset in applied.items() if offset < least}
         return view_of_all(answers, applied.keys(), lag_ms, memory.epochs, known)
 
 

@@ -148,7 +148,7 @@ def test_one_answer_is_enough_from_fresh_metadata_and_none_from_old() -> None:
     assert partitions_of(view) == {T0: led_by(1, 0, (1,))}
 
     view = view_of_all({1: alone}, [1], {1: MAX_LAG_MS + 1}, EpochMemory())
-    with pytest.raises(Undecided, match="all brokers answer from old metadata"):
+    with pytest.raises(Undecided, match="no broker that answers knows what the controllers decided last"):
         described(view)
     assert isinstance(view.partitions[T0], Unknown)
 
