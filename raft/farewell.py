@@ -58,7 +58,7 @@ def tell_others(
             on_connected=lambda member: _tell(parting, member, told),
             on_disconnected=lambda _member: None,
             introduce=lambda: left.introduction,
-            find_lapse=lambda _peer, _is_new: "",
+            find_lapse=lambda _peer, _is_new: None,
             admits=others.__contains__,
             tls=tls,
         )

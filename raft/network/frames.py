@@ -290,7 +290,7 @@ _FIELDS: dict[str, dict[str, _Check]] = {
         "group": _is_text,
         "client_address": _is_text,
     },
-    HELLO_REFUSED: {"reason": _is_text, "cause": _is_cause},
+    HELLO_REFUSED: {"reason": _is_text, "cause": _is_cause, "confirmed_index": _is_count},
     REQUEST_VOTE: {**_LOG_END, "is_transfer": _is_flag},
     RESPONSE_VOTE: {"term": _is_term},
     APPEND_ENTRIES: {

@@ -40,7 +40,7 @@ from raft.network.duplicates import Refusals, refused
 from raft.network.frames import RefusedMessage, RefusedVersion
 from raft.network.refusal_log import RefusalLog
 from raft.network.tls import TlsContexts, TlsFiles, proven_names, proves_name
-from raft.rules.admission import Introduction
+from raft.rules.admission import Introduction, Lapse
 
 _LOOK_S = 0.05  # between looks at deadlines and at whom to dial
 _FILES_S = 1.0  # between looks at the certificate's files
@@ -63,6 +63,7 @@ class _Refusal:
     told: str
     detail: str
     cause: int = frames.REFUSED
+    confirmed_index: int = 0
 
 
 @dataclass(slots=True)
@@ -92,7 +93,7 @@ class Network:
         on_connected: Callable[[str], None],
         on_disconnected: Callable[[str], None],
         introduce: Callable[[], Introduction],
-        find_lapse: Callable[[Introduction, bool], str],
+        find_lapse: Callable[[Introduction, bool], Lapse | None],
         on_duplicate: Callable[[str], None] = lambda _: None,
         admits: Callable[[str], bool],
         on_lapse: Callable[[str], None] = lambda _: None,
@@ -297,8 +298,9 @@ class Network:
             detail = f"another process of the name {name!r} is connected to {self._name}"
             return _Refusal("refused_duplicate", detail, detail, frames.REFUSED_DUPLICATE)
         lapse = self._find_lapse(_introduction(hello), True)
-        if lapse:
-            return _Refusal("refused_lapse", lapse, lapse, frames.REFUSED_LAPSE)
+        if lapse is not None:
+            sentence = lapse.sentence
+            return _Refusal("refused_lapse", sentence, sentence, frames.REFUSED_LAPSE, lapse.confirmed_index)
         return None
 
     def _unproven(self, connection: Connection, name: str) -> _Refusal | None:
@@ -315,6 +317,7 @@ class Network:
     def _refuse(self, connection: Connection, refusal: _Refusal) -> None:
         if not connection.is_dialled:
             told = {"reason": refusal.told[:_MAX_REASON], "cause": refusal.cause}
+            told["confirmed_index"] = refusal.confirmed_index
             connection.send(frames.encode({"type": frames.HELLO_REFUSED, **told}))
         self._end(connection, refusal.reason, refusal.detail)
 
@@ -322,8 +325,10 @@ class Network:
         if self._told.get(member) != message["reason"]:
             self._told[member] = message["reason"]
             _logger.warning("%s refuses this member, %s: %s", member, self._name, message["reason"])
-        if message["cause"] == frames.REFUSED_LAPSE:
-            self._on_lapse(f"{member} refuses this member: {message['reason']}")
+        # A hello that waited for a busy peer tells of a shorter log than this member has by now.
+        lapse = Lapse(message["reason"], message["confirmed_index"])
+        if message["cause"] == frames.REFUSED_LAPSE and not lapse.is_outdated(self._introduce().last_index):
+            self._on_lapse(f"{member} refuses this member: {lapse.sentence}")
         if message["cause"] != frames.REFUSED_DUPLICATE:
             return
         refusals = self._refusals[member] = refused(self._refusals.get(member), self._now)
@@ -490,8 +495,8 @@ class Network:
         """A member that lagged may have let in one whose lapse it knows now."""
         for name, connection in list(self._ready.items()):
             lapse = self._find_lapse(_introduction(self._hellos[name]), False)
-            if lapse:
-                self._end(connection, "refused_lapse", lapse)
+            if lapse is not None:
+                self._end(connection, "refused_lapse", lapse.sentence)
 
     def _reload_certificate(self) -> None:
         if self._contexts is None or self._now < self._files_at:

@@ -35,7 +35,7 @@ from raft.node.seat import Links, Seat
 from raft.node.vitals import Vitals
 from raft.node.waker import Waker
 from raft.protocol import LastWords, StateMachine
-from raft.rules.admission import Introduction, find_lapse
+from raft.rules.admission import Introduction, Lapse, find_lapse
 from raft.snapshotting.sink import SnapshotSink
 from raft.snapshotting.source import SnapshotSource
 from raft.storage.confirmed import ConfirmedIndexes
@@ -210,9 +210,9 @@ class Member:
         journal = self.journal
         return Introduction(self.name, self.incarnation, journal.last_index, journal.configuration_index)
 
-    def find_lapse(self, peer: Introduction, *, is_new: bool = True) -> str:
-        """Return what a member that has introduced itself has forgotten, or "". Its log is judged only when it has just
-        connected (`is_new`): it grows since."""
+    def find_lapse(self, peer: Introduction, *, is_new: bool = True) -> Lapse | None:
+        """Return what a member that has introduced itself has forgotten, or None. Its log is judged only when it has
+        just connected (`is_new`): it grows since."""
         confirmed = self._confirmed.get(peer.incarnation) if is_new else 0
         return find_lapse(peer, self.journal.configuration, self.journal.configuration_index, confirmed)
 

@@ -23,10 +23,22 @@ class Introduction:
     configuration_index: int
 
 
+@dataclass(frozen=True, slots=True)
+class Lapse:
+    """What a peer has forgotten. `confirmed_index`: where its log should end at least; 0: it has forgotten all."""
+
+    sentence: str
+    confirmed_index: int = 0
+
+    def is_outdated(self, last_index: int) -> bool:
+        """Whether a log that ends there has all that was confirmed: its introduction was on its way for a while."""
+        return 0 < self.confirmed_index <= last_index
+
+
 def find_lapse(
     peer: Introduction, configuration: Configuration | None, configuration_index: int, confirmed_index: int
-) -> str:
-    """Return a sentence on what the peer has forgotten, or "" when it may be heard.
+) -> Lapse | None:
+    """Return what the peer has forgotten; None: it may be heard.
 
     `configuration_index` is that of the configuration. A peer that knows a newer one has been let in anew meanwhile:
     whoever lags must still hear it. `confirmed_index` is the highest index that this incarnation is known to have
@@ -34,17 +46,18 @@ def find_lapse(
     """
     known = configuration.member(peer.name) if configuration is not None else None
     if known is None or known.role is not Role.VOTER:
-        return ""
+        return None
     if known.incarnation and known.incarnation != peer.incarnation:
         if peer.configuration_index > configuration_index:
-            return ""
-        return (
+            return None
+        return Lapse(
             f"member {peer.name}: its data folder is a new one (incarnation {peer.incarnation[:8]}, the group knows "
             f"{known.incarnation[:8]}), so it has forgotten its votes; {REJOIN}"
         )
     if peer.last_index < confirmed_index:
-        return (
+        return Lapse(
             f"member {peer.name}: its log ends at {peer.last_index}, and it had confirmed index {confirmed_index}, so "
-            f"its data folder is an older copy; {REJOIN}"
+            f"its data folder is an older copy; {REJOIN}",
+            confirmed_index,
         )
-    return ""
+    return None

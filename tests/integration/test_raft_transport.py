@@ -26,7 +26,7 @@ from raft.network import frames
 from raft.network.duplicates import DUPLICATE_S
 from raft.network.tls import TlsFiles
 from raft.network.transport import Network
-from raft.rules.admission import Introduction
+from raft.rules.admission import Introduction, Lapse
 
 pytestmark = pytest.mark.integration
 
@@ -70,7 +70,7 @@ class Member:
         self.events: list[str] = []
         self.duplicates: list[str] = []
         self.introduction = Introduction(name, f"folder of {name}", 1, 0)
-        self.lapses: dict[str, str] = {}
+        self.lapses: dict[str, Lapse] = {}
         self.told_lapses: list[str] = []
         self.network = Network(
             self.poller,
@@ -82,7 +82,7 @@ class Member:
             on_connected=lambda other: self.events.append(f"+{other}"),
             on_disconnected=lambda other: self.events.append(f"-{other}"),
             introduce=lambda: self.introduction,
-            find_lapse=lambda peer, _is_new: self.lapses.get(peer.name, ""),
+            find_lapse=lambda peer, _is_new: self.lapses.get(peer.name),
             on_lapse=self.told_lapses.append,
             on_duplicate=self.duplicates.append,
             admits=lambda other: other not in self.strangers,
@@ -373,7 +373,7 @@ def test_who_is_admitted_though_nobody_dials_him_can_be_sent_to_until_he_is_not_
 
 def test_a_member_with_a_lapse_is_refused_and_told(world: World) -> None:
     a, b = world.member("a"), world.member("b")
-    a.lapses["b"] = "member b: it has forgotten its votes"
+    a.lapses["b"] = Lapse("member b: it has forgotten its votes")
     a.knows(b=b)
     b.knows(a=a)
     world.until(lambda: b.told_lapses)
@@ -385,12 +385,28 @@ def test_a_member_with_a_lapse_is_refused_and_told(world: World) -> None:
     assert (a.network.incarnation("b"), b.network.incarnation("a")) == ("folder of b", "folder of a")
 
 
+def test_a_hello_that_waited_while_the_log_grew_is_no_lapse(world: World) -> None:
+    """A busy peer reads it late, and has been told meanwhile of what the member confirmed since."""
+    a, b = world.member("a"), world.member("b")
+    b.introduction = Introduction("b", "folder of b", 8, 0)
+    a.lapses["b"] = Lapse("member b: its log ends at 7, and it had confirmed index 8", 8)
+    b.knows(a=a)
+    world.until(lambda: a.counters["refused_lapse"])
+    world.settle()
+    assert b.told_lapses == []
+    a.lapses.clear()
+    connected(world, a, b)
+    b.introduction = Introduction("b", "folder of b", 7, 0)
+    a.lapses["b"] = Lapse("member b: its log ends at 7, and it had confirmed index 8", 8)
+    world.until(lambda: b.told_lapses)
+
+
 def test_a_member_whose_lapse_is_found_later_is_disconnected(world: World) -> None:
     a, b = world.member("a"), world.member("b")
     a.knows(b=b)
     b.knows(a=a)
     connected(world, a, b)
-    a.lapses["b"] = "member b: its data folder is a new one"
+    a.lapses["b"] = Lapse("member b: its data folder is a new one")
     world.until(lambda: b.told_lapses and not a.network.is_connected("b"))
 
 
@@ -415,6 +431,7 @@ def test_a_stranger_learns_neither_the_group_nor_its_members(world: World, group
         "type": "hello_refused",
         "reason": "'stranger' is not known to this member: add it to the group, or to [peers] of this member's file",
         "cause": frames.REFUSED,
+        "confirmed_index": 0,
     }
     assert (a.counters["refused_strangers"], a.events) == (1, ["+b"])
 
@@ -686,7 +703,7 @@ def test_an_address_that_cant_be_had_is_a_reason_not_to_start(world: World) -> N
                 on_connected=lambda _name: None,
                 on_disconnected=lambda _name: None,
                 introduce=lambda: Introduction("b", "folder", 1, 0),
-                find_lapse=lambda _peer, _is_new: "",
+                find_lapse=lambda _peer, _is_new: None,
                 admits=lambda _name: True,
             )
 

@@ -300,9 +300,9 @@ class World:
         assert judge.member is not None
         assert host.member is not None
         lapse = judge.member.find_lapse(host.member.introduce())
-        if lapse:
-            self.lapses[host.name] = lapse
-        return bool(lapse)
+        if lapse is not None:
+            self.lapses[host.name] = lapse.sentence
+        return lapse is not None
 
     # Time.
 

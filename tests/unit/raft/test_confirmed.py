@@ -8,7 +8,7 @@ import pytest
 
 from raft.configuration import Configuration
 from raft.errors import CannotStart
-from raft.rules.admission import Introduction, find_lapse
+from raft.rules.admission import Introduction, Lapse, find_lapse
 from raft.storage.confirmed import CONFIRMED, ConfirmedIndexes
 
 GROUP = Configuration.of_voters("g", {"a": "a:1", "b": "b:1"}).founded({"a": "a-1", "b": "b-1"})
@@ -43,20 +43,33 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
         ConfirmedIndexes(tmp_path)
 
 
+def sentence_of(lapse: Lapse | None) -> str:
+    return lapse.sentence if lapse is not None else ""
+
+
+def test_a_lapse_of_a_log_that_has_grown_since_is_outdated() -> None:
+    shorter = find_lapse(Introduction("b", "b-1", 8, 2), GROUP, 2, 9)
+    assert shorter is not None
+    assert (shorter.is_outdated(8), shorter.is_outdated(9)) == (False, True)
+    emptied = find_lapse(Introduction("b", "b-2", 9, 2), GROUP, 2, 9)
+    assert emptied is not None
+    assert not emptied.is_outdated(90)
+
+
 def test_a_voter_with_another_folder_or_a_shorter_log_has_a_lapse() -> None:
-    assert find_lapse(Introduction("b", "b-1", 9, 2), GROUP, 2, 9) == ""
-    assert "forgotten its votes" in find_lapse(Introduction("b", "b-2", 9, 2), GROUP, 2, 0)
-    assert "log ends at 8" in find_lapse(Introduction("b", "b-1", 8, 2), GROUP, 2, 9)
+    assert find_lapse(Introduction("b", "b-1", 9, 2), GROUP, 2, 9) is None
+    assert "forgotten its votes" in sentence_of(find_lapse(Introduction("b", "b-2", 9, 2), GROUP, 2, 0))
+    assert "log ends at 8" in sentence_of(find_lapse(Introduction("b", "b-1", 8, 2), GROUP, 2, 9))
 
 
 def test_a_voter_that_was_let_in_anew_is_heard_by_one_that_lags() -> None:
-    assert find_lapse(Introduction("b", "b-2", 90, 70), GROUP, 2, 0) == ""
-    assert "forgotten its votes" in find_lapse(Introduction("b", "b-2", 90, 2), GROUP, 2, 0)
+    assert find_lapse(Introduction("b", "b-2", 90, 70), GROUP, 2, 0) is None
+    assert "forgotten its votes" in sentence_of(find_lapse(Introduction("b", "b-2", 90, 2), GROUP, 2, 0))
 
 
 def test_nothing_is_expected_of_a_learner_a_stranger_or_before_the_group_is_founded() -> None:
     learner = Introduction("c", "c-2", 0, 0)
-    assert find_lapse(learner, GROUP.with_learner("c", "c:1"), 2, 9) == ""
-    assert find_lapse(learner, GROUP, 2, 9) == ""
-    assert find_lapse(learner, None, 0, 9) == ""
-    assert find_lapse(Introduction("b", "b-2", 1, 0), Configuration.of_voters("g", {"b": "b:1"}), 0, 0) == ""
+    assert find_lapse(learner, GROUP.with_learner("c", "c:1"), 2, 9) is None
+    assert find_lapse(learner, GROUP, 2, 9) is None
+    assert find_lapse(learner, None, 0, 9) is None
+    assert find_lapse(Introduction("b", "b-2", 1, 0), Configuration.of_voters("g", {"b": "b:1"}), 0, 0) is None

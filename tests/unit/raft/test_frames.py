@@ -36,7 +36,7 @@ GOOD: list[dict[str, Any]] = [
         "group": "",
         "client_address": "",
     },
-    {"type": "hello_refused", "reason": "", "cause": frames.REFUSED_LAPSE},
+    {"type": "hello_refused", "reason": "", "cause": frames.REFUSED_LAPSE, "confirmed_index": 7},
     {"type": "request_vote", "term": 3, "last_log_index": 9, "last_log_term": 2, "is_transfer": False},
     {"type": "response_vote", "term": 3},
     APPEND,
