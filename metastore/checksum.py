@@ -1,9 +1,9 @@
 """A running checksum of what was applied: equal on two members only if they have applied the same.
 
-    checksum after a command = BLAKE2b(checksum before, index, command, records)
+    checksum after a command = SHA-256(checksum before, index, records), cut to 16 bytes
 
-It is part of the state, in the command's own batch, so it travels with snapshots and falls back with a crash. The
-records are in it, so that a member that comes to another result from the same command is found too.
+It is part of the state, in the command's own batch, so it travels with snapshots and falls back with a crash. It is of
+the records, not of the command: so a member that comes to another result from the same command is found too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import bisect
 import struct
 from collections.abc import Sequence
-from hashlib import blake2b
+from hashlib import sha256
 
 from metastore.records import Record
 
@@ -22,7 +22,7 @@ NOTHING = bytes(CHECKSUM_BYTES)
 KEPT = 65_536
 """Checksums that are remembered: members compare theirs within a second or so."""
 
-_HEAD = struct.Struct(">QQ")
+_INDEX = struct.Struct(">Q")
 _RECORD = struct.Struct(">Iq")
 _DELETED = -1
 
@@ -34,17 +34,15 @@ class RunningChecksum:
         """`checksum` is that of the state at `index`."""
         self._known: list[tuple[int, bytes]] = [(index, checksum)]
 
-    def following(self, index: int, command: bytes, records: Sequence[Record]) -> bytes:
-        """Return the checksum after one more command at `index`. Changes nothing."""
-        digest = blake2b(self._known[-1][1], digest_size=CHECKSUM_BYTES)
-        digest.update(_HEAD.pack(index, len(command)))
-        digest.update(command)
+    def following(self, index: int, records: Sequence[Record]) -> bytes:
+        """Return the checksum after one more command, at `index`, that made these records. Changes nothing."""
+        digest = sha256(self._known[-1][1] + _INDEX.pack(index))
         for key, value in records:
             digest.update(_RECORD.pack(len(key), _DELETED if value is None else len(value)))
             digest.update(key)
             if value is not None:
                 digest.update(value)
-        return digest.digest()
+        return digest.digest()[:CHECKSUM_BYTES]
 
     def add(self, index: int, checksum: bytes) -> None:
         """The command at `index` is applied."""

@@ -121,7 +121,7 @@ class MetastoreStateMachine:
         if index <= self._store.applied_index:
             return b""
         records, reply = _decide(index, command, self._store)
-        checksum = self._checksum.following(index, command, records)
+        checksum = self._checksum.following(index, records)
         self._store.write([*records, (_CHECKSUM, checksum)], index)
         self._checksum.add(index, checksum)
         self._notify(index, records)

@@ -31,8 +31,9 @@ class StateMachine(Protocol):
         """
 
     def checksum_at(self, index: int) -> bytes | None:
-        """Return a running checksum of all commands up to `index` and of what they changed; None when that is too far
-        back. The same on all members that have applied the same. Called by the applying thread."""
+        """Return a running checksum of what all commands up to `index` changed; None when that is too far back.
+
+        The same on all members that have applied the same. Called by the applying thread."""
 
     def sync(self) -> int:
         """Makes what is applied durable and returns the index up to which it is. Any thread may call it."""

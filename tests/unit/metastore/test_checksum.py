@@ -15,15 +15,15 @@ from metastore.rocksdb import RocksDbStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import records_pb2 as pb
 
-Step = tuple[bytes, list[Record]]
+Step = list[Record]
 records = st.lists(st.tuples(st.binary(max_size=3), st.none() | st.binary(max_size=3)), max_size=3)
-steps = st.lists(st.tuples(st.binary(max_size=3), records), max_size=4)
+steps = st.lists(records, max_size=4)
 
 
 def of(history: list[Step]) -> bytes:
     running = RunningChecksum(0, NOTHING)
-    for index, (command, changed) in enumerate(history, start=1):
-        running.add(index, running.following(index, command, changed))
+    for index, changed in enumerate(history, start=1):
+        running.add(index, running.following(index, changed))
     found = running.at(len(history))
     assert found is not None
     return found
