@@ -57,6 +57,7 @@ from guardian.kafka.credentials import read_password, require_ca_file
 from guardian.kafka.gate import Gate, Prove, needs_no_proof
 from guardian.kafka.metadata import known_topics, metadata_request, read_answer, read_view, view_request
 from guardian.kafka.patience import Patience
+from guardian.kafka.reasons import is_passing
 from guardian.kafka.reasons import reason as _reason
 from guardian.kafka.witness import ClusterMemory, Lags, no_lags
 from guardian.model.acl import AclBinding
@@ -518,7 +519,7 @@ class KafkaControl:
                     wire.log_in(connecting_share_s(left_s, len(self._endpoints) - tried))
                 except KafkaError as error:
                     wire.close()
-                    if not _is_passing(error):
+                    if not is_passing(error):
                         raise
                     # The next call may have no more time than this one: it begins with others.
                     self._endpoints.remove(endpoint)
@@ -690,7 +691,7 @@ class _Session:
                     self._manager.least_loaded_node() if broker is None else broker, request(), self.attempt_s
                 )
             except KafkaError as error:
-                if not _is_passing(error):
+                if not is_passing(error):
                     raise
                 failure = error
                 if broker is not None and self.memory is not None:
@@ -795,7 +796,7 @@ class _Session:
             try:
                 answers[broker] = await future
             except KafkaError as error:
-                if not _is_passing(error):
+                if not is_passing(error):
                     raise
                 failures[broker] = error
         return answers, failures
@@ -873,7 +874,7 @@ def replication_factor_changes(
 
 def unavailable_sentence(cluster: Cluster, timeout_s: float, error: KafkaError) -> str:
     """Says in one sentence why the cluster is of no use now, and what to check."""
-    if not _is_passing(error):
+    if not is_passing(error):
         return f"cluster {cluster.name} at {cluster.bootstrap} {_refusal(cluster.security, error)}"
     sentence = f"cluster {cluster.name} can't be reached at {cluster.bootstrap} within {timeout_s:g} s: {_cause(error)}"
     if not _is_mute(error):
@@ -929,11 +930,6 @@ def _settings(security: ClusterSecurity, timeout_s: float) -> dict[str, Any]:
 
 def _patience(broker_timeout_s: float | None, timeout_s: float) -> Patience | None:
     return None if broker_timeout_s is None else Patience(broker_timeout_s, max(broker_timeout_s, timeout_s / 3))
-
-
-def _is_passing(error: KafkaError) -> bool:
-    """Whether another broker, or the same one later, may give an answer."""
-    return bool(error.retriable) or isinstance(error, kafka_errors.UnknownBrokerIdError)
 
 
 def _is_mute(error: KafkaError) -> bool:

@@ -13,3 +13,8 @@ def reason(error_code: int, message: str | None = None) -> str:
     if error.message == kafka_errors.UnknownError.message:
         return f"error {error_code}: {message or error.description}"
     return f"{error.message}: {message or error.description}"
+
+
+def is_passing(error: kafka_errors.KafkaError) -> bool:
+    """Return whether another broker, or the same one later, may give an answer."""
+    return bool(error.retriable) or isinstance(error, kafka_errors.UnknownBrokerIdError)

@@ -30,6 +30,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from guardian.core.cluster_truth import ControllersClaim, EpochMemory, Watermarks, view_of_all, view_of_witness
 from guardian.kafka.controllers import Node, controllers
 from guardian.kafka.metadata import metadata_request, read_answer
+from guardian.kafka.reasons import is_passing
 from guardian.model.cluster_state import BrokerAnswer, BrokerNode, ClusterView, FencedServer
 
 HOLDS_S = 1.0
@@ -110,8 +111,9 @@ async def view(
             answer = await _ask_witness(session, memory, witness, topics)
         except KafkaError as error:
             memory.forget_proof(witness)
-            if not error.retriable or session.left_s() <= 0:
+            if not is_passing(error) or session.left_s() <= 0:
                 raise
+            await session.refresh_metadata()  # it may have moved, or be unknown to this connection
             continue
         if answer is None:
             continue

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pyarrow as pa
@@ -17,10 +19,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from deploy.local.kafka_cluster import KafkaCluster
+from guardian.core.cluster_truth import MAX_LAG_MS
+from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Broker, Cluster
+from guardian.reporter.asking import CountersAsker
 from guardian.reporter.collector import Collector, CollectorSettings
 from guardian.reporter.lake_writer import LakeWriter
 from guardian.reporter.names import NOTHING_KNOWN, MetricNames, values_by_name
+from guardian.server.connecting import KafkaConnector
 from protos.guardian.v1 import reporter_pb2 as pb
 from protos.guardian.v1 import reporter_pb2_grpc
 from spark_analytics.lake.schema import BROKER_SAMPLES, DISK_SAMPLES, LOG_DIR_SAMPLES, PARTITION_SAMPLES, TABLES
@@ -139,6 +145,21 @@ def test_names_are_sent_once_and_only_what_is_asked_for_is_measured(kafka_cluste
     lost = call(endpoint, MetricNames(names.id ^ 1, names.names).request())
     assert lost.first_name_id == 0
     assert len(lost.names) >= len(names.names)
+
+
+def test_the_age_of_metadata_is_small_and_grows_while_a_broker_hears_no_controller(kafka_cluster: KafkaCluster) -> None:
+    connector = KafkaConnector(CountersAsker(None, patience_s=20.0))
+    lags = cast("KafkaControl", connector.connect(registered(kafka_cluster))).lags
+    wait_for(lambda: len(lags()) == 3 and max(lags().values()) < MAX_LAG_MS, "fresh metadata on three brokers")
+    pids = [node.pid for node in kafka_cluster.controllers if node.pid is not None]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: len(lags()) == 3 and min(lags().values()) > MAX_LAG_MS, "old metadata on three brokers")
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: len(lags()) == 3 and max(lags().values()) < MAX_LAG_MS, "fresh metadata again")
 
 
 def test_the_lake_holds_what_kafka_says(kafka_cluster: KafkaCluster, filled_topic: str, tmp_path: Path) -> None:

@@ -77,6 +77,8 @@ class Cluster:
         return await self.ask_broker(node.node_id, request, limit_s or 1.0)
 
     async def ask_broker(self, broker: int, request: Any, limit_s: float) -> Any:
+        if broker not in self.brokers:
+            raise kafka_errors.UnknownBrokerIdError
         found = self.brokers[broker]
         self.asked.append((broker, type(request).__name__))
         if not found.answers or (isinstance(request, DescribeQuorumRequest) and not found.forwards):
@@ -223,6 +225,18 @@ def test_a_broker_that_is_cut_off_is_never_believed_and_holds_nobody_up(cut: int
             brokers, state = await look(cluster, memory)
             assert (brokers, state) == ({1, 2, 3} - {cut}, AFTER)
             assert time.monotonic() - started < cluster.attempt_s
+
+    asyncio.run(run())
+
+
+def test_a_witness_that_died_or_that_this_connection_does_not_know_is_replaced_at_once() -> None:
+    async def run() -> None:
+        cluster, memory = Cluster(), ClusterMemory()
+        memory.proven = (4, time.monotonic())  # another connection has asked it
+        assert await look(cluster, memory) == ({1, 2, 3}, BEFORE)
+        assert memory.proven is not None
+        cluster.brokers[memory.proven[0]].answers = False
+        assert await look(cluster, memory) == ({1, 2, 3}, BEFORE)
 
     asyncio.run(run())
 
