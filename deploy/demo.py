@@ -141,7 +141,7 @@ def _run(demo: Demo, started: set[LocalProcess]) -> None:
     demo.step("stopping the traffic and reading every record back")
     for name in names:
         federation.stop_workload(local, name)
-        result = verify(local.cluster(name).kafka.to_cluster(), read_counts(local.cluster(name).counts))
+        result = verify(local.cluster(name).kafka.to_cluster(sasl=False), read_counts(local.cluster(name).counts))
         detail = f"{result.records} records of {result.partitions} partitions, each at the offset it was written with"
         demo.prove(
             f"{name}: offsets of every topic unchanged in order and count",
@@ -298,7 +298,7 @@ def _prove_balance(demo: Demo, name: str, before: Sequence[LoadSummary], after: 
 
 
 def _admin(local: Federation, name: str) -> closing[KafkaControl]:
-    return closing(KafkaControl(local.cluster(name).kafka.to_cluster()))
+    return closing(KafkaControl(local.cluster(name).kafka.to_cluster(sasl=False)))
 
 
 def _now_ms() -> int:

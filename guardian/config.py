@@ -11,6 +11,7 @@ links = "/etc/guardian/links.toml" # the lines between IDCs (guardian/model/link
 advertise = "127.0.0.1:9750"       # where clients reach `grpc`; default: the same
 join  = false                      # true: wait to be added to a group that runs (`guardian raft add`), see [peers]
 allow_plaintext = false            # true: listen on other addresses than loopback without TLS
+secrets = "/etc/guardian/secrets"  # passwords and authorities that clusters name, a file each; nothing else is in there
 
 [peers]                            # the other members' `raft`: of the group's first start (none: a group of one), or,
 g2 = "10.0.0.2:9752"               # with `join`, of the group as it is; later on: whom it hears while it lags
@@ -331,6 +332,7 @@ class ServerConfig:
     advertise: str = ""
     join: bool = False
     allow_plaintext: bool = False
+    secrets: Path | None = None
     tls: TlsConfig | None = None
     grpc_tls: TlsConfig | None = None
     http_tls: HttpTlsConfig | None = None
@@ -368,6 +370,7 @@ class ServerConfig:
         if self.name in self.peers:
             raise InvalidInput(f"peers names this member itself, {self.name!r}: list only the others")
         self._check_endpoints()
+        self._check_secrets()
         self._check_shared("lake", self.lake)
         self._check_audit()
         planner_settings(self.planner)
@@ -450,6 +453,27 @@ class ServerConfig:
                 f"http is {self.http!r}, and nobody would have to say who he is: give [security], http_tls.ca, or use "
                 "127.0.0.1:port"
             )
+
+    def _check_secrets(self) -> None:
+        """What is in that folder can be named by who registers a cluster, and is sent to its brokers."""
+        if self.secrets is None:
+            return
+        folder = self.secrets.resolve()
+        own: dict[str, Path | None] = {"data": self.data, "audit.password_file": self.audit.password_file}
+        for section in ("tls", "grpc_tls", "http_tls", "reporter_tls"):
+            if (files := getattr(self, section)) is not None:
+                own[f"{section}.key"] = files.key
+        if self.security is not None:
+            names = ("roles", "key_file", "tokens", "audit_file")
+            own |= {f"security.{name}": getattr(self.security, name) for name in names}
+            oidc = self.security.oidc
+            own["security.oidc.client_secret_file"] = oidc.client_secret_file if oidc is not None else None
+        for setting, path in own.items():
+            if path is not None and path.resolve().is_relative_to(folder):
+                raise InvalidInput(
+                    f"secrets is {str(self.secrets)!r}, and {setting} is in that folder (got {str(path)!r}); clusters "
+                    "name what is in there: keep it elsewhere"
+                )
 
     def _check_audit(self) -> None:
         address = parse_url(self.audit_url)
@@ -574,6 +598,7 @@ def _from_table(table: dict[str, object]) -> ServerConfig:
         advertise=_text(table, "advertise") if "advertise" in table else "",
         join=_switch(table, "join"),
         allow_plaintext=_switch(table, "allow_plaintext"),
+        secrets=Path(_text(table, "secrets")) if "secrets" in table else None,
         tls=_tls(table, "tls"),
         grpc_tls=_tls(table, "grpc_tls"),
         http_tls=_http_tls(table),

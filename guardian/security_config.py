@@ -10,6 +10,7 @@ calls_per_s   = 50.0               # of one identity, on one member; brokers are
 burst         = 500                # ... of which so many may come at once
 open_metrics  = false              # true: /metrics, /metrics/tenants and /sd/prometheus need nobody's name
 audit_file    = "/var/log/guardian/audit.jsonl"   # what changed is appended here too; left out: nowhere
+allowed_bootstraps = ["*.kafka.example.net:9093"] # where admins of some clusters may register them; else admins of all
 
 [security.oidc]                    # people sign in at a provider of identities
 issuer     = "https://login.example"
@@ -24,6 +25,7 @@ ca         = "/etc/guardian/login-ca.pem"         # whom to trust as the provide
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -32,6 +34,7 @@ from urllib.parse import urlsplit
 
 from guardian.errors import InvalidInput
 
+_BOOTSTRAP = re.compile(r"[A-Za-z0-9.*?_\[\]:-]+:(\d{1,5}|\*)", re.ASCII)
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -67,6 +70,7 @@ class SecurityConfig:
     burst: int = 500
     open_metrics: bool = False
     audit_file: Path | None = None
+    allowed_bootstraps: tuple[str, ...] = ()
     oidc: OidcConfig | None = field(default=None)
 
     def __post_init__(self) -> None:
@@ -95,6 +99,8 @@ class SecurityConfig:
             if not isinstance(section["open_metrics"], bool):
                 raise InvalidInput(f"security.open_metrics is {section['open_metrics']!r}: use true or false")
             given["open_metrics"] = section["open_metrics"]
+        if "allowed_bootstraps" in section:
+            given["allowed_bootstraps"] = _bootstraps(section["allowed_bootstraps"])
         if "oidc" in section:
             given["oidc"] = _oidc(section["oidc"])
         return cls(**given)
@@ -132,6 +138,15 @@ def _oidc(section: object) -> OidcConfig:
             raise InvalidInput(f'security.oidc.scopes is {scopes!r}: give a list, such as ["openid", "email"]')
         given["scopes"] = tuple(scopes)
     return OidcConfig(**given)
+
+
+def _bootstraps(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) and _BOOTSTRAP.fullmatch(each) for each in value):
+        raise InvalidInput(
+            f"security.allowed_bootstraps is {value!r}: give a list of host:port, with patterns for the host, such as "
+            '["*.kafka.example.net:9093"]'
+        )
+    return tuple(value)
 
 
 def _text(section: Mapping[str, object], name: str, prefix: str = "") -> str:

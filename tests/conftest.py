@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from deploy.local import ports
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from guardian.kafka.credentials import ENVIRONMENT
 
 # No test depends on speed: an example may take as long as a busy machine lets it.
 settings.register_profile("patient", deadline=None)
@@ -32,7 +33,8 @@ _STARTED: pytest.StashKey[KafkaCluster] = pytest.StashKey()
 def kafka_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """Three brokers of three log dirs each, with the plugin, and a SASL listener beside the plaintext one."""
     spec = ClusterSpec("shared", brokers=3, sasl=True, plugin=True)
-    with KafkaCluster.start(spec, tmp_path_factory.mktemp("kafka")) as cluster:
+    with KafkaCluster.start(spec, tmp_path_factory.mktemp("kafka")) as cluster, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ENVIRONMENT, str(cluster.secrets_folder))
         request.config.stash[_STARTED] = cluster
         yield cluster
 

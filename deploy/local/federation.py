@@ -191,6 +191,7 @@ def up(
             federation.save()
             for cluster in chosen:
                 _start_cluster(federation, cluster)
+                _share_secrets(federation, cluster)
             if members:
                 _start_members(federation)
                 _register(federation, chosen)
@@ -327,6 +328,14 @@ def _with_members(federation: Federation, count: int, certs: Path | None) -> Non
         )
 
 
+def _share_secrets(federation: Federation, cluster: LocalCluster) -> None:
+    """Puts a cluster's password where the members look for those that clusters name."""
+    if cluster.kafka.spec.sasl:
+        folder = federation.home / "secrets"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(cluster.kafka.sasl_password_file, folder)
+
+
 def _ensure_certificates(federation: Federation, certs: Path) -> None:
     brokers = [
         BrokerId(cluster.kafka.name, broker.id) for cluster in federation.clusters for broker in cluster.kafka.brokers
@@ -380,8 +389,8 @@ def _start_workload(federation: Federation, cluster: LocalCluster) -> None:
     say(f"workload of {kafka.name}: preparing topics, then writing and reading")
     seed = zlib.crc32(kafka.name.encode())
     traffic = plan_traffic({broker.id: broker.rack for broker in kafka.brokers}, seed=seed)
-    prepare(kafka.to_cluster(), traffic, {broker.id: broker.log_dirs[0] for broker in kafka.brokers})
-    WorkloadPlan(kafka.to_cluster(), traffic, cluster.counts, seed).write(cluster.workload_plan)
+    prepare(kafka.to_cluster(sasl=False), traffic, {broker.id: broker.log_dirs[0] for broker in kafka.brokers})
+    WorkloadPlan(kafka.to_cluster(sasl=False), traffic, cluster.counts, seed).write(cluster.workload_plan)
     before = _written_at(cluster.counts)
     command = [sys.executable, "-m", "deploy.local.workload", str(cluster.workload_plan)]
     cluster.workload = processes.spawn(command, kafka.directory / "logs" / "workload.log")

@@ -37,6 +37,7 @@ from deploy.local.kafka_config import (
 from deploy.local.ports import HOST
 from deploy.local.processes import LocalProcess
 from guardian.errors import ClusterUnavailable, InvalidInput
+from guardian.kafka import data
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
 
 __all__ = ["BrokerNode", "ClusterSpec", "ControllerNode", "KafkaCluster"]
@@ -44,6 +45,7 @@ __all__ = ["BrokerNode", "ClusterSpec", "ControllerNode", "KafkaCluster"]
 _STARTED = "Kafka Server started"
 _PORT_TAKEN = "Address already in use"
 _ATTEMPTS = 3
+_MECHANISM = "SCRAM-SHA-512"  # Guardian sends no plain password without TLS
 _READY_DEADLINE_S = 120.0
 _RECORDED_DEADLINE_S = 240.0  # a broker that ends writes its archive: seconds, or minutes where others take the cores
 # Two cores start four JVMs: what costs CPU at start and pays off after hours is left out.
@@ -201,7 +203,7 @@ class KafkaCluster:
 
     @property
     def sasl_bootstrap(self) -> str:
-        """The SASL_PLAINTEXT listeners (PLAIN, user `guardian`); empty without sasl."""
+        """The SASL_PLAINTEXT listeners (SCRAM-SHA-512 and PLAIN, user `guardian`); empty without sasl."""
         return ",".join(f"{broker.host}:{broker.ports.sasl}" for broker in self.brokers) if self.spec.sasl else ""
 
     @property
@@ -209,8 +211,13 @@ class KafkaCluster:
         return SASL_USER
 
     @property
+    def secrets_folder(self) -> Path:
+        """What $GUARDIAN_SECRETS, or a member's `secrets`, is for this cluster."""
+        return self.directory / "secrets"
+
+    @property
     def sasl_password_file(self) -> Path:
-        return self.directory / "sasl.password"
+        return self.secrets_folder / f"{self.name}.password"
 
     def to_cluster(self, *, sasl: bool | None = None) -> Cluster:
         """How Guardian and clients know it; over SASL where the cluster has it, unless `sasl` says otherwise."""
@@ -218,7 +225,7 @@ class KafkaCluster:
         if not (self.spec.sasl if sasl is None else sasl):
             return Cluster(self.name, self.bootstrap, self.cluster_id, brokers=brokers)
         login = ClusterSecurity(
-            SecurityProtocol.SASL_PLAINTEXT, "PLAIN", self.sasl_username, str(self.sasl_password_file)
+            SecurityProtocol.SASL_PLAINTEXT, _MECHANISM, self.sasl_username, self.sasl_password_file.name
         )
         return Cluster(self.name, self.sasl_bootstrap, self.cluster_id, login, brokers)
 
@@ -263,6 +270,8 @@ class KafkaCluster:
         Raises ClusterUnavailable, with the last log lines, when a process has ended or the deadline has passed.
         """
         self._wait_for(self.nodes, deadline_s)
+        if self.spec.sasl:
+            data.put_scram_user(self.to_cluster(sasl=False), self.sasl_username, self.ensure_password(), deadline_s)
 
     def stop(self) -> None:
         """Ends brokers first, so that they hand their leaders over, then controllers. The data stays."""
@@ -429,6 +438,7 @@ class KafkaCluster:
         """The password of the user `guardian`, made on first use."""
         path = self.sasl_password_file
         if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _write_private(path, secrets.token_urlsafe(18))
         return path.read_text().strip()
 

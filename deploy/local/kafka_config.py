@@ -15,6 +15,7 @@ from guardian.errors import InvalidInput
 from guardian.model.replica_selector import IDC_AWARE, RACK_AWARE
 
 SASL_USER = "guardian"
+_SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 REPORTERS = "guardian.kafka.GuardianMetricsReporter,org.apache.kafka.common.metrics.JmxReporter"
 
 
@@ -127,7 +128,11 @@ def broker_properties(
     host = spec.host_of(node_id)
     listeners = [f"PLAINTEXT://{host}:{ports.plaintext}"] + ([f"SASL://{host}:{ports.sasl}"] if spec.sasl else [])
     login = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{SASL_USER}="{password}";'
-    sasl = {"sasl.enabled.mechanisms": "PLAIN", "listener.name.sasl.plain.sasl.jaas.config": login}
+    sasl = {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "listener.name.sasl.plain.sasl.jaas.config": login,
+        "listener.name.sasl.scram-sha-512.sasl.jaas.config": _SCRAM,
+    }
     plugin = {"metric.reporters": REPORTERS, "guardian.reporter.listener": f"{host}:{ports.reporter}"}
     return render(
         {

@@ -123,6 +123,7 @@ def render_config(
         "raft": member.raft,
         "lake": str(lake),
         "join": join,
+        "secrets": str(lake.parent / "secrets"),
         **({"links": str(links)} if links is not None else {}),
     }
     sections: dict[str, Mapping[str, object]] = {

@@ -34,10 +34,10 @@ def add(
     protocol: Annotated[SecurityProtocol, typer.Option(help="Kafka's security.protocol.")] = SecurityProtocol.PLAINTEXT,
     mechanism: Annotated[str, typer.Option(help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.")] = "",
     username: Annotated[str, typer.Option(help="The SASL user.")] = "",
-    password_file: Annotated[
-        Path | None, typer.Option(help="A file on every member that holds the password; it is never stored.")
-    ] = None,
-    ca_file: Annotated[Path | None, typer.Option(help="A PEM file on every member with the CA of the brokers.")] = None,
+    password_secret: Annotated[
+        str, typer.Option(help="The name of a file in every member's folder `secrets`, which holds the password.")
+    ] = "",
+    ca_secret: Annotated[str, typer.Option(help="Likewise, in PEM: the CA of the brokers.")] = "",
     idc: Annotated[
         list[str] | None, typer.Option("--idc", help="RACK=IDC: which data centre a rack is in; may be repeated.")
     ] = None,
@@ -73,8 +73,8 @@ def add(
         protocol=protocol,
         sasl_mechanism=mechanism,
         username=username,
-        password_file=str(password_file.absolute()) if password_file else "",
-        ca_file=str(ca_file.absolute()) if ca_file else "",
+        password_secret=password_secret,
+        ca_secret=ca_secret,
     )
     reporters = {_broker_id("reporter", key): value for key, value in _pairs("reporter", reporter).items()}
     sets = _sets(broker_sets) if broker_sets else {}

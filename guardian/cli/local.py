@@ -26,7 +26,7 @@ def up(
     clusters: Annotated[int, typer.Option(help="Kafka clusters: live, bulk, cluster-3, ...; 0: none.")] = 2,
     brokers: Annotated[int, typer.Option(help="Brokers of each cluster; 0: its controller only.")] = 3,
     no_workload: Annotated[bool, typer.Option("--no-workload", help="Make no topics and no traffic.")] = False,
-    sasl: Annotated[bool, typer.Option("--sasl", help="Let Guardian log in with a password (SASL/PLAIN).")] = False,
+    sasl: Annotated[bool, typer.Option("--sasl", help="Let Guardian log in with a password (SCRAM-SHA-512).")] = False,
     tls: Annotated[
         bool, typer.Option("--tls", help="Certificates for members, brokers' reporters and you, made here.")
     ] = False,

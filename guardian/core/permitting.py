@@ -12,9 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from fnmatch import fnmatchcase
 
 from guardian.errors import NotAllowed
+from guardian.model.actor import MAX_NAME_CHARS
 from guardian.model.identity import Identity, Role
+from guardian.model.topology import Cluster
+from guardian.wire.federation import cluster_from_proto
+from protos.guardian.v1 import federation_pb2
 
 
 class Where(Enum):
@@ -34,13 +39,14 @@ class Where(Enum):
 @dataclass(frozen=True, slots=True)
 class Rule:
     """`field` is the request's that names the cluster, `who` the one that names who asks, `broker` the one that names
-    the broker that asks; empty: none does."""
+    the broker that asks; empty: none does. With `logs_in` Guardian takes its secrets to where the request says."""
 
     where: Where
     roles: tuple[Role, ...] = ()
     field: str = "cluster"
     who: str = ""
     broker: str = ""
+    logs_in: bool = False
     is_cut: bool = False
 
 
@@ -70,7 +76,7 @@ _READ_SEGMENTS = Rule(Where.KAFKA_CLUSTERS, _EITHER)
 _G = "/guardian.v1."
 
 RPCS: dict[str, Rule] = {
-    f"{_G}Federation/RegisterCluster": Rule(Where.CLUSTER, _ADMIN, field="cluster.name"),
+    f"{_G}Federation/RegisterCluster": Rule(Where.CLUSTER, _ADMIN, field="cluster.name", logs_in=True),
     f"{_G}Federation/RemoveCluster": Rule(Where.CLUSTER, _ADMIN, field="name"),
     f"{_G}Federation/SetSampling": Rule(Where.CLUSTER, _ADMIN, field="cluster"),
     f"{_G}Federation/RegisterReporter": _OF_A_BROKER,
@@ -172,6 +178,32 @@ def require_broker(identity: Identity, broker_id: int, places: tuple[Place, ...]
                 f"certificate bears {borne}; issue one with the URI broker:{place.cluster or 'CLUSTER'}/{broker_id} "
                 "(guardian certs issue --broker)"
             )
+
+
+def require_login(
+    identity: Identity, asked: federation_pb2.Cluster, known: Cluster | None, allowed_bootstraps: tuple[str, ...]
+) -> None:
+    """Raises NotAllowed unless he may send Guardian, with its secrets, to where a registration says.
+
+    An admin of everything may. Others may leave a cluster where it is, with the login that it has, or name brokers of
+    the list `allowed_bootstraps` (patterns of host:port).
+    """
+    if identity.may(Role.ADMIN):
+        return
+    if known is not None:
+        wanted = cluster_from_proto(asked)
+        if (wanted.bootstrap, wanted.security) == (known.bootstrap, known.security):
+            return
+    others = [
+        endpoint
+        for endpoint in asked.bootstrap.split(",")
+        if not any(fnmatchcase(endpoint.strip(), pattern) for pattern in allowed_bootstraps)
+    ]
+    if others:
+        raise NotAllowed(
+            f"{identity.name} is not admin on all clusters, and bootstrap has {others[0][:MAX_NAME_CHARS]!r}, which is "
+            "not in security.allowed_bootstraps: ask an admin of all clusters to register it, or to add it to the list"
+        )
 
 
 def _has(identity: Identity, role: Role, place: Place) -> bool:

@@ -87,7 +87,12 @@ class HookRunner:
         with tempfile.TemporaryFile() as said:
             try:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    env=hook.environment_of(os.environ),
+                    start_new_session=True,
                 )
             except OSError as error:
                 why = f"hook {hook.name} can't be started: {command[0]}: {error.strerror}"

@@ -243,6 +243,11 @@ SECURITY = {
     ),
     "mechanism": Field("sasl_mechanism", text, TEXT, "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."),
     "username": Field("username", text, TEXT, "The SASL user."),
-    "password_file": Field("password_file", text, TEXT, "A file on every member that holds the password."),
-    "ca_file": Field("ca_file", text, TEXT, "A PEM file on every member with the CA of the brokers."),
+    "password_secret": Field(
+        "password_secret",
+        text,
+        TEXT,
+        "The password's file in the members' folder `secrets`.",
+    ),
+    "ca_secret": Field("ca_secret", text, TEXT, "Likewise, in PEM: the CA of the brokers."),
 }

@@ -53,7 +53,7 @@ from guardian.kafka import acls as acl_requests
 from guardian.kafka import controllers, groups, membership, quotas, witness
 from guardian.kafka import topics as topic_requests
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
-from guardian.kafka.credentials import read_password, require_ca_file
+from guardian.kafka.credentials import SecretFolder
 from guardian.kafka.gate import Gate, Prove, needs_no_proof
 from guardian.kafka.metadata import known_topics, metadata_request, read_answer, read_view, view_request
 from guardian.kafka.patience import Patience
@@ -123,8 +123,10 @@ class KafkaControl:
         *,
         memory: ClusterMemory | None = None,
         lags: Lags = no_lags,
+        secrets: SecretFolder | None = None,
     ) -> None:
         self._cluster = cluster
+        self._secrets = secrets or SecretFolder.of_environment()
         self.memory = memory if memory is not None else ClusterMemory()
         self.lags = lags
         self._endpoints = cluster.bootstrap.split(",")
@@ -507,7 +509,7 @@ class KafkaControl:
             raise ClusterUnavailable(unavailable_sentence(self._cluster, self._timeout_s, error)) from error
 
     def _connect(self, deadline: float) -> _Wire:
-        settings = _settings(self._cluster.security, self._timeout_s)
+        settings = _settings(self._cluster.security, self._timeout_s, self._secrets)
         failure: KafkaError = KafkaTimeoutError()
         while True:
             for tried, endpoint in enumerate(list(self._endpoints)):
@@ -885,7 +887,7 @@ def unavailable_sentence(cluster: Cluster, timeout_s: float, error: KafkaError) 
     if security.protocol.uses_sasl:
         return (
             f"{sentence}; either it is down or it does not accept the login of {security.username!r}: "
-            f"check the brokers, then the password in {security.password_file}"
+            f"check the brokers, then the password in the secret {security.password_secret}"
         )
     return f"{sentence}; either it is down or that port does not speak {security.protocol}"
 
@@ -894,7 +896,7 @@ def _refusal(security: ClusterSecurity, error: KafkaError) -> str:
     if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
         return (
             f"refuses the login of {security.username!r}: "
-            f"check username, sasl_mechanism and the password in {security.password_file}"
+            f"check username, sasl_mechanism and the password in the secret {security.password_secret}"
         )
     if isinstance(error, kafka_errors.UnsupportedSaslMechanismError):
         return f"does not offer security.sasl_mechanism {security.sasl_mechanism}: use one that its listener enables"
@@ -906,7 +908,7 @@ def _refusal(security: ClusterSecurity, error: KafkaError) -> str:
     return f"refuses the request: {_cause(error)}"
 
 
-def _settings(security: ClusterSecurity, timeout_s: float) -> dict[str, Any]:
+def _settings(security: ClusterSecurity, timeout_s: float, secrets: SecretFolder) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "client_id": "guardian",
         "request_timeout_ms": timeout_s * 1000,
@@ -920,11 +922,10 @@ def _settings(security: ClusterSecurity, timeout_s: float) -> dict[str, Any]:
         settings |= {
             "sasl_mechanism": security.sasl_mechanism,
             "sasl_plain_username": security.username,
-            "sasl_plain_password": read_password(security),
+            "sasl_plain_password": secrets.password(security),
         }
     if security.protocol.uses_tls:
-        require_ca_file(security)
-        settings["ssl_cafile"] = security.ca_file or None
+        settings["ssl_cafile"] = secrets.ca_file(security) or None
     return settings
 
 

@@ -16,11 +16,18 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka import TopicPartition as _WireTopicPartition
 
 # Public names, but re-exported in a way that mypy does not accept from a typed package.
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    NewTopic,
+    OffsetSpec,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
 from guardian.kafka.control import KafkaControl
-from guardian.kafka.credentials import read_password, require_ca_file
+from guardian.kafka.credentials import SecretFolder
 from guardian.model.cluster_state import PartitionState
 from guardian.model.topology import Cluster, TopicPartition
 
@@ -36,6 +43,7 @@ __all__ = [
     "delete_topics",
     "end_offsets",
     "producer",
+    "put_scram_user",
     "start_offsets",
 ]
 
@@ -67,10 +75,11 @@ _FOLLOW_CONTROLLER: dict[str, Setting] = {"topic.metadata.refresh.interval.ms": 
 
 
 def client_config(cluster: Cluster) -> dict[str, str | int]:
-    """Bootstrap and security settings in librdkafka's words.
+    """Bootstrap and security settings in librdkafka's words; secrets are those of $GUARDIAN_SECRETS.
 
     Raises InvalidInput when the password or CA file can't be read.
     """
+    secrets = SecretFolder.of_environment()
     security = cluster.security
     config: dict[str, str | int] = {
         "bootstrap.servers": cluster.bootstrap,
@@ -81,11 +90,10 @@ def client_config(cluster: Cluster) -> dict[str, str | int]:
         config |= {
             "sasl.mechanism": security.sasl_mechanism,
             "sasl.username": security.username,
-            "sasl.password": read_password(security),
+            "sasl.password": secrets.password(security),
         }
-    if security.protocol.uses_tls and security.ca_file:
-        require_ca_file(security)
-        config["ssl.ca.location"] = security.ca_file
+    if security.protocol.uses_tls and (ca_file := secrets.ca_file(security)):
+        config["ssl.ca.location"] = ca_file
     return config
 
 
@@ -117,6 +125,14 @@ def consumer(cluster: Cluster, group: str, **settings: Setting) -> Consumer:
     """
     with _settings_checked():
         return Consumer({**client_config(cluster), "group.id": group, **_dotted(settings)}, logger=_LOGGER)
+
+
+def put_scram_user(cluster: Cluster, user: str, password: str, timeout_s: float = _TIMEOUT_S) -> None:
+    """Gives a user a SCRAM-SHA-512 password. Raises ClusterUnavailable, and InvalidInput where it is refused."""
+    credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    change = UserScramCredentialUpsertion(user, credential, password.encode())
+    with _admin(cluster, timeout_s) as admin:
+        _settle(admin.alter_user_scram_credentials([change], request_timeout=timeout_s), "changed", timeout_s)
 
 
 def create_topics(

@@ -4,6 +4,7 @@
     kind    = "command"
     command = ["/usr/local/bin/kafka-node", "{action}", "{cluster}", "{broker}"]
     timeout_s = 300.0                   # it must have ended by then, not the broker be back
+    environment = ["KAFKA_HOME"]        # variables of the member's that it gets besides PATH, HOME and the like
 
     [hooks.by-systemd]                  # systemctl, on the broker's machine where `host` is given
     kind = "systemd"
@@ -16,13 +17,15 @@
     pod       = "{cluster}-kafka-{broker}"
 
 In braces: action (stop, start, restart), broker (its id), cluster (its name), host (its machine's, or the one that its
-clients see). Nothing passes through a shell. A hook must bear being called twice: a member may die between calling it
-and writing down that it ended.
+clients see). Nothing passes through a shell, and no value may begin with a dash. Of the member's environment a hook
+gets what is listed only. It must bear being called twice: a member may die between calling it and writing down that it
+ended.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +39,13 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "systemd": ("unit", "host"),
     "kubernetes": ("namespace", "pod"),
 }
+_ALWAYS = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+_OF_KIND: Mapping[str, tuple[str, ...]] = {
+    "command": (),
+    "systemd": ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"),
+    "kubernetes": ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"),
+}
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _MAX_TIMEOUT_S = 24 * 3600.0
 _DEFAULT_TIMEOUT_S = 300.0
 
@@ -51,13 +61,15 @@ class HookTarget:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """`command` is the argument vector, with fields in braces; `actions` are those that it can do."""
+    """`command` is the argument vector, with fields in braces; `actions` are those that it can do,
+    `environment` the variables that it gets."""
 
     name: str
     kind: str
     command: tuple[str, ...]
     actions: frozenset[HookAction] = frozenset(HookAction)
     timeout_s: float = _DEFAULT_TIMEOUT_S
+    environment: tuple[str, ...] = _ALWAYS
 
     @classmethod
     def of(cls, name: str, table: object) -> Hook:
@@ -68,7 +80,7 @@ class Hook:
         kind = table.get("kind")
         if not isinstance(kind, str) or kind not in _KINDS:
             raise InvalidInput(f"{where}.kind is {kind!r}: use one of {', '.join(_KINDS)}")
-        known = ("kind", "timeout_s", *_KINDS[kind])
+        known = ("kind", "timeout_s", "environment", *_KINDS[kind])
         for key in table:
             if key not in known:
                 raise InvalidInput(f"{where}.{key} is not a setting of kind {kind}: use {', '.join(known)}")
@@ -76,7 +88,8 @@ class Hook:
         for word in command:
             _require_known_fields(where, word)
         actions = frozenset({HookAction.RESTART}) if kind == "kubernetes" else frozenset(HookAction)
-        return cls(name, kind, command, actions, _timeout(where, table))
+        environment = (*_ALWAYS, *_OF_KIND[kind], *_variables(where, table))
+        return cls(name, kind, command, actions, _timeout(where, table), environment)
 
     @property
     def must_be_seen(self) -> bool:
@@ -93,7 +106,8 @@ class Hook:
             )
 
     def command_for(self, action: HookAction, target: HookTarget) -> tuple[str, ...]:
-        """Raises InvalidInput where it can't do that, or doesn't know the host that it needs."""
+        """Raises InvalidInput where it can't do that, doesn't know the host that it needs, or would take a value for an
+        option."""
         self.require_action(action)
         if not target.host and any("{host}" in word for word in self.command):
             raise InvalidInput(
@@ -101,7 +115,17 @@ class Hook:
                 "machine (guardian machine put)"
             )
         values = {"action": action, "broker": target.node, "cluster": target.cluster, "host": target.host}
+        for field, value in values.items():
+            if str(value).startswith("-"):
+                raise InvalidInput(
+                    f"hook is {self.name!r}, and {field} of node {target.node} is {str(value)[:128]!r}, which a "
+                    "program would take for an option; give one that does not begin with a dash"
+                )
         return tuple(word.format_map(values) for word in self.command)
+
+    def environment_of(self, member: Mapping[str, str]) -> dict[str, str]:
+        """Of the member's environment what the hook gets."""
+        return {name: member[name] for name in self.environment if name in member}
 
 
 def _commands(where: str, kind: str, table: Mapping[str, object]) -> tuple[str, ...]:
@@ -122,6 +146,13 @@ def _commands(where: str, kind: str, table: Mapping[str, object]) -> tuple[str, 
     timeout = f"--timeout={math.ceil(_timeout(where, table))}s"
     options = ("--wait=true", timeout, "--ignore-not-found")
     return ("kubectl", f"--namespace={namespace}", "delete", "pod", *options, "--", pod)
+
+
+def _variables(where: str, table: Mapping[str, object]) -> tuple[str, ...]:
+    names = table.get("environment", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) and _VARIABLE.fullmatch(name) for name in names):
+        raise InvalidInput(f'{where}.environment is {names!r}: list names of variables, such as ["KAFKA_HOME"]')
+    return tuple(names)
 
 
 def _text(where: str, table: Mapping[str, object], key: str, *, required: bool = True) -> str:

@@ -13,6 +13,7 @@ from guardian.errors import InvalidInput
 # Where a member serves gRPC unless its configuration says otherwise.
 DEFAULT_ENDPOINT = "127.0.0.1:9750"
 
+_SECRET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _CLUSTER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _NAMED = 5
@@ -51,15 +52,25 @@ class SecurityProtocol(StrEnum):
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
+def require_secret_name(field_name: str, value: str) -> None:
+    """Raises InvalidInput unless it is one plain component of a path, so that nothing outside the folder is named."""
+    if not _SECRET_NAME.fullmatch(value):
+        raise InvalidInput(
+            f"{field_name} is {value[:128]!r}; name a file in the members' folder of secrets: up to 128 of A-Z, a-z, "
+            "0-9, '.', '_' and '-', beginning with a letter or digit"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterSecurity:
-    """How Guardian logs in to a cluster. Passwords stay in files on the members, never in the store."""
+    """How Guardian logs in to a cluster. `password_secret` and `ca_secret` name files in the folder of secrets of every
+    member; what is in them is never stored. A password that is sent as it is (PLAIN) only goes over TLS."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     sasl_mechanism: str = ""
     username: str = ""
-    password_file: str = ""
-    ca_file: str = ""
+    password_secret: str = ""
+    ca_secret: str = ""
 
     def __post_init__(self) -> None:
         if self.protocol.uses_sasl:
@@ -67,8 +78,16 @@ class ClusterSecurity:
                 raise InvalidInput(
                     f"security.sasl_mechanism is {self.sasl_mechanism!r}: use one of {', '.join(SASL_MECHANISMS)}"
                 )
-            if not self.username or not self.password_file:
-                raise InvalidInput(f"security.protocol {self.protocol} needs username and password_file")
+            if not self.username or not self.password_secret:
+                raise InvalidInput(f"security.protocol {self.protocol} needs username and password_secret")
+            if self.sasl_mechanism == "PLAIN" and not self.protocol.uses_tls:
+                raise InvalidInput(
+                    f"security.protocol is {self.protocol} with sasl_mechanism PLAIN, which would send the password in "
+                    "plain text; use SASL_SSL, or a SCRAM mechanism"
+                )
+        for name in ("password_secret", "ca_secret"):
+            if getattr(self, name):
+                require_secret_name(f"security.{name}", getattr(self, name))
 
 
 class BrokerState(Enum):

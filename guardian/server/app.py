@@ -529,7 +529,7 @@ class _Kafka:
 def _kafka(config: ServerConfig, stack: ExitStack) -> _Kafka:
     reporters = CountersAsker(_reporter_tls(config), config.execute.patience_s)
     stack.callback(reporters.close)
-    return _Kafka(KafkaConnector(reporters), reporters)
+    return _Kafka(KafkaConnector(reporters, config.secrets), reporters)
 
 
 def _other_members(replica: RaftReplica) -> dict[str, str]:

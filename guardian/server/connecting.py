@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
+from guardian.kafka.credentials import SecretFolder
 from guardian.kafka.witness import ClusterMemory, Lags
 from guardian.model.reading import BrokerCounters
 from guardian.model.topology import Broker, Cluster
@@ -26,17 +28,23 @@ class Reporters(Protocol):
 
 class KafkaConnector:
     """Any thread may use it. What is remembered of a cluster is forgotten when it is registered with other brokers to
-    begin from: it may be another one."""
+    begin from: it may be another one. `secrets` is the folder of what clusters name; None: no secret can be named."""
 
-    def __init__(self, reporters: Reporters) -> None:
+    def __init__(self, reporters: Reporters, secrets: Path | None = None) -> None:
         self._reporters = reporters
+        self._secrets = SecretFolder(secrets)
         self._memories: dict[str, tuple[tuple[str, str], ClusterMemory]] = {}
         self._lock = threading.Lock()
 
     def connect(self, cluster: Cluster, timeout_s: float = 10.0, broker_timeout_s: float | None = None) -> KafkaAdmin:
         """Open a connection; it is made at its first call."""
         return KafkaControl(
-            cluster, timeout_s, broker_timeout_s, memory=self._memory(cluster), lags=self._lags(cluster.brokers)
+            cluster,
+            timeout_s,
+            broker_timeout_s,
+            memory=self._memory(cluster),
+            lags=self._lags(cluster.brokers),
+            secrets=self._secrets,
         )
 
     def _memory(self, cluster: Cluster) -> ClusterMemory:

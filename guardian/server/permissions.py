@@ -19,7 +19,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError, Message
 
-from guardian.core.permitting import RPCS, Place, Rule, Where, require, require_broker, rule_of
+from guardian.core.permitting import RPCS, Place, Rule, Where, require, require_broker, require_login, rule_of
 from guardian.core.rate_limiting import RateLimits
 from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
 from guardian.model.identity import Identity, Role
@@ -49,9 +49,11 @@ class Gate:
         prover: Prover,
         refusals: Refusals,
         limits: RateLimits,
+        allowed_bootstraps: tuple[str, ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.prover = prover
+        self.allowed_bootstraps = allowed_bootstraps
         self._refusals = refusals
         self._lock = threading.Lock()
         self._limits = limits
@@ -149,6 +151,9 @@ class _Permission:
             if rule.where not in (Where.ANYWHERE, Where.EVERYWHERE) and not _is_unlimited(identity, rule.roles):
                 places = self._places(rule, identity, request)
             require(identity, rule.roles, rule.where, places)
+            if rule.logs_in:
+                asked = request.cluster
+                require_login(identity, asked, self._read().cluster(asked.name), self._gate.allowed_bootstraps)
             if rule.broker:
                 require_broker(identity, _field(request, rule.broker), self._places(rule, identity, request))
         except NotAllowed as error:

@@ -99,7 +99,8 @@ def make_security(
         audit_file = AuditFile(settings.audit_file, state_machine)
         audit_file.start()
         stack.callback(audit_file.stop)
-    gate = Gate(prover, refusals, RateLimits(settings.calls_per_s, settings.burst))
+    limits = RateLimits(settings.calls_per_s, settings.burst)
+    gate = Gate(prover, refusals, limits, settings.allowed_bootstraps)
     url = settings.url or f"{'https' if config.http_tls is not None else 'http'}://{config.http}"
     session_ms = int(settings.session_hours * 3_600_000)
     return Security(

@@ -17,8 +17,8 @@ def cluster_to_proto(cluster: Cluster) -> pb.Cluster:
             protocol=security.protocol.value,
             sasl_mechanism=security.sasl_mechanism,
             username=security.username,
-            password_file=security.password_file,
-            ca_file=security.ca_file,
+            password_secret=security.password_secret,
+            ca_secret=security.ca_secret,
         ),
         brokers=[
             pb.Broker(
@@ -93,6 +93,6 @@ def _security_from_proto(message: pb.ClusterSecurity) -> ClusterSecurity:
         protocol=protocol,
         sasl_mechanism=message.sasl_mechanism,
         username=message.username,
-        password_file=message.password_file,
-        ca_file=message.ca_file,
+        password_secret=message.password_secret,
+        ca_secret=message.ca_secret,
     )

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from guardian.errors import ClusterUnavailable, GuardianError
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl
+from guardian.kafka.credentials import SecretFolder
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 
 pytestmark = pytest.mark.integration
@@ -46,19 +48,27 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
-def with_login(kafka: KafkaCluster, password_file: Path, username: str = "guardian") -> Cluster:
-    security = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", username, str(password_file))
+def with_login(kafka: KafkaCluster) -> Cluster:
+    security = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "SCRAM-SHA-512", "guardian", "password")
     return Cluster("live", kafka.sasl_bootstrap, security=security)
 
 
-def sentence_of(cluster: Cluster, timeout_s: float = TIMEOUT_S) -> str:
-    with closing(KafkaControl(cluster, timeout_s)) as control, pytest.raises(ClusterUnavailable) as failure:
+def control_with(kafka: KafkaCluster, folder: Path, password: str) -> KafkaControl:
+    (folder / "password").write_text(password)
+    return KafkaControl(with_login(kafka), TIMEOUT_S, secrets=SecretFolder(folder))
+
+
+def sentence_of(cluster: Cluster, timeout_s: float = TIMEOUT_S, secrets: Path | None = None) -> str:
+    with (
+        closing(KafkaControl(cluster, timeout_s, secrets=SecretFolder(secrets))) as control,
+        pytest.raises(ClusterUnavailable) as failure,
+    ):
         control.describe_cluster()
     return str(failure.value)
 
 
-def test_the_right_password_is_accepted(kafka_cluster: KafkaCluster) -> None:
-    with closing(KafkaControl(with_login(kafka_cluster, kafka_cluster.sasl_password_file), TIMEOUT_S)) as control:
+def test_the_right_password_is_accepted(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
+    with closing(control_with(kafka_cluster, tmp_path, kafka_cluster.sasl_password_file.read_text())) as control:
         assert control.describe_cluster().cluster_id == kafka_cluster.cluster_id
 
 
@@ -67,28 +77,25 @@ def test_a_wrong_password_is_told_as_such_and_not_as_a_time_out(
     kafka_cluster: KafkaCluster, tmp_path: Path, attempt: int
 ) -> None:
     """KAFKA.md, trap 10. Several attempts, for the refusal races with the end of the connection."""
-    wrong = tmp_path / "password"
-    wrong.write_text("wrong\n")
-    assert sentence_of(with_login(kafka_cluster, wrong)) == (
+    (tmp_path / "password").write_text("wrong\n")
+    assert sentence_of(with_login(kafka_cluster), secrets=tmp_path) == (
         f"cluster live at {kafka_cluster.sasl_bootstrap} refuses the login of 'guardian': "
-        f"check username, sasl_mechanism and the password in {wrong}"
+        "check username, sasl_mechanism and the password in the secret password"
     )
 
 
 def test_a_password_that_is_put_right_is_read_by_the_next_call(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
-    file = tmp_path / "password"
-    file.write_text("wrong\n")
-    with closing(KafkaControl(with_login(kafka_cluster, file), TIMEOUT_S)) as control:
+    with closing(control_with(kafka_cluster, tmp_path, "wrong\n")) as control:
         with pytest.raises(ClusterUnavailable):
             control.describe_cluster()
-        file.write_text(kafka_cluster.sasl_password_file.read_text())
+        (tmp_path / "password").write_text(kafka_cluster.sasl_password_file.read_text())
         assert control.describe_cluster().cluster_id == kafka_cluster.cluster_id
 
 
 def test_a_login_where_none_is_asked_for_is_told(kafka_cluster: KafkaCluster) -> None:
-    login = with_login(kafka_cluster, kafka_cluster.sasl_password_file)
-    wrong_port = Cluster("live", kafka_cluster.bootstrap, security=login.security)
-    assert "asks for no login, but security.protocol is SASL_PLAINTEXT" in sentence_of(wrong_port)
+    wrong_port = replace(kafka_cluster.to_cluster(), bootstrap=kafka_cluster.bootstrap)
+    sentence = sentence_of(wrong_port, secrets=kafka_cluster.secrets_folder)
+    assert "asks for no login, but security.protocol is SASL_PLAINTEXT" in sentence
 
 
 def test_a_missing_login_names_the_protocol(kafka_cluster: KafkaCluster) -> None:

@@ -12,7 +12,8 @@ from deploy.local.kafka_cluster import KafkaCluster
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
-from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
+from guardian.kafka.credentials import ENVIRONMENT
+from guardian.model.topology import Cluster, TopicPartition
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
@@ -82,18 +83,16 @@ def test_offsets_of_a_topic_that_does_not_exist_are_not_found(cluster: Cluster) 
 
 
 def test_a_login_works_and_a_wrong_password_is_told_at_once(
-    kafka_cluster: KafkaCluster, new_topic: NewTopic, tmp_path: Path
+    kafka_cluster: KafkaCluster, new_topic: NewTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def login(password_file: Path) -> Cluster:
-        security = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", "guardian", str(password_file))
-        return Cluster("live", kafka_cluster.sasl_bootstrap, security=security)
-
-    topic, right, wrong = new_topic(), login(kafka_cluster.sasl_password_file), tmp_path / "password"
-    wrong.write_text("wrong\n")
+    topic, right = new_topic(), kafka_cluster.to_cluster()
+    monkeypatch.setenv(ENVIRONMENT, str(kafka_cluster.secrets_folder))
     data.create_topics(right, {topic: {0: (1, 2)}}, {})
     producer = data.producer(right)
     producer.produce(topic, b"value")
     assert producer.flush(30) == 0
     assert data.end_offsets(right, [topic]) == {TopicPartition(topic, 0): 1}
+    (tmp_path / right.security.password_secret).write_text("wrong\n")
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
     with pytest.raises(ClusterUnavailable, match="refuses the login of 'guardian'"):
-        data.create_topics(login(wrong), {new_topic(): {0: (1, 2)}}, {})
+        data.create_topics(right, {new_topic(): {0: (1, 2)}}, {})

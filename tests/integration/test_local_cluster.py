@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from deploy.local.workload import move_to_log_dirs
 from guardian.errors import ClusterUnavailable
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
+from guardian.kafka.credentials import SecretFolder
 from guardian.model.topology import TopicPartition
 from tests.patience import CONTROL_S
 
@@ -47,13 +47,14 @@ def test_its_processes_share_what_is_known_of_their_classes(kafka_cluster: Kafka
 def test_the_password_opens_the_sasl_listener_and_a_wrong_one_does_not(
     kafka_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
-    cluster = kafka_cluster.to_cluster()
-    with closing(KafkaControl(cluster, CONTROL_S)) as control:
+    cluster, right = kafka_cluster.to_cluster(), SecretFolder(kafka_cluster.secrets_folder)
+    with closing(KafkaControl(cluster, CONTROL_S, secrets=right)) as control:
         assert set(control.describe_cluster().brokers) == {1, 2, 3}
-    wrong = tmp_path / "password"
-    wrong.write_text("guess")
-    refused = replace(cluster, security=replace(cluster.security, password_file=str(wrong)))
-    with closing(KafkaControl(refused, timeout_s=5.0)) as control, pytest.raises(ClusterUnavailable):
+    (tmp_path / cluster.security.password_secret).write_text("guess")
+    with (
+        closing(KafkaControl(cluster, timeout_s=5.0, secrets=SecretFolder(tmp_path))) as control,
+        pytest.raises(ClusterUnavailable),
+    ):
         control.describe_cluster()
 
 

@@ -7,6 +7,7 @@ ticket, is approved, carried out under a throttle, survives the death of the lea
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -267,15 +268,16 @@ def test_bad_plans_get_one_sentence_and_change_nothing(
 
 
 def test_a_cluster_that_is_down_or_refuses_the_password_is_not_registered(
-    guardian: Cli, members: Federation, client: GuardianClient, kafka_cluster: KafkaCluster, tmp_path: Path
+    guardian: Cli, members: Federation, client: GuardianClient, kafka_cluster: KafkaCluster
 ) -> None:
-    wrong = tmp_path / "password"
-    wrong.write_text("not the password")
+    secrets = members.home / "secrets"
+    secrets.mkdir(exist_ok=True)
+    (secrets / "wrong").write_text("not the password")
     before = client.list_clusters()
-    sasl = ("--protocol", "SASL_PLAINTEXT", "--mechanism", "PLAIN", "--username", kafka_cluster.sasl_username)
+    sasl = ("--protocol", "SASL_PLAINTEXT", "--mechanism", "SCRAM-SHA-512", "--username", kafka_cluster.sasl_username)
     cases = {
         "down": (("--bootstrap", f"127.0.0.1:{pick(1)[0]}"), "can't be reached"),
-        "refused": (("--bootstrap", kafka_cluster.sasl_bootstrap, *sasl, "--password-file", str(wrong)), "password"),
+        "refused": (("--bootstrap", kafka_cluster.sasl_bootstrap, *sasl, "--password-secret", "wrong"), "password"),
     }
     for name, (options, expected) in cases.items():
         refused = guardian(members, "cluster", "add", name, *options)
@@ -285,8 +287,8 @@ def test_a_cluster_that_is_down_or_refuses_the_password_is_not_registered(
         assert client.list_clusters() == before
     # The cluster that is registered may change how Guardian logs in: that it was accepted shows that it was tried.
     right = ("--bootstrap", kafka_cluster.sasl_bootstrap, *sasl)
-    password_file = str(kafka_cluster.sasl_password_file)
-    added = guardian(members, "cluster", "add", "shared", *right, "--password-file", password_file)
+    shutil.copy(kafka_cluster.sasl_password_file, secrets / "right")
+    added = guardian(members, "cluster", "add", "shared", *right, "--password-secret", "right")
     assert added.returncode == 0, added.stderr
     assert client.list_clusters()[0].security.username == kafka_cluster.sasl_username
     restored = guardian(members, "cluster", "add", "shared", "--bootstrap", kafka_cluster.bootstrap)

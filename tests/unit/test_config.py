@@ -260,3 +260,30 @@ def test_limits_of_moves_and_rates_are_checked(tmp_path: Path, old: str, new: st
     with pytest.raises(InvalidInput) as refused:
         load(tmp_path, GOOD.replace(old, new))
     assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "setting"),
+    [
+        ("", "tls.key"),
+        ('[security]\nroles = "/r/roles.toml"\nkey_file = "/etc/members.key"', "security.key_file"),
+        ('[security]\nroles = "/etc/roles.toml"\nkey_file = "/r/members.key"', "security.roles"),
+        ('[security]\nroles = "/r/r"\nkey_file = "/r/k"\ntokens = "/etc/x/../tokens.toml"', "security.tokens"),
+    ],
+)
+def test_what_is_the_members_own_is_no_secret_that_a_cluster_can_name(tmp_path: Path, more: str, setting: str) -> None:
+    text = 'secrets = "/etc"\n' + GOOD
+    if more:
+        text = text.replace('key = "/etc/g1.key"', 'key = "/k/g1.key"') + more
+    with pytest.raises(InvalidInput, match=rf"secrets is '/etc', and {setting} is in that folder"):
+        load(tmp_path, text)
+    kept = load(tmp_path, 'secrets = "/etc/guardian/secrets"\n' + GOOD)
+    assert kept.secrets == Path("/etc/guardian/secrets")
+
+
+def test_neither_is_a_link_to_it(tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "keys")
+    text = f'secrets = "{tmp_path}/linked"\n' + GOOD.replace("/etc/g1.key", f"{tmp_path}/keys/g1.key")
+    with pytest.raises(InvalidInput, match=r"and tls\.key is in that folder"):
+        load(tmp_path, text)

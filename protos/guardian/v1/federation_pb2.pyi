@@ -296,18 +296,18 @@ class ListAuditReply(_message.Message):
     def __init__(self, records: _Optional[_Iterable[_Union[AuditRecord, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class ClusterSecurity(_message.Message):
-    __slots__ = ("protocol", "sasl_mechanism", "username", "password_file", "ca_file")
+    __slots__ = ("protocol", "sasl_mechanism", "username", "password_secret", "ca_secret")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     SASL_MECHANISM_FIELD_NUMBER: _ClassVar[int]
     USERNAME_FIELD_NUMBER: _ClassVar[int]
-    PASSWORD_FILE_FIELD_NUMBER: _ClassVar[int]
-    CA_FILE_FIELD_NUMBER: _ClassVar[int]
+    PASSWORD_SECRET_FIELD_NUMBER: _ClassVar[int]
+    CA_SECRET_FIELD_NUMBER: _ClassVar[int]
     protocol: str
     sasl_mechanism: str
     username: str
-    password_file: str
-    ca_file: str
-    def __init__(self, protocol: _Optional[str] = ..., sasl_mechanism: _Optional[str] = ..., username: _Optional[str] = ..., password_file: _Optional[str] = ..., ca_file: _Optional[str] = ...) -> None: ...
+    password_secret: str
+    ca_secret: str
+    def __init__(self, protocol: _Optional[str] = ..., sasl_mechanism: _Optional[str] = ..., username: _Optional[str] = ..., password_secret: _Optional[str] = ..., ca_secret: _Optional[str] = ...) -> None: ...
 
 class RegisterClusterRequest(_message.Message):
     __slots__ = ("cluster", "idc_of_rack", "label_of_broker", "state_of_broker", "expected")

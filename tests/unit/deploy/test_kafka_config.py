@@ -76,6 +76,8 @@ def test_sasl_is_a_listener_of_its_own_beside_plaintext() -> None:
     found = properties(ClusterSpec("live", sasl=True), password="s3cret")
     assert found["listeners"] == "PLAINTEXT://127.0.0.1:20001,SASL://127.0.0.1:20002"
     assert 'user_guardian="s3cret"' in found["listener.name.sasl.plain.sasl.jaas.config"]
+    assert found["sasl.enabled.mechanisms"] == "PLAIN,SCRAM-SHA-512"
+    assert "ScramLoginModule" in found["listener.name.sasl.scram-sha-512.sasl.jaas.config"]
     plain = properties(ClusterSpec("live"))
     assert plain["listeners"] == "PLAINTEXT://127.0.0.1:20001"
     assert not any("jaas" in key for key in plain)

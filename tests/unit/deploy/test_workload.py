@@ -9,7 +9,7 @@ from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, 
 
 
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:
-    login = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", "guardian", "/secret")
+    login = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", "secret")
     plan = WorkloadPlan(
         Cluster("live", "127.0.0.1:9092", security=login),
         plan_traffic({1: "a", 2: "b"}, seed=4),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -43,6 +44,8 @@ def answer(runner: HookRunner, key: HookKey = KEY) -> HookAnswer:
         ({"kind": "command", "command": ["x"], "unit": "k"}, "hooks.it.unit is not a setting of kind command"),
         ({"kind": "command", "command": ["x"], "timeout_s": 0}, "hooks.it.timeout_s is 0: use seconds"),
         ({"kind": "command", "command": ["x"], "timeout_s": "5m"}, "hooks.it.timeout_s is '5m': give a number"),
+        ({"kind": "command", "command": ["x"], "environment": "PATH"}, "hooks.it.environment is 'PATH': list names"),
+        ({"kind": "command", "command": ["x"], "environment": ["A=b"]}, "hooks.it.environment is ['A=b']: list names"),
         ({"kind": "systemd"}, "hooks.it.unit is None: give a non-empty string"),
         ({"kind": "kubernetes", "pod": "p"}, "hooks.it.namespace is None"),
     ],
@@ -74,6 +77,39 @@ def test_each_kind_has_its_command() -> None:
         pod.command_for(HookAction.STOP, TARGET)
     with pytest.raises(InvalidInput, match="needs the host of node 4"):
         unit.command_for(HookAction.STOP, HookTarget("live", 4))
+
+
+@pytest.mark.parametrize("host", ["-oProxyCommand=touch /tmp/owned", "--kubeconfig=/tmp/x", "-"])
+def test_no_value_is_taken_for_an_option(host: str) -> None:
+    target = HookTarget("live", 4, host)
+    for table in (
+        {"kind": "command", "command": ["ssh", "{host}", "restart"]},
+        {"kind": "systemd", "unit": "kafka", "host": "{host}"},
+        {"kind": "systemd", "unit": "kafka@{host}"},
+        {"kind": "kubernetes", "namespace": "kafka", "pod": "{host}"},
+    ):
+        with pytest.raises(InvalidInput, match=r"host of node 4 is '-.* give one that does not begin with a dash"):
+            Hook.of("it", table).command_for(HookAction.RESTART, target)
+    with pytest.raises(InvalidInput, match="broker of node -1 is '-1'"):
+        Hook.of("it", {"kind": "command", "command": ["x", "{broker}"]}).command_for(
+            HookAction.STOP, HookTarget("live", -1)
+        )
+
+
+def test_a_hook_gets_the_listed_part_of_the_members_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GUARDIAN_TOKEN", "AWS_SECRET_ACCESS_KEY", "KUBECONFIG", "LD_PRELOAD", "KAFKA_HOME", "OTHER"):
+        monkeypatch.setenv(name, f"value of {name}")
+    told = "import json, os; print(json.dumps(sorted(os.environ)))"
+    table = {"kind": "command", "command": [sys.executable, "-c", told], "environment": ["KAFKA_HOME", "NOT_SET"]}
+    runner = HookRunner({"it": Hook.of("it", table)})
+    runner.start("t-1", KEY, "it", TARGET)
+    found = answer(runner)
+    assert found.is_ok, found.output
+    names = set(json.loads(found.output[found.output.index("[") :]))
+    assert {"KAFKA_HOME", "PATH"} <= names
+    assert names <= {"KAFKA_HOME", "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"}
+    pod = Hook.of("pod", {"kind": "kubernetes", "namespace": "kafka", "pod": "k"})
+    assert "KUBECONFIG" in pod.environment_of({"KUBECONFIG": "/k", "GUARDIAN_TOKEN": "t"})
 
 
 def test_a_run_answers_with_what_it_said_and_starts_once(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def _clusters(draw: st.DrawFn) -> tuple[Cluster, ...]:
         )
         security = draw(
             st.sampled_from(
-                [ClusterSecurity(), ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", "/p", "/ca")]
+                [ClusterSecurity(), ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", "p", "ca")]
             )
         )
         found.append(Cluster(name, "h:9092,g:9092", f"id-{name}", security, brokers))

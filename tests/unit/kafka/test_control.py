@@ -21,13 +21,14 @@ from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka import control as module
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl, replication_factor_changes, require_writable, unavailable_sentence
+from guardian.kafka.credentials import ENVIRONMENT, SecretFolder
 from guardian.kafka.gate import needs_no_proof
 from guardian.kafka.metadata import read_answer
 from guardian.model.cluster_state import LogDirReplica, PartitionState, Reassignment
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
-SASL = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", "guardian", "/etc/guardian/password")
+SASL = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "SCRAM-SHA-256", "guardian", "password")
 
 
 @pytest.fixture
@@ -136,23 +137,26 @@ def test_a_time_out_without_a_login_asks_for_the_port_too(silent_port: int) -> N
     )
 
 
-def test_a_time_out_with_a_login_names_both_possibilities(silent_port: int, tmp_path: Path) -> None:
+def test_a_time_out_with_a_login_names_both_possibilities(
+    silent_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """KAFKA.md, trap 10."""
-    password = tmp_path / "password"
-    password.write_text("s3cret\n")
-    security = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", "guardian", str(password))
+    (tmp_path / "password").write_text("s3cret\n")
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    security = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "SCRAM-SHA-512", "guardian", "password")
     assert sentence_of(Cluster("live", f"127.0.0.1:{silent_port}", security=security), 0.5) == (
         f"cluster live can't be reached at 127.0.0.1:{silent_port} within 0.5 s: no answer; "
         "either it is down or it does not accept the login of 'guardian': "
-        f"check the brokers, then the password in {password}"
+        "check the brokers, then the password in the secret password"
     )
 
 
-def test_a_missing_password_file_is_invalid_input_before_any_connection(tmp_path: Path) -> None:
-    security = ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", "guardian", str(tmp_path / "none"))
+def test_a_missing_password_is_invalid_input_before_any_connection(tmp_path: Path) -> None:
+    security = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", "none")
+    secrets = SecretFolder(tmp_path)
     with (
-        closing(KafkaControl(Cluster("live", "127.0.0.1:1", security=security))) as control,
-        pytest.raises(InvalidInput, match=r"security\.password_file"),
+        closing(KafkaControl(Cluster("live", "127.0.0.1:1", security=security), secrets=secrets)) as control,
+        pytest.raises(InvalidInput, match=r"security\.password_secret"),
     ):
         control.describe_cluster()
 
@@ -183,12 +187,11 @@ def test_nothing_to_alter_or_elect_asks_nobody(closed_port: int) -> None:
     [
         (
             kafka_errors.SaslAuthenticationFailedError("Invalid username or password"),
-            "refuses the login of 'guardian': "
-            "check username, sasl_mechanism and the password in /etc/guardian/password",
+            "refuses the login of 'guardian': check username, sasl_mechanism and the password in the secret password",
         ),
         (
             kafka_errors.UnsupportedSaslMechanismError(),
-            "does not offer security.sasl_mechanism PLAIN: use one that its listener enables",
+            "does not offer security.sasl_mechanism SCRAM-SHA-256: use one that its listener enables",
         ),
         (
             kafka_errors.IllegalSaslStateError(),

@@ -1,52 +1,117 @@
+"""Secrets: files of one folder, by name, and nothing else of the member's."""
+
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.kafka.credentials import read_password, require_ca_file
+from guardian.kafka.credentials import ENVIRONMENT, SecretFolder
 from guardian.model.topology import ClusterSecurity, SecurityProtocol
 
+OUTSIDE = [
+    "/etc/guardian/members.key",
+    "../members.key",
+    "..",
+    ".",
+    ".hidden",
+    "sub/password",
+    "sub\\password",
+    "-password",
+    "pass word",
+    "password\n",
+    "p\u0430ssword",
+    "a" * 129,
+    "\x00",
+]
 
-def sasl(password_file: Path) -> ClusterSecurity:
-    return ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", "guardian", str(password_file))
+
+def login(name: str = "password") -> ClusterSecurity:
+    return ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", name)
 
 
 @pytest.mark.parametrize("line_end", ["", "\n", "\r\n"])
 def test_the_password_is_the_files_text_without_its_line_end(tmp_path: Path, line_end: str) -> None:
-    file = tmp_path / "password"
-    file.write_bytes(b" s3 cret " + line_end.encode())
-    assert read_password(sasl(file)) == " s3 cret "
+    (tmp_path / "password").write_bytes(b" s3 cret " + line_end.encode())
+    assert SecretFolder(tmp_path).password(login()) == " s3 cret "
 
 
-def test_a_missing_password_file_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "none"
+@pytest.mark.parametrize("name", OUTSIDE, ids=ascii)
+def test_only_a_plain_name_is_a_secrets(name: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^security.password_secret is .*name a file in the members' folder"):
+        login(name)
+    with pytest.raises(InvalidInput, match=r"^security.ca_secret is "):
+        ClusterSecurity(SecurityProtocol.SSL, ca_secret=name)
+
+
+def test_a_link_may_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    """Also one that somebody else has put there, and a folder that is one."""
+    folder, outside = tmp_path / "secrets", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (outside / "members.key").write_text("k" * 32)
+    (folder / "password").symlink_to(outside / "members.key")
+    (folder / "relative").symlink_to("../outside/members.key")
+    (folder / "dir").symlink_to(outside)
+    for name in ("password", "relative", "dir"):
+        with pytest.raises(InvalidInput, match="which leads out of"):
+            SecretFolder(folder).password(login(name))
+
+
+def test_what_kubernetes_mounts_is_read(tmp_path: Path) -> None:
+    """A Secret's files are links to a folder beside them, which is one too, and is exchanged at each change."""
+    mounted = tmp_path / "mounted"
+    (mounted / "..2026_11_28").mkdir(parents=True)
+    (mounted / "..2026_11_28" / "password").write_text("s3cret")
+    (mounted / "..data").symlink_to("..2026_11_28")
+    (mounted / "password").symlink_to("..data/password")
+    linked = tmp_path / "secrets"
+    linked.symlink_to(mounted)
+    assert SecretFolder(linked).password(login()) == "s3cret"
+
+
+def test_a_missing_password_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        read_password(sasl(file))
+        SecretFolder(tmp_path).password(login("none"))
     assert str(refusal.value) == (
-        f"security.password_file is {str(file)!r}: it can't be read (No such file or directory); "
+        f"security.password_secret is 'none': {tmp_path / 'none'} can't be read (No such file or directory); "
         "create it, readable by Guardian"
     )
 
 
+def test_a_pipe_or_a_folder_is_no_secret_and_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(InvalidInput, match=r"^security.password_secret is "):
+            SecretFolder(tmp_path).password(login(name))
+
+
+def test_without_a_folder_there_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    for folder in (SecretFolder(None), SecretFolder.of_environment()):
+        with pytest.raises(InvalidInput, match="there is no folder of secrets; set `secrets`"):
+            folder.password(login())
+
+
 @pytest.mark.parametrize(("content", "reason"), [(b"\n", "the file is empty"), (b"\xff\xfe", "it is not UTF-8 text")])
-def test_a_password_file_without_a_password_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
-    file = tmp_path / "password"
-    file.write_bytes(content)
+def test_a_file_without_a_password_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "password").write_bytes(content)
     with pytest.raises(InvalidInput, match=reason):
-        read_password(sasl(file))
-
-
-def test_a_missing_ca_file_is_named_and_none_at_all_is_fine() -> None:
-    require_ca_file(ClusterSecurity(SecurityProtocol.SSL))
-    with pytest.raises(InvalidInput, match=r"^security.ca_file is '/no/ca.pem': "):
-        require_ca_file(ClusterSecurity(SecurityProtocol.SSL, ca_file="/no/ca.pem"))
+        SecretFolder(tmp_path).password(login())
 
 
 @pytest.mark.parametrize("content", ["", "no certificate", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"])
-def test_a_ca_file_without_a_certificate_is_refused(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "ca.pem"
-    file.write_text(content)
+def test_a_ca_without_a_certificate_is_refused_and_none_at_all_is_fine(tmp_path: Path, content: str) -> None:
+    (tmp_path / "ca.pem").write_text(content)
+    assert SecretFolder(None).ca_file(ClusterSecurity(SecurityProtocol.SSL)) == ""
     with pytest.raises(InvalidInput, match="it holds no certificate; use one or more in PEM format"):
-        require_ca_file(ClusterSecurity(SecurityProtocol.SSL, ca_file=str(file)))
+        SecretFolder(tmp_path).ca_file(ClusterSecurity(SecurityProtocol.SSL, ca_secret="ca.pem"))
+
+
+def test_a_password_goes_over_tls_or_is_not_sent() -> None:
+    with pytest.raises(InvalidInput, match="which would send the password in plain text; use SASL_SSL, or a SCRAM"):
+        ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "PLAIN", "guardian", "password")
+    ClusterSecurity(SecurityProtocol.SASL_PLAINTEXT, "SCRAM-SHA-512", "guardian", "password")

@@ -6,6 +6,7 @@ import pytest
 
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka import data
+from guardian.kafka.credentials import ENVIRONMENT
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol
 
 CERTIFICATE = """\
@@ -31,11 +32,13 @@ def test_a_plain_cluster_needs_its_bootstrap_only() -> None:
     }
 
 
-def test_the_login_and_the_ca_file_come_from_the_clusters_security(tmp_path: Path) -> None:
-    password, ca = tmp_path / "password", tmp_path / "ca.pem"
-    password.write_text("s3cret\n")
-    ca.write_text(CERTIFICATE)
-    security = ClusterSecurity(SecurityProtocol.SASL_SSL, "SCRAM-SHA-512", "guardian", str(password), str(ca))
+def test_the_login_and_the_ca_come_from_the_secrets_that_the_cluster_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "password").write_text("s3cret\n")
+    (tmp_path / "ca.pem").write_text(CERTIFICATE)
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    security = ClusterSecurity(SecurityProtocol.SASL_SSL, "SCRAM-SHA-512", "guardian", "password", "ca.pem")
     config = data.client_config(Cluster("live", "b1:9092", security=security))
     assert config["security.protocol"] == "SASL_SSL"
     assert (config["sasl.mechanism"], config["sasl.username"], config["sasl.password"]) == (
@@ -43,7 +46,7 @@ def test_the_login_and_the_ca_file_come_from_the_clusters_security(tmp_path: Pat
         "guardian",
         "s3cret",
     )
-    assert config["ssl.ca.location"] == str(ca)
+    assert config["ssl.ca.location"] == str(tmp_path / "ca.pem")
 
 
 @pytest.mark.parametrize("partitions", [{}, {1: (1, 2)}, {0: (1,), 2: (1,)}])

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
+import pytest
+
+from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka.control import KafkaControl
+from guardian.kafka.credentials import ENVIRONMENT
 from guardian.model.reading import BrokerCounters
-from guardian.model.topology import Broker, Cluster
+from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
 from guardian.server.connecting import KafkaConnector
 from guardian.wire.readings import NAMES, PREFIXES, counters_from_proto
 from protos.guardian.v1 import reporter_pb2
@@ -45,3 +50,15 @@ def test_reporters_tell_how_old_metadata_is_and_one_that_does_not_is_left_out() 
     batch = reporter_pb2.MetricBatch(broker_id=1)
     assert counters_from_proto(batch, {LAG: 412.0}).metadata_lag_ms == 412.0
     assert counters_from_proto(batch, {}).metadata_lag_ms is None
+
+
+def test_a_connection_takes_secrets_of_the_members_folder_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    (tmp_path / "password").write_text("s3cret")
+    login = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", "password")
+    cluster = replace(CLUSTER, bootstrap="127.0.0.1:1", security=login)
+    for folder, sentence in ((None, "there is no folder of secrets"), (tmp_path / "none", "can't be read")):
+        with pytest.raises(InvalidInput, match=sentence):
+            opened(KafkaConnector(Reporters(), folder), cluster).describe_cluster()
+    with pytest.raises(ClusterUnavailable):
+        opened(KafkaConnector(Reporters(), tmp_path), cluster).describe_cluster()
