@@ -102,11 +102,20 @@ async def view(
     session: Session, memory: ClusterMemory, topics: Collection[str] | None, lags: Lags, known: Collection[int] = ()
 ) -> ClusterView:
     """Return what can be believed of the brokers and of these topics (None: of all). `known` are brokers that belong to
-    the cluster, as far as somebody has said so. Raises KafkaError where no broker answers, or one refuses us."""
+    the cluster, as far as somebody has said so. Raises KafkaError where no broker answers until the deadline, or one
+    refuses us."""
     while True:
         witness = await find_witness(session, memory)
         if witness is None:
-            return await _view_without_witness(session, memory, topics, lags, known)
+            found = await _view_without_witness(session, memory, topics, lags, known)
+            if found is not None:
+                return found
+            if session.left_s() <= 0:
+                raise kafka_errors.KafkaTimeoutError
+            memory.silent_until_s = 0.0  # it is the brokers that are silent
+            await session.sleep(_AGAIN_S)
+            await session.refresh_metadata()
+            continue
         try:
             answer = await _ask_witness(session, memory, witness, topics)
         except KafkaError as error:
@@ -332,8 +341,8 @@ async def _covered(
 
 async def _view_without_witness(
     session: Session, memory: ClusterMemory, topics: Collection[str] | None, lags: Lags, known: Collection[int]
-) -> ClusterView:
-    """Raises KafkaError where no broker answers at all."""
+) -> ClusterView | None:
+    """None where no broker answers at all."""
     limit_s = min(session.attempt_s, _PROBE_S)
     known = {*known, *memory.nodes}
     versions = await session.ask_once(session.known_brokers(), lambda _: _versions_request(), limit_s)
@@ -341,7 +350,7 @@ async def _view_without_witness(
     newest = sorted(applied, key=lambda broker: (-applied[broker], broker))[:_MOST_ASKED]
     responses = await session.ask_once(newest, lambda _: metadata_request(topics), session.attempt_s)
     if not responses:
-        raise kafka_errors.BrokerNotAvailableError("no broker answers")
+        return None
     answers = {broker: read_answer(response) for broker, response in responses.items()}
     lag_ms = dict(lags())
     with memory.lock:

@@ -48,8 +48,10 @@ class Cluster:
     asked: list[tuple[int, str]] = field(default_factory=list)
     attempt_s: float = 1.5
 
+    end_s: float = field(default_factory=lambda: time.monotonic() + 60.0)
+
     def left_s(self) -> float:
-        return 60.0
+        return self.end_s - time.monotonic()
 
     def known_brokers(self) -> list[int]:
         return sorted(self.brokers)
@@ -237,6 +239,24 @@ def test_a_witness_that_died_or_that_this_connection_does_not_know_is_replaced_a
         assert memory.proven is not None
         cluster.brokers[memory.proven[0]].answers = False
         assert await look(cluster, memory) == ({1, 2, 3}, BEFORE)
+
+    asyncio.run(run())
+
+
+def test_brokers_that_are_all_silent_are_asked_until_the_deadline_and_that_is_no_unknown_state() -> None:
+    async def run() -> None:
+        cluster, memory = Cluster(attempt_s=0.1), ClusterMemory()
+        for broker in cluster.brokers.values():
+            broker.answers = False
+        cluster.end_s = time.monotonic() + 0.5
+        with pytest.raises(kafka_errors.KafkaTimeoutError):
+            await look(cluster, memory)
+        cluster.end_s = time.monotonic() + 60.0
+        asking = asyncio.ensure_future(look(cluster, memory))
+        await asyncio.sleep(0.3)
+        for broker in cluster.brokers.values():
+            broker.answers = True
+        assert await asking == ({1, 2, 3}, BEFORE)
 
     asyncio.run(run())
 
