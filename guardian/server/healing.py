@@ -24,7 +24,7 @@ from guardian.core import healing, ticketing
 from guardian.core.findings import Watch
 from guardian.core.healing import Act, Cure, CureKind, Decision, Idle, Known, TicketAct, Tried, Trouble
 from guardian.core.relieving import ClusterPlaces
-from guardian.errors import Conflict, GuardianError, InvalidInput
+from guardian.errors import Conflict, GuardianError, InvalidInput, Undecided
 from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.actor import Agent
@@ -240,6 +240,8 @@ class Healer:
             return []
         self._planner.forget(key)
         memory.asking = ""
+        if isinstance(answer, Undecided):
+            return self._note(memory, cure, f"no plan yet: {answer}", _BUSY_S)
         if isinstance(answer, GuardianError):
             return self._note(memory, cure, f"no plan: {answer}", policy.rest_s, is_failure=True)
         return self._carry_on(cluster, cure, answer, policy, memory, views)
@@ -255,6 +257,8 @@ class Healer:
                 return self._came_to_nothing(memory, cure, plan, wanted, busy, policy)
             try:
                 complete = _fitting(resolved_now(admin, free))
+            except Undecided as error:
+                return self._note(memory, cure, f"no ticket yet: {error}", _BUSY_S)
             except GuardianError as error:
                 why = f"the plan does not fit the cluster: {error}"
                 return self._note(memory, cure, why, policy.rest_s, is_failure=True)

@@ -13,9 +13,10 @@ import pytest
 
 from guardian.core.effects import ConfigKey
 from guardian.core.findings import findings
+from guardian.core.healing import Phase
 from guardian.core.notifying import post_of
 from guardian.core.validating import resolve
-from guardian.errors import GuardianError
+from guardian.errors import GuardianError, Undecided
 from guardian.executor.driver import Driver
 from guardian.executor.replanning import LiveReplanner
 from guardian.kafka.admin import BROKER
@@ -1038,3 +1039,26 @@ def test_a_fenced_broker_that_serves_is_the_gravest_finding_and_calls_a_person(
     live.kafka.reconnect(2)
     live.run(120)
     assert live.found(FindingKind.FENCED_SERVES) == []
+
+
+def test_a_plan_that_could_not_be_made_as_the_state_was_unknown_is_no_failure(
+    world: Callable[..., HealedWorld],
+) -> None:
+    live = world()
+    live.run(10)
+    live.kafka.kill_broker(2)
+    ask, asked = live.planner.ask, []
+
+    def undecided(*arguments: object) -> GuardianError:
+        asked.append(arguments)
+        return Undecided("the state of the cluster is unknown: no controller answers")
+
+    live.planner.ask = undecided  # type: ignore[method-assign, assignment]
+    live.run_until("a plan to be asked for", lambda: bool(asked))
+    live.run(10)
+    (verdict,) = live.healer.status()[0][LIVE].decision.verdicts
+    assert "no plan yet: the state of the cluster is unknown" in verdict.sentence
+    assert verdict.phase is not Phase.PERSON
+    assert live.found(FindingKind.HEALING_FAILED) == []
+    live.planner.ask = ask  # type: ignore[method-assign]
+    live.run_until("a healing ticket", lambda: len(live.healing()) == 1, 120)
