@@ -15,8 +15,8 @@ Run it where the first member of the new group will run.
   --salvage DIR             the data folder of the old group's last member, which is stopped
   --config FILE             guardian.toml of the first member: no [peers], and an empty data folder
   --endpoint HOST:PORT      the first member's gRPC port
-  --member NAME=HOST:PORT   another member and its Raft port; again for each. Its guardian.toml has join = true, no
-                            [peers], and an empty data folder
+  --member NAME=HOST:PORT   another member and its Raft port; again for each. Its guardian.toml has join = true, the
+                            first member among its [peers], and an empty data folder
   --start COMMAND           starts the member $NAME; default: systemctl start guardian for the first one, and
                             ssh $NAME sudo systemctl start guardian for the others
   --wait SECONDS            for a member to serve, or to catch up; default: 600

@@ -21,7 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from guardian.certificates.folder import CertificateFolder
 from raft.errors import RaftError
+from raft.network.tls import TlsFiles
 from raft.node import maintenance
 from raft.protocol import AddLearner, Change, Promote, Remove
 from raft.replica import RaftReplica, Timing
@@ -115,6 +117,7 @@ class Member:
             self.machine,
             Path(data_dir) / "raft",
             join=chosen.get("join", False),
+            tls=_tls(name, chosen["certificates"]) if "certificates" in chosen else None,
             disk_reserve_bytes=0,
             timing=Timing(**chosen.get("timing", {})),
         )
@@ -187,6 +190,13 @@ class Member:
 
         network.send = send_unless_blocked  # type: ignore[method-assign]
         network._on_message = receive_unless_blocked
+
+
+def _tls(name: str, folder: str) -> TlsFiles:
+    """Of a folder of `guardian certs`, whose authority signs for others too."""
+    files = CertificateFolder(Path(folder))
+    certificate, key = files.certificate(name), files.key(name)
+    return TlsFiles(certificate, key, files.authority, files.revoked, must_bear_name=lambda: True)
 
 
 def main() -> None:

@@ -110,8 +110,9 @@ def render() -> Callable[..., list[dict[str, Any]]]:
 
 
 LAKE = "s3://guardian/lake"
-TLS: dict[str, object] = {"enabled": True, "secret": "guardian-certificates"}
+TLS: dict[str, object] = {"enabled": True, "secret": "guardian-certificates", "raftSecret": "guardian-raft"}
 SECURITY: dict[str, object] = {"secret": "guardian-security"}
+RAFT_FILES = Path("/etc/guardian/raft-tls")
 
 
 def by_kind(manifests: list[dict[str, Any]], kind: str) -> dict[str, Any]:
@@ -137,6 +138,10 @@ def test_the_chart_is_taken_by_helm_and_kubernetes(render: Callable[..., Any], t
     mounted = {each["name"] for each in container["volumeMounts"]} - {"data"}
     assert mounted == {each["name"] for each in pod["volumes"]}
     assert container["args"][-1] == "/etc/guardian/members/$(POD_NAME).toml"
+    secrets = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
+    assert (secrets["tls"], secrets["raft-tls"]) == ("guardian-certificates", "guardian-raft")
+    paths = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert (paths["tls"], paths["raft-tls"]) == ("/etc/guardian/tls", "/etc/guardian/raft-tls")
 
 
 @pytest.mark.parametrize("is_secured", [True, False])
@@ -156,6 +161,9 @@ def test_each_member_of_the_chart_has_a_configuration_that_guardian_takes(
         assert (member.tls is not None, member.allow_plaintext) == (is_secured, not is_secured)
         assert (member.security is not None) == is_secured
         assert (member.grpc_tls is not None, member.http_tls is not None) == (is_secured, is_secured)
+        if member.tls is not None and member.grpc_tls is not None:
+            assert {path.parent for path in (member.tls.ca, member.tls.certificate, member.tls.key)} == {RAFT_FILES}
+            assert RAFT_FILES not in (member.grpc_tls.ca.parent, member.grpc_tls.certificate.parent)
         assert member.client_address.startswith(f"{member.name}.guardian-members.kafka.svc:")
         assert member.limits.audit_days == 7
 
@@ -172,7 +180,9 @@ def test_a_group_of_one_has_no_peers_and_nothing_that_only_a_group_needs(
     ("values", "message"),
     [
         ({"lake": "/var/lib/lake", "tls": {"enabled": False}}, "lake"),
-        ({"lake": LAKE, "tls": {"enabled": True, "secret": ""}, "security": SECURITY}, "secret"),
+        ({"lake": LAKE, "tls": {**TLS, "secret": ""}, "security": SECURITY}, "secret"),
+        ({"lake": LAKE, "tls": {**TLS, "raftSecret": ""}, "security": SECURITY}, "raftSecret"),
+        ({"lake": LAKE, "tls": {"enabled": True, "secret": "s"}, "security": SECURITY}, "raftSecret"),
         ({"lake": LAKE, "tls": TLS}, "secret"),
         ({"lake": LAKE, "tls": {"enabled": False}, "members": 4}, "members"),
         ({"lake": LAKE, "tls": {"enabled": False}, "nodeSelector": {"disk": 3}}, "nodeSelector"),

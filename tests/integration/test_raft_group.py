@@ -54,9 +54,15 @@ class Member:
         self.name, self.listen = name, listen
         self.log = directory / f"{name}.log"
         arguments = [name, listen, json.dumps(peers), str(directory / name), json.dumps(options or {})]
+        self._peers, self._options = peers, options or {}
         self._arguments = [sys.executable, str(SCRIPT), *arguments]
         self._numbers = itertools.count()
         self.start()
+
+    def name_peer(self, name: str, at: str, timing: dict[str, float]) -> None:
+        """In its file, from the next start on; it waits otherwise for a leader, too."""
+        options = {**self._options, "timing": timing}
+        self._arguments[4], self._arguments[-1] = json.dumps({**self._peers, name: at}), json.dumps(options)
 
     def start(self) -> None:
         with self.log.open("ab") as log:

@@ -73,7 +73,8 @@ class Machines:
         for member in self.new:
             joins = member is not self.new[0]
             member.data.mkdir(parents=True)
-            text = render_config(member, [member], self.home / "lake", join=joins, more=_KEEP_ALL_EVENTS)
+            known = [self.new[0], member] if joins else [member]
+            text = render_config(member, known, self.home / "lake", join=joins, more=_KEEP_ALL_EVENTS)
             member.config.write_text(text)
 
     @property

@@ -71,9 +71,9 @@ def test_systemd_takes_the_unit(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_member_that_lost_its_disk_is_not_started_again() -> None:
-    """Exit codes: 70 of raft/replica.py, 2 of a wrong configuration."""
+    """Exit codes: 65 (damaged data) and 70 of raft/replica.py, 2 of a wrong configuration."""
     service = dict(unit(SYSTEMD / "guardian.service")["Service"])
-    assert (service["Restart"], service["RestartPreventExitStatus"].split()) == ("on-failure", ["2", "70"])
+    assert (service["Restart"], service["RestartPreventExitStatus"].split()) == ("on-failure", ["2", "65", "70"])
 
 
 @pytest.mark.parametrize("name", ["Containerfile", "Containerfile.analyze"])
@@ -106,17 +106,19 @@ def test_versions_are_the_projects() -> None:
         assert set(re.findall(r"(?:guardian[\w-]*[:-])(\d+\.\d+\.\d+)", page.read_text())) <= {VERSION}
 
 
+TLS = {"enabled": True, "secret": "c", "raftSecret": "r"}
+
+
 @pytest.mark.parametrize(
     ("change", "is_valid"),
     [
         ({}, False),  # a lake and a Secret must be given
-        (
-            {"lake": "s3://guardian/lake", "tls": {"enabled": True, "secret": "certs"}},
-            False,
-        ),  # who may what is not said
-        ({"lake": "s3://guardian/lake", "tls": {"enabled": True, "secret": "c"}, "security": {"secret": "s"}}, True),
+        ({"lake": "s3://guardian/lake", "tls": TLS}, False),  # who may what is not said
+        ({"lake": "s3://guardian/lake", "tls": TLS, "security": {"secret": "s"}}, True),
+        ({"lake": "s3://guardian/lake", "tls": {**TLS, "raftSecret": ""}, "security": {"secret": "s"}}, False),
+        ({"lake": "s3://guardian/lake", "tls": {"enabled": True, "secret": "c"}, "security": {"secret": "s"}}, False),
         ({"lake": "s3://guardian/lake", "tls": {"enabled": False}}, True),
-        ({"lake": "s3://guardian/lake", "tls": {"enabled": True, "secret": ""}, "security": {"secret": "s"}}, False),
+        ({"lake": "s3://guardian/lake", "tls": {**TLS, "secret": ""}, "security": {"secret": "s"}}, False),
         ({"lake": "/var/lib/lake", "tls": {"enabled": False}}, False),
         ({"lake": "s3://guardian/lake", "tls": {"enabled": False}, "members": 2}, False),
         ({"lake": "s3://guardian/lake", "tls": {"enabled": False}, "replicas": 3}, False),
