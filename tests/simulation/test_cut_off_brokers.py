@@ -222,3 +222,22 @@ def test_cordons_wait_and_nothing_is_planned_or_audited_while_the_state_is_unkno
     member.leader.tick()
     assert member.cordon(3) == "*"
     assert durability_facts(member.kafka, Cluster("live", "h:1", "fake"))[1].keys() == {1, 2, 3, 4, 5}
+
+
+def test_one_broker_with_fresh_metadata_is_enough_and_one_whose_lag_has_grown_is_not_counted() -> None:
+    world = World(brokers=3)
+    world.kafka.create_topic("t", {0: [1, 2, 3]}, MB)
+    world.kafka.cut_off(1)
+    world.kafka.fence(1)
+    for broker in (2, 3):
+        world.kafka.cut_off(broker)
+    world.kafka.hide(3)
+    with pytest.raises(Undecided):
+        world.kafka.describe_cluster()
+    world.kafka.tell_lag(1, 60_000.0)
+    world.kafka.tell_lag(2, 300.0)
+    assert world.kafka.describe_cluster().brokers.keys() == {2, 3}
+    assert world.kafka.describe_partitions(["t"])[T0] == PartitionState(2, (1, 2, 3), (2, 3))
+    world.kafka.tell_lag(2, 60_000.0)
+    with pytest.raises(Undecided, match="no broker that answers knows what the controllers decided last"):
+        world.kafka.describe_partitions(["t"])
