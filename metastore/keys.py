@@ -63,6 +63,7 @@ class Table(IntEnum):
     CORDON = 34  # cluster, broker -> what was set where no new replicas are to come
     LEVEL = 35  # which commands all members know: one record
     CALL = 36  # cluster, finding -> what calls a person
+    CLOCK = 37  # the group's clock: one record
 
     @property
     def prefix(self) -> bytes:
@@ -146,6 +147,10 @@ def session_totals() -> bytes:
 
 def session(session_id: int) -> bytes:
     return _ONE_NUMBER.pack(Table.SESSION, session_id)
+
+
+def group_clock() -> bytes:
+    return Table.CLOCK.prefix
 
 
 def session_by_use(used_at_ms: int, session_id: int) -> bytes:

@@ -27,6 +27,7 @@ from metastore.store import ReadView, Store
 from metastore.tables import (
     audit,
     claims,
+    clock,
     clusters,
     collection,
     cordons,
@@ -77,6 +78,7 @@ _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
     "amend_ticket": tickets.handle_amend,
     "open_session": sessions.handle_open,
     "expire_sessions": sessions.handle_expire,
+    "advance_clock": clock.handle_advance,
     "trim_audit": audit.handle_trim,
     "record_refusals": audit.handle_refusals,
     _APPEND: _append,
@@ -204,11 +206,11 @@ def _stored_checksum(store: Store) -> RunningChecksum:
 
 
 def _decide(index: int, entry: bytes, view: ReadView) -> tuple[list[Record], bytes]:
+    clock_ms = clock.stored_clock(view)
     append = commands.append_in(entry)
     if append is not None:
-        return _in_session(
-            _APPEND, segments.append, append.checked, append.session, view, Proposal(index, append.proposed_at_ms)
-        )
+        proposal = Proposal(index, clock.bounded(append.proposed_at_ms, clock_ms))
+        return _in_session(_APPEND, segments.append, append.checked, append.session, view, proposal)
     try:
         message = records_pb2.Command.FromString(entry)
     except DecodeError:
@@ -219,7 +221,8 @@ def _decide(index: int, entry: bytes, view: ReadView) -> tuple[list[Record], byt
             records_pb2.INVALID, "the command is of no kind that this version of Guardian knows: upgrade it"
         )
     session = commands.SessionUse.of_message(message.session) if message.HasField("session") else commands.NO_SESSION
-    proposal = Proposal(index, message.proposed_at_ms, message.actor, message.agent, message.proof)
+    at_ms = clock.bounded(message.proposed_at_ms, clock_ms)
+    proposal = Proposal(index, at_ms, message.actor, message.agent, message.proof)
     return _in_session(kind, _HANDLERS[kind], getattr(message, kind), session, view, proposal)
 
 

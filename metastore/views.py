@@ -22,6 +22,7 @@ from metastore import keys, levels
 from metastore.store import Snapshot
 from metastore.tables import (
     audit,
+    clock,
     clusters,
     collection,
     cordons,
@@ -53,6 +54,11 @@ class Views:
     def applied_index(self) -> int:
         """The index of the last command that these answers know of."""
         return self._snapshot.applied_index
+
+    @property
+    def clock_ms(self) -> int:
+        """The group's clock; 0: it was never set."""
+        return clock.stored_clock(self.snapshot)
 
     @property
     def level(self) -> int:

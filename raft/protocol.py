@@ -70,7 +70,7 @@ class LastWords:
 @dataclass(frozen=True, slots=True)
 class MemberStatus:
     """`client_address` is what the member told of itself ("" until it has been connected); `match_index` is known to
-    the leader only. `clock_ahead_ms` is how far its clock was ahead of this member's when it told it last. `last_words`
+    the leader only. `clock_ms` is its wall clock now, by what it told last; None: not for some seconds. `last_words`
     are those of a member that has stopped by itself and has not come back since."""
 
     name: str
@@ -79,7 +79,7 @@ class MemberStatus:
     is_connected: bool
     client_address: str = ""
     match_index: int | None = None
-    clock_ahead_ms: int | None = None
+    clock_ms: int | None = None
     last_words: LastWords | None = None
 
 

@@ -353,7 +353,7 @@ class RaftReplica:
                 if one.name == self._name
                 else self._network.client_address(one.name),
                 match_index=self._match_index(one.name) if is_leader else None,
-                clock_ahead_ms=self._member.vitals.clock_ahead_ms(one.name),
+                clock_ms=self._member.vitals.clock_ms(one.name, time.monotonic()),
                 last_words=self._member.parting.of_others.get(one.name),
             )
             for one in configuration.members

@@ -183,7 +183,12 @@ _KINDS = {
     ),
     Detector.BALANCE: (FindingKind.SKEW, FindingKind.DISK_FILLS),
     Detector.READS: (FindingKind.READS_LEAVE_IDC,),
-    Detector.MEMBERS: (FindingKind.MEMBER_STOPPED, FindingKind.MEMBER_DOWN, FindingKind.CERTIFICATE_EXPIRES),
+    Detector.MEMBERS: (
+        FindingKind.MEMBER_STOPPED,
+        FindingKind.MEMBER_DOWN,
+        FindingKind.CLOCK_OFF,
+        FindingKind.CERTIFICATE_EXPIRES,
+    ),
     Detector.HEALING: (FindingKind.STORM, FindingKind.HEALING_FAILED),
 }
 

@@ -28,6 +28,7 @@ from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, BrokerState, TopicPartition
 from guardian.model.units import human_bytes, human_duration
 
+CLOCK_OFF_MS = 5_000
 STUCK_MS = 600_000  # nothing was copied for so long
 SKEW_SPREAD = 0.5  # the fullest broker holds half as much again as the mean
 SKEW_LEAST_BYTES = 10 << 30  # above the mean: below that a skew harms nobody
@@ -252,6 +253,19 @@ def members_stopped(reasons: Mapping[str, str], leader: str) -> Iterator[Sightin
         subject = Subject(FindingKind.MEMBER_STOPPED, "", f"member {name}")
         evidence = f"member {name} stopped: {reason}"
         yield Sighting(subject, f"{evidence}; the leader {leader} goes on without it", "guardian raft members")
+
+
+def clocks_off(clocks_ms: Mapping[str, int]) -> Iterator[Sighting]:
+    """Members of Guardian's own group whose clocks differ from the median, which is the group's clock."""
+    if not clocks_ms:
+        return
+    middle_ms = sorted(clocks_ms.values())[(len(clocks_ms) - 1) // 2]
+    for name, clock_ms in sorted(clocks_ms.items()):
+        ahead_ms = clock_ms - middle_ms
+        if abs(ahead_ms) > CLOCK_OFF_MS:
+            how = f"{human_duration(abs(ahead_ms))} {'ahead of' if ahead_ms > 0 else 'behind'}"
+            evidence = f"the clock of member {name} is {how} the median of the group's: look at its NTP"
+            yield Sighting(Subject(FindingKind.CLOCK_OFF, "", f"member {name}"), evidence, "guardian raft members")
 
 
 def certificates_expiring(lives: Iterable[CertificateLife], now_ms: int) -> Iterator[Sighting]:

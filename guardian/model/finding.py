@@ -33,6 +33,7 @@ class FindingKind(IntEnum):
     FENCED_SERVES = 21  # a broker that the controllers fenced still answers clients: what it takes is lost
     STATE_UNKNOWN = 22  # brokers answer, and none reaches the controllers: nobody can say who is right
 
+    CLOCK_OFF = 23  # of a member of Guardian's own group
     MEMBER_STOPPED = 20  # of Guardian's own group, by itself: it has told why
 
     @property
@@ -55,6 +56,7 @@ _GRAVEST_FIRST = (
     FindingKind.AT_MIN_ISR,
     FindingKind.MEMBER_STOPPED,
     FindingKind.MEMBER_DOWN,
+    FindingKind.CLOCK_OFF,
     FindingKind.CERTIFICATE_EXPIRES,
     FindingKind.SLOW_DISK,
     FindingKind.STUCK_REASSIGNMENT,

@@ -64,6 +64,7 @@ from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.findings import FindingsWatch
 from guardian.server.founding import Founder, founded_level
 from guardian.server.garbage import collect_rarely
+from guardian.server.group_clock import ClockKeeper, GroupClock
 from guardian.server.grpc_server import start_grpc
 from guardian.server.healing import Healer
 from guardian.server.housekeeping import Housekeeper
@@ -110,6 +111,7 @@ _APPROVALS_S = 1.0
 _PLACEMENT_S = 2.0
 _SINKS_S = 0.5
 _FOUNDING_S = 0.2
+_CLOCK_S = 1.0
 _DAY_MS = 86_400_000
 
 
@@ -157,7 +159,8 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     _lock(config.data, stack)
     founded = founded_level(config.data, join=config.join)
     replica, state_machine = open_replica(config, stack, fail)
-    store = ReplicatedStore(replica, state_machine, now_ms)
+    clock = GroupClock(state_machine, now_ms)
+    store = ReplicatedStore(replica, state_machine, clock.now_ms)
 
     activity = _activity(config, stack)
     lake = LakeWriter(config.lake, config.name, config.collect.flush_s)
@@ -168,7 +171,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     certificates = CertificateWatch(config, pem_files, partial(_other_members, replica))
     kafka = _kafka(config, stack)
     ask_mappings = MappingAsker(_reporter_tls(config), config.collect.timeout_s).ask
-    sources = Sources(store, kafka.for_rpc, config.lake, now_ms, activity, config.links, ask_mappings)
+    sources = Sources(store, kafka.for_rpc, config.lake, store.now_ms, activity, config.links, ask_mappings)
     findings = FindingsWatch(
         replace(sources, connect=kafka.for_loop),
         int(config.collect.interval_s * 1000),
@@ -179,18 +182,34 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
     live_planner = _live_planner(config, store, kafka, stack)
     hooks = HookRunner(config.hooks)
     healer = Healer(
-        store, findings, live_planner, kafka.for_rpc, config.healing, planner_settings(config.planner), now_ms
+        store, findings, live_planner, kafka.for_rpc, config.healing, planner_settings(config.planner), store.now_ms
     )
     protector, watch = _protecting(config, store, kafka, stack)
     operations = Operations(
-        ReplicatedOperationStore(store, now_ms), live_planner, hooks, tiered_warm_up_s=config.execute.tiered_warm_up_s
+        ReplicatedOperationStore(store, store.now_ms),
+        live_planner,
+        hooks,
+        tiered_warm_up_s=config.execute.tiered_warm_up_s,
     )
     room = _line_room(config, store, activity)
-    sinks = EventSinks(store, config.sinks, int(config.limits.event_days * _DAY_MS), now_ms)
+    sinks = EventSinks(store, config.sinks, int(config.limits.event_days * _DAY_MS), store.now_ms)
     stack.callback(sinks.close)
     replanner = LiveReplanner(live_planner, lambda: directory_of(store.read_local(), config.links))
     loops = _leading(
-        config, store, kafka, known, findings, healer, room, protector, operations, replanner, sinks, founded, stack
+        config,
+        store,
+        clock,
+        kafka,
+        known,
+        findings,
+        healer,
+        room,
+        protector,
+        operations,
+        replanner,
+        sinks,
+        founded,
+        stack,
     )
 
     finder = LeaderFinder(lambda cluster_id, wait_s: store.read(wait_s).cluster_by_id(cluster_id), kafka.for_claim)
@@ -330,6 +349,7 @@ def _collecting(
 def _leading(
     config: ServerConfig,
     store: ReplicatedStore,
+    clock: GroupClock,
     kafka: _Kafka,
     known: KnownFederation,
     findings: FindingsWatch,
@@ -353,21 +373,24 @@ def _leading(
         ReplicatedExecutionStore(store),
         admins,
         config.execute.limits,
-        now_ms=now_ms,
+        now_ms=store.now_ms,
         tiered_warm_up_s=config.execute.tiered_warm_up_s,
         around=LiveSurroundings(
-            lambda name: store.read_local().cluster(name), kafka.reporters, config.throttle, room.room, now_ms
+            lambda name: store.read_local().cluster(name), kafka.reporters, config.throttle, room.room, store.now_ms
         ),
         operations=operations,
         replan=replanner,
         max_plan_age_s=config.execute.plan_age_s,
-        labels=ReplicatedOperationStore(store, now_ms),
+        labels=ReplicatedOperationStore(store, store.now_ms),
         shared_labels=planner_settings(config.planner).shared_labels,
     )
     stack.callback(driver.close)
-    housekeeper = Housekeeper(store, config.limits, now_ms)
-    keeper = LakeKeeper(config.lake, LakeTimes(retention_ms=int(config.limits.lake_days * _DAY_MS)), now_ms)
-    assigner = CollectionAssigner(store, known, config.collect.delay_s, now_ms)
+    housekeeper = Housekeeper(store, config.limits)
+    keeper = LakeKeeper(config.lake, LakeTimes(retention_ms=int(config.limits.lake_days * _DAY_MS)), store.now_ms)
+    assigner = CollectionAssigner(store, known, config.collect.delay_s, store.now_ms)
+    keeper_of_clock = ClockKeeper(store)
+    has_more = {"executor": driver.has_more, "clock": keeper_of_clock.has_more}
+    gates = {"clock": store.is_leader, "founding": store.is_leader}  # all else waits for the group's clock
     loops: dict[str, LoopCounters] = {}
     for name, tick, interval_s in (
         ("executor", driver.tick, config.execute.tick_s),
@@ -377,16 +400,17 @@ def _leading(
         ("findings", findings.tick, _FINDINGS_S),
         ("lines", room.tick, _LINES_S),
         ("healing", healer.tick, _HEALING_S),
-        ("calls", PersonCaller(store, findings, healer, now_ms).tick, _HEALING_S),
+        ("calls", PersonCaller(store, findings, healer, store.now_ms).tick, _HEALING_S),
         ("sinks", sinks.tick, _SINKS_S),
         ("placement", _cordoner(config, store, kafka, healer, stack).tick, _PLACEMENT_S),
         ("protection", protector.tick, config.protection.look_s),
+        ("clock", keeper_of_clock.tick, _CLOCK_S),
         ("founding", Founder(store, founded).tick, _FOUNDING_S),
-        ("approvals", ApprovalKeeper(store, _approvals(config), now_ms).tick, _APPROVALS_S),
+        ("approvals", ApprovalKeeper(store, _approvals(config), store.now_ms).tick, _APPROVALS_S),
     ):
         loops[name] = LoopCounters()
-        has_more = driver.has_more if name == "executor" else lambda: False
-        loop = LeaderLoop(store.is_leader, tick, interval_s, loops[name], has_more)
+        gate = gates.get(name, lambda: store.is_leader() and clock.is_set)
+        loop = LeaderLoop(gate, tick, interval_s, loops[name], has_more.get(name, lambda: False))
         loop.start()
         stack.callback(loop.stop)
     return loops
@@ -411,7 +435,7 @@ def _protecting(
     stack.callback(watch.close)
     admins = ClusterAdmins(lambda name: store.read_local().cluster(name), kafka.for_rpc)
     stack.callback(admins.close)
-    protector = Protector(held, admins, watch, settings, now_ms)
+    protector = Protector(held, admins, watch, settings, store.now_ms)
     stack.callback(protector.close)
     return protector, watch
 
@@ -423,8 +447,8 @@ def _cordoner(
     admins = ClusterAdmins(lambda name: store.read_local().cluster(name), kafka.for_rpc)
     stack.callback(admins.close)
     settings = planner_settings(config.planner)
-    guard = StrayGuard(store, settings, DEFAULT_THROTTLE, now_ms, healer.why_not_move)
-    return Cordoner(store, admins, now_ms, guard)
+    guard = StrayGuard(store, settings, DEFAULT_THROTTLE, store.now_ms, healer.why_not_move)
+    return Cordoner(store, admins, store.now_ms, guard)
 
 
 def _own_client(config: ServerConfig, security: Security, stack: ExitStack) -> Callable[[Person], GuardianClient]:
@@ -458,7 +482,7 @@ def _rest(
         planner,
         connect_by_name(lambda name: store.read_local().cluster(name), kafka.for_rpc),
         LakeRates(config.lake, now_ms),
-        now_ms,
+        store.now_ms,
         config.rest.default_cluster,
     )
     limits = config.execute.limits
@@ -473,7 +497,7 @@ def _live_planner(config: ServerConfig, store: ReplicatedStore, kafka: _Kafka, s
         lambda: directory_of(store.read_local(), config.links),
         config.lake,
         PlannerSettings.of(config.planner),
-        now_ms,
+        store.now_ms,
     )
     stack.callback(planner.close)
     return planner

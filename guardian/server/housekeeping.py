@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guardian.config import LimitsConfig
@@ -54,7 +54,7 @@ class Findings:
     partitions: Sequence[PartitionSize] = ()
 
 
-def decide(now_ms: int, limits: LimitsConfig, found: Findings) -> list[records_pb2.Command]:
+def decide(limits: LimitsConfig, found: Findings) -> list[records_pb2.Command]:
     """What to propose, most of it nothing. Pure."""
     commands: list[records_pb2.Command] = []
     if found.sessions:
@@ -62,7 +62,7 @@ def decide(now_ms: int, limits: LimitsConfig, found: Findings) -> list[records_p
         expire = records_pb2.ExpireSessions(idle_ms=idle_ms, max_sessions=limits.sessions)
         commands.append(records_pb2.Command(expire_sessions=expire))
     if found.has_old_audit:
-        trim = records_pb2.TrimAudit(before_ms=audit_horizon_ms(now_ms, limits), max_records=_TRIM_RECORDS)
+        trim = records_pb2.TrimAudit(keep_ms=audit_kept_ms(limits), max_records=_TRIM_RECORDS)
         commands.append(records_pb2.Command(trim_audit=trim))
     if found.has_deleted_partitions:
         sweep = records_pb2.SweepPartitions(max_keys=_SWEEP_KEYS)
@@ -75,17 +75,16 @@ def decide(now_ms: int, limits: LimitsConfig, found: Findings) -> list[records_p
     return commands
 
 
-def audit_horizon_ms(now_ms: int, limits: LimitsConfig) -> int:
-    return max(0, now_ms - int(limits.audit_days * _DAY_MS))
+def audit_kept_ms(limits: LimitsConfig) -> int:
+    return int(limits.audit_days * _DAY_MS)
 
 
 class Housekeeper:
     """One thread calls `tick`, on the leader."""
 
-    def __init__(self, store: ReplicatedStore, limits: LimitsConfig, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: ReplicatedStore, limits: LimitsConfig) -> None:
         self._store = store
         self._limits = limits
-        self._now_ms = now_ms
         self._cursor = b""  # where the next look at partitions begins
 
     def tick(self) -> list[str]:
@@ -108,11 +107,10 @@ class Housekeeper:
         return [*done, *refused]
 
     def _due(self) -> list[records_pb2.Command]:
-        now_ms = self._now_ms()
-        return decide(now_ms, self._limits, self._look(self._store.read_local(), now_ms))
+        return decide(self._limits, self._look(self._store.read_local()))
 
-    def _look(self, views: Views, now_ms: int) -> Findings:
-        horizon_ms = audit_horizon_ms(now_ms, self._limits)
+    def _look(self, views: Views) -> Findings:
+        horizon_ms = max(0, views.clock_ms - audit_kept_ms(self._limits))
         return Findings(
             sessions=views.sessions(),
             has_old_audit=bool(horizon_ms and views.audit_page(0, horizon_ms, "", b"", 1)[0]),

@@ -51,6 +51,7 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
 
     def GetRaftStatus(self, request: pb.GetRaftStatusRequest, context: grpc.ServicerContext) -> pb.RaftStatus:
         status = status_to_proto(self._replica.status(), self._client_address, self._store.level())
+        status.clock_ms = self._store.read_local().clock_ms
         now = self._verification()
         status.verification.CopyFrom(
             pb.Verification(
@@ -193,6 +194,7 @@ def _member_to_proto(member: MemberStatus, status: ReplicaStatus, client_address
         match_index=member.match_index or 0,
         stop_cause=_STOP_CAUSES[member.last_words.cause] if member.last_words else pb.STOP_CAUSE_UNSPECIFIED,
         stop_reason=member.last_words.reason if member.last_words else "",
+        clock_ms=member.clock_ms or 0,
     )
 
 

@@ -63,13 +63,15 @@ class Look:
 
 
 class ReplicatedStore:
-    """Thread-safe. Every method that asks the group raises Unavailable when it has no leader within the timeout; a
+    """Thread-safe. `now_ms` is the group's clock (guardian.server.group_clock): what expires or is deleted is so by it.
+
+    Every method that asks the group raises Unavailable when it has no leader within the timeout; a
     change raises OutcomeUnknown when it may have been made all the same, and Overloaded when it was refused for now."""
 
     def __init__(self, replica: Replica, state_machine: MetastoreStateMachine, now_ms: Callable[[], int]) -> None:
         self._replica = replica
         self._state_machine = state_machine
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._level = 0
 
     def status(self) -> ReplicaStatus:
@@ -105,7 +107,7 @@ class ReplicatedStore:
         """
         if (level := self.level()) < levels.LEVEL:
             levels.require_level(command, level)
-        command.proposed_at_ms = self._now_ms()
+        command.proposed_at_ms = self.now_ms()
         if actor is not None:
             sign(command, actor)
         if session is not None:
@@ -201,7 +203,7 @@ class ReplicatedStore:
             ask=ask_to_proto(ask),
             actor=actor,
             reason=reason,
-            at_ms=self._now_ms(),
+            at_ms=self.now_ms(),
             expected_state=expected_state.name,
         )
         return ticket_from_proto(self.propose(records_pb2.Command(amend_ticket=amend), actor=_signer(actor)).ticket)
@@ -224,7 +226,7 @@ class ReplicatedStore:
             approved_throttle=approved or None,
             actor=actor,
             reason=reason,
-            at_ms=self._now_ms(),
+            at_ms=self.now_ms(),
             throttle=throttle,
             max_throttle=max_throttle,
         )

@@ -149,6 +149,8 @@ class TroubleLooks:
         stopped = {each.name: each.last_words.reason for each in missing if each.last_words is not None}
         yield from troubles.members_stopped(stopped, status.name)
         yield from troubles.members_down([each.name for each in missing if each.name not in stopped], status.name)
+        clocks = {each.name: each.clock_ms for each in status.members if each.clock_ms is not None}
+        yield from troubles.clocks_off(clocks)
         yield from troubles.certificates_expiring(self._certificates(), now_ms)
 
 

@@ -16,6 +16,7 @@ from guardian.model.ticket import TicketState
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
+from metastore.tables.clock import bounded, stored_clock
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import federation_pb2, identity_pb2, records_pb2
 
@@ -23,6 +24,7 @@ REFUSED = "refused"
 NOBODY = "nobody"  # whose proof was refused, or missing
 MAX_REFUSALS = 100
 MAX_TIME_MS = 1 << 53
+MAX_GATHERED_MS = 3_600_000  # refusals that are alike are gathered before they are recorded
 MAX_TRIMMED = 10_000
 MAX_SCANNED = 10_000  # records that a page may look at to find those of one actor
 _MAX_TEXT_CHARS = 500
@@ -119,15 +121,15 @@ def record(kind: str, command: Any, proposal: Proposal, error: str) -> Put | Non
 
 
 def handle_refusals(
-    command: records_pb2.RecordRefusals, _view: ReadView, proposal: Proposal
+    command: records_pb2.RecordRefusals, view: ReadView, proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
     """A record for each. Those of one command never share a time, which is part of a record's key."""
     if len(command.refusals) > MAX_REFUSALS:
         raise InvalidInput(f"refusals has {len(command.refusals)} entries: send at most {MAX_REFUSALS} at a time")
     records: list[Record] = []
-    at_ms = 0
+    at_ms, clock_ms = 0, stored_clock(view)
     for refusal in sorted(command.refusals, key=lambda each: each.at_ms):
-        at_ms = max(at_ms + 1, min(refusal.at_ms, MAX_TIME_MS))
+        at_ms = max(at_ms + 1, min(bounded(refusal.at_ms, clock_ms, MAX_GATHERED_MS), MAX_TIME_MS))
         times = f"{refusal.times} times, " if refusal.times > 1 else ""
         message = federation_pb2.AuditRecord(
             at_ms=at_ms,
@@ -145,9 +147,13 @@ def handle_refusals(
 def handle_trim(
     command: records_pb2.TrimAudit, view: ReadView, _proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
-    """Forgets at most `max_records` (0: MAX_TRIMMED) from before a time; `swept` is how many went."""
+    """Forgets at most `max_records` (0: MAX_TRIMMED) that are older than `keep_ms` by the group's clock; `swept` is how
+    many went."""
+    if command.keep_ms < 0:
+        raise InvalidInput(f"keep_ms is {command.keep_ms}: use 0 or more")
     limit = min(command.max_records or MAX_TRIMMED, MAX_TRIMMED)
-    found = view.scan(keys.Table.AUDIT.prefix, keys.audit_before(max(0, command.before_ms)), limit)
+    before_ms = max(0, stored_clock(view) - command.keep_ms)
+    found = view.scan(keys.Table.AUDIT.prefix, keys.audit_before(before_ms), limit)
     return [Delete(key) for key, _ in found], records_pb2.CommandReply(swept=len(found))
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """`index` is the command's index in the log, `at_ms` the proposer's clock (it may go back), `actor` who asked;
+    """`index` is the command's index in the log, `at_ms` the proposer's clock within a step of
+    the group's (it may go back), `actor` who asked;
     empty: Guardian itself. `agent` and `proof` are numbers of the protocol: which of Guardian's own actors that is, or
     how it was proven."""
 

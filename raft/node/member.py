@@ -147,7 +147,7 @@ class Member:
             frames.SNAPSHOT_CHUNK: lambda sender, message: self._installing.chunk(sender, message, self._now),
             frames.SNAPSHOT_INSTALLED: self._on_snapshot_installed,
             frames.SNAPSHOT_REFUSED: self._on_snapshot_refused,
-            frames.VITALS: self.vitals.received,
+            frames.VITALS: lambda sender, message: self.vitals.received(sender, message, self._now),
             frames.DIVERGED: self._on_diverged,
             frames.LAST_WORDS: self.parting.heard,
             frames.INTRODUCTION_REQUEST: self.door.introduction_request,

@@ -9,6 +9,7 @@ vitals of the leader ──▶ what each voter has confirmed (raft.storage.confi
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 
 from raft.errors import REJOIN, Diverged
@@ -20,6 +21,9 @@ from raft.rules.agreement import Comparison, Verdict, judge
 from raft.storage.confirmed import ConfirmedIndexes
 
 TELL_EVERY_S = 1.0
+CLOCK_KNOWN_S = 10.0
+"""So long what a member told of its clock counts."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -44,7 +48,7 @@ class Vitals:
         self._told: dict[str, tuple[int, bytes]] = {}  # by member: index and checksum that were not compared yet
         self._comparisons: dict[str, Comparison] = {}
         self._differing_at: dict[str, tuple[int, bytes]] = {}  # by member: an index, and the own checksum there
-        self._clock_ahead_ms: dict[str, int] = {}
+        self._clocks: dict[str, tuple[int, float]] = {}  # by member: what it told, and when by the monotonic clock
         self._verdict = Verdict()
 
     @property
@@ -52,9 +56,13 @@ class Vitals:
         """What follows from the last comparisons."""
         return self._verdict
 
-    def clock_ahead_ms(self, member: str) -> int | None:
-        """Return how far the member's clock was ahead of this one's when it told it last; None: never."""
-        return 0 if member == self._seat.name else self._clock_ahead_ms.get(member)
+    def clock_ms(self, member: str, now: float) -> int | None:
+        """Return what the member's wall clock says now, by what it told last; None: nothing for some seconds. What has
+        passed since is by the monotonic clock, so that a jump of one's own clock moves no other's."""
+        if member == self._seat.name:
+            return self._wall_clock_ms()
+        told_ms, at = self._clocks.get(member, (0, -math.inf))
+        return told_ms + int((now - at) * 1000) if now - at <= CLOCK_KNOWN_S else None
 
     def work(self, now: float) -> None:
         """Once a second tells, compares and judges. Raises OSError."""
@@ -71,10 +79,10 @@ class Vitals:
             self._compare(name)
         self._conclude(judge(self._seat.name, configuration, self._comparisons))
 
-    def received(self, sender: str, message: Message) -> None:
+    def received(self, sender: str, message: Message, now: float) -> None:
         """From a member, about itself."""
         self._told[sender] = message["index"], message["checksum"]
-        self._clock_ahead_ms[sender] = message["clock_ms"] - self._wall_clock_ms()
+        self._clocks[sender] = message["clock_ms"], now
         if sender == self._seat.core.leader and message["term"] == self._seat.core.term:
             self._confirmed.raise_to(dict(message["confirmed"]))
 

@@ -122,7 +122,10 @@ plain_commands = st.one_of(
     ),
     st.builds(pb.Command, expire_sessions=st.builds(pb.ExpireSessions, max_sessions=st.integers(0, 2))),
     st.builds(pb.Command, change_federation=federation_changes),
-    st.builds(pb.Command, trim_audit=st.builds(pb.TrimAudit, before_ms=st.integers(0, 2))),
+    st.builds(pb.Command, trim_audit=st.builds(pb.TrimAudit, keep_ms=st.integers(0, 2))),
+    st.builds(
+        pb.Command, advance_clock=st.builds(pb.AdvanceClock, clocks_ms=st.lists(st.integers(1, 100_000), max_size=4))
+    ),
     st.builds(pb.Command, put_cluster=st.builds(pb.PutCluster, cluster=clusters)),
     st.builds(pb.Command, drop_cluster=st.builds(pb.DropCluster, name=NAMES)),
     st.builds(

@@ -49,6 +49,7 @@ class FindingKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SKEW: _ClassVar[FindingKind]
     DISK_FILLS: _ClassVar[FindingKind]
     MEMBER_DOWN: _ClassVar[FindingKind]
+    CLOCK_OFF: _ClassVar[FindingKind]
     MEMBER_STOPPED: _ClassVar[FindingKind]
     STORM: _ClassVar[FindingKind]
     HEALING_FAILED: _ClassVar[FindingKind]
@@ -88,6 +89,7 @@ STUCK_REASSIGNMENT: FindingKind
 SKEW: FindingKind
 DISK_FILLS: FindingKind
 MEMBER_DOWN: FindingKind
+CLOCK_OFF: FindingKind
 MEMBER_STOPPED: FindingKind
 STORM: FindingKind
 HEALING_FAILED: FindingKind

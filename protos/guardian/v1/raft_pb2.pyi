@@ -21,7 +21,7 @@ class GetRaftStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class RaftStatus(_message.Message):
-    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "level", "known_level", "verification", "counters")
+    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "level", "known_level", "verification", "clock_ms", "counters")
     class CountersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +47,7 @@ class RaftStatus(_message.Message):
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     KNOWN_LEVEL_FIELD_NUMBER: _ClassVar[int]
     VERIFICATION_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_MS_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     group_id: str
@@ -66,8 +67,9 @@ class RaftStatus(_message.Message):
     level: int
     known_level: int
     verification: Verification
+    clock_ms: int
     counters: _containers.ScalarMap[str, int]
-    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., level: _Optional[int] = ..., known_level: _Optional[int] = ..., verification: _Optional[_Union[Verification, _Mapping]] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., level: _Optional[int] = ..., known_level: _Optional[int] = ..., verification: _Optional[_Union[Verification, _Mapping]] = ..., clock_ms: _Optional[int] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class Verification(_message.Message):
     __slots__ = ("is_running", "share", "verified_at_ms", "problem")
@@ -82,7 +84,7 @@ class Verification(_message.Message):
     def __init__(self, is_running: _Optional[bool] = ..., share: _Optional[float] = ..., verified_at_ms: _Optional[int] = ..., problem: _Optional[str] = ...) -> None: ...
 
 class RaftMember(_message.Message):
-    __slots__ = ("name", "raft", "endpoint", "is_voter", "is_connected", "match_index", "stop_cause", "stop_reason")
+    __slots__ = ("name", "raft", "endpoint", "is_voter", "is_connected", "match_index", "stop_cause", "stop_reason", "clock_ms")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RAFT_FIELD_NUMBER: _ClassVar[int]
     ENDPOINT_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +93,7 @@ class RaftMember(_message.Message):
     MATCH_INDEX_FIELD_NUMBER: _ClassVar[int]
     STOP_CAUSE_FIELD_NUMBER: _ClassVar[int]
     STOP_REASON_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_MS_FIELD_NUMBER: _ClassVar[int]
     name: str
     raft: str
     endpoint: str
@@ -99,7 +102,8 @@ class RaftMember(_message.Message):
     match_index: int
     stop_cause: StopCause
     stop_reason: str
-    def __init__(self, name: _Optional[str] = ..., raft: _Optional[str] = ..., endpoint: _Optional[str] = ..., is_voter: _Optional[bool] = ..., is_connected: _Optional[bool] = ..., match_index: _Optional[int] = ..., stop_cause: _Optional[_Union[StopCause, str]] = ..., stop_reason: _Optional[str] = ...) -> None: ...
+    clock_ms: int
+    def __init__(self, name: _Optional[str] = ..., raft: _Optional[str] = ..., endpoint: _Optional[str] = ..., is_voter: _Optional[bool] = ..., is_connected: _Optional[bool] = ..., match_index: _Optional[int] = ..., stop_cause: _Optional[_Union[StopCause, str]] = ..., stop_reason: _Optional[str] = ..., clock_ms: _Optional[int] = ...) -> None: ...
 
 class TransferLeaderRequest(_message.Message):
     __slots__ = ("to",)

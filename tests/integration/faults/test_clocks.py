@@ -8,10 +8,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import grpc
 import pytest
 
+from protos.guardian.v1 import federation_pb2, federation_pb2_grpc, insight_pb2, insight_pb2_grpc
+from tests.integration.faults import probes
 from tests.integration.faults.event_load import EventLoad
-from tests.integration.faults.group import Group
+from tests.integration.faults.group import Group, poll
 from tests.integration.faults.judge import LINEARIZABLE, judge
 from tests.integration.faults.progress import tell
 from tests.integration.faults.recording import Plan, Recording
@@ -77,3 +80,53 @@ def test_a_history_under_clock_jumps_is_linearizable(
     tell(verdict.text)
     assert verdict.code == LINEARIZABLE, verdict.text
     assert history.read_text().count('"unknown"') == 0
+
+
+@pytest.mark.parametrize(
+    "off_s",
+    [
+        pytest.param(100 * 24 * _HOUR_S, id="100 days ahead"),
+        pytest.param(2 * _HOUR_S, id="2 h ahead", marks=pytest.mark.long),
+        pytest.param(-2 * _HOUR_S, id="2 h behind", marks=pytest.mark.long),
+    ],
+)
+def test_a_leader_whose_clock_is_off_deletes_nothing_and_is_told_of(
+    make: Callable[..., Group], tmp_path: Path, off_s: float
+) -> None:
+    group = make({"limits": {"audit_days": 1}})
+    clocks = {name: JumpingClock(tmp_path, name) for name in group.names}
+    for name, clock in clocks.items():
+        group.set_environment(name, clock.environment)
+    group.start()
+    group.wait_serving()
+    leader = group.leader()
+    probes.put(group.channel(leader), "before", "x")
+    clocks[leader].set(off_s)
+    probes.put(group.channel(leader), "after", "x")
+
+    def is_told_of() -> bool:
+        return any(
+            each.kind == insight_pb2.CLOCK_OFF and each.subject == f"member {leader}" for each in findings(group)
+        )
+
+    poll("a finding says whose clock is off", is_told_of, 120.0)  # two looks, so housekeeping has looked as well
+    for name in group.names:
+        subjects = audited(group, name)
+        assert {"put tenant before", "put tenant after"} <= set(subjects), f"{name}: {subjects}"
+    group.kill([leader])
+    group.leader([name for name in group.names if name != leader])
+
+
+def findings(group: Group) -> list[insight_pb2.Finding]:
+    stub = insight_pb2_grpc.InsightStub(group.channel(group.leader()))
+    try:
+        return list(stub.ListFindings(insight_pb2.ListFindingsRequest(), timeout=5.0).findings)
+    except grpc.RpcError:
+        return []
+
+
+def audited(group: Group, name: str) -> list[str]:
+    """What the audit of changes has, as a member reads it."""
+    request = federation_pb2.ListAuditRequest(page_size=1000)
+    reply = federation_pb2_grpc.FederationStub(group.channel(name)).ListAudit(request, timeout=30.0)
+    return [record.subject for record in reply.records]

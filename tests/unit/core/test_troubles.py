@@ -148,3 +148,14 @@ def test_members_that_the_leader_does_not_reach_are_down() -> None:
     found = list(troubles.members_down(["g3", "g2"], "g1"))
     assert [each.subject.name for each in found] == ["member g2", "member g3"]
     assert found[0].evidence == "the leader g1 does not reach member g2"
+
+
+def test_a_member_whose_clock_is_off_the_median_is_told_of() -> None:
+    now_ms = 1_800_000_000_000
+    assert list(troubles.clocks_off({})) == []
+    assert list(troubles.clocks_off({"g1": now_ms, "g2": now_ms + 5_000, "g3": now_ms - 5_000})) == []
+    found = list(troubles.clocks_off({"g1": now_ms, "g2": now_ms + 7_200_000, "g3": now_ms - 6_000}))
+    assert [each.subject.title for each in found] == ["clock_off member g2", "clock_off member g3"]
+    assert found[0].evidence.startswith("the clock of member g2 is 2 h")
+    assert "ahead of the median" in found[0].evidence
+    assert "behind the median" in found[1].evidence

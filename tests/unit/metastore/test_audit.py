@@ -141,6 +141,8 @@ def test_another_lists_token_is_refused(group: Group) -> None:
 
 def test_trimming_forgets_what_is_older_in_bounded_portions(group: Group) -> None:
     fill(group, 10)
-    before = [group.propose(trim_audit=pb.TrimAudit(before_ms=1003, max_records=4)).swept for _ in range(3)]
+    assert group.propose(trim_audit=pb.TrimAudit(keep_ms=0)).swept == 0, "the group has no clock yet"
+    group.propose(advance_clock=pb.AdvanceClock(clocks_ms=[2003]))
+    before = [group.propose(trim_audit=pb.TrimAudit(keep_ms=1000, max_records=4)).swept for _ in range(3)]
     assert before == [4, 2, 0]
     assert [record.index for record in records(group)] == [10, 9, 8, 7]

@@ -18,7 +18,7 @@ import trustme
 from deploy.local import ports
 from guardian.client import GuardianClient
 from guardian.config import ServerConfig, TlsConfig
-from guardian.errors import InvalidInput, Overloaded
+from guardian.errors import Damaged, InvalidInput, Overloaded
 from guardian.security_config import SecurityConfig
 from guardian.server.app import start
 from guardian.server.store import ReplicatedStore
@@ -81,7 +81,7 @@ def test_a_damaged_store_is_named(config: ServerConfig) -> None:
     with ExitStack() as stack:
         start(config, stack)
     (config.data / "store" / "CURRENT").write_text("garbage")
-    with ExitStack() as stack, pytest.raises(InvalidInput, match=r"metastore .*/CURRENT does not name a generation"):
+    with ExitStack() as stack, pytest.raises(Damaged, match=r"metastore .*/CURRENT does not name a generation"):
         start(config, stack)
 
 

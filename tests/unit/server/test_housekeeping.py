@@ -16,7 +16,6 @@ from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
 from raft.inmem import InMemoryReplica
 
 LIMITS = LimitsConfig(session_idle_s=100, sessions=500, audit_days=1, events_per_partition=1000)
-NOW_MS = 10 * 86_400_000
 PARTITION = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=bytes(16), partition=3)
 
 
@@ -25,20 +24,20 @@ def size(first: int, following: int) -> Findings:
 
 
 def test_where_nothing_is_due_nothing_is_proposed() -> None:
-    assert decide(NOW_MS, LIMITS, Findings()) == []
-    assert decide(NOW_MS, LIMITS, size(0, 1100)) == [], "a little more than what is kept is left alone"
+    assert decide(LIMITS, Findings()) == []
+    assert decide(LIMITS, size(0, 1100)) == [], "a little more than what is kept is left alone"
 
 
 def test_what_is_due_is_proposed_with_its_limits() -> None:
-    expire, trim, sweep = decide(NOW_MS, LIMITS, Findings(1, has_old_audit=True, has_deleted_partitions=True))
+    expire, trim, sweep = decide(LIMITS, Findings(1, has_old_audit=True, has_deleted_partitions=True))
     assert expire.expire_sessions.idle_ms == 100_000
     assert expire.expire_sessions.max_sessions == 500
-    assert trim.trim_audit.before_ms == NOW_MS - 86_400_000
+    assert trim.trim_audit.keep_ms == 86_400_000
     assert sweep.sweep_partitions.max_keys > 0
 
 
 def test_a_partition_keeps_its_newest_events() -> None:
-    (trim,) = decide(NOW_MS, LIMITS, size(50, 5000))
+    (trim,) = decide(LIMITS, size(50, 5000))
     assert trim.trim_segment_events == records_pb2.TrimSegmentEvents(partition=PARTITION, below_event_id=4000)
 
 
@@ -49,7 +48,7 @@ class Group:
         self.now_ms = 1_000_000
         self.machine = MetastoreStateMachine(MemoryStore())
         self.store = ReplicatedStore(InMemoryReplica("g1", self.machine), self.machine, lambda: self.now_ms)
-        self.housekeeper = Housekeeper(self.store, LIMITS, lambda: self.now_ms)
+        self.housekeeper = Housekeeper(self.store, LIMITS)
 
 
 @pytest.fixture
@@ -85,7 +84,10 @@ def test_old_audit_records_go(group: Group) -> None:
     change = federation_pb2.ChangeFederationRequest(changes=[federation_pb2.FederationChange(put=machine)])
     group.store.propose(records_pb2.Command(change_federation=change), actor=Actor("ann"))
     assert group.machine.read().audit_page(0, 0, "", b"", 10)[0]
-    group.now_ms += 2 * 86_400_000
+    group.now_ms += 200 * 86_400_000
+    assert group.housekeeper.tick() == [], "the proposer's clock alone makes nothing old"
+    clocks = records_pb2.AdvanceClock(clocks_ms=[group.now_ms])
+    group.store.propose(records_pb2.Command(advance_clock=clocks))
     assert group.housekeeper.tick() == ["housekeeping: trim_audit removed 1"]
     assert not group.machine.read().audit_page(0, 0, "", b"", 10)[0]
 
@@ -110,7 +112,7 @@ def append(group: Group, first: int, count: int) -> None:
 
 def kept(group: Group) -> int:
     """Events of the partition that are still there."""
-    (size,) = group.housekeeper._look(group.machine.read(), group.now_ms).partitions
+    (size,) = group.housekeeper._look(group.machine.read()).partitions
     assert size.partition == PARTITION
     return size.next_event_id - size.first_event_id
 
