@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import grpc
 import pytest
 
 from deploy.local import ports, processes
@@ -28,9 +29,8 @@ from deploy.local.fleet.kafka import SimulatedKafka
 from deploy.local.fleet.shape import FleetSpec, fleet
 from deploy.local.members import Member, plan_members, wait_ready
 from guardian.client import GuardianClient
-from guardian.errors import Conflict
 from guardian.model.topology import Cluster
-from protos.guardian.v1 import federation_pb2, tiering_pb2
+from protos.guardian.v1 import federation_pb2, federation_pb2_grpc, tiering_pb2
 from tests.integration.faults.digest import content_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
@@ -259,22 +259,23 @@ def require_same_bytes(group: Group) -> None:
 
 
 def require_all_there(group: Group, writers: Writers) -> None:
-    """From every member, linearizably."""
-    for endpoint in group.endpoints:
-        with GuardianClient([endpoint], timeout_s=120) as client:
-            stored = {entry.machine.host for entry in client.federation(federation_pb2.MACHINES)}
-            assert stored == set(writers.hosts)
-            assert client.highest_id("c1", tiering_pb2.TOPIC_ID) == writers.ids[-1]
-            (cluster,) = client.list_clusters()
-            assert cluster.sampling_paused == PAUSED
+    """Linearizably; `require_same_bytes` looks at each member."""
+    with GuardianClient(group.endpoints, timeout_s=120) as client:
+        stored = {entry.machine.host for entry in client.federation(federation_pb2.MACHINES)}
+        assert stored == set(writers.hosts)
+        assert client.highest_id("c1", tiering_pb2.TOPIC_ID) == writers.ids[-1]
+        (cluster,) = client.list_clusters()
+        assert cluster.sampling_paused == PAUSED
     assert writers.ids == list(range(writers.ids[0], writers.ids[0] + len(writers.ids))), (
         "each id once, and all of them"
     )
 
 
 def pause(endpoint: str) -> None:
-    with GuardianClient([endpoint], timeout_s=120) as client:
-        client.set_sampling(CLUSTER, PAUSED)
+    """By this very member: a client could choose another one, of the version that does not know the field."""
+    with grpc.insecure_channel(endpoint) as channel:
+        request = federation_pb2.SetSamplingRequest(cluster=CLUSTER, paused=PAUSED)
+        federation_pb2_grpc.FederationStub(channel).SetSampling(request, timeout=DEADLINE_S)
 
 
 def require_too_old(group: Group, number: int, code: Path) -> None:
@@ -305,7 +306,7 @@ def test_members_go_to_the_next_version_and_back_and_forth_while_clients_write(
         writers.wait(WRITES_A_STEP)
         exchange(group, 0, newer, writers)
         lead(group, 0, writers)  # the new version leads old ones
-        with pytest.raises(Conflict, match=f"Cluster.{FIELD} needs feature level 1, and the group is at 0: bring all"):
+        with pytest.raises(grpc.RpcError, match=f"Cluster.{FIELD} needs feature level 1, and the group is at 0: bring"):
             pause(group.members[0].grpc)
         not_yet = guardian(federation, "raft", "finish-upgrade", "--yes")
         assert (not_yet.returncode, "run an older version" in not_yet.stderr) == (2, True), not_yet.stderr
