@@ -308,4 +308,6 @@ ROUNDS: dict[str, Callable[[Stand], None]] = {
     "flipped bytes in the options": _flipped(lambda data: _newest(data, "store/gen-*/OPTIONS-*"), is_read=False),
     "the leader's clock 2 h ahead": _clocks(2 * _HOUR_S, "the leader's"),
     "a clock 2 h behind": _clocks(-2 * _HOUR_S, "one"),
+    "the leader's clock 100 days ahead": _clocks(2400 * _HOUR_S, "the leader's"),
+    "all clocks 100 days ahead": _clocks(2400 * _HOUR_S, "all"),
 }

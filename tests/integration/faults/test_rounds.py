@@ -26,6 +26,7 @@ _OF_EACH_KIND = (
     "flipped bytes in the table",
     "flipped bytes in the Raft log",
     "a clock 2 h behind",
+    "the leader's clock 100 days ahead",
 )
 _PLAN = Plan(operations=1000, clients=4, registers=40, holders=4, deadline_s=1400.0, until_told=True)
 
