@@ -62,6 +62,7 @@ _CURES = {
 }
 # Those that can come all at once, of one cause that no move mends.
 _STORMY = (FindingKind.BROKER_DOWN, FindingKind.LOG_DIR_OFFLINE, FindingKind.SLOW_DISK)
+_WAITED_OUT = (FindingKind.FENCED_SERVES, FindingKind.STATE_UNKNOWN)  # nothing is healed before
 _OF_LINES = (CureKind.LEADERS, CureKind.MIGRATE_IDC)
 # What is not urgent is proposed at most: when to move so much for evenness is for a person to say.
 _PROPOSED_AT_MOST = (CureKind.BALANCE, CureKind.RELIEVE, *_OF_LINES)
@@ -161,15 +162,18 @@ def is_seen(watch: Watch, cluster: str) -> bool:
     """Whether the last looks at the cluster's brokers and replicas succeeded: then what is not among the troubles is
     none."""
     lasts = [watch.looks.get(Place(each, cluster), LastLook()) for each in (Detector.BROKERS, Detector.REPLICAS)]
-    return all(last.looked_at_ms > last.failed_at_ms for last in lasts) and not why_unknown(watch, cluster)
+    return all(last.looked_at_ms > last.failed_at_ms for last in lasts) and not why_wait(watch, cluster)
 
 
-def why_unknown(watch: Watch, cluster: str) -> str:
-    """Return why nobody knows the cluster's state as of the last look; empty: it is known."""
-    seen = watch.seen.get(Subject(FindingKind.STATE_UNKNOWN, cluster, "cluster"))
-    if seen is None or _standing(seen.last_seen_ms, watch.looks.get(seen.place, LastLook())) is Standing.OVER:
-        return ""
-    return seen.sighting.evidence
+def why_wait(watch: Watch, cluster: str) -> str:
+    """Return why nothing is healed, as of the last look: the cluster's state is unknown, or a broker has lost the
+    controllers and serves clients all the same; empty: nothing is in the way."""
+    for subject, seen in sorted(watch.seen.items()):
+        if subject.cluster == cluster and subject.kind in _WAITED_OUT:
+            standing = _standing(seen.last_seen_ms, watch.looks.get(seen.place, LastLook()))
+            if standing is not Standing.OVER:
+                return seen.sighting.evidence
+    return ""
 
 
 def _standing(last_seen_ms: int, last: LastLook) -> Standing:
@@ -204,7 +208,7 @@ class Known:
     there, `running`: ids of all that run there; `calm_since_ms`: when it was last a storm, or when this leader
     began to look; `stormed_ms`: when it was last a storm that this leader saw, 0: never; `is_seen`: the last looks at
     its brokers and replicas succeeded; `alive`: the brokers that live, as far as was seen; `idle`: those of its own
-    tickets, by id, of which nothing moves; `unknown`: why nobody knows the cluster's state, empty: it is known."""
+    tickets, by id, of which nothing moves; `held_back`: why nothing is healed now (`why_wait`)."""
 
     cluster: str
     brokers: int
@@ -217,7 +221,7 @@ class Known:
     stormed_ms: int = 0
     alive: frozenset[int] = frozenset()
     idle: Mapping[str, Idle] = field(default_factory=dict)
-    unknown: str = ""
+    held_back: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -573,8 +577,8 @@ def _emptying(known: Known, now_ms: int) -> list[Ticket]:
 
 
 def _held_back(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
-    if known.unknown:
-        return Verdict(trouble, Phase.WAITS, f"waits: {known.unknown}")
+    if known.held_back:
+        return Verdict(trouble, Phase.WAITS, f"waits: {known.held_back}")
     is_proposed = trouble.cure in _PROPOSED_AT_MOST
     calm_ms = known.calm_since_ms + CALM_MS - now_ms
     if calm_ms > 0 and trouble.cure is not CureKind.HEAL:

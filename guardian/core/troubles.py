@@ -98,9 +98,9 @@ def fenced_servers(cluster: str, servers: Iterable[FencedServer]) -> Iterator[Si
     for server in servers:
         yield Sighting(
             Subject(FindingKind.FENCED_SERVES, cluster, f"broker {server.broker}"),
-            f"broker {server.broker} is fenced and still answers clients at {server.address}: it says that it leads "
-            f"{server.leads} partitions, and what they take with acks=0 or acks=1 is being lost; stop it, or restore "
-            "its way to the controllers",
+            f"{server.title}: it says that it leads {server.leads} partitions, and what they take with acks=0 or "
+            "acks=1 is being lost; stop it, or restore its way to the controllers; until then nothing that touches it "
+            "is moved, restarted or removed",
             f"guardian durability {cluster}",
             brokers=(server.broker,),
         )

@@ -70,7 +70,7 @@ from guardian.executor.admitting import (
     side_by_side,
 )
 from guardian.executor.around import Surroundings
-from guardian.executor.observing import observe, observe_known, scope_of, why_unknown
+from guardian.executor.observing import observe, observe_known, scope_of, why_wait
 from guardian.executor.operating import Operations
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.rehearsing import resolved_now
@@ -331,9 +331,9 @@ class Driver:
             return sentences + [self._wait_safely(job, str(error)) for job in jobs]
         except GuardianError as error:
             return sentences + [f"ticket {job.ticket.id} waits: {error}" for job in jobs]
-        unknown = {job.ticket.id: why_unknown(scope_of_job(job), observation) for job in jobs}
-        sentences += [self._wait_safely(job, unknown[job.ticket.id]) for job in jobs if unknown[job.ticket.id]]
-        jobs = [job for job in jobs if not unknown[job.ticket.id]]
+        whys = {job.ticket.id: why_wait(scope_of_job(job), observation) for job in jobs}
+        sentences += [self._wait_safely(job, whys[job.ticket.id]) for job in jobs if whys[job.ticket.id]]
+        jobs = [job for job in jobs if not whys[job.ticket.id]]
         if not jobs:
             return sentences
         self._standing[cluster] = self._standing_rates(tickets)
@@ -396,14 +396,16 @@ class Driver:
         return begin_operation(ticket, self._now_ms()) if ticket.ask else self._store.plan(ticket.plan_hash)
 
     def _wait_safely(self, job: Job, why: str) -> str:
-        """Keeps what a ticket that has begun waits for where people look, and sends nothing."""
+        """Keeps what a ticket waits for where people look, and sends nothing. An operation begins by waiting; a plan
+        begins only once it can be compared with what is there."""
         sentence, ticket = f"waits: {why}", job.ticket
         execution = job.work
         has_begun = ticket.state is not TicketState.APPROVED
-        if has_begun and isinstance(execution, Execution) and execution.note != sentence:
+        if (has_begun or ticket.ask) and isinstance(execution, Execution) and execution.note != sentence:
             try:
                 noted = replace(execution, note=sentence)
-                self._store.advance(ticket.id, ticket.state, None, noted, execution.revision)
+                begins = None if has_begun else self._transition(TicketState.RUNNING, sentence)
+                self._store.advance(ticket.id, ticket.state, begins, noted, execution.revision)
             except GuardianError as error:
                 return f"ticket {ticket.id} waits: {error}"
         return f"ticket {ticket.id} {sentence}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from guardian.core.executing import TIERED, brokers_of, looks_once_more
@@ -13,6 +13,7 @@ from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.cluster_state import BrokerNode, ClusterObservation, PartitionState, Unknown
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
+from guardian.model.topology import TopicPartition
 
 _DECIDED_BY = THROTTLES | {TIERED}
 _NAMED = 3
@@ -57,6 +58,7 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
     view = admin.view(None if scope.all_partitions else scope.topics)
     brokers = {broker: node for broker, node in view.brokers.items() if isinstance(node, BrokerNode)}
     partitions = {name: state for name, state in view.partitions.items() if isinstance(state, PartitionState)}
+    fenced = admin.fenced_servers() if _hosts(scope, partitions) - brokers.keys() else ()
     configs = admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys()), _DECIDED_BY)
     answering = {broker for broker in scope.brokers & brokers.keys() if (BROKER, str(broker)) in configs}
     return ClusterObservation(
@@ -70,22 +72,29 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
         unknown_brokers={broker: found for broker, found in view.brokers.items() if isinstance(found, Unknown)},
         unknown_partitions={name: found for name, found in view.partitions.items() if isinstance(found, Unknown)},
         doubt=view.doubt,
+        fenced_servers=fenced,
     )
 
 
 def observe_known(admin: KafkaAdmin, scope: Scope, now_ms: int) -> ClusterObservation:
-    """Return the present state of the scope. Raises ClusterUnavailable, and Undecided where some of it is unknown."""
+    """Return the present state of the scope. Raises ClusterUnavailable, and Undecided where its tickets must wait."""
     observation = observe(admin, [scope], now_ms)
-    unknown = why_unknown(scope, observation)
-    if unknown:
-        raise Undecided(unknown)
+    why = why_wait(scope, observation)
+    if why:
+        raise Undecided(why)
     return observation
 
 
-def why_unknown(scope: Scope, observation: ClusterObservation) -> str:
-    """Return why something that the scope touches is unknown, so that its ticket waits; empty: all of it is known."""
+def why_wait(scope: Scope, observation: ClusterObservation) -> str:
+    """Return why a ticket of this scope waits: something that it touches is unknown, or has lost the controllers and
+    serves clients all the same; empty: it may go on."""
     if observation.doubt:
         return f"the state of the cluster is unknown: {observation.doubt}"
+    fenced = [
+        server.title for server in observation.fenced_servers if scope.all_partitions or server.broker in scope.brokers
+    ]
+    if fenced:
+        return "; ".join(fenced)
     brokers = {
         f"broker {broker}": found
         for broker, found in observation.unknown_brokers.items()
@@ -101,6 +110,10 @@ def why_unknown(scope: Scope, observation: ClusterObservation) -> str:
         return ""
     more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
     return f"the state is unknown of {', '.join(unknown[:_NAMED])}{more}"
+
+
+def _hosts(scope: Scope, partitions: Mapping[TopicPartition, PartitionState]) -> frozenset[int]:
+    return scope.brokers.union(*(state.replicas for state in partitions.values()))
 
 
 def _resources(topics: Collection[str], brokers: Collection[int]) -> list[tuple[str, str]]:

@@ -78,6 +78,10 @@ class FencedServer:
     address: str
     leads: int
 
+    @property
+    def title(self) -> str:
+        return f"broker {self.broker} is fenced and still answers clients at {self.address}"
+
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
@@ -138,7 +142,7 @@ class ClusterObservation:
     to the dynamic configuration set there, of throttles and of tiered storage alone: keys that are not set are absent.
     `min_insync` is the min.insync.replicas in force of the topics that have a reassignment in flight.
     `unknown_brokers` and `unknown_partitions` are in neither `brokers` nor `partitions`: nothing may be concluded from
-    that. `doubt` is that of the view.
+    that. `doubt` is that of the view. `fenced_servers` are looked for where a broker of the scope does not live.
     """
 
     observed_at_ms: int
@@ -151,6 +155,7 @@ class ClusterObservation:
     unknown_brokers: Mapping[int, Unknown] = field(default_factory=dict)
     unknown_partitions: Mapping[TopicPartition, Unknown] = field(default_factory=dict)
     doubt: str = ""
+    fenced_servers: tuple[FencedServer, ...] = ()
 
     def log_dir_of(self, partition: TopicPartition, broker: int) -> str | None:
         """The log dir that holds the broker's current (not future) replica, or None when there is none."""

@@ -145,6 +145,8 @@ class Healer:
         with self._lock:
             memory = self._memory.get(cluster) if self._leads_since_ms == leads_since_ms else None
             last, stormed_ms = (memory.last, memory.storm_ms) if memory is not None else (None, 0)
+        if last is not None and last.known.held_back:
+            return last.known.held_back
         if last is None or not last.known.is_seen:
             return "healing has not seen its brokers and replicas yet"
         if last.decision.storm:
@@ -199,7 +201,7 @@ class Healer:
             memory.storm_ms,
             self._findings.alive(cluster.name),
             _idle(tickets, views) if memory.has_open else {},
-            healing.why_unknown(watch, cluster.name),
+            healing.why_wait(watch, cluster.name),
         )
         decision = healing.decide(policy, known, now_ms)
         if decision.storm:

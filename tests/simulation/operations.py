@@ -282,7 +282,9 @@ class OperationsWorld:
     def check_invariants(self) -> None:
         self.machines.let_pass()
         gone = self.kafka._unregistered
-        down = {broker for broker, at in self.kafka._brokers.items() if not at.alive} | self.machines.stopped
+        down = {
+            broker for broker, at in self.kafka._brokers.items() if not at.alive or at.fenced
+        } | self.machines.stopped
         self.machines.stopped.clear()
         for tp, state in self.kafka._partitions.items():
             if tp in self.lows:

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import pytest
 
+from guardian.core.slots import ExecutionLimits
 from guardian.errors import Undecided
-from guardian.executor.observing import Scope, observe, observe_known, why_unknown
+from guardian.executor.observing import Scope, observe, observe_known, why_wait
 from guardian.executor.planning import LivePlanner
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cluster_state import ClusterView, PartitionState, Unknown
@@ -130,6 +131,49 @@ def test_a_ticket_waits_for_one_unknown_partition_and_another_ticket_goes_on_bes
     assert world.state("t-1") is TicketState.SUCCEEDED
 
 
+def test_a_ticket_of_a_fenced_broker_that_answers_waits_past_all_patience_and_another_goes_on_beside_it() -> None:
+    world = World(brokers=6, bytes_per_call=1, limits=ExecutionLimits(broker_patience_s=3.0))
+    world.kafka.create_topic("t", {0: [1, 2]}, 20 * MB)
+    world.kafka.create_topic("u", {0: [4, 5]}, 4 * MB)
+    world.ticket(move("t-0", 3, 2)).ticket(move("u-0", 6, 5), ticket_id="t-2").run_until_in_flight("t-0", "u-0")
+    world.kafka.cut_off(1)
+    world.kafka.fence(1)
+    world.expect_losses()
+    world.tick(30)
+    assert world.execution().note == "waits: broker 1 is fenced and still answers clients at broker1:9092"
+    assert world.execution().tasks[0].state is TaskState.RUNNING
+    world.kafka.bytes_per_call = MB
+    world.tick(60)
+    assert world.state("t-2") is TicketState.SUCCEEDED, world.said
+    assert world.state("t-1") is TicketState.RUNNING
+    world.kafka.reconnect(1)
+    world.run().leaves_nothing()
+    assert world.state("t-1") is TicketState.SUCCEEDED
+
+
+@pytest.mark.parametrize("kind", [AskKind.RESTART, AskKind.REMOVE, AskKind.OFFLINE])
+def test_an_operation_that_is_approved_while_a_fenced_broker_answers_begins_by_waiting(kind: AskKind) -> None:
+    world = OperationsWorld(brokers=4)
+    world.topic("t", {0: [1, 2], 1: [2, 3]})
+    world.kafka.cut_off(1)
+    world.kafka.fence(1)
+    made, done = writes_of(world), list(world.machines.log)
+    world.ask(Ask(kind, (4,), hook="" if kind is AskKind.OFFLINE else "systemd"))
+    for _ in range(8):
+        world.kafka.advance()
+        world.driver.tick()
+    execution = world.store.execution("t-1")
+    assert execution is not None
+    assert execution.note == "waits: broker 1 is fenced and still answers clients at broker1:9092"
+    assert world.store.ticket("t-1").state is TicketState.RUNNING
+    assert (made, world.machines.log, world.federation.excluded) == ([], done, {})
+    world.kafka.reconnect(1)
+    for _ in range(200):
+        world.kafka.advance()
+        world.driver.tick()
+    assert world.store.ticket("t-1").state is TicketState.SUCCEEDED, world.driver.tick()
+
+
 def test_what_is_unknown_is_in_no_observation_as_known() -> None:
     world = World(brokers=3)
     world.kafka.create_topic("t", {0: [1, 2, 3]}, MB)
@@ -140,7 +184,7 @@ def test_what_is_unknown_is_in_no_observation_as_known() -> None:
     assert (dict(seen.brokers), dict(seen.partitions)) == ({}, {})
     assert set(seen.unknown_brokers) == {1, 2, 3}
     assert set(seen.unknown_partitions) == {T0}
-    assert why_unknown(scope, seen) == f"the state of the cluster is unknown: {SILENT.format(3)}"
+    assert why_wait(scope, seen) == f"the state of the cluster is unknown: {SILENT.format(3)}"
     with pytest.raises(Undecided, match="the state of the cluster is unknown"):
         observe_known(world.kafka, scope, 0)
 

@@ -1023,10 +1023,11 @@ def test_nothing_is_healed_on_the_word_of_brokers_that_are_cut_off(world: Callab
     assert live.found(FindingKind.STATE_UNKNOWN) == []
 
 
-def test_a_fenced_broker_that_serves_is_the_gravest_finding_and_calls_a_person(
+def test_a_fenced_broker_that_serves_is_the_gravest_finding_calls_a_person_and_is_not_healed_away(
     world: Callable[..., HealedWorld],
 ) -> None:
     live = world()
+    before = live.placed()
     live.run(10)
     live.kafka.cut_off(2)
     live.kafka.fence(2)
@@ -1036,6 +1037,12 @@ def test_a_fenced_broker_that_serves_is_the_gravest_finding_and_calls_a_person(
     assert found.evidence.startswith("broker 2 is fenced and still answers clients at broker2:9092: ")
     assert "with acks=0 or acks=1 is being lost" in found.evidence
     assert live.calls() == [(EventKind.FINDING_RAISED, "fenced_serves broker 2")]
+    live.run(3 * GRACE_S)
+    verdicts = live.healer.status()[0][LIVE].decision.verdicts
+    (down,) = [each for each in verdicts if each.trouble.subject.kind is FindingKind.BROKER_DOWN]
+    assert down.sentence.startswith("waits: broker 2 is fenced and still answers clients at broker2:9092: ")
+    assert live.healer.why_not_move(LIVE) == found.evidence
+    assert (live.tickets(), live.placed()) == ((), before)
     live.kafka.reconnect(2)
     live.run(120)
     assert live.found(FindingKind.FENCED_SERVES) == []
