@@ -301,6 +301,7 @@ class KafkaCluster:
             "spec": self.spec.to_state(),
             "directory": str(self.directory),
             "cluster_id": self.cluster_id,
+            "starters": {str(node_id): command for node_id, command in self.starters.items()},
             "controllers": [
                 {"id": node.id, "port": node.port, "process": _process_state(node)} for node in self.controllers
             ],
@@ -322,7 +323,7 @@ class KafkaCluster:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> KafkaCluster:
         spec = ClusterSpec.from_state(state["spec"])
-        return cls(
+        cluster = cls(
             spec,
             Path(state["directory"]),
             state["cluster_id"],
@@ -339,6 +340,8 @@ class KafkaCluster:
                 for node in state["brokers"]
             ),
         )
+        cluster.starters = {int(node_id): command for node_id, command in state["starters"].items()}
+        return cluster
 
     def _start(self, idle: Sequence[Node], on_start: Callable[[], None]) -> None:
         if len(idle) == len(self.nodes):

@@ -67,10 +67,12 @@ def test_another_process_can_take_a_cluster_over(tmp_path: Path) -> None:
     running = LocalProcess(me.pid, me.create_time() - psutil.boot_time(), tmp_path / "log")
     cluster.brokers[0].process = running
     cluster.brokers[1].process = replace(running, started_s=running.started_s - 10)
+    cluster.starters[2] = ["nsenter", "--net=/run/netns/b2"]
     taken = KafkaCluster.from_state(json.loads(json.dumps(cluster.to_state())))
     assert taken.to_state() == cluster.to_state()
     assert [broker.pid for broker in taken.brokers] == [os.getpid(), None, None]
     assert taken.to_cluster() == cluster.to_cluster()
+    assert taken.starters == cluster.starters
 
 
 def test_guardian_is_told_racks_idcs_and_reporters(tmp_path: Path) -> None:
