@@ -1,0 +1,75 @@
+"""Numbered records of writers that count what was acknowledged, and what a reader finds of them afterwards."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing
+
+from confluent_kafka import TopicPartition as WireTopicPartition
+
+from guardian.kafka import data
+from guardian.model.topology import Cluster
+
+_DEADLINE_S = 60.0
+_RECORD_BYTES = 100
+
+
+class NumberedWriter:
+    """A context manager: it writes 0, 1, 2, ... to partition 0 in a thread until its end. `acked` has, by number, the
+    monotonic time of its acknowledgement; whatever is not acknowledged within `timeout_s` is given up."""
+
+    def __init__(self, cluster: Cluster, topic: str, acks: str, *, a_second: float = 50, timeout_s: float = 30) -> None:
+        self.acked: dict[int, float] = {}
+        self._topic = topic
+        self._pause_s = 1 / a_second
+        self._producer = data.producer(cluster, acks=acks, linger_ms=5, message_timeout_ms=round(timeout_s * 1000))
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> NumberedWriter:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(_DEADLINE_S)
+        assert not self._thread.is_alive(), f"the writer of {self._topic} still waits after {_DEADLINE_S:g} s"
+
+    def acked_since(self, moment: float) -> set[int]:
+        """The numbers acknowledged at this monotonic time or later."""
+        return {number for number, at in dict(self.acked).items() if at >= moment}
+
+    def _run(self) -> None:
+        number = 0
+        while not self._over.wait(self._pause_s):
+            self._produce(number)
+            self._producer.poll(0)
+            number += 1
+        self._producer.flush(_DEADLINE_S)
+
+    def _produce(self, number: int) -> None:
+        def delivered(error: object, _message: object) -> None:
+            if error is None:
+                self.acked[number] = time.monotonic()
+
+        value = number.to_bytes(_RECORD_BYTES, "big")
+        self._producer.produce(self._topic, value, partition=0, on_delivery=delivered)
+
+
+def numbers_in(cluster: Cluster, topic: str) -> set[int]:
+    """All numbers that partition 0 holds now. Raises AssertionError when they can't be read in time."""
+    found: set[int] = set()
+    with closing(data.consumer(cluster, "cut-brokers", enable_auto_commit=False)) as consumer:
+        first, end = consumer.get_watermark_offsets(WireTopicPartition(topic, 0), timeout=_DEADLINE_S)
+        consumer.assign([WireTopicPartition(topic, 0, first)])
+        deadline = time.monotonic() + _DEADLINE_S
+        position = first
+        while position < end:
+            assert time.monotonic() < deadline, f"{topic} could not be read from {position} to {end}"
+            for message in consumer.consume(1000, 1.0):
+                value, offset = message.value(), message.offset()
+                if message.error() is None and value is not None and offset is not None:
+                    found.add(int.from_bytes(value, "big"))
+                    position = offset + 1
+    return found
