@@ -247,6 +247,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerLab]:
         yield lab
 
 
+@pytest.mark.long
 def test_kafka_3_9_is_seen_as_it_is_though_it_tells_of_no_fenced_brokers(old: BrokerLab) -> None:
     require_none_stale(old, [1], FEWER_LOOKS)
     wait_for("broker 1 to lead", lambda: has_led_back(old))
