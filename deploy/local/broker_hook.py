@@ -22,6 +22,7 @@ from deploy.local.processes import LocalProcess
 from guardian.errors import GuardianError
 
 _CLUSTER = "cluster.json"
+_STARTED_WITHIN_S = 200.0  # of the 240 s that `config_section` gives a hook
 
 
 def save(cluster: KafkaCluster, folder: Path) -> None:
@@ -72,7 +73,7 @@ def _act(folder: Path, action: str, node_id: int) -> None:
         processes.stop_all([node.process])
         node.process = None
     if action in ("start", "restart"):
-        cluster.start_node(node_id)
+        cluster.start_node(node_id, _STARTED_WITHIN_S)
     draft = folder / f".node-{node_id}.draft"
     draft.write_text(json.dumps(node.process.to_state() if node.process else None))
     draft.replace(folder / f"node-{node_id}.json")

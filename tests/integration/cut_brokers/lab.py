@@ -21,7 +21,7 @@ from guardian.model.topology import Cluster
 from tests.integration.cut_brokers import witness
 from tests.integration.faults.network import Network
 
-DEADLINE_S = 180.0
+DEADLINE_S = 300.0
 _STARTED_WITHIN_S = 300.0  # of a broker, where others take the cores
 # A broker is fenced six seconds after its last heartbeat, not nine: each test waits for that.
 FENCED_SOON: Mapping[str, str] = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}

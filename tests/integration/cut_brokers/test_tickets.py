@@ -68,8 +68,9 @@ class Stage:
     def shows(self, text: str, *command: str) -> bool:
         return text in self.run(*command)
 
-    def is_over(self, ticket_id: str) -> bool:
-        return self.state(ticket_id).is_over
+    def is_settled(self, ticket_id: str) -> bool:
+        """Over, or PAUSED because something failed."""
+        return (state := self.state(ticket_id)).is_over or state is TicketState.PAUSED
 
     def state(self, ticket_id: str) -> TicketState:
         return self.client.ticket(ticket_id)[0].state
@@ -178,7 +179,7 @@ def test_executor_restart_removal_and_healing_wait_for_a_broker_that_lost_the_co
     assert ratings.said
     assert not [each for each in ratings.said if "SOUND" in each.values()]
     for ticket_id in (move_id, restart.id, removal.id):
-        wait_for(f"the end of {ticket_id}", partial(stage.is_over, ticket_id))
+        wait_for(f"the end of {ticket_id}", partial(stage.is_settled, ticket_id))
         assert stage.state(ticket_id) is TicketState.SUCCEEDED, client.ticket(ticket_id)[0].history[-1].reason
     wait_for("no finding", lambda: FENCED not in stage.run("findings", "lab"))
     assert [ticket.id for ticket in client.tickets() if ticket.author is Agent.HEALING] == []
