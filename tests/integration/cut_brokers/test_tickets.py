@@ -140,6 +140,7 @@ def looked_at_ms(client: GuardianClient) -> float:
     return client.healing("lab").clusters[0].looked_at_ms
 
 
+@pytest.mark.timeout(1200)
 def test_executor_restart_removal_and_healing_wait_for_a_broker_that_lost_the_controllers(
     stage: Stage, tmp_path: Path
 ) -> None:
