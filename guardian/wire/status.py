@@ -26,6 +26,7 @@ from guardian.errors import (
     Overloaded,
     SessionExpired,
     Unavailable,
+    Undecided,
 )
 
 _Code = grpc.StatusCode
@@ -51,6 +52,8 @@ TOLD: Mapping[type[GuardianError], Told] = MappingProxyType(
         SessionExpired: Told(_Code.DATA_LOSS, 409, "session-expired"),
         OutOfRange: Told(_Code.OUT_OF_RANGE, 410, "out-of-range"),
         Overloaded: Told(_Code.RESOURCE_EXHAUSTED, 429, "overloaded"),
+        # Who knows the code alone takes it for the error that it is a kind of.
+        Undecided: Told(_Code.FAILED_PRECONDITION, 503, "undecided"),
         ClusterUnavailable: Told(_Code.FAILED_PRECONDITION, 502, "cluster-unavailable"),
         OutcomeUnknown: Told(_Code.UNAVAILABLE, 504, "outcome-unknown"),
         Damaged: Told(_Code.UNAVAILABLE, 503, "damaged"),

@@ -80,7 +80,7 @@ def requests_of(found: Preview) -> list[tuple[str, str]]:
 def world_of_all_kinds() -> World:
     """Copies that end at once, as the preview takes them to."""
     world = World(brokers=4, bytes_per_call=1000 * MB)
-    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 3], 2: [1, 3], 3: [4, 1]}, 3 * MB, write_rate=20_000)
+    world.kafka.create_topic("t", {0: [1, 2], 1: [2, 3], 2: [1, 3], 3: [4, 1]}, 3 * MB, write_rate=10_000)
     other = {"/b2/d0": "/b2/d1", "/b2/d1": "/b2/d0"}
     there = other[world.kafka.peek().log_dir_of(move("t-1", 2).partition, 2) or ""]
     return world.ticket(
