@@ -91,7 +91,7 @@ def test_a_member_with_certificates_serves_and_one_without_them_says_which_is_mi
     authority = trustme.CA()
     issued = authority.issue_cert("g1")
     tls = TlsConfig(tmp_path / "ca.pem", tmp_path / "g1.pem", tmp_path / "g1.key")
-    with ExitStack() as stack, pytest.raises(InvalidInput, match=r"raft TLS can't use .*g1.pem"):
+    with ExitStack() as stack, pytest.raises(InvalidInput, match=r"tls.certificate: .*g1.pem can't be read"):
         start(replace(config, tls=tls), stack)
     authority.cert_pem.write_to_path(str(tls.ca))
     issued.cert_chain_pems[0].write_to_path(str(tls.certificate))

@@ -140,7 +140,7 @@ def test_an_execution_comes_back_as_it_was(chosen: list[PartitionMove], state: T
 
 
 def test_a_cluster_comes_back_as_it_was() -> None:
-    security = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "ann", "/p", "/ca")
+    security = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "ann", "live-password", "live-ca.pem")
     cluster = Cluster("live", "a:1,b:2", "id", security, (Broker(1, "r", "i", "a:3"),))
     assert cluster_from_proto(cluster_to_proto(cluster)) == cluster
 
