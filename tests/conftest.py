@@ -14,6 +14,8 @@ from typing import cast
 import pytest
 from confluent_kafka.admin import AdminClient
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from deploy.local import ports
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
@@ -23,7 +25,13 @@ from guardian.kafka.credentials import ENVIRONMENT
 settings.register_profile("patient", deadline=None)
 # What `make test` draws it draws again: a change is refused for what it did, not for an old defect found by luck.
 settings.register_profile("same-inputs", parent=settings.get_profile("patient"), derandomize=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "patient")
+settings.load_profile(_PROFILE)
+if _PROFILE == "same-inputs":
+    # Hypothesis also draws from the constants of whatever modules of ours are loaded, so the inputs changed with any
+    # line of the sources, and with the files that ran before.
+    assert hasattr(providers, "_get_local_constants"), "hypothesis has changed: look where it takes constants from now"
+    vars(providers)["_get_local_constants"] = Constants
 
 _KNOWN_WITHIN_S = 60.0
 _STARTED: pytest.StashKey[KafkaCluster] = pytest.StashKey()
