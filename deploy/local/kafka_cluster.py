@@ -212,7 +212,7 @@ class KafkaCluster:
 
     @property
     def secrets_folder(self) -> Path:
-        """What $GUARDIAN_SECRETS, or a member's `secrets`, is for this cluster."""
+        """Return what $GUARDIAN_SECRETS, or a member's `secrets`, is for this cluster."""
         return self.directory / "secrets"
 
     @property

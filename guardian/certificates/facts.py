@@ -114,7 +114,7 @@ def shared_authority(own_pem: bytes, other_pem: bytes) -> str | None:
 
 
 def _is_of(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
-    """Whether it has the authority's key, whatever it is called, or was signed with it."""
+    """Return whether it has the authority's key, whatever it is called, or was signed with it."""
     if certificate.public_key() == authority.public_key():
         return True
     try:

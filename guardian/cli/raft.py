@@ -384,7 +384,7 @@ def _status_row(endpoint: str, found: RaftStatus | None) -> tuple[str, ...]:
 
 
 def _verified(found: Verification) -> str:
-    """How much of what the member stored was read back, with its checksums, since it started."""
+    """Tell how much of what the member stored was read back, with its checksums, since it started."""
     if found.is_running:
         return f"{found.share:.0%}"
     if found.problem:

@@ -74,7 +74,7 @@ def after(change: Change, view: LeaderView) -> tuple[LeaderView, str]:
 
 
 def _any(members: Iterable[str]) -> dict[str, str]:
-    """Which folder a member has, the leader finds out: here it is enough that it has one."""
+    """Give each member some incarnation: the leader knows the real one, a rehearsal needs only that there is one."""
     return dict.fromkeys(members, "unknown")
 
 

@@ -74,8 +74,10 @@ class EpochMemory:
 
 @dataclass(frozen=True, slots=True)
 class ControllersClaim:
-    """What a controller says of its quorum. `is_backed`: a majority of the voters was with it a moment ago, so that no
-    other leads."""
+    """Holds what a controller says of its quorum.
+
+    `is_backed`: a majority of the voters was with it a moment ago, so that no other leads.
+    """
 
     epoch: int
     high_watermark: int
@@ -84,7 +86,10 @@ class ControllersClaim:
 
 @dataclass(slots=True)
 class Watermarks:
-    """What controllers had committed, and when that was asked. Offsets only grow; a claim below is an old leader's."""
+    """Remembers what controllers had committed, and when that was asked.
+
+    Offsets only grow; a claim below is an old leader's.
+    """
 
     epoch: int = -1
     applied: int = -1
