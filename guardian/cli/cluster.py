@@ -22,7 +22,7 @@ from guardian.wire.federation import cluster_to_proto
 _MAX_ID = 2**31 - 1
 _MAX_ID_DIGITS = 10  # int() refuses thousands of them
 
-_WIDE = ("CLUSTER ID", "PROTOCOL", "SAMPLING PAUSED")
+_WIDE = ("CONTROLLERS", "CLUSTER ID", "PROTOCOL", "SAMPLING PAUSED")
 
 app = typer.Typer(help="Register, list and remove Kafka clusters.", no_args_is_help=True)
 
@@ -31,6 +31,10 @@ app = typer.Typer(help="Register, list and remove Kafka clusters.", no_args_is_h
 def add(
     name: Annotated[str, typer.Argument(help="The federation's name for the cluster.")],
     bootstrap: Annotated[str, typer.Option(help="host:port of one or more brokers, separated by commas.")],
+    bootstrap_controllers: Annotated[
+        str,
+        typer.Option(help="Likewise of its controllers, asked where no broker reaches them.", show_default="none"),
+    ] = "",
     protocol: Annotated[SecurityProtocol, typer.Option(help="Kafka's security.protocol.")] = SecurityProtocol.PLAINTEXT,
     mechanism: Annotated[str, typer.Option(help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.")] = "",
     username: Annotated[str, typer.Option(help="The SASL user.")] = "",
@@ -83,7 +87,9 @@ def add(
     idcs = _pairs("idc", idc)
     brokers = tuple(Broker(broker, reporter=endpoint) for broker, endpoint in reporters.items())
     with connect(endpoints) as client:
-        cluster = Cluster(name, bootstrap, security=security, brokers=brokers)
+        cluster = Cluster(
+            name, bootstrap, security=security, brokers=brokers, bootstrap_controllers=bootstrap_controllers
+        )
         if dry_run:
             _rehearse_registration(client, cluster, labels, states, output)
             return
@@ -120,6 +126,7 @@ def list_(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) 
             broker.idc or "-",
             broker.reporter_endpoint or "-",
             cluster.bootstrap,
+            cluster.bootstrap_controllers or "-",
             cluster.cluster_id or "-",
             str(cluster.security.protocol),
             cluster.sampling_paused or "-",

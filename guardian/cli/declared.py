@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def register(client: GuardianClient, put: PutCluster) -> int:
     while one of them is away."""
     cluster = put.cluster
     brokers = tuple(Broker(each.id, idc=each.idc, reporter=each.reporter) for each in cluster.brokers)
-    asked = type(cluster)(cluster.name, cluster.bootstrap, cluster.cluster_id, cluster.security, brokers)
+    asked = replace(cluster, brokers=brokers, sampling_paused="")
     registered = client.register_cluster(
         asked, put.idc_of_rack, labels=put.labels, states=put.states, expected=put.before
     )

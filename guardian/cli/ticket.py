@@ -34,7 +34,7 @@ from guardian.core.approving import expires_at_ms
 from guardian.core.operations.asking import describe_ask
 from guardian.core.operations.step import amending
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
-from guardian.errors import InvalidInput
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.kafka import reassignment_json
 from guardian.model.approval import ApprovalRule, load_approvals
 from guardian.model.execution import Execution
@@ -192,6 +192,7 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
     with connect(endpoints) as client:
         ticket, execution = client.ticket(ticket_id)
         plan = client.plan(ticket.plan_hash) if ticket.plan_hash else None
+        waits = _waits(client, ticket) if execution is None and ticket.state is TicketState.APPROVED else ""
     far = progressing.progress(ticket, execution, now_ms())
     if output is Output.JSON:
         print_json(
@@ -199,6 +200,7 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
                 "ticket": as_dict(ticket_to_proto(ticket)),
                 "execution": as_dict(execution_to_proto(execution)) if execution else None,
                 "progress": as_dict(progress_to_proto(ticket.id, far)),
+                "waits": waits,
             }
         )
         return
@@ -215,6 +217,8 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
     )
     print()
     if execution is None:
+        if waits:
+            print(f"Now {waits}.\n")
         if plan is not None:
             show_plan(plan)
         return
@@ -238,6 +242,16 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
         right=("COPY",),
         more=more_of(execution.tasks, "copied_bytes", "started_at_ms", "ended_at_ms", "move.goal", "is_adopted"),
     )
+
+
+def _waits(client: GuardianClient, ticket: Ticket) -> str:
+    """What keeps a plan that is approved from beginning; empty where nothing does, or nobody can tell."""
+    try:
+        return client.preview(ticket.id).first
+    except ClusterUnavailable as error:
+        return f"it waits: {error}"
+    except GuardianError:
+        return ""
 
 
 @app.command("approve")

@@ -223,10 +223,18 @@ def _new_cluster(wanted: DeclaredCluster, idc_of_rack: Mapping[str, str]) -> Put
         for broker, given in sorted(wanted.brokers.items())
         if given.idc or given.reporter
     )
-    cluster = Cluster(wanted.name, wanted.bootstrap, security=ClusterSecurity(**wanted.security), brokers=brokers)
+    cluster = Cluster(
+        wanted.name,
+        wanted.bootstrap,
+        security=ClusterSecurity(**wanted.security),
+        brokers=brokers,
+        bootstrap_controllers=wanted.bootstrap_controllers or "",
+    )
     labels = {broker: given.label for broker, given in sorted(wanted.brokers.items()) if given.label}
     states = {broker: given.state for broker, given in sorted(wanted.brokers.items()) if given.state is not None}
     told = [Difference("bootstrap", None, cluster.bootstrap)]
+    if cluster.bootstrap_controllers:
+        told.append(Difference("bootstrap_controllers", None, cluster.bootstrap_controllers))
     if cluster.security != ClusterSecurity():
         told.append(Difference("security.protocol", None, str(cluster.security.protocol)))
     for broker, given in sorted(wanted.brokers.items()):
@@ -257,6 +265,9 @@ def _changed_cluster(
     cluster = replace(
         before,
         bootstrap=wanted.bootstrap or before.bootstrap,
+        bootstrap_controllers=(
+            before.bootstrap_controllers if wanted.bootstrap_controllers is None else wanted.bootstrap_controllers
+        ),
         security=replace(before.security, **wanted.security) if wanted.security else before.security,
         brokers=brokers,
     )

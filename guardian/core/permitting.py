@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from guardian.errors import NotAllowed
 from guardian.model.actor import MAX_NAME_CHARS
 from guardian.model.identity import Identity, Role
-from guardian.model.topology import Cluster
+from guardian.model.topology import Cluster, ClusterSecurity
 from guardian.wire.federation import cluster_from_proto
 from protos.guardian.v1 import federation_pb2
 
@@ -192,18 +192,21 @@ def require_login(
         return
     if known is not None:
         wanted = cluster_from_proto(asked)
-        if (wanted.bootstrap, wanted.security) == (known.bootstrap, known.security):
+        if _where(wanted) == _where(known):
             return
-    others = [
-        endpoint
-        for endpoint in asked.bootstrap.split(",")
-        if not any(fnmatchcase(endpoint.strip(), pattern) for pattern in allowed_bootstraps)
-    ]
-    if others:
-        raise NotAllowed(
-            f"{identity.name} is not admin on all clusters, and bootstrap has {others[0][:MAX_NAME_CHARS]!r}, which is "
-            "not in security.allowed_bootstraps: ask an admin of all clusters to register it, or to add it to the list"
-        )
+    for field, endpoints in (("bootstrap", asked.bootstrap), ("bootstrap_controllers", asked.bootstrap_controllers)):
+        for endpoint in endpoints.split(",") if endpoints or field == "bootstrap" else ():
+            if not any(fnmatchcase(endpoint.strip(), pattern) for pattern in allowed_bootstraps):
+                raise NotAllowed(
+                    f"{identity.name} is not admin on all clusters, and {field} has {endpoint[:MAX_NAME_CHARS]!r}, "
+                    "which is not in security.allowed_bootstraps: ask an admin of all clusters to register it, or to "
+                    "add it to the list"
+                )
+
+
+def _where(cluster: Cluster) -> tuple[str, str, ClusterSecurity]:
+    """Where its password is sent to, and which."""
+    return cluster.bootstrap, cluster.bootstrap_controllers, cluster.security
 
 
 def _has(identity: Identity, role: Role, place: Place) -> bool:

@@ -92,6 +92,11 @@ def bootstrap(node: Node) -> str:
     return found
 
 
+def bootstrap_controllers(node: Node) -> str:
+    """As `bootstrap`; null: none."""
+    return "" if node.is_null else bootstrap(node)
+
+
 def size(node: Node) -> int:
     """Bytes, or bytes/s: a number, or a text such as 48TB."""
     if node.is_null:

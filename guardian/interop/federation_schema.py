@@ -22,6 +22,11 @@ def schema() -> Schema:
                 "items": {"type": "string"},
                 "description": "host:port of one or more brokers, with commas or as a list.",
             },
+            "bootstrap_controllers": {
+                "type": ["string", "array", "null"],
+                "items": {"type": "string"},
+                "description": "host:port of its controllers, asked where no broker reaches them; null: none.",
+            },
             "security": {**_object_of(of.SECURITY), "description": "How Guardian logs in; no password is in the file."},
             "racks": {
                 "type": ["object", "null"],

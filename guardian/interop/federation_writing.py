@@ -97,6 +97,8 @@ def _named_labels(known: KnownFederation) -> Iterator[str]:
 
 def _written_cluster(cluster: Cluster, racks: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {"bootstrap": cluster.bootstrap}
+    if cluster.bootstrap_controllers:
+        found["bootstrap_controllers"] = cluster.bootstrap_controllers
     if cluster.security != ClusterSecurity():
         found["security"] = _written(cluster.security, of.SECURITY)
     brokers: dict[int, dict[str, Any]] = {}

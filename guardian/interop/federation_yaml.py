@@ -31,6 +31,7 @@ is found before anything changes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from guardian.errors import InvalidInput
 from guardian.interop import federation_fields as of
@@ -61,7 +62,7 @@ FLAT: Mapping[str, Mapping[str, Field]] = {
 }
 BY_CLUSTER: Mapping[str, Mapping[str, Field]] = {TOPICS: of.TOPIC, EXCLUSIONS: of.EXCLUSION}
 SECTIONS = ("version", "idcs", "links", LABELS, CLUSTERS, MACHINES, TENANTS, IDC_POLICIES, TOPICS, EXCLUSIONS)
-_CLUSTER_FIELDS = ("bootstrap", "security", "racks", "brokers")
+_CLUSTER_FIELDS = ("bootstrap", "bootstrap_controllers", "security", "racks", "brokers")
 _MAX_ENTRIES = 200_000
 # Where the file names data centres and labels.
 _IDC_USES = (
@@ -195,15 +196,15 @@ def _clusters(section: Node | None, labels: Node | None) -> tuple[DeclaredCluste
                 brokers[broker] = DeclaredBroker(
                     given.where, given.path, label, given.state, given.idc, given.reporter
                 )  # fmt: skip
-            found[cluster] = DeclaredCluster(
-                known.name, known.where, known.path, known.bootstrap, known.security, known.idc_of_rack, brokers
-            )
+            found[cluster] = replace(known, brokers=brokers)
     return tuple(found.values())
 
 
 def _cluster(name: str, node: Node) -> DeclaredCluster:
     given = node.only(_CLUSTER_FIELDS)
     bootstrap = of.bootstrap(given["bootstrap"]) if "bootstrap" in given else ""
+    told = given.get("bootstrap_controllers")
+    bootstrap_controllers = of.bootstrap_controllers(told) if told is not None else None
     security = of.read_fields(given["security"], of.SECURITY) if "security" in given else {}
     racks = given["racks"].mapping("use a mapping of racks to data centres") if "racks" in given else ()
     brokers: dict[int, DeclaredBroker] = {}
@@ -211,7 +212,9 @@ def _cluster(name: str, node: Node) -> DeclaredCluster:
         fields = of.read_fields(each, of.BROKER_FIELDS)
         brokers[_broker_id(written, each)] = DeclaredBroker(each.where, each.path, **fields)
     idc_of_rack = {rack: of.text(idc) for rack, idc in racks}
-    declared = DeclaredCluster(name, node.where, node.path, bootstrap, security, idc_of_rack, brokers)
+    declared = DeclaredCluster(
+        name, node.where, node.path, bootstrap, security, idc_of_rack, brokers, bootstrap_controllers
+    )
     try:
         Cluster(name, bootstrap or "unknown:1")
     except InvalidInput as error:

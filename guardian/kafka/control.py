@@ -127,7 +127,7 @@ class KafkaControl:
     ) -> None:
         self._cluster = cluster
         self._secrets = secrets or SecretFolder.of_environment()
-        self.memory = memory if memory is not None else ClusterMemory()
+        self.memory = memory if memory is not None else ClusterMemory.of(cluster)
         self.lags = lags
         self._endpoints = cluster.bootstrap.split(",")
         self._timeout_s = timeout_s
@@ -299,7 +299,9 @@ class KafkaControl:
         resources = [(name, values) for (_, name), values in changes.items()]
 
         async def ask(session: _Session) -> Any:
-            return await controllers.ask_controller(session, lambda: _alter_configs_request(BROKER, resources))
+            return await controllers.ask_controller(
+                session, lambda: _alter_configs_request(BROKER, resources), self.memory.registered
+            )
 
         refused = _read_refusals(BROKER, self._change(ask), forgiven=frozenset({controllers.NOT_REGISTERED}))
         return {resource: why for resource, why in refused.items() if resource in changes}

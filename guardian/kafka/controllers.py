@@ -1,6 +1,7 @@
 """What only a controller can do: change the configuration of a broker that does not live (KIP-919).
 
-    any broker ──DescribeQuorum──▶ where the controllers listen ──IncrementalAlterConfigs──▶ one of them
+    a controller whose address people registered ┐
+    else any broker                              ┴──DescribeQuorum──▶ where they listen ──IncrementalAlterConfigs──▶ one
 
 A broker changes no configuration but its own, and one that is down not even that (KAFKA.md, trap 20). A controller
 changes anybody's, but describes nobody's: what it answers is all there is to know.
@@ -11,15 +12,19 @@ can't be used: the configuration then waits for its broker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from kafka.errors import BrokerNotAvailableError, KafkaError
 from kafka.protocol.admin import DescribeQuorumRequest
 
+from guardian.model.topology import Cluster
+
 NOT_REGISTERED = 102  # a broker that was unregistered: nobody will ever read its configuration
 
 _METADATA = "__cluster_metadata"
+_PROBE_S = 1.5
 _NODES_FROM = 2  # the first version of DescribeQuorum that tells where controllers listen
 
 
@@ -37,19 +42,38 @@ class Session(Protocol):
     async def ask_any(self, request: Callable[[], Any]) -> Any:
         """The answer of whichever broker gives one."""
 
-    async def ask_node(self, node: Node, request: Any) -> Any:
+    async def ask_node(self, node: Node, request: Any, limit_s: float | None = None) -> Any:
         """The answer of a node that need not be a broker, over a connection of its own."""
 
 
-async def ask_controller(session: Session, request: Callable[[], Any]) -> Any:
-    """The answer of the first controller that gives one, the active one first. Raises KafkaError."""
+async def ask_controller(session: Session, request: Callable[[], Any], registered: Sequence[Node] = ()) -> Any:
+    """Return the answer of the first controller that gives one, the active one first. `registered` are addresses of
+    controllers, which are asked who they are before any broker is. Raises KafkaError."""
     failure: KafkaError = BrokerNotAvailableError("no controller tells where it listens")
-    for node in controllers(await session.ask_any(_describe_quorum)):
+    for node in controllers(await _quorum(session, registered)):
         try:
             return await session.ask_node(node, request())
         except KafkaError as error:
             failure = error
     raise failure
+
+
+async def _quorum(session: Session, registered: Sequence[Node]) -> Any:
+    for node in registered:
+        with suppress(KafkaError):
+            quorum = await session.ask_node(node, _describe_quorum(), _PROBE_S)
+            if any(controllers(quorum)):
+                return quorum
+    return await session.ask_any(_describe_quorum)
+
+
+def registered_controllers(cluster: Cluster) -> tuple[Node, ...]:
+    """Return the addresses of its `bootstrap_controllers`; the ids are not known, and negative."""
+    found = (each.rpartition(":") for each in cluster.bootstrap_controllers.split(",") if each)
+    return tuple(
+        Node(-2 - number, host.removeprefix("[").removesuffix("]"), int(port))
+        for number, (host, _, port) in enumerate(found)
+    )
 
 
 def controllers(quorum: Any) -> Iterator[Node]:

@@ -6,7 +6,8 @@
 
 A broker that is cut off from the controllers can't forward the first, and never reaches the second. One request of each
 kind a second is the price; a broker that does not answer at once is not waited for, the next ones are asked beside it.
-Where none forwards, controllers are asked themselves, at the addresses that their quorum told before (since Kafka 3.9).
+Where none forwards, controllers are asked themselves, at the addresses that their quorum told before (since Kafka 3.9)
+and at those that people registered.
 
 Without a witness every broker is asked what it has applied, and the most recent ones for their metadata:
 `guardian.core.cluster_truth` says what may be believed of that.
@@ -28,10 +29,11 @@ from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from guardian.core.cluster_truth import ControllersClaim, EpochMemory, Watermarks, view_of_all, view_of_witness
-from guardian.kafka.controllers import Node, controllers
+from guardian.kafka.controllers import Node, controllers, registered_controllers
 from guardian.kafka.metadata import metadata_request, read_answer
 from guardian.kafka.reasons import is_passing
 from guardian.model.cluster_state import BrokerAnswer, BrokerNode, ClusterView, FencedServer
+from guardian.model.topology import Cluster
 
 HOLDS_S = 1.0
 _WAVES = ((0.0, 1), (0.3, 3), (0.9, 12))  # after so many seconds, so many more brokers are asked
@@ -62,9 +64,20 @@ class ClusterMemory:
     nodes: dict[int, BrokerNode] = field(default_factory=dict)  # where brokers listened when they last lived
     proven: tuple[int, float] | None = None  # the witness, and when controllers were asked about it
     controllers: tuple[Node, ...] = ()  # where they listen, the active one first, as their quorum last told
+    registered: tuple[Node, ...] = ()  # where they listen as people say (bootstrap.controllers)
     silent_until_s: float = 0.0
     turn: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @staticmethod
+    def of(cluster: Cluster) -> ClusterMemory:
+        """Return what is known of a cluster that nobody has asked yet."""
+        return ClusterMemory(registered=registered_controllers(cluster))
+
+    def known_controllers(self) -> tuple[Node, ...]:
+        """Return where to ask controllers: first as their quorum told, then as people say."""
+        told = {(node.host, node.port) for node in self.controllers}
+        return self.controllers + tuple(node for node in self.registered if (node.host, node.port) not in told)
 
     def forget_proof(self, broker: int) -> None:
         """It did not answer."""
@@ -274,7 +287,7 @@ def _learn(memory: ClusterMemory, quorum: Any, asked_at_s: float) -> None:
 async def _controllers_answer(session: Session, memory: ClusterMemory) -> bool:
     """Whether one of the controllers tells what they have committed, asked over a connection of its own."""
     asked_at_s = time.monotonic()
-    asked = [session.start(session.ask_node, node, _quorum_request(), _PROBE_S) for node in memory.controllers]
+    asked = [session.start(session.ask_node, node, _quorum_request(), _PROBE_S) for node in memory.known_controllers()]
     answered = False
     for future in asked:
         with suppress(KafkaError):

@@ -51,8 +51,8 @@ class DeclaredBroker:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredCluster:
-    """`bootstrap` is empty where it is not named; `security` are the fields of it that are. `idc_of_rack` wins over
-    that of the whole file."""
+    """`bootstrap` is empty where it is not named, `bootstrap_controllers` is None then; `security` are the fields of it
+    that are named. `idc_of_rack` wins over that of the whole file."""
 
     name: str
     where: str
@@ -61,6 +61,7 @@ class DeclaredCluster:
     security: Mapping[str, Any] = field(default_factory=dict)
     idc_of_rack: Mapping[str, str] = field(default_factory=dict)
     brokers: Mapping[int, DeclaredBroker] = field(default_factory=dict)
+    bootstrap_controllers: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

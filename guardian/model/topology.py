@@ -134,7 +134,8 @@ class Broker:
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """A registered Kafka cluster. `cluster_id` is Kafka's own; `name` is the federation's label for it.
-    `sampling_paused` is why no metrics are collected from its brokers; empty: they are."""
+    `bootstrap_controllers` are host:port of controllers, asked where no broker reaches them; empty: those that their
+    quorum told of. `sampling_paused` is why no metrics are collected from its brokers; empty: they are."""
 
     name: str
     bootstrap: str
@@ -142,6 +143,7 @@ class Cluster:
     security: ClusterSecurity = field(default_factory=ClusterSecurity)
     brokers: tuple[Broker, ...] = ()
     sampling_paused: str = ""
+    bootstrap_controllers: str = ""
 
     def __post_init__(self) -> None:
         if not _CLUSTER_NAME.fullmatch(self.name):
@@ -152,6 +154,8 @@ class Cluster:
             raise InvalidInput("bootstrap is empty: give host:port of one or more brokers")
         for endpoint in self.bootstrap.split(","):
             require_endpoint("bootstrap", endpoint)
+        for endpoint in self.bootstrap_controllers.split(",") if self.bootstrap_controllers else ():
+            require_endpoint("bootstrap_controllers", endpoint)
         ids = [broker.id for broker in self.brokers]
         if len(set(ids)) != len(ids):
             raise InvalidInput(f"brokers of cluster {self.name} has an id twice: {sorted(ids)}")

@@ -33,7 +33,7 @@ class KafkaConnector:
     def __init__(self, reporters: Reporters, secrets: Path | None = None) -> None:
         self._reporters = reporters
         self._secrets = SecretFolder(secrets)
-        self._memories: dict[str, tuple[tuple[str, str], ClusterMemory]] = {}
+        self._memories: dict[str, tuple[tuple[str, ...], ClusterMemory]] = {}
         self._lock = threading.Lock()
 
     def connect(self, cluster: Cluster, timeout_s: float = 10.0, broker_timeout_s: float | None = None) -> KafkaAdmin:
@@ -48,11 +48,11 @@ class KafkaConnector:
         )
 
     def _memory(self, cluster: Cluster) -> ClusterMemory:
-        identity = (cluster.bootstrap, cluster.cluster_id)
+        identity = (cluster.bootstrap, cluster.bootstrap_controllers, cluster.cluster_id)
         with self._lock:
             known = self._memories.get(cluster.name)
             if known is None or known[0] != identity:
-                known = self._memories[cluster.name] = (identity, ClusterMemory())
+                known = self._memories[cluster.name] = (identity, ClusterMemory.of(cluster))
             return known[1]
 
     def _lags(self, brokers: Sequence[Broker]) -> Lags:

@@ -34,6 +34,7 @@ def cluster_to_proto(cluster: Cluster) -> pb.Cluster:
             for broker in cluster.brokers
         ],
         sampling_paused=cluster.sampling_paused,
+        bootstrap_controllers=cluster.bootstrap_controllers,
     )
 
 
@@ -46,6 +47,7 @@ def cluster_from_proto(message: pb.Cluster) -> Cluster:
         security=_security_from_proto(message.security),
         brokers=tuple(_broker_from_proto(broker) for broker in message.brokers),
         sampling_paused=message.sampling_paused,
+        bootstrap_controllers=message.bootstrap_controllers,
     )
 
 

@@ -35,20 +35,22 @@ IDC_POLICIES: FederationTable
 EXCLUSIONS: FederationTable
 
 class Cluster(_message.Message):
-    __slots__ = ("name", "cluster_id", "bootstrap", "security", "brokers", "sampling_paused")
+    __slots__ = ("name", "cluster_id", "bootstrap", "security", "brokers", "sampling_paused", "bootstrap_controllers")
     NAME_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     BOOTSTRAP_FIELD_NUMBER: _ClassVar[int]
     SECURITY_FIELD_NUMBER: _ClassVar[int]
     BROKERS_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_PAUSED_FIELD_NUMBER: _ClassVar[int]
+    BOOTSTRAP_CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     cluster_id: str
     bootstrap: str
     security: ClusterSecurity
     brokers: _containers.RepeatedCompositeFieldContainer[Broker]
     sampling_paused: str
-    def __init__(self, name: _Optional[str] = ..., cluster_id: _Optional[str] = ..., bootstrap: _Optional[str] = ..., security: _Optional[_Union[ClusterSecurity, _Mapping]] = ..., brokers: _Optional[_Iterable[_Union[Broker, _Mapping]]] = ..., sampling_paused: _Optional[str] = ...) -> None: ...
+    bootstrap_controllers: str
+    def __init__(self, name: _Optional[str] = ..., cluster_id: _Optional[str] = ..., bootstrap: _Optional[str] = ..., security: _Optional[_Union[ClusterSecurity, _Mapping]] = ..., brokers: _Optional[_Iterable[_Union[Broker, _Mapping]]] = ..., sampling_paused: _Optional[str] = ..., bootstrap_controllers: _Optional[str] = ...) -> None: ...
 
 class Broker(_message.Message):
     __slots__ = ("id", "rack", "idc", "reporter", "label", "state", "registered_reporter", "metrics_url")

@@ -167,8 +167,8 @@ def test_executor_restart_removal_and_healing_wait_for_a_broker_that_lost_the_co
             for ticket_id in (restart.id, removal.id):
                 client.approve(ticket_id, "bob")
                 wait_for(f"{ticket_id} to say why it waits", partial(stage.shows, FENCED, "ticket", "show", ticket_id))
-            wait_for("the finding", lambda: client.findings("lab").findings)
-            assert FENCED in stage.run("findings", "lab").splitlines()[1]
+            wait_for("the finding", partial(stage.shows, FENCED, "findings", "lab"))
+            assert FENCED in stage.run("findings", "lab").splitlines()[1], "nothing is more urgent"
             wait_for("healing to say why it waits", partial(stage.shows, FENCED, "healing", "status", "lab"))
             grace_over_ms = looked_at_ms(client) + 1000 * 2 * GRACE_S
             wait_for("healing to look past the grace period", lambda: looked_at_ms(client) > grace_over_ms)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import grpc
 import pytest
@@ -20,6 +20,7 @@ from guardian.core.durability import audit
 from guardian.errors import ClusterUnavailable
 from guardian.executor.observing import Scope, observe
 from guardian.kafka import data
+from guardian.kafka.admin import BROKER
 from guardian.kafka.control import KafkaControl
 from guardian.model.cluster_state import PartitionState
 from guardian.model.durability import Rating
@@ -41,6 +42,7 @@ LOOKS_AT_ONCE = 8
 LAG = "kafka.server:type=broker-metadata-metrics:last-applied-record-lag-ms"
 LAGS_MS = 10_000  # a broker that hears of the controllers lags by half a second
 TOPIC = "orders"
+THROTTLED = "leader.replication.throttled.rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,27 @@ def has_led_back(lab: BrokerLab) -> bool:
         admin.elect_preferred_leaders([TopicPartition(TOPIC, number) for number in range(3)])
     seen = witness.partitions(lab.listener(1), [TOPIC])
     return all(seen[TOPIC, number].leader == number + 1 for number in range(3))
+
+
+def test_all_that_are_cut_off_alike_are_not_believed_where_controllers_are_registered(three: BrokerLab) -> None:
+    three.wait_alive(three.brokers, three.brokers)
+    endpoints = ",".join(map(three.controller_listener, three.controllers))
+    told = replace(three.cluster, bootstrap_controllers=endpoints)
+    require_decided([look(told)], len(three.brokers))
+    three.cut_from_controllers(three.brokers)
+    try:
+        wait_for("old metadata", lambda: all(lag_ms(three, broker) > LAGS_MS for broker in three.brokers))
+        found = look(told)
+        require_open([found])
+        assert all("no broker that answers knows what the controllers decided last" in why for why in found.refusals)
+        with closing(KafkaControl(told, CONTROL_S)) as admin:  # what only a controller does, it does all the same
+            assert admin.alter_configs_through_controller({(BROKER, "3"): {THROTTLED: "1000"}}) == {}
+    finally:
+        three.heal()
+    three.wait_alive(three.brokers, three.brokers)
+    with closing(KafkaControl(three.cluster, CONTROL_S)) as admin:
+        throttles = [(BROKER, "3")], [THROTTLED]
+        wait_for("the rate", lambda: admin.describe_configs(*throttles) == {(BROKER, "3"): {THROTTLED: "1000"}})
 
 
 @pytest.fixture(scope="module")

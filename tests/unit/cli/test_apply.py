@@ -260,3 +260,29 @@ def test_the_schema_is_printed_and_takes_what_apply_takes(guardian: Run) -> None
     schema = json.loads(guardian("apply schema").stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert "topics" in schema["properties"]
+
+
+def test_controllers_are_added_kept_where_they_are_not_named_and_dropped_by_null(
+    guardian: Run, member: Member, file: Path
+) -> None:
+    for written, stored in (("[c1:9093, c2:9093]", "c1:9093,c2:9093"), ("c3:9093", "c3:9093"), ("null", "")):
+        file.write_text(f"version: 1\nclusters: {{live: {{bootstrap_controllers: {written}}}}}\n")
+        assert "    bootstrap_controllers: " in guardian("apply diff -f FILE").stdout
+        guardian("apply -f FILE")
+        file.write_text("version: 1\nclusters: {live: {bootstrap: h:9092}}\n")
+        assert "nothing differs" in guardian("apply diff -f FILE").stdout
+        known = member.store.read().cluster("live")
+        assert known is not None
+        assert known.bootstrap_controllers == stored
+        written_down = guardian("export federation").stdout
+        assert ("bootstrap_controllers" in written_down) is bool(stored)
+    member.store.drop_cluster("live")
+    file.write_text("version: 1\nclusters: {live: {bootstrap: h:9092, bootstrap_controllers: c1:9093}}\n")
+    assert "    bootstrap_controllers: c1:9093" in guardian("apply diff -f FILE").stdout
+    guardian("apply -f FILE")
+    known = member.store.read().cluster("live")
+    assert known is not None
+    assert known.bootstrap_controllers == "c1:9093"
+    file.write_text("version: 1\nclusters: {live: {bootstrap_controllers: c1}}\n")
+    with pytest.raises(GuardianError, match=r"federation.yaml:2: clusters.live.bootstrap_controllers: it is 'c1'"):
+        guardian("apply diff -f FILE")

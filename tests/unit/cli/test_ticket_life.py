@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from guardian.cli import brokers
 from guardian.cli import ticket as tickets
 from guardian.cli.ticket_telling import progress
+from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.operation import Ask, AskKind
@@ -18,6 +20,7 @@ from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from tests.command_line import app
+from tests.unit.server.member import Member, plan
 
 
 def ticket(state: TicketState) -> Ticket:
@@ -133,3 +136,22 @@ def test_a_ticket_of_brokers_expires_when_it_was_asked_to(monkeypatch: pytest.Mo
     monkeypatch.setattr(brokers, "connect", lambda *_: guardian)
     assert CliRunner().invoke(app, ["brokers", verb, "live", "4", "--hook", "h", "--expires", "12h"]).exit_code == 0
     assert guardian.expires_in_ms == 12 * 3_600_000
+
+
+def test_a_plan_that_is_approved_and_does_not_begin_says_what_it_waits_for() -> None:
+    member = Member()
+    try:
+        with GuardianClient([member.endpoint]) as client:
+            made, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
+            client.approve(made.id, "bob")
+        line = ["ticket", "show", made.id, "--endpoints", member.endpoint]
+        assert "it waits" not in CliRunner().invoke(app, line, catch_exceptions=False).stdout
+        for broker in (1, 2, 3):
+            member.kafka.cut_off(broker)
+        reason = "no controller answers; which partitions are being reassigned is unknown until one does"
+        shown = CliRunner().invoke(app, line, catch_exceptions=False)
+        assert f"Now it waits: cluster fake: {reason}.\n" in shown.stdout
+        told = json.loads(CliRunner().invoke(app, [*line, "-o", "json"], catch_exceptions=False).stdout)
+        assert told["waits"].endswith(reason)
+    finally:
+        member.stop()

@@ -17,6 +17,7 @@ from guardian.core.cluster_truth import described, partitions_of
 from guardian.errors import Undecided
 from guardian.kafka.controllers import Node
 from guardian.kafka.witness import HOLDS_S, ClusterMemory, fenced_servers, find_witness, no_lags, view
+from guardian.model import topology
 from guardian.model.cluster_state import PartitionState
 from guardian.model.topology import TopicPartition
 
@@ -45,6 +46,7 @@ class Cluster:
     near: int = 3
     tells_fenced: bool = True
     controllers_reachable: bool = False  # by Guardian itself
+    registered_at: tuple[str, int] | None = None  # where Guardian reaches one, as people say
     asked: list[tuple[int, str]] = field(default_factory=list)
     attempt_s: float = 1.5
 
@@ -72,6 +74,10 @@ class Cluster:
         return {broker: await self.ask_broker(broker, request(broker), limit_s or 1.0) for broker in there}
 
     async def ask_node(self, node: Node, request: Any, limit_s: float | None = None) -> Any:
+        if node.node_id < 0:
+            if (node.host, node.port) != self.registered_at:
+                raise kafka_errors.KafkaConnectionError("cut")
+            return self._quorum(7)
         if node.node_id >= 100:
             if not self.controllers_reachable:
                 raise kafka_errors.KafkaConnectionError("cut")
@@ -325,6 +331,26 @@ def test_controllers_that_answer_guardian_itself_prove_a_broker_or_show_that_all
         memory.watermarks._known.clear()
         with pytest.raises(Undecided, match="no broker that answers knows what the controllers decided last"):
             await look(cluster, memory)
+
+    asyncio.run(run())
+
+
+def test_controllers_that_people_registered_are_asked_before_any_broker_has_told_of_them() -> None:
+    async def run() -> None:
+        for registered in ("", "c:1", "gone:1,c:1"):
+            cluster = Cluster(watermark=200, registered_at=("c", 1))
+            for broker in cluster.brokers.values():
+                broker.forwards = False
+            memory = ClusterMemory.of(topology.Cluster("live", "h:9092", bootstrap_controllers=registered))
+            if not registered:
+                assert await look(cluster, memory) == ({1, 2, 3}, BEFORE), "all of them agree, and nobody knows better"
+                continue
+            with pytest.raises(Undecided, match="no broker that answers knows what the controllers decided last"):
+                await look(cluster, memory)
+            for broker in cluster.brokers.values():
+                broker.applied = 199
+            memory.silent_until_s = 0.0
+            assert await look(cluster, memory) == ({1, 2, 3}, BEFORE)
 
     asyncio.run(run())
 

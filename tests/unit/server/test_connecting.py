@@ -39,6 +39,9 @@ def test_connections_to_a_cluster_share_its_memory_until_it_may_be_another_one()
     first = opened(connector, CLUSTER)
     assert opened(connector, replace(CLUSTER, brokers=())).memory is first.memory
     assert opened(connector, replace(CLUSTER, name="other")).memory is not first.memory
+    controlled = opened(connector, replace(CLUSTER, bootstrap_controllers="c1:9093,[::1]:9094")).memory
+    assert controlled is not first.memory
+    assert [(node.host, node.port) for node in controlled.known_controllers()] == [("c1", 9093), ("::1", 9094)]
     assert opened(connector, replace(CLUSTER, bootstrap="h:9093")).memory is not first.memory
     assert opened(connector, replace(CLUSTER, bootstrap="h:9093", cluster_id="id-2")).memory is not first.memory
 

@@ -79,7 +79,8 @@ def test_an_admin_of_some_clusters_sends_guardian_to_no_host_of_his(guarded: Gua
     new = federation_pb2.Cluster(name="test-evil", bootstrap=host.bootstrap, security=SASL)
     moved = federation_pb2.Cluster(name="live", bootstrap=f"h:9092,{host.bootstrap}")
     logged_in = federation_pb2.Cluster(name="live", bootstrap="h:9092", security=SASL)
-    for cluster in (new, moved, logged_in):
+    controlled = federation_pb2.Cluster(name="live", bootstrap="h:9092", bootstrap_controllers=host.bootstrap)
+    for cluster in (new, moved, logged_in, controlled):
         assert register(guarded, "ben", cluster) is grpc.StatusCode.PERMISSION_DENIED, cluster
     assert guarded.member.kafka.opened == opened, "nobody was connected to"
     assert host.sent == []
@@ -100,6 +101,14 @@ def test_what_is_on_the_list_may_be_registered(guarded: Guarded) -> None:
         ("evil.net:9092", grpc.StatusCode.PERMISSION_DENIED),
     ):
         assert register(guarded, "ben", federation_pb2.Cluster(name="live", bootstrap=bootstrap)) is code, bootstrap
+    for controllers, code in (
+        ("c1.example.net:9092", grpc.StatusCode.OK),
+        ("c1.example.net:9092,evil.net:9092", grpc.StatusCode.PERMISSION_DENIED),
+    ):
+        cluster = federation_pb2.Cluster(
+            name="live", bootstrap="k1.example.net:9092", bootstrap_controllers=controllers
+        )
+        assert register(guarded, "ben", cluster) is code, controllers
 
 
 @pytest.mark.parametrize("name", ["/etc/guardian/members.key", "../members.key", "roles.toml/../members.key"])
