@@ -55,6 +55,7 @@ class BrokerLab:
             self.kafka = KafkaCluster.plan(replace(self._spec, hosts=hosts), self._home)
             self.kafka.starters = {node: self.network.command(_name(node), []) for node in nodes}
             stack.callback(self.kafka.stop)
+            stack.callback(self.heal)  # a broker that asks controllers whether it may stop waits for their answer
             self.kafka.launch(_STARTED_WITHIN_S, self._give_full_weight)
             self._stack = stack.pop_all()
         return self
