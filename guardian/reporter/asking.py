@@ -9,9 +9,10 @@ CountersAsker   the brokers that a ticket moves, at each tick, with a metric fil
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import grpc
@@ -113,8 +114,10 @@ class _Asked:
     known: int = 0
     wanted: dict[int, str] = field(default_factory=dict)
     call: Any = None
+    asked_at_s: float = 0.0  # of the call, by the monotonic clock
 
-    def ask(self, timeout_s: float) -> None:
+    def ask(self, timeout_s: float, now_s: float) -> None:
+        self.asked_at_s = now_s
         request = reporter_pb2.CollectRequest(
             dictionary_id=self.dictionary_id,
             known_names=self.known,
@@ -142,11 +145,18 @@ class CountersAsker:
     """Keeps a connection to each reporter that it is asked about, and makes one call at a time over it, whoever asks:
     the broker that answers is heard, and no other that is said to be there.
 
-    A call that takes longer than `patience_s` is not waited for: its answer is given with the next ones, unless it
-    takes `timeout_s`. Any thread may ask.
+    A call that takes longer than `patience_s` is not waited for: its answer is given with the next ones, however much
+    later, unless it takes `timeout_s`; the age of metadata that it tells has grown by then. Any thread may ask.
     """
 
-    def __init__(self, tls: ReporterTls | None, patience_s: float = 0.25, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        tls: ReporterTls | None,
+        patience_s: float = 0.25,
+        timeout_s: float = 10.0,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._monotonic_s = monotonic_s
         self._tls = tls
         self._patience_s = patience_s
         self._timeout_s = timeout_s
@@ -180,7 +190,7 @@ class CountersAsker:
                     _LOG.warning("reporter_tls can't be used", endpoint=endpoint, error=str(error))
                     return
             if asked.call is None:
-                asked.ask(self._timeout_s)
+                asked.ask(self._timeout_s, self._monotonic_s())
 
     def _answers(self, ids: Mapping[str, Collection[int]]) -> list[BrokerCounters]:
         """`ids` are the brokers that are said to be at each endpoint. Several are where one replaced another there."""
@@ -218,9 +228,9 @@ class CountersAsker:
         with self._lock:
             if asked.call is not call:
                 return None
-            asked.call = None
+            asked.call, asked_at_s = None, asked.asked_at_s
         try:
-            return asked.learn(call.result())
+            return _aged(asked.learn(call.result()), self._monotonic_s() - asked_at_s)
         except (grpc.RpcError, InvalidInput) as error:
             # A new connection next time: the certificates may have changed, and its names are told anew.
             with self._lock:
@@ -228,3 +238,10 @@ class CountersAsker:
             asked.channel.close()
             _LOG.debug("no counters", endpoint=endpoint, error=str(error))
             return None
+
+
+def _aged(counters: BrokerCounters, age_s: float) -> BrokerCounters:
+    """Return what a broker told so long ago, with its metadata that much older."""
+    if counters.metadata_lag_ms is None:
+        return counters
+    return replace(counters, metadata_lag_ms=counters.metadata_lag_ms + 1000.0 * age_s)

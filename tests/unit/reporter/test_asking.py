@@ -175,6 +175,17 @@ def test_who_is_late_is_not_waited_for_and_heard_the_next_time(counting: tuple[C
     asker.close()
 
 
+def test_the_age_of_metadata_grows_while_an_answer_waits_to_be_heard(counting: tuple[Counting, Broker]) -> None:
+    reporter, broker = counting
+    now_s = [100.0]
+    asker = CountersAsker(None, patience_s=20.0, timeout_s=60.0, monotonic_s=lambda: now_s[0])
+    hear = asker.ask([broker])
+    now_s[0] += 3600.0  # an hour later somebody asks again
+    (found,) = hear()
+    assert found.metadata_lag_ms == len(reporter.requests) + 3_600_000.0
+    asker.close()
+
+
 def test_who_does_not_answer_or_is_somebody_else_is_left_out(
     counting: tuple[Counting, Broker], asker: CountersAsker
 ) -> None:
