@@ -18,6 +18,8 @@ from guardian.kafka.witness import ClusterMemory, Lags
 from guardian.model.reading import BrokerCounters
 from guardian.model.topology import Broker, Cluster
 
+_KEPT = 4  # of a name: as it is registered, as it was, and as somebody tries it
+
 
 class Reporters(Protocol):
     """Who asks brokers for their counters."""
@@ -27,13 +29,14 @@ class Reporters(Protocol):
 
 
 class KafkaConnector:
-    """Any thread may use it. What is remembered of a cluster is forgotten when it is registered with other brokers to
-    begin from: it may be another one. `secrets` is the folder of what clusters name; None: no secret can be named."""
+    """Any thread may use it. A cluster that is registered with other brokers to begin from is remembered anew, since it
+    may be another one; who only tries that changes nothing for the one that is registered. `secrets` is the folder of
+    what clusters name; None: no secret can be named."""
 
     def __init__(self, reporters: Reporters, secrets: Path | None = None) -> None:
         self._reporters = reporters
         self._secrets = SecretFolder(secrets)
-        self._memories: dict[str, tuple[tuple[str, ...], ClusterMemory]] = {}
+        self._memories: dict[tuple[str, ...], ClusterMemory] = {}  # the one that was used last is the last
         self._lock = threading.Lock()
 
     def connect(self, cluster: Cluster, timeout_s: float = 10.0, broker_timeout_s: float | None = None) -> KafkaAdmin:
@@ -48,12 +51,14 @@ class KafkaConnector:
         )
 
     def _memory(self, cluster: Cluster) -> ClusterMemory:
-        identity = (cluster.bootstrap, cluster.bootstrap_controllers, cluster.cluster_id)
+        identity = (cluster.name, cluster.bootstrap, cluster.bootstrap_controllers, cluster.cluster_id)
         with self._lock:
-            known = self._memories.get(cluster.name)
-            if known is None or known[0] != identity:
-                known = self._memories[cluster.name] = (identity, ClusterMemory.of(cluster))
-            return known[1]
+            known = self._memories.pop(identity, None) or ClusterMemory.of(cluster)
+            self._memories[identity] = known
+            of_name = [each for each in self._memories if each[0] == cluster.name]
+            for each in of_name[:-_KEPT]:
+                del self._memories[each]
+            return known
 
     def _lags(self, brokers: Sequence[Broker]) -> Lags:
         return lambda: lags_of(self._reporters.ask(brokers)())

@@ -44,6 +44,10 @@ def test_connections_to_a_cluster_share_its_memory_until_it_may_be_another_one()
     assert [(node.host, node.port) for node in controlled.known_controllers()] == [("c1", 9093), ("::1", 9094)]
     assert opened(connector, replace(CLUSTER, bootstrap="h:9093")).memory is not first.memory
     assert opened(connector, replace(CLUSTER, bootstrap="h:9093", cluster_id="id-2")).memory is not first.memory
+    assert opened(connector, CLUSTER).memory is first.memory, "who tries another registration changes nothing"
+    for port in range(9100, 9110):
+        opened(connector, replace(CLUSTER, bootstrap=f"h:{port}"))
+    assert opened(connector, CLUSTER).memory is not first.memory, "nobody has used it for long"
 
 
 def test_reporters_tell_how_old_metadata_is_and_one_that_does_not_is_left_out() -> None:
