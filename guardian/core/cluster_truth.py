@@ -31,6 +31,9 @@ from guardian.model.topology import TopicPartition
 MAX_LAG_MS = 5_000.0
 """A broker that is connected applies a record at least every 0.5 s (metadata.max.idle.interval.ms)."""
 
+LEAST_LAG_MS = -1_000.0
+"""Below it the broker's clock is behind the controllers', and its lag tells nothing."""
+
 MAX_AGE_S = 2.0
 """How old the controllers' watermark may be that a witness must have applied."""
 
@@ -99,16 +102,21 @@ class Watermarks:
         """Return why the claim is not believed; empty: it is."""
         if not claim.is_backed:
             return "the controller has no majority of its quorum behind it"
-        highest = self._known[-1][1] if self._known else -1
-        if claim.epoch < self.epoch or claim.high_watermark < highest:
+        is_overtaken = claim.epoch == self.epoch  # by another answer of the same controller, which came first
+        if claim.epoch < self.epoch or (claim.high_watermark < self._highest() and not is_overtaken):
             return f"the controller of epoch {claim.epoch} was replaced: epoch {self.epoch} was seen before"
         return ""
 
     def learn(self, claim: ControllersClaim, asked_at_s: float) -> None:
-        """Take a claim that is believed."""
+        """Take a claim that is believed; one that tells less than is known changes nothing."""
+        if claim.high_watermark < self._highest():
+            return
         self.epoch = claim.epoch
         self._known = [each for each in self._known if asked_at_s - each[0] <= MAX_AGE_S]
         self._known.append((asked_at_s, claim.high_watermark))
+
+    def _highest(self) -> int:
+        return self._known[-1][1] if self._known else -1
 
     def least(self, now_s: float, *, strictly: bool = False) -> int:
         """Return the offset that a witness must have applied: all that was committed `MAX_AGE_S` ago, or `strictly`
@@ -139,11 +147,12 @@ def view_of_all(
 ) -> ClusterView:
     """Return what can be believed while no controller answers.
 
-    `answering` are all brokers that are there, of which `answers` may hold the most recent alone; `known` are those
-    that belong to the cluster. `lag_ms` tells, by broker, the age of the last record that it applied: one whose lag has
-    grown is not counted, and one with fresh metadata needs no other. Without it all brokers that may know better must
-    answer: they, and whoever is to have a replica.
+    `answering` are all brokers that are there, of which `answers` may hold the most recent alone; who was asked and did
+    not answer is in neither. `known` are those that belong to the cluster. `lag_ms` tells, by broker, the age of the
+    last record that it applied: one whose lag has grown is not counted, and one with fresh metadata needs no other.
+    Without it all brokers that may know better must answer: they, and whoever is to have a replica.
     """
+    lag_ms = {broker: lag for broker, lag in lag_ms.items() if lag >= LEAST_LAG_MS}
     for answer in answers.values():
         memory.learn(answer)
     counted = {b: answer for b, answer in answers.items() if lag_ms.get(b, 0.0) <= MAX_LAG_MS}

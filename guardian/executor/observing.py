@@ -58,7 +58,8 @@ def observe(admin: KafkaAdmin, scopes: Iterable[Scope], now_ms: int) -> ClusterO
     view = admin.view(None if scope.all_partitions else scope.topics)
     brokers = {broker: node for broker, node in view.brokers.items() if isinstance(node, BrokerNode)}
     partitions = {name: state for name, state in view.partitions.items() if isinstance(state, PartitionState)}
-    fenced = admin.fenced_servers() if _hosts(scope, partitions) - brokers.keys() else ()
+    is_one_away = not view.doubt and bool(_hosts(scope, partitions) - brokers.keys())
+    fenced = admin.fenced_servers() if is_one_away else ()
     configs = admin.describe_configs(_resources(scope.topics, scope.brokers & brokers.keys()), _DECIDED_BY)
     answering = {broker for broker in scope.brokers & brokers.keys() if (BROKER, str(broker)) in configs}
     return ClusterObservation(

@@ -25,7 +25,6 @@ from typing import Any, TypeVar
 import kafka.errors as kafka_errors
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.net.connection import KafkaConnection
-from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.admin import (
     ACLOperation,
@@ -55,6 +54,7 @@ from guardian.kafka import topics as topic_requests
 from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
 from guardian.kafka.credentials import SecretFolder
 from guardian.kafka.gate import Gate, Prove, needs_no_proof
+from guardian.kafka.handshake import BoundedManager
 from guardian.kafka.metadata import known_topics, metadata_request, read_answer, read_view, view_request
 from guardian.kafka.patience import Patience
 from guardian.kafka.reasons import is_passing
@@ -309,7 +309,7 @@ class KafkaControl:
     def describe_acls(self) -> tuple[AclBinding, ...]:
         async def ask(session: _Session) -> Any:
             try:
-                return await session.ask_any(_describe_acls_request)
+                return await session.ask_recent(_describe_acls_request)
             except kafka_errors.SecurityDisabledError as error:
                 raise _NoAuthorizer from error
 
@@ -334,7 +334,7 @@ class KafkaControl:
 
     def committed_offsets(self) -> GroupOffsets:
         async def ask(session: _Session) -> GroupOffsets:
-            cluster = await session.ask_any(DescribeClusterRequest)
+            cluster = await session.ask_recent(DescribeClusterRequest)
             # Each broker lists the groups that it coordinates.
             lists, silent = await session.ask_each(
                 [broker.broker_id for broker in cluster.brokers], lambda _: ListGroupsRequest()
@@ -351,7 +351,7 @@ class KafkaControl:
 
     def group_members(self) -> GroupMembers:
         async def ask(session: _Session) -> GroupMembers:
-            cluster = await session.ask_any(DescribeClusterRequest)
+            cluster = await session.ask_recent(DescribeClusterRequest)
             lists, silent = await session.ask_each(
                 [broker.broker_id for broker in cluster.brokers], lambda _: ListGroupsRequest()
             )
@@ -377,7 +377,7 @@ class KafkaControl:
         return self._call(ask)
 
     def describe_client_quotas(self) -> dict[QuotaEntity, dict[str, float]]:
-        return quotas.read_quotas(self._call(lambda session: session.ask_any(quotas.describe_request)))
+        return quotas.read_quotas(self._call(lambda session: session.ask_recent(quotas.describe_request)))
 
     def alter_client_quotas(self, changes: Mapping[QuotaEntity, Mapping[str, float | None]]) -> dict[QuotaEntity, str]:
         require_writable_quotas(changes)
@@ -391,8 +391,11 @@ class KafkaControl:
         return self._ask_controllers(membership.registered_brokers, "which brokers are registered")
 
     def unregister_broker(self, broker: int) -> str:
-        self._ask_controllers(lambda _: _nothing(), f"whether broker {broker} runs")
-        refused = self._change(lambda session: membership.unregister_broker(session, broker))
+        refused = self._ask_controllers(
+            lambda session: membership.unregister_broker(session, broker),
+            f"whether broker {broker} runs",
+            self._gate.prove,
+        )
         if not refused:
             self.memory.nodes.pop(broker, None)
         return refused
@@ -443,7 +446,7 @@ class KafkaControl:
             for answer in answers.values():
                 configs |= {(BROKER, name): values for name, values in read(BROKER, answer).items()}
             if (BROKER, "") in resources:
-                answer = await session.ask_any(lambda: _describe_configs_request(BROKER, [""], keys))
+                answer = await session.ask_recent(lambda: _describe_configs_request(BROKER, [""], keys))
                 configs |= {(BROKER, name): values for name, values in read(BROKER, answer).items()}
             return configs
 
@@ -478,18 +481,18 @@ class KafkaControl:
             if partition.error_code not in (_NO_ERROR, _NO_REASSIGNMENT_IN_PROGRESS)
         }
 
-    def _ask_controllers(self, work: Callable[[_Session], Awaitable[T]], subject: str) -> T:
+    def _ask_controllers(
+        self, work: Callable[[_AtWitness], Awaitable[T]], subject: str, prove: Prove = needs_no_proof
+    ) -> T:
         """Ask what a broker forwards to the controllers, or knows from them, of one that reaches them. Raises Undecided
         at once where none does: `subject` is unknown then."""
 
         async def ask(session: _Session) -> T:
-            if await witness.find_witness(session, self.memory) is None:
-                raise Undecided(
-                    f"cluster {self._cluster.name}: no controller answers; {subject} is unknown until one does"
-                )
-            return await work(session)
+            return await witness.ask_witness(
+                session, self.memory, lambda broker: work(_AtWitness(session, broker)), subject
+            )
 
-        return self._call(ask)
+        return self._call(ask, prove)
 
     def _change(self, work: Callable[[_Session], Awaitable[T]]) -> T:
         return self._call(work, self._gate.prove)
@@ -506,6 +509,8 @@ class KafkaControl:
                 return self._wire.run(lambda: work(session), deadline + _GRACE_S)
             finally:
                 session.end()
+        except Undecided as error:
+            raise Undecided(f"cluster {self._cluster.name}: {error}") from None
         except KafkaError as error:
             self._disconnect()
             raise ClusterUnavailable(unavailable_sentence(self._cluster, self._timeout_s, error)) from error
@@ -550,10 +555,6 @@ def connecting_share_s(left_s: float, endpoints: int) -> float:
     return 2 * left_s / (endpoints + 1)
 
 
-async def _nothing() -> None:
-    """Ask no more than whether a controller answers."""
-
-
 class _GuardMissing(Exception):
     """The brokers are older than the guard against changes of the replication factor (KIP-860)."""
 
@@ -567,7 +568,7 @@ class _Wire:
 
     def __init__(self, endpoint: str, settings: Mapping[str, Any]) -> None:
         self._net = NetworkSelector(client_id=settings["client_id"])
-        self.manager = KafkaConnectionManager(self._net, bootstrap_servers=endpoint, **settings)
+        self.manager = BoundedManager(self._net, bootstrap_servers=endpoint, **settings)
         self._net.start()
 
     def log_in(self, timeout_s: float) -> None:
@@ -732,9 +733,16 @@ class _Session:
                 patience.was_late(broker, time.monotonic())
         return answers, failures
 
+    async def ask_recent(self, request: Callable[[], Any]) -> Any:
+        """As `ask_any`, once a broker whose metadata is proven recent was looked for: for what brokers answer from
+        their metadata."""
+        if self.memory is not None:
+            await witness.find_witness(self, self.memory)
+        return await self.ask_any(request)
+
     def _recent_broker(self) -> int | None:
-        proven = self.memory.proven if self.memory is not None else None
-        return proven[0] if proven is not None and proven[0] in self.known_brokers() else None
+        recent = self.memory.recent_witness() if self.memory is not None else None
+        return recent if recent in self.known_brokers() else None
 
     def known_brokers(self) -> list[int]:
         """Those that a connection can be made to."""
@@ -832,6 +840,26 @@ class _Session:
 
     def left_s(self) -> float:
         return self._deadline - time.monotonic()
+
+
+class _AtWitness:
+    """A session whose questions for anybody go to one broker."""
+
+    def __init__(self, session: _Session, broker: int) -> None:
+        self._session = session
+        self._broker = broker
+
+    @property
+    def attempt_ms(self) -> int:
+        return self._session.attempt_ms
+
+    async def ask_any(self, request: Callable[[], Any]) -> Any:
+        """Raises KafkaError."""
+        return await self._session.ask_broker(self._broker, request(), self._session.attempt_s)
+
+    async def ask_once(self, brokers: Iterable[int], request: Callable[[int], Any]) -> dict[int, Any]:
+        """Raises KafkaError when a broker refuses us."""
+        return await self._session.ask_once(brokers, request)
 
 
 def require_writable(changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> None:

@@ -346,8 +346,7 @@ class FakeKafka:
 
     def fenced_servers(self) -> tuple[FencedServer, ...]:
         with self._read():
-            if self._witness() is None:
-                return ()
+            self._require_controllers("which brokers are fenced")
             return tuple(
                 FencedServer(
                     number,

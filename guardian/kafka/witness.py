@@ -18,10 +18,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import kafka.errors as kafka_errors
 from kafka.errors import KafkaError
@@ -29,6 +29,7 @@ from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from guardian.core.cluster_truth import ControllersClaim, EpochMemory, Watermarks, view_of_all, view_of_witness
+from guardian.errors import Undecided
 from guardian.kafka.controllers import Node, controllers, registered_controllers
 from guardian.kafka.metadata import metadata_request, read_answer
 from guardian.kafka.reasons import is_passing
@@ -47,6 +48,7 @@ _METADATA = "__cluster_metadata"
 _WITH_FEATURES = 3  # the first version of ApiVersions that tells features (Kafka 2.4)
 _WITH_FENCED = 2  # the first version of DescribeCluster that tells fenced brokers (Kafka 4.0)
 
+T = TypeVar("T")
 Lags = Callable[[], Mapping[int, float]]
 
 
@@ -81,8 +83,14 @@ class ClusterMemory:
 
     def forget_proof(self, broker: int) -> None:
         """It did not answer."""
-        if self.proven is not None and self.proven[0] == broker:
-            self.proven = None
+        with self.lock:
+            if self.proven is not None and self.proven[0] == broker:
+                self.proven = None
+
+    def recent_witness(self) -> int | None:
+        """Return the broker that was proven at most `HOLDS_S` ago."""
+        proven = self.proven
+        return proven[0] if proven is not None and time.monotonic() - proven[1] <= HOLDS_S else None
 
 
 class Session(Protocol):
@@ -151,18 +159,21 @@ async def find_witness(session: Session, memory: ClusterMemory, *, strictly: boo
 
     Raises KafkaError where a broker refuses us.
     """
-    now_s = time.monotonic()
-    known = memory.proven
-    if known is not None and not strictly and now_s - known[1] <= HOLDS_S:
-        return known[0]
-    if now_s < memory.silent_until_s:
+    known = memory.recent_witness()
+    if known is not None and not strictly:
+        return known
+    if time.monotonic() < memory.silent_until_s:
         return None
+    has_time = session.left_s() >= session.attempt_s  # else it is the caller who was short of it, not the brokers
     order = _order(session.known_brokers(), memory)
     found = await _first_proven(session, memory, order, strictly=strictly)
     if found is None and await _controllers_answer(session, memory):
         found = await _most_recent(session, memory, order, strictly=strictly)
+    if found is None and not strictly:
+        found = memory.recent_witness()  # of another caller, meanwhile
     if found is None:
-        memory.silent_until_s = time.monotonic() + _RESTS_S
+        if has_time:
+            memory.silent_until_s = time.monotonic() + _RESTS_S
         await session.refresh_metadata()
     return found
 
@@ -170,22 +181,40 @@ async def find_witness(session: Session, memory: ClusterMemory, *, strictly: boo
 async def fenced_servers(session: Session, memory: ClusterMemory) -> tuple[FencedServer, ...]:
     """Return the brokers that the controllers have fenced and that count themselves among the living.
 
-    Nothing is said while no controller answers. Before Kafka 4.0 those alone are known that lived when they were seen.
+    Before Kafka 4.0 those alone are known that lived when they were seen. Raises Undecided while no controller answers,
+    KafkaError.
     """
-    witness = await find_witness(session, memory)
-    if witness is None:
-        return ()
-    answer = read_answer(await session.ask_broker(witness, metadata_request(()), session.attempt_s))
+
+    async def ask(witness: int) -> tuple[BrokerAnswer, dict[int, BrokerNode] | None]:
+        answer = read_answer(await session.ask_broker(witness, metadata_request(()), session.attempt_s))
+        return answer, await _fenced(session, witness)
+
+    answer, fenced = await ask_witness(session, memory, ask, "which brokers are fenced")
     memory.nodes.update(answer.brokers)
-    fenced = await _fenced(session, witness)
     known = fenced if fenced is not None else {b: n for b, n in list(memory.nodes.items()) if b not in answer.brokers}
-    asked = {b: session.start(_answer_of_fenced, session, node) for b, node in known.items()}
+    asked = {b: session.start(_answer_of_fenced, session, node, answer.cluster_id) for b, node in known.items()}
     served = {broker: await future for broker, future in asked.items()}
     return tuple(
         FencedServer(broker, f"{known[broker].host}:{known[broker].port}", leads)
         for broker, leads in served.items()
         if leads is not None
     )
+
+
+async def ask_witness(session: Session, memory: ClusterMemory, work: Callable[[int], Awaitable[T]], subject: str) -> T:
+    """Return what `work` makes of a broker whose metadata is proven recent; of another one where that does not answer.
+    Raises Undecided where there is none: `subject` is unknown then. Raises KafkaError."""
+    while True:
+        witness = await find_witness(session, memory)
+        if witness is None:
+            raise Undecided(f"no controller answers; {subject} is unknown until one does")
+        try:
+            return await work(witness)
+        except KafkaError as error:
+            memory.forget_proof(witness)
+            if not is_passing(error) or session.left_s() <= 0:
+                raise
+            await session.refresh_metadata()
 
 
 async def _fenced(session: Session, witness: int) -> dict[int, BrokerNode] | None:
@@ -202,22 +231,24 @@ async def _fenced(session: Session, witness: int) -> dict[int, BrokerNode] | Non
     }
 
 
-async def _answer_of_fenced(session: Session, node: BrokerNode) -> int | None:
-    """How many partitions it says that it leads; None: it does not answer, or knows that it is fenced."""
+async def _answer_of_fenced(session: Session, node: BrokerNode, cluster_id: str) -> int | None:
+    """Return how many partitions it says that it leads; None: it does not answer, knows that it is fenced, or another
+    cluster's broker is at its address by now."""
     try:
         answer = read_answer(
             await session.ask_node(Node(node.id, node.host, node.port), metadata_request(None), _PROBE_S)
         )
     except KafkaError:
         return None
-    if node.id not in answer.brokers:
+    if node.id not in answer.brokers or answer.cluster_id != cluster_id:
         return None
     return sum(state.leader == node.id for state in answer.partitions.values())
 
 
 def _order(brokers: Collection[int], memory: ClusterMemory) -> list[int]:
     """The last witness first; the others in turn, so that those that hang are not always asked before the rest."""
-    first = [memory.proven[0]] if memory.proven is not None and memory.proven[0] in brokers else []
+    proven = memory.proven
+    first = [proven[0]] if proven is not None and proven[0] in brokers else []
     rest = sorted(set(brokers) - set(first))
     start = memory.turn % len(rest) if rest else 0
     memory.turn += 1
@@ -358,6 +389,7 @@ async def _view_without_witness(
     """None where no broker answers at all."""
     limit_s = min(session.attempt_s, _PROBE_S)
     known = {*known, *memory.nodes}
+    lag_ms = dict(lags())  # before the brokers are asked: one that hears of the controllers in between is not fresh
     versions = await session.ask_once(session.known_brokers(), lambda _: _versions_request(), limit_s)
     applied = {broker: answer.finalized_features_epoch for broker, answer in versions.items()}
     newest = sorted(applied, key=lambda broker: (-applied[broker], broker))[:_MOST_ASKED]
@@ -365,11 +397,11 @@ async def _view_without_witness(
     if not responses:
         return None
     answers = {broker: read_answer(response) for broker, response in responses.items()}
-    lag_ms = dict(lags())
+    there = answers.keys() | (applied.keys() - set(newest))  # who was asked for its metadata and gave none is silent
     with memory.lock:
         least = memory.watermarks.least(time.monotonic())
         lag_ms |= {broker: math.inf for broker, offset in applied.items() if offset < least}
-        return view_of_all(answers, applied.keys(), lag_ms, memory.epochs, known)
+        return view_of_all(answers, there, lag_ms, memory.epochs, known)
 
 
 def _versions_request() -> Any:

@@ -13,6 +13,7 @@ since when a reassignment copies nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -54,6 +55,7 @@ class TroubleLooks:
         self._motions: dict[str, Motions] = {}
         self._alive: dict[str, frozenset[int]] = {}
         self._down: dict[str, tuple[Sighting, ...]] = {}
+        self._fenced: dict[str, tuple[Sighting, ...]] = {}
         self._silent: dict[str, str] = {}
         self._offline: dict[str, tuple[Sighting, ...]] = {}
 
@@ -63,6 +65,7 @@ class TroubleLooks:
         self._motions.clear()
         self._alive.clear()
         self._down.clear()
+        self._fenced.clear()
         self._silent.clear()
         self._offline.clear()
 
@@ -87,18 +90,20 @@ class TroubleLooks:
         admin = self._admin_for(cluster.name)
         try:
             alive = frozenset(admin.describe_cluster().brokers)
-            servers = admin.fenced_servers()
         except ClusterUnavailable as error:
             self._silent[cluster.name] = str(error)
             is_unknown = isinstance(error, Undecided)
             yield (troubles.state_unknown if is_unknown else troubles.unreachable)(cluster.name, str(error))
-            yield from self._down.get(cluster.name, ())  # nobody knows, so nothing has ended
+            # Nobody knows, so nothing has ended.
+            yield from (*self._fenced.get(cluster.name, ()), *self._down.get(cluster.name, ()))
             return
+        with suppress(ClusterUnavailable):
+            self._fenced[cluster.name] = tuple(troubles.fenced_servers(cluster.name, admin.fenced_servers()))
         self._silent.pop(cluster.name, None)
         if cluster.name not in self._hosted:
             self._hosted[cluster.name] = troubles.hosted(admin.describe_partitions())
         self._alive[cluster.name] = alive
-        yield from troubles.fenced_servers(cluster.name, servers)
+        yield from self._fenced.get(cluster.name, ())
         hosted, emptied = self._hosted[cluster.name], self._emptied(cluster, alive)
         down = tuple(troubles.brokers_down(cluster.name, alive, cluster.brokers, hosted, emptied))
         self._down[cluster.name] = down

@@ -153,6 +153,12 @@ def test_one_answer_is_enough_from_fresh_metadata_and_none_from_old() -> None:
     assert isinstance(view.partitions[T0], Unknown)
 
 
+def test_a_lag_that_only_a_clock_behind_the_controllers_can_tell_makes_nobody_fresh() -> None:
+    assert described(view_of_all({1: OLD}, [1], {1: 300.0}, EpochMemory())).brokers.keys() == set(BROKERS)
+    with pytest.raises(Undecided, match="brokers 2, 3, which may know better, can't be reached"):
+        described(view_of_all({1: OLD}, [1], {1: -60_000.0}, EpochMemory()))
+
+
 def test_a_broker_whose_lag_has_grown_is_not_counted() -> None:
     view = view_of_all({1: OLD, 2: NEW, 3: NEW}, BROKERS, {1: 60_000.0, 2: 400.0, 3: 450.0}, EpochMemory())
     assert described(view).brokers.keys() == {2, 3}
@@ -183,9 +189,19 @@ def test_a_controller_that_was_replaced_or_stands_alone_is_not_believed() -> Non
     assert marks.why_not(ControllersClaim(3, 100, is_backed=True)) == ""
     marks.learn(ControllersClaim(3, 100, is_backed=True), 10.0)
     assert "epoch 3 was seen before" in marks.why_not(ControllersClaim(2, 120, is_backed=True))
-    assert "was replaced" in marks.why_not(ControllersClaim(3, 99, is_backed=True))
+    marks.learn(ControllersClaim(4, 120, is_backed=True), 10.2)
+    assert "was replaced" in marks.why_not(ControllersClaim(5, 119, is_backed=True)), "it has not caught up"
     assert "no majority" in marks.why_not(ControllersClaim(4, 120, is_backed=False))
-    assert marks.why_not(ControllersClaim(4, 100, is_backed=True)) == ""
+    assert marks.why_not(ControllersClaim(5, 120, is_backed=True)) == ""
+
+
+def test_an_answer_of_the_same_controller_that_another_has_overtaken_is_no_other_controller() -> None:
+    marks = Watermarks()
+    marks.learn(ControllersClaim(3, 100, is_backed=True), 10.0)
+    late = ControllersClaim(3, 99, is_backed=True)
+    assert marks.why_not(late) == ""
+    marks.learn(late, 10.1)
+    assert marks.least(10.1, strictly=True) == 99
 
 
 def test_a_witness_has_applied_what_was_committed_two_seconds_ago_and_no_less_than_the_last_one() -> None:

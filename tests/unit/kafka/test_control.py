@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 
 import kafka.errors as kafka_errors
 import pytest
-from kafka.protocol.admin import DescribeConfigsResponse, DescribeLogDirsResponse
+from kafka.protocol.admin import DescribeClusterRequest, DescribeConfigsResponse, DescribeLogDirsResponse
 from kafka.protocol.metadata import MetadataResponse
 
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka import control as module
 from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl, replication_factor_changes, require_writable, unavailable_sentence
+from guardian.kafka.controllers import Node
 from guardian.kafka.credentials import ENVIRONMENT, SecretFolder
 from guardian.kafka.gate import needs_no_proof
 from guardian.kafka.metadata import read_answer
@@ -166,6 +167,27 @@ def test_failures_leave_no_thread_behind(closed_port: int, silent_port: int) -> 
     for port in (closed_port, silent_port):
         sentence_of(Cluster("live", f"127.0.0.1:{port}"), 0.3)
     assert set(threading.enumerate()) <= before
+
+
+def test_a_node_that_never_shakes_hands_costs_no_descriptor(silent_port: int) -> None:
+    """A broker that hangs accepts connections: a probe every few seconds must not keep its socket."""
+    security = ClusterSecurity(SecurityProtocol.SSL)
+    wire = module._Wire(f"127.0.0.1:{silent_port}", module._settings(security, 1.0, SecretFolder(None)))
+    node = Node(1, "127.0.0.1", silent_port)
+
+    async def probe() -> None:
+        deadline = time.monotonic() + 0.1
+        with pytest.raises(kafka_errors.KafkaError):
+            await wire.ask_node(node, DescribeClusterRequest(), deadline, needs_no_proof)
+
+    try:
+        wire.run(probe, time.monotonic() + 10.0)
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        for _ in range(10):
+            wire.run(probe, time.monotonic() + 10.0)
+        assert len(list(Path("/proc/self/fd").iterdir())) <= before
+    finally:
+        wire.close()
 
 
 def test_a_closed_control_says_so(closed_port: int) -> None:
@@ -451,7 +473,7 @@ class GroupsSession:
 
     names: ClassVar = {1: ["a", "b"], 2: ["c"]}
 
-    async def ask_any(self, _request: object) -> object:
+    async def ask_recent(self, _request: object) -> object:
         return SimpleNamespace(brokers=[SimpleNamespace(broker_id=broker) for broker in (1, 2, 3)])
 
     async def ask_each(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, Met
 from guardian.core.cluster_truth import described, partitions_of
 from guardian.errors import Undecided
 from guardian.kafka.controllers import Node
-from guardian.kafka.witness import HOLDS_S, ClusterMemory, fenced_servers, find_witness, no_lags, view
+from guardian.kafka.witness import HOLDS_S, ClusterMemory, ask_witness, fenced_servers, find_witness, no_lags, view
 from guardian.model import topology
 from guardian.model.cluster_state import PartitionState
 from guardian.model.topology import TopicPartition
@@ -31,10 +32,12 @@ class Broker:
 
     forwards: bool = True
     answers: bool = True
+    tells_metadata: bool = True
     applied: int = 99
     leader: int = 1
     alive: tuple[int, ...] = (1, 2, 3)
     controller_epoch: int = 7
+    cluster_id: str = "c"
 
 
 @dataclass
@@ -70,8 +73,11 @@ class Cluster:
     async def ask_once(
         self, brokers: Iterable[int], request: Callable[[int], Any], limit_s: float | None = None
     ) -> dict[int, Any]:
-        there = [broker for broker in brokers if self.brokers[broker].answers]
-        return {broker: await self.ask_broker(broker, request(broker), limit_s or 1.0) for broker in there}
+        answers = {}
+        for broker in (each for each in brokers if self.brokers[each].answers):
+            with suppress(kafka_errors.RequestTimedOutError):
+                answers[broker] = await self.ask_broker(broker, request(broker), limit_s or 1.0)
+        return answers
 
     async def ask_node(self, node: Node, request: Any, limit_s: float | None = None) -> Any:
         if node.node_id < 0:
@@ -100,6 +106,8 @@ class Cluster:
             if not self.tells_fenced:
                 raise kafka_errors.IncompatibleBrokerVersion("too old")
             return self._described(found)
+        if not found.tells_metadata:
+            raise kafka_errors.RequestTimedOutError
         return self._metadata(found)
 
     def _quorum(self, epoch: int) -> Any:
@@ -152,7 +160,7 @@ class Cluster:
         topic = MetadataResponse.MetadataResponseTopic(
             error_code=0, name="t", topic_id=_ID, is_internal=False, partitions=[partition]
         )
-        return MetadataResponse(brokers=nodes, cluster_id="c", controller_id=1, topics=[topic])
+        return MetadataResponse(brokers=nodes, cluster_id=asked.cluster_id, controller_id=1, topics=[topic])
 
     def cut_off(self, *brokers: int) -> None:
         """These have lost the controllers, which have fenced the first of them since."""
@@ -331,6 +339,87 @@ def test_controllers_that_answer_guardian_itself_prove_a_broker_or_show_that_all
         memory.watermarks._known.clear()
         with pytest.raises(Undecided, match="no broker that answers knows what the controllers decided last"):
             await look(cluster, memory)
+
+    asyncio.run(run())
+
+
+def test_a_broker_that_tells_how_far_it_is_and_then_nothing_more_may_know_better() -> None:
+    async def run() -> None:
+        cluster, memory = Cluster(), ClusterMemory()
+        cluster.cut_off(1)
+        for broker in cluster.brokers.values():
+            broker.forwards = False
+        cluster.brokers[3].answers = cluster.brokers[2].tells_metadata = False
+        with pytest.raises(Undecided, match="brokers 2, 3, which may know better, can't be reached"):
+            await look(cluster, memory)
+
+    asyncio.run(run())
+
+
+def test_how_old_metadata_is_is_asked_before_the_metadata() -> None:
+    """A broker that hears of the controllers in between has told old metadata, and is fresh."""
+
+    async def run() -> None:
+        cluster, asked_before = Cluster(), []
+        for broker in cluster.brokers.values():
+            broker.forwards = False
+
+        def lags() -> dict[int, float]:
+            asked_before.append([kind for _, kind in cluster.asked if kind == "MetadataRequest"])
+            return {}
+
+        await view(cluster, ClusterMemory(), None, lags)
+        assert asked_before == [[]]
+        assert "MetadataRequest" in [kind for _, kind in cluster.asked]
+
+    asyncio.run(run())
+
+
+def test_a_call_without_time_leaves_no_others_without_controllers() -> None:
+    async def run() -> None:
+        cluster, memory = Cluster(), ClusterMemory()
+        cluster.end_s = time.monotonic() + 0.001
+        await asyncio.sleep(0.002)
+        assert await find_witness(cluster, memory) is None
+        cluster.end_s = time.monotonic() + 60.0
+        assert await find_witness(cluster, memory) is not None
+
+    asyncio.run(run())
+
+
+def test_a_witness_that_does_not_answer_is_replaced_and_without_one_the_question_stays_open() -> None:
+    async def run() -> None:
+        cluster, memory = Cluster(), ClusterMemory()
+        asked: list[int] = []
+
+        async def work(broker: int) -> int:
+            asked.append(broker)
+            if len(asked) == 1:
+                cluster.brokers[broker].answers = False
+                raise kafka_errors.RequestTimedOutError
+            return broker
+
+        found = await ask_witness(cluster, memory, work, "it")
+        assert asked == [asked[0], found]
+        assert found != asked[0]
+        memory.proven = None
+        for broker in cluster.brokers.values():
+            broker.forwards = False
+        with pytest.raises(Undecided, match="no controller answers; it is unknown until one does"):
+            await ask_witness(cluster, memory, work, "it")
+        with pytest.raises(Undecided, match="which brokers are fenced is unknown"):
+            await fenced_servers(cluster, memory)
+
+    asyncio.run(run())
+
+
+def test_another_clusters_broker_at_the_address_of_a_fenced_one_is_not_it() -> None:
+    async def run() -> None:
+        cluster, memory = Cluster(), ClusterMemory()
+        cluster.cut_off(1)
+        assert [each.broker for each in await fenced_servers(cluster, memory)] == [1]
+        cluster.brokers[1].cluster_id = "another"
+        assert await fenced_servers(cluster, memory) == ()
 
     asyncio.run(run())
 

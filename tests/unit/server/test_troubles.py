@@ -135,6 +135,18 @@ def test_a_broker_that_is_fenced_and_serves_is_told_first_with_what_it_says_it_l
     assert "it says that it leads 1 partitions" in served.evidence
     assert down.subject.title == "broker_down broker 1"
     assert served.subject.kind.gravity == 0
+    for broker in (2, 3):  # nobody knows now, so it has not ended
+        member.kafka.cut_off(broker)
+    member.kafka.hide(3)
+    assert [each.subject.title for each in looks.brokers(CLUSTER)] == [
+        "state_unknown cluster",
+        "fenced_serves broker 1",
+        "broker_down broker 1",
+    ]
+    for broker in (1, 2, 3):
+        member.kafka.reconnect(broker)
+    member.kafka.hide(3, hidden=False)
+    assert list(looks.brokers(CLUSTER)) == []
 
 
 def test_members_that_are_not_connected_are_down(
