@@ -49,6 +49,12 @@ class Feeder:
         for new in wanted - self._members.keys():
             self._members[new] = Progress(self._seat.journal.last_index + 1)
 
+    def forget(self, member: str) -> None:
+        """Nothing is known of it any more: it was removed, and whoever bears the name next may be another."""
+        self._members.pop(member, None)
+        self._pulled_at.pop(member, None)
+        self._offer_at.pop(member, None)
+
     def progress(self, member: str) -> Progress | None:
         return self._members.get(member)
 
@@ -104,6 +110,11 @@ class Feeder:
             progress.rejected(message["next_node_idx"], last_index)
         if progress.next_index <= last_index and (progress.may_send_entries or self._is_needed(progress)):
             self._feed(member, progress)
+
+    def connected(self, member: str) -> None:
+        progress = self._members.get(member)
+        if progress is not None:
+            progress.connected()
 
     def disconnected(self, member: str) -> None:
         progress = self._members.get(member)

@@ -321,8 +321,11 @@ class Member:
         self._handlers[kind](sender, message)
 
     def on_connected(self, member: str) -> None:
-        """The next heartbeat finds it."""
+        """The next heartbeat finds it. What it holds counts once it has said so anew."""
         self.parting.connected(member)
+        if self.core.is_leader:
+            self.feeder.connected(member)
+            self._count_match(member)
 
     def on_disconnected(self, member: str) -> None:
         self._must_work = True
@@ -577,6 +580,9 @@ class Member:
             for member in former.members:
                 if configuration.member(member.name) is None:
                     self._leaving[member.name] = (member.address, self._now + _LEAVING_S)
+            for back in [name for name in self._leaving if configuration.member(name) is not None]:
+                del self._leaving[back]
+                self.feeder.forget(back)
         self._connect_to_members()
         self.campaigning.configuration_changed(self._now)
 

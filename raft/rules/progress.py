@@ -19,7 +19,7 @@ _MAX_BATCH_ENTRIES = 4096
 
 
 class Progress:
-    """Of one member, in one term of its leader."""
+    """Of one member, in one term of its leader. What it holds is known by what it said over the present connection."""
 
     __slots__ = (
         "_bytes",
@@ -77,6 +77,11 @@ class Progress:
         """The member lacks what comes before the entries; its log may match the leader's before `hint`."""
         self.is_probing = True
         self._rewind(max(1, min(hint, last_index + 1)))
+
+    def connected(self) -> None:
+        """Forgets what the member held: who is there now may have another folder, or an older copy of the same."""
+        self.match_index = 0
+        self.commit_told = 0
 
     def disconnected(self) -> None:
         """What was under way is lost."""

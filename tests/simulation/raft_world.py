@@ -294,6 +294,8 @@ class World:
             if other.name in one.network.known or one.name in other.network.known:
                 one.network.connected.add(other.name)
                 other.network.connected.add(one.name)
+                one.member.on_connected(other.name)
+                other.member.on_connected(one.name)
 
     def _finds_lapse(self, judge: Host, host: Host) -> bool:
         """Whether one refuses the other, as raft.network.transport does at a hello."""

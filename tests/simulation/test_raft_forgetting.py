@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from raft.errors import CannotStart
+from raft.errors import CannotStart, ChangeRefused
 from raft.node.changing import Handover
 from raft.protocol import AddLearner, Change, Promote, Remove
 from raft.storage.identity import IDENTITY
@@ -175,6 +175,45 @@ def test_an_emptied_voter_joins_anew_under_its_name_and_may_lead_one_that_lagged
     world.start(away)
     write(world, 3)
     world.run_until(lambda: acknowledged(world) <= commands(world, away))
+
+
+@every_seed
+@pytest.mark.parametrize("as_voter", [True, False], ids=["a voter", "a learner"])
+def test_what_a_member_s_former_folder_held_is_not_believed_of_its_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, as_voter: bool
+) -> None:
+    """The leader's messages to it are stuck, so that it holds nothing; all is asked of the same leader at once."""
+    monkeypatch.setattr("raft.rules.membership.MAX_PROMOTION_LAG", 2)
+    world = serving(tmp_path, seed)
+    leader, emptied, other = roles(world)
+    if not as_voter:
+        change(world, leader, Remove(emptied))
+        change(world, leader, AddLearner(emptied, f"{emptied}:1"))
+        world.run(3.0)  # it has all
+    world.crash(emptied)
+    world.empty(emptied)
+    world.hosts[emptied].bootstrap = None
+    if as_voter:
+        change(world, leader, Remove(emptied))
+    world.stalled.add((leader, emptied))
+    world.start(emptied)
+    change(world, leader, AddLearner(emptied, f"{emptied}:1"))
+    world.run(1.0)
+    world.change(leader, Promote(emptied))
+    world.run(4.0)
+    goal, answer = world.changes[-1]
+    assert goal == Promote(emptied)
+    assert isinstance(answer, ChangeRefused), answer
+    assert "lags by" in str(answer)
+    world.disconnect(leader, emptied)
+    world.stalled.clear()
+    change(world, leader, Promote(emptied))
+    write(world, 3)
+    for _ in range(3):
+        world.disconnect(other, emptied)
+        world.run(1.0)
+    assert not world.lapses
+    world.run_until(lambda: acknowledged(world) <= commands(world, emptied))
 
 
 def hand_over(world: World, to: str) -> None:
