@@ -87,7 +87,8 @@ class MemberStatus:
 class ReplicaStatus:
     """As one member sees it. `leader` is a member's name, or None. `live_members` are those that this member is
     connected to, and itself. `staleness_s` bounds how old the local state is; None when it is unknown. `wrong_members`
-    have another history than the majority; `is_outvoted`: no majority can have this member's. `last_words` are its own,
+    have another history than the majority; `is_outvoted`: some differ, and no majority is known to have this
+    member's. `last_words` are its own,
     while it stops by itself."""
 
     name: str

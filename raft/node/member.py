@@ -323,6 +323,7 @@ class Member:
     def on_connected(self, member: str) -> None:
         """The next heartbeat finds it. What it holds counts once it has said so anew."""
         self.parting.connected(member)
+        self.vitals.connected(member, self._now)
         if self.core.is_leader:
             self.feeder.connected(member)
             self._count_match(member)

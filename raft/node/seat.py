@@ -34,7 +34,7 @@ class Seat:
     wake: Callable[[], None]
     counters: Counter[str] = field(default_factory=Counter)
     own_term_index: int = 0  # of the first entry of this leader's term
-    is_outvoted: bool = False  # no majority can have this member's history (raft.node.vitals)
+    is_outvoted: bool = False  # no majority is known to have this member's history (raft.node.vitals)
 
     @property
     def configuration(self) -> Configuration | None:

@@ -2,7 +2,8 @@
 
 vitals ──▶ compared with one's own checksum at that index (raft.rules.agreement)
            ├ a majority agrees with this member: who differs is told, and stops
-           └ so many differ that no majority can agree with this one: it does not lead, and nothing is written
+           └ some voter differs, and no majority is known to agree with this one: it does not lead, so without a
+             majority of one history nothing is written
 vitals of the leader ──▶ what each voter has confirmed (raft.storage.confirmed)
 """
 
@@ -12,6 +13,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 
+from raft.configuration import Configuration
 from raft.errors import REJOIN, Diverged
 from raft.network import frames
 from raft.node.library import Message
@@ -23,6 +25,10 @@ from raft.storage.confirmed import ConfirmedIndexes
 TELL_EVERY_S = 1.0
 CLOCK_KNOWN_S = 10.0
 """So long what a member told of its clock counts."""
+
+_COMPARED_S = 3.0
+"""So long a voter that is connected may take to be compared, once that counts: three times that it tells, or an
+election and what it is fed then."""
 
 _logger = logging.getLogger(__name__)
 
@@ -49,6 +55,9 @@ class Vitals:
         self._comparisons: dict[str, Comparison] = {}
         self._differing_at: dict[str, tuple[int, bytes]] = {}  # by member: an index, and the own checksum there
         self._clocks: dict[str, tuple[int, float]] = {}  # by member: what it told, and when by the monotonic clock
+        self._told_up_to: dict[str, int] = {}  # by member: the highest index
+        self._moved_at: dict[str, float] = {}  # by member: when it connected, or told of a higher index
+        self._in_doubt_since: float | None = None  # some voter differs from this member
         self._verdict = Verdict()
 
     @property
@@ -77,11 +86,19 @@ class Vitals:
             del self._comparisons[name]
         for name in list(self._told):
             self._compare(name)
-        self._conclude(judge(self._seat.name, configuration, self._comparisons))
+        self._conclude(judge(self._seat.name, configuration, self._comparisons, self._awaited(configuration, now)))
+
+    def connected(self, member: str, now: float) -> None:
+        """It has a moment to say where it is, and to catch up: what it said before may be old."""
+        self._told_up_to.pop(member, None)
+        self._moved_at[member] = now
 
     def received(self, sender: str, message: Message, now: float) -> None:
         """From a member, about itself."""
         self._told[sender] = message["index"], message["checksum"]
+        if message["index"] > self._told_up_to.get(sender, 0):
+            self._told_up_to[sender] = message["index"]
+            self._moved_at[sender] = now
         self._clocks[sender] = message["clock_ms"], now
         if sender == self._seat.core.leader and message["term"] == self._seat.core.term:
             self._confirmed.raise_to(dict(message["confirmed"]))
@@ -144,10 +161,25 @@ class Vitals:
                 )
             self._differing_at[name] = index, own
 
+    def _awaited(self, configuration: Configuration, now: float) -> set[str]:
+        """The voters that will be compared in a moment: they are connected, and have just come, move on, or it has
+        just begun to count."""
+        if all(self._comparisons.get(name, Comparison()).differs_at is None for name in configuration.voters):
+            self._in_doubt_since = None
+            return set()
+        if self._in_doubt_since is None:
+            self._in_doubt_since = now
+        return {
+            name
+            for name in self._seat.other_voters()
+            if self._seat.links.is_connected(name)
+            and now - max(self._in_doubt_since, self._moved_at.get(name, -math.inf)) < _COMPARED_S
+        }
+
     def _conclude(self, verdict: Verdict) -> None:
         if verdict.is_outvoted and not self._verdict.is_outvoted:
             _logger.critical(
-                "member %s: no majority has its history, so it neither leads nor takes changes", self._seat.name
+                "member %s: no majority is known to have its history, so it does not lead", self._seat.name
             )
         self._verdict = verdict
         self._seat.is_outvoted = verdict.is_outvoted

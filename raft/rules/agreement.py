@@ -6,7 +6,7 @@ one that is equal proves a common past, and one that differs stays different (co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from raft.configuration import Configuration
@@ -29,35 +29,45 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`wrong`: members whose history is not the majority's, to which this member belongs. `is_outvoted`: so many voters
-    differ from this member that no majority can agree with it; it must neither lead nor vouch for anything."""
+    """`wrong`: members whose history is not the majority's, to which this member belongs. `is_outvoted`: some voter
+    differs from this member, and no majority is known to agree with it; it must not lead. It still votes, acknowledges
+    and counts: what it lacks is no entry of the log."""
 
     wrong: frozenset[str] = frozenset()
     is_outvoted: bool = False
 
 
-def judge(name: str, configuration: Configuration, comparisons: Mapping[str, Comparison]) -> Verdict:
-    """Return what member `name` may conclude from its comparisons with the others."""
-    differing = {
-        member.name: comparisons[member.name].differs_at
-        for member in configuration.members
-        if member.name != name and member.name in comparisons
-    }
-    found = {member: index for member, index in differing.items() if index is not None}
-    voters = configuration.voters
+def judge(
+    name: str,
+    configuration: Configuration,
+    comparisons: Mapping[str, Comparison],
+    awaited: Set[str] = frozenset(),
+) -> Verdict:
+    """Return what member `name` may conclude from its comparisons with the others. `awaited`: members that will be
+    compared in a moment, so they may agree; one that is silent is not believed to."""
+    none = Comparison()
+    others = [member.name for member in configuration.members if member.name != name]
+    found = {other: index for other in others if (index := comparisons.get(other, none).differs_at) is not None}
     wrong = {
         member
         for member, index in found.items()
-        if _agreeing(name, configuration, comparisons, index) >= configuration.majority
+        if len(_agreeing(name, configuration, comparisons, index)) >= configuration.majority
     }
-    return Verdict(frozenset(wrong), len(voters) - len(found.keys() & voters) < configuration.majority)
+    differing = found.keys() & configuration.voters
+    if not differing:
+        return Verdict(frozenset(wrong))
+    agreeing = _agreeing(name, configuration, comparisons, min(found[voter] for voter in differing))
+    possible = agreeing | (configuration.voters & awaited) - differing
+    return Verdict(frozenset(wrong), len(possible) < configuration.majority)
 
 
-def _agreeing(name: str, configuration: Configuration, comparisons: Mapping[str, Comparison], index: int) -> int:
-    """Count the voters, this member among them, that are known to agree with it up to `index`."""
+def _agreeing(
+    name: str, configuration: Configuration, comparisons: Mapping[str, Comparison], index: int
+) -> frozenset[str]:
+    """Return the voters, this member among them, that are known to agree with it up to `index`."""
     none = Comparison()
-    return sum(
-        1
+    return frozenset(
+        voter
         for voter in configuration.voters
         if voter == name or ((known := comparisons.get(voter, none)).differs_at is None and known.agrees_at >= index)
     )

@@ -265,6 +265,29 @@ def test_without_a_majority_of_one_history_nothing_is_written(tmp_path: Path, se
     assert not world.stopped
 
 
+@every_seed
+def test_two_of_three_that_differ_write_nothing_until_the_third_decides(tmp_path: Path, seed: int) -> None:
+    world = serving(tmp_path, seed)
+    leader, follower, away = roles(world)
+    world.crash(away)
+    write(world, 3)
+    world.run(10.0)
+    assert world.leader() is not None, "a group with one away goes on"
+    tamper(world, follower)
+    world.run_until(lambda: world.leader() is None, 10.0)
+    world.run(4.0)
+    assert nobody_leads_for(world, 20.0)
+    assert all(host.member.seat.is_outvoted for host in world.living() if host.member is not None)
+    assert not world.stopped
+    world.start(away)  # it lacks what was written meanwhile, and only a leader can give it that
+    world.run_until(lambda: follower in world.stopped, 20.0)
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 3)
+    world.run_until(lambda: acknowledged(world) <= commands(world, away))
+    assert world.stopped.keys() == {follower}
+    assert world.hosts[leader].member is not None
+
+
 def tamper(world: World, name: str) -> None:
     """Nothing that was acknowledged is missing there, but something else is."""
     world.hosts[name].machine.history.insert(0, (1, f"what {name} alone has".encode()))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raft.configuration import Configuration
-from raft.rules.agreement import Comparison, judge
+from raft.rules.agreement import Comparison, Verdict, judge
 
 NAMES = "abcde"
 FIVE = Configuration.of_voters("g", {name: f"{name}:1" for name in NAMES})
@@ -20,9 +20,21 @@ def test_who_differs_from_a_majority_is_wrong() -> None:
 
 
 def test_an_agreement_from_before_the_difference_says_nothing() -> None:
-    verdict = judge("a", THREE, {"b": Comparison(7), "c": Comparison(5, 8)})
-    assert not verdict.wrong
-    assert not verdict.is_outvoted
+    known = {"b": Comparison(7), "c": Comparison(5, 8)}
+    assert judge("a", THREE, known) == Verdict(is_outvoted=True)
+    assert judge("a", THREE, known, {"b"}) == Verdict()  # it will be compared in a moment
+
+
+def test_a_voter_that_is_silent_is_not_believed_to_agree_once_another_differs() -> None:
+    """Two live, with different histories: neither may go on with the other's acknowledgements."""
+    assert judge("a", THREE, {"c": Comparison(5, 8)}).is_outvoted
+    assert judge("c", THREE, {"a": Comparison(5, 8)}).is_outvoted
+    assert not judge("a", THREE, {"c": Comparison(5)}).is_outvoted  # a group with one away goes on
+    assert not judge("a", THREE, {}).is_outvoted
+
+
+def test_a_voter_that_differs_does_not_agree_in_a_moment() -> None:
+    assert judge("a", THREE, {"b": Comparison(0, 8), "c": Comparison(5, 8)}, {"b", "c"}).is_outvoted
 
 
 def test_who_differs_from_two_of_three_is_outvoted() -> None:
@@ -43,17 +55,22 @@ def test_the_lowest_difference_counts_until_both_are_equal_again() -> None:
     assert found.with_result(20, is_equal=True) == Comparison(20)
 
 
-@given(st.lists(st.sampled_from("xyz"), min_size=5, max_size=5), st.sets(st.sampled_from(NAMES[1:])))
-def test_it_is_what_somebody_who_sees_all_histories_would_say(histories: list[str], heard: set[str]) -> None:
-    """All compared at one index; `a` has heard from some. Nobody of the majority is wrong, whatever is not known."""
+@given(
+    st.lists(st.sampled_from("xyz"), min_size=5, max_size=5),
+    st.sets(st.sampled_from(NAMES[1:])),
+    st.sets(st.sampled_from(NAMES)),
+)
+def test_it_is_what_somebody_who_sees_all_histories_would_say(
+    histories: list[str], heard: set[str], awaited: set[str]
+) -> None:
+    """All compared at one index; `a` has heard from some. Nobody of the majority is wrong, whatever is not known; and
+    once somebody differs `a` goes on only with a majority that it knows of, or will in a moment."""
     held = dict(zip(NAMES, histories, strict=True))
     known = {name: Comparison(9) if held[name] == held["a"] else Comparison(0, 9) for name in heard}
-    verdict = judge("a", FIVE, known)
+    verdict = judge("a", FIVE, known, awaited)
     group = {name for name in NAMES if held[name] == held["a"]}
-    for name in verdict.wrong:
-        assert held[name] != held["a"]
-        assert len(group) >= FIVE.majority
-    assert verdict.is_outvoted <= (len(group) < FIVE.majority)
-    if heard == set(NAMES[1:]):
-        assert verdict.is_outvoted == (len(group) < FIVE.majority)
-        assert verdict.wrong == (set(NAMES) - group if len(group) >= FIVE.majority else set())
+    assert verdict.wrong == (heard - group if len(group & (heard | {"a"})) >= FIVE.majority else set())
+    known_or_awaited = {"a"} | (heard & group) | (awaited - heard)
+    assert verdict.is_outvoted == (not heard <= group and len(known_or_awaited) < FIVE.majority)
+    if heard | awaited | {"a"} == set(NAMES):
+        assert verdict.is_outvoted <= (len(group) < FIVE.majority)
