@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from raft.errors import REJOIN, Diverged
 from raft.node.library import Message
 from raft.storage.journal import Journal
 
 
-class Contradiction(Exception):
+class Contradiction(Diverged):
     """A leader's log lacks what is committed here: some member lost or forged what it had acknowledged."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}, so its history differs from the majority's; {REJOIN}")
+        self.what = what
 
 
 @dataclass(frozen=True, slots=True)

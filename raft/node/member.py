@@ -371,9 +371,11 @@ class Member:
         try:
             found = compare(message, self.journal, self.core.commit_index)
         except Contradiction as contradiction:
+            if self.parting.is_under_way:
+                return
             if self.door.may_stop(sender):
                 raise
-            self.door.refuse_contradiction(sender, contradiction, self._now)
+            self.door.refuse_contradiction(sender, contradiction.what, self._now)
             return
         match found:
             case Mismatch(hint):

@@ -14,6 +14,7 @@ import pytest
 from deploy.local import ports
 from raft import farewell
 from raft.errors import DamagedData, NoLeader
+from raft.network import frames
 from raft.network.frames import MAX_TEXT
 from raft.protocol import LastWords, MemberStatus, StopCause
 from raft.replica import EXIT_CODES, EXIT_FAILED, RaftReplica
@@ -98,15 +99,15 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         replica.close()
 
 
-def require_stopped(lab: Lab, name: str, reason: str) -> None:
+def require_stopped(lab: Lab, name: str, reason: str, cause: StopCause = StopCause.DAMAGED) -> None:
     """It has ended with the code of damage, and the others know why and go on."""
-    assert lab.ends[name].get(timeout=DEADLINE_S) == EXIT_CODES[StopCause.DAMAGED] == 65
+    assert lab.ends[name].get(timeout=DEADLINE_S) == EXIT_CODES[cause] == 65
     others = [other for other in lab.replicas if other != name]
     for other in others:
         until(lambda other=other: lab.seen(other, name).last_words is not None)  # type: ignore[misc]
         words = lab.seen(other, name).last_words
         assert words is not None
-        assert words.cause is StopCause.DAMAGED
+        assert words.cause is cause
         assert reason in words.reason
         until(lambda other=other: not lab.seen(other, name).is_connected)  # type: ignore[misc]
     assert lab.replicas[others[0]].propose(b"after", DEADLINE_S)
@@ -148,6 +149,27 @@ def test_damage_met_by_applying_is_damage_and_any_other_failure_is_not(tmp_path:
         alone.machines["a"].fails = fails
         replica.propose_async(command, DEADLINE_S, lambda _: None)
         assert alone.ends["a"].get(timeout=DEADLINE_S) == code
+
+
+def test_a_member_that_a_voter_s_log_contradicts_stops_as_one_with_another_history(lab: Lab) -> None:
+    """The entries of a voter in the next term have another one at an index that is committed; they come on and on."""
+    leader = lab.leader()
+    name, other = (each for each in lab.replicas if each != leader)
+    member = lab.replicas[name]._member
+    until(lambda: member.core.commit_index > 1)
+
+    def deliver() -> None:
+        fields = {"commit_index": 0, "prevLogIdx": member.core.commit_index, "prevLogTerm": 0, "entries": []}
+        term = member.core.term + (not member.parting.is_under_way)
+        member.on_message(other, {"type": frames.APPEND_ENTRIES, "term": term, **fields})
+
+    def deliver_again_and_again() -> None:
+        send = member.network.tick
+        member.network.tick = lambda now: (send(now), deliver())  # type: ignore[method-assign]
+
+    member.call(deliver_again_and_again)
+    require_stopped(lab, name, "which is committed here in term", StopCause.DIVERGED)
+    assert "guardian raft remove" in (lab.seen(leader, name).last_words or WORDS).reason
 
 
 def test_a_member_that_is_back_has_no_last_words(lab: Lab) -> None:
