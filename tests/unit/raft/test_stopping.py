@@ -164,8 +164,13 @@ def test_a_member_that_a_voter_s_log_contradicts_stops_as_one_with_another_histo
         member.on_message(other, {"type": frames.APPEND_ENTRIES, "term": term, **fields})
 
     def deliver_again_and_again() -> None:
-        send = member.network.tick
-        member.network.tick = lambda now: (send(now), deliver())  # type: ignore[method-assign]
+        its_own = member.network.tick
+
+        def tick(now: float) -> None:
+            its_own(now)
+            deliver()
+
+        member.network.tick = tick  # type: ignore[method-assign]
 
     member.call(deliver_again_and_again)
     require_stopped(lab, name, "which is committed here in term", StopCause.DIVERGED)
