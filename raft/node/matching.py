@@ -42,8 +42,9 @@ class NewEntries:
     message: Message
 
 
-def compare(message: Message, journal: Journal, commit_index: int) -> Mismatch | NothingNew | NewEntries:
-    """What an append_entries of a current leader means for this log. Raises Contradiction."""
+def compare(message: Message, journal: Journal, kept_index: int) -> Mismatch | NothingNew | NewEntries:
+    """What an append_entries of a current leader means for this log. Up to `kept_index` all is committed, whether this
+    member may apply it yet or not. Raises Contradiction."""
     previous = message["prevLogIdx"]
     known_term = journal.term_at(previous)
     if known_term is None and previous < journal.first_index:
@@ -55,17 +56,17 @@ def compare(message: Message, journal: Journal, commit_index: int) -> Mismatch |
     if known_term is None:
         return Mismatch(journal.last_index + 1)
     if known_term != message["prevLogTerm"]:
-        if previous <= commit_index:
+        if previous <= kept_index:
             raise Contradiction(
                 f"the leader has term {message['prevLogTerm']} at index {previous}, which is committed here in term "
                 f"{known_term}"
             )
-        return Mismatch(_first_of_term(journal, previous, known_term, commit_index))
+        return Mismatch(_first_of_term(journal, previous, known_term, kept_index))
     message = _without_known_entries(message, journal)
     if not message["entries"]:
         return NothingNew(message["prevLogIdx"])
     first_new = message["prevLogIdx"] + 1
-    if first_new <= commit_index:
+    if first_new <= kept_index:
         raise Contradiction(f"the leader has another entry at index {first_new}, which is committed here")
     return NewEntries(message)
 
@@ -94,8 +95,8 @@ def _without_known_entries(message: Message, journal: Journal) -> Message:
     return {**message, "prevLogIdx": index, "prevLogTerm": term, "entries": entries[known:]}
 
 
-def _first_of_term(journal: Journal, index: int, term: int, commit_index: int) -> int:
+def _first_of_term(journal: Journal, index: int, term: int, kept_index: int) -> int:
     """Where the entries of a term begin here: the leader has none of them at these indexes, so it may skip them all."""
-    while index - 1 > commit_index and journal.term_at(index - 1) == term:
+    while index - 1 > kept_index and journal.term_at(index - 1) == term:
         index -= 1
     return index

@@ -369,7 +369,7 @@ class Member:
         if message["entries"] and not self._has_space:
             message = self._without_new_commands(message)
         try:
-            found = compare(message, self.journal, self.core.commit_index)
+            found = compare(message, self.journal, self._kept_index)
         except Contradiction as contradiction:
             if self.parting.is_under_way:
                 return
@@ -385,6 +385,12 @@ class Member:
                 self._acknowledge(sender, matched + 1, is_match=True)
             case NewEntries(new):
                 self.core.receive(sender, new)
+
+    @property
+    def _kept_index(self) -> int:
+        """Up to here the log is never cut: what is committed, also what was known to be before a start. Nothing is
+        applied for that; after a start `commit_index` is what the state machine has on disk, which may be older."""
+        return max(self.core.commit_index, self._confirmed.get(self.incarnation))
 
     def _without_new_commands(self, message: Message) -> Message:
         """What may go into the disk's reserve: a new leader must be able to commit the first entry of its term, and so

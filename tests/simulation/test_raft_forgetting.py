@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from raft.entries import command_entry
 from raft.errors import CannotStart, ChangeRefused
 from raft.node.changing import Handover
 from raft.protocol import AddLearner, Change, Promote, Remove
 from raft.storage.identity import IDENTITY
+from raft.storage.journal import Journal
 from tests.simulation.raft_world import InlineExecutor, World
 
 pytestmark = pytest.mark.integration  # with the other simulations of groups
@@ -116,6 +118,41 @@ def test_an_older_copy_of_a_voter_s_folder_elects_nobody(tmp_path: Path, seed: i
     world.run_until(lambda: world.leader() is not None)
     write(world, 1)
     world.run_until(lambda: all(acknowledged(world) <= commands(world, name) for name in (gone, away)))
+
+
+@every_seed
+def test_what_a_member_had_confirmed_is_not_cut_for_a_group_that_lost_it(tmp_path: Path, seed: int) -> None:
+    """Nobody that the older copy meets knows what it had confirmed; who does was down, and is told to forget it."""
+    world = serving(tmp_path, seed)
+    kept, copied, cut_off = roles(world)
+    copy = world.copy_of(copied)
+    world.hosts[kept].machine.sync()
+    world.cut |= {frozenset((cut_off, kept)), frozenset((cut_off, copied))}
+    for other in (kept, copied):
+        world.disconnect(cut_off, other)
+    world.hosts[kept].machine.sync = lambda: 0  # type: ignore[method-assign]  # what follows is not on its disk
+    write(world, 5)
+    lost = acknowledged(world) - {command for _, command in copy[1]}
+    world.run(3.0)
+    world.crash(kept, loses_power=True)
+    world.crash(copied)
+    world.put_back(copied, copy)
+    world.cut.clear()
+    world.applied_at.clear()  # two of three have forgotten: the indexes are given anew,
+    for command in lost:
+        world.writes[command].acknowledged_at = None  # and reads can't see it
+    world.start(copied)
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 8)
+    world.start(kept)
+    world.run_until(lambda: kept in world.stopped, 20.0)
+    assert "which is committed here" in world.stopped[kept]
+    assert world.stopped.keys() == {kept}
+    journal = Journal(world.hosts[kept].directory, None)
+    stored = {entry for entry, _, _ in journal[0 : len(journal)]}
+    journal.close()
+    assert {command_entry(command) for command in lost} <= stored
+    write(world, 3)
 
 
 @every_seed
