@@ -58,7 +58,7 @@ from guardian.core.replanning import (
     why_unmet,
 )
 from guardian.core.slots import ExecutionLimits, line_shares
-from guardian.errors import GuardianError, InvalidInput, Undecided
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, Undecided
 from guardian.executor.admitting import (
     Job,
     admit,
@@ -101,6 +101,7 @@ _WITHOUT_MOVES = {
 _DEFAULT_LIMITS = ExecutionLimits()
 _SETTLE_PAUSE_MS = 10_000
 _GAINS_PAUSE_MS = 5_000
+_REPLAN_PAUSE_MS = 10_000  # a planner that could not see the cluster
 
 
 class ExecutionStore(Protocol):
@@ -143,7 +144,8 @@ class ExecutionStore(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Anew:
     """A new plan that may begin, or what is awaited, or why there is none: the approval does not cover it (`beyond`),
-    or it can't be made. `present` are the partitions that it knew of the ticket's topics."""
+    or it can't be made. `present` are the partitions that it knew of the ticket's topics. Where the planner could not
+    see the cluster, `asks_at_ms` is when it is asked again."""
 
     plan: Plan | None = None
     waits: str = ""
@@ -151,6 +153,7 @@ class _Anew:
     beyond: str = ""
     why_none: str = ""
     present: frozenset[TopicPartition] = frozenset()
+    asks_at_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +177,10 @@ class _Basis:
 class Replanner(Protocol):
     """Makes the plan of a stale ticket anew. Called from several threads, of different clusters, at once."""
 
-    def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
-        """A plan for the same task from the cluster as it is now; a sentence why there is none; None while it is made.
+    def replan(self, ticket: Ticket, plan: Plan) -> Plan | ClusterUnavailable | str | None:
+        """Return a plan for the same task from the cluster as it is now, or a sentence why there is none.
 
+        None while it is made; ClusterUnavailable where the planner could not see the cluster, which decides nothing.
         Never waits: it is asked again at the next tick. An answer is given once, and kept by who asked; the call after
         it begins anew.
         """
@@ -521,6 +525,10 @@ class Driver:
             if known.waits and held_up:
                 return replace(known, waits=held_up)
             known = None  # the cluster is another one by now
+        if known is not None and known.asks_at_ms:
+            if self._now_ms() < known.asks_at_ms:
+                return known
+            known = None
         answer = self._replan.replan(job.ticket, plan) if self._replan else ""
         asked_of = known.present if known is not None else frozenset(present)
         made = replace(self._looked_at(job, answer, admin, observation), present=asked_of)
@@ -528,10 +536,17 @@ class Driver:
         return made
 
     def _looked_at(
-        self, job: Job, answer: Plan | str | None, admin: KafkaAdmin, observation: ClusterObservation
+        self,
+        job: Job,
+        answer: Plan | ClusterUnavailable | str | None,
+        admin: KafkaAdmin,
+        observation: ClusterObservation,
     ) -> _Anew:
         if answer is None:
             return _Anew(waits="waits for a new plan", is_being_made=True)
+        if isinstance(answer, ClusterUnavailable):
+            asks_at_ms = self._now_ms() + _REPLAN_PAUSE_MS
+            return _Anew(waits=f"waits for a new plan ({answer})", is_being_made=True, asks_at_ms=asks_at_ms)
         if isinstance(answer, str):
             return _Anew(why_none=answer)
         in_flight = _reassigned(answer, observation)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, get_args
 
 from guardian.core.creating import topic_configs
 from guardian.core.healing import trimmed_again
-from guardian.errors import GuardianError, InvalidInput
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic
 from guardian.model.plan import Plan
@@ -45,9 +45,10 @@ class LiveReplanner:
         self._planner = planner
         self._directory = directory
 
-    def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
-        """A plan for the same task from the cluster as it is now; a sentence why there is none; None while it is made.
+    def replan(self, ticket: Ticket, plan: Plan) -> Plan | ClusterUnavailable | str | None:
+        """Return a plan for the same task from the cluster as it is now, or a sentence why there is none.
 
+        None while it is made; ClusterUnavailable where the planner could not see the cluster, which decides nothing.
         Never waits. An answer is given once; the call after it begins anew.
         """
         try:
@@ -59,6 +60,8 @@ class LiveReplanner:
         if made is None:
             return None
         self._planner.forget(key)
+        if isinstance(made, ClusterUnavailable):
+            return made
         return str(made) if isinstance(made, GuardianError) else trimmed_again(made, ticket)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from guardian.core.slots import ExecutionLimits
+from guardian.errors import ClusterUnavailable, Undecided
 from guardian.model.execution import TaskState
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.ticket import Ticket, TicketState
@@ -18,17 +19,21 @@ PATIENCE = ExecutionLimits(broker_patience_s=3.0)
 
 
 class Planner:
-    """Answers at the second question; `moves` is the new plan, or a sentence why there is none."""
+    """Answers at the second question; `moves` is the new plan, or a sentence why there is none. The first `blind`
+    answers are that the cluster can't be seen."""
 
-    def __init__(self, moves: Sequence[PartitionMove] | str) -> None:
+    def __init__(self, moves: Sequence[PartitionMove] | str, blind: int = 0) -> None:
         self.moves = moves
+        self.blind = blind
         self.asked = 0
 
-    def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
+    def replan(self, ticket: Ticket, plan: Plan) -> Plan | ClusterUnavailable | str | None:
         assert ticket.moves == len(plan.moves)
         self.asked += 1
         if self.asked % 2:
             return None
+        if self.asked <= 2 * self.blind:
+            return Undecided("no controller answers")
         return self.moves if isinstance(self.moves, str) else Plan(CLUSTER, plan.kind, tuple(self.moves))
 
 
@@ -123,6 +128,20 @@ def test_without_a_new_plan_the_ticket_fails_and_says_why() -> None:
     world = kill_in_mid_move(world_with_a_dying_broker(Planner("nobody has room"))).run()
     assert world.state() is TicketState.FAILED
     assert world.reason().endswith("there is no new plan: nobody has room")
+    world.leaves_nothing()
+
+
+def test_a_ticket_waits_for_a_planner_that_could_not_see_the_cluster() -> None:
+    planner = Planner([move("t-0", 5, 2)], blind=2)
+    world = kill_in_mid_move(world_with_a_dying_broker(planner))
+    note = "waits for a new plan (no controller answers), since a broker died in mid-move"
+    world.run_until(lambda: world.execution().note == note)
+    began_ms = world.kafka.now_ms
+    world.run()
+    assert world.state() is TicketState.SUCCEEDED, world.reason()
+    assert world.kafka.peek().partitions[T0].replicas == (5, 2)
+    assert planner.asked == 6
+    assert world.kafka.now_ms - began_ms >= 20_000, "it is not asked at each tick"
     world.leaves_nothing()
 
 

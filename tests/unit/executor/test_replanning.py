@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guardian.errors import GuardianError, InvalidInput
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, Undecided
 from guardian.executor.replanning import LiveReplanner, settings_of, task_of
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Topic
@@ -121,3 +121,12 @@ def test_an_answer_is_given_once() -> None:
     assert planner.asked == [("stale/t-1", "live", Heal())] * 3
     assert planner.forgotten == ["stale/t-1"] * 2
     assert "can't be made anew" in str(replanner.replan(ticket, Plan("live", "run-plan", ())))
+
+
+@pytest.mark.parametrize("kind", [ClusterUnavailable, Undecided])
+def test_a_planner_that_could_not_see_the_cluster_has_decided_nothing(kind: type[ClusterUnavailable]) -> None:
+    ticket = Ticket("t-1", "live", "heal", TicketState.APPROVED, "ann", "hash", 1, 0, 0)
+    unseen = kind("no controller answers")
+    planner = Planner(unseen)
+    assert LiveReplanner(planner, lambda: DIRECTORY).replan(ticket, plan_for(Heal(), PlannerSettings())) is unseen
+    assert planner.forgotten == ["stale/t-1"], "the next question begins anew"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from guardian.errors import ClusterUnavailable, Undecided
 from guardian.executor.driver import Driver, Labels
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
@@ -20,11 +21,11 @@ from tests.simulation.world import CLUSTER, MB, World, move
 class Planner:
     """Answers what it is told to, one after the other."""
 
-    def __init__(self, *answers: Plan | str | None) -> None:
+    def __init__(self, *answers: Plan | ClusterUnavailable | str | None) -> None:
         self.answers = list(answers)
         self.asked = 0
 
-    def replan(self, ticket: Ticket, plan: Plan) -> Plan | str | None:
+    def replan(self, ticket: Ticket, plan: Plan) -> Plan | ClusterUnavailable | str | None:
         assert (ticket.plan_hash, plan.cluster) == ("t-1", CLUSTER)
         self.asked += 1
         return self.answers.pop(0)
@@ -89,6 +90,23 @@ def test_without_a_new_plan_nothing_is_changed_and_both_reasons_are_told() -> No
         "there is no new one: plans from files can't be made anew"
     )
     assert world.store.execution("t-1") is None
+
+
+@pytest.mark.parametrize("error", [Undecided, ClusterUnavailable])
+def test_a_planner_that_could_not_see_the_cluster_is_asked_again_later(error: type[ClusterUnavailable]) -> None:
+    world = stale_world()
+    planner = Planner(None, error("no controller answers"), None, plan(3, 2))
+    tick = driven(world, planner)
+    tick()
+    for _ in range(3):
+        (said,) = tick()
+        assert "waits for a new plan (no controller answers), since the approved one is stale: t-0 is on [4, 2]" in said
+        assert world.state() is TicketState.APPROVED
+    assert planner.asked == 2, "a cluster that stays silent is not asked at each tick"
+    world.kafka.now_ms += 10_000
+    assert "waits for a new plan, since" in tick()[0]
+    tick()
+    assert (world.state(), planner.asked) == (TicketState.RUNNING, 4)
 
 
 @pytest.mark.parametrize(
