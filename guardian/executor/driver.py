@@ -405,13 +405,16 @@ class Driver:
         sentence, ticket = f"waits: {why}", job.ticket
         execution = job.work
         has_begun = ticket.state is not TicketState.APPROVED
-        if (has_begun or ticket.ask) and isinstance(execution, Execution) and execution.note != sentence:
-            try:
+        try:
+            expired = self._expire(ticket)
+            if expired:
+                return f"ticket {ticket.id}: {expired}"
+            if (has_begun or ticket.ask) and isinstance(execution, Execution) and execution.note != sentence:
                 noted = replace(execution, note=sentence)
                 begins = None if has_begun else self._transition(TicketState.RUNNING, sentence)
                 self._store.advance(ticket.id, ticket.state, begins, noted, execution.revision)
-            except GuardianError as error:
-                return f"ticket {ticket.id} waits: {error}"
+        except GuardianError as error:
+            return f"ticket {ticket.id} waits: {error}"
         return f"ticket {ticket.id} {sentence}"
 
     def _drive_safely(self, job: Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Never
 
 import pytest
 
@@ -21,6 +22,7 @@ from guardian.model.cluster_state import ClusterView, PartitionState, Unknown
 from guardian.model.directory import Directory
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind
+from guardian.model.plan import Plan
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.durability_facts import durability_facts
@@ -172,6 +174,32 @@ def test_an_operation_that_is_approved_while_a_fenced_broker_answers_begins_by_w
         world.kafka.advance()
         world.driver.tick()
     assert world.store.ticket("t-1").state is TicketState.SUCCEEDED, world.driver.tick()
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["operation", "plan"])
+@pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "unknown"])
+def test_a_ticket_whose_time_was_over_does_not_begin_by_waiting(asks: bool, fenced: bool) -> None:
+    world = OperationsWorld(brokers=4)
+    world.topic("t", {0: [1, 2], 1: [2, 3]})
+    world.ask(Ask(AskKind.RESTART, (4,), hook="systemd"))
+    world.kafka.now_ms += 1000
+    ticket = replace(world.store.ticket("t-1"), expires_at_ms=world.kafka.now_ms)
+    kept = Plan("live", "balance", (move("t-0", 3, 2),))
+    world.store.put(ticket if asks else replace(ticket, kind="balance", ask=None), kept)
+    if fenced:
+        world.kafka.cut_off(1)
+        world.kafka.fence(1)
+    else:
+        lose_the_controllers(world.kafka, hidden=4)
+        world.kafka.list_reassignments = _undecided  # type: ignore[method-assign]
+    (said,) = world.driver.tick()
+    assert said.startswith("ticket t-1: EXPIRED: it did not start before"), said
+    assert world.store.ticket("t-1").state is TicketState.EXPIRED
+    assert world.store.execution("t-1") is None
+
+
+def _undecided() -> Never:
+    raise Undecided("the state of the cluster is unknown: no controller answers")
 
 
 def test_what_is_unknown_is_in_no_observation_as_known() -> None:
