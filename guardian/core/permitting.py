@@ -10,6 +10,7 @@ route adds its line here: tests go through the services' descriptors and the app
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -181,12 +182,17 @@ def require_broker(identity: Identity, broker_id: int, places: tuple[Place, ...]
 
 
 def require_login(
-    identity: Identity, asked: federation_pb2.Cluster, known: Cluster | None, allowed_bootstraps: tuple[str, ...]
+    identity: Identity,
+    asked: federation_pb2.Cluster,
+    known: Cluster | None,
+    allowed_bootstraps: tuple[str, ...],
+    registered: Callable[[], Collection[str]],
 ) -> None:
     """Raises NotAllowed unless he may send Guardian, with its secrets, to where a registration says.
 
     An admin of everything may. Others may leave a cluster where it is, with the login that it has, or name brokers of
-    the list `allowed_bootstraps` (patterns of host:port).
+    the list `allowed_bootstraps` (patterns of host:port) and secrets of this cluster. `registered` gives the names of
+    all clusters.
     """
     if identity.may(Role.ADMIN):
         return
@@ -202,6 +208,23 @@ def require_login(
                     "which is not in security.allowed_bootstraps: ask an admin of all clusters to register it, or to "
                     "add it to the list"
                 )
+    kept = {known.security.password_secret, known.security.ca_secret} if known is not None else set()
+    named = (("password_secret", asked.security.password_secret), ("ca_secret", asked.security.ca_secret))
+    for field, secret in named:
+        if secret and secret not in kept and not _is_secret_of(asked.name, secret, registered()):
+            raise NotAllowed(
+                f"{identity.name} is not admin on all clusters, and security.{field} is {secret[:MAX_NAME_CHARS]!r}, "
+                f"which is not known as a secret of cluster {asked.name[:MAX_NAME_CHARS]}: name one that begins with "
+                f"{asked.name[:MAX_NAME_CHARS] + '.'!r}, or that its registration names already, or ask an admin of "
+                "all clusters to register it"
+            )
+
+
+def _is_secret_of(cluster: str, secret: str, registered: Collection[str]) -> bool:
+    """Whether the secret's name begins with the cluster's and a dot, and with no longer one: `a.b.ca` is of `a.b`."""
+    return secret.startswith(f"{cluster}.") and not any(
+        len(other) > len(cluster) and secret.startswith(f"{other}.") for other in registered
+    )
 
 
 def _where(cluster: Cluster) -> tuple[str, str, ClusterSecurity]:

@@ -152,8 +152,14 @@ class _Permission:
                 places = self._places(rule, identity, request)
             require(identity, rule.roles, rule.where, places)
             if rule.logs_in:
-                asked = request.cluster
-                require_login(identity, asked, self._read().cluster(asked.name), self._gate.allowed_bootstraps)
+                asked, views = request.cluster, self._read()
+                require_login(
+                    identity,
+                    asked,
+                    views.cluster(asked.name),
+                    self._gate.allowed_bootstraps,
+                    lambda: [cluster.name for cluster in views.clusters()],
+                )
             if rule.broker:
                 require_broker(identity, _field(request, rule.broker), self._places(rule, identity, request))
         except NotAllowed as error:

@@ -117,6 +117,7 @@ class Member:
             self.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake")))
         # The member tells clients where it is, which it knows only once it listens: a port is picked for it.
         self.endpoint = f"{ports.HOST}:{ports.pick(1)[0]}"
+        self.elsewhere: Callable[[Cluster], KafkaAdmin | None] = lambda _: None  # connects to other brokers
         self.counters = TieringCounters()
         self.calls = CallCounters()
         # Its detectors look when a test calls `tick`.
@@ -172,9 +173,9 @@ class Member:
     def _cluster_by_id(self, cluster_id: str, timeout_s: float) -> Cluster | None:
         return self.store.read(timeout_s).cluster_by_id(cluster_id)
 
-    def _connect(self, _cluster: Cluster) -> KafkaAdmin:
+    def _connect(self, cluster: Cluster) -> KafkaAdmin:
         self.kafka.opened += 1
-        return self.kafka
+        return self.elsewhere(cluster) or self.kafka
 
 
 def plan(*target: int, cluster: str = "live", write_rate: float = 0.0) -> Plan:

@@ -1,10 +1,10 @@
-"""Who may send Guardian, with its secrets, to which host: a member's own connections to a listener that notes them."""
+"""Who may send Guardian, with which secrets, to which host. A listener notes what a member's own connections send."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import grpc
@@ -12,9 +12,12 @@ import pytest
 
 from guardian.core.permitting import require_login
 from guardian.errors import InvalidInput, NotAllowed
+from guardian.kafka.admin import KafkaAdmin
 from guardian.model.identity import Grant, Identity, Role
-from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol
+from guardian.model.reading import BrokerCounters
+from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
 from guardian.security_config import SecurityConfig
+from guardian.server.connecting import KafkaConnector
 from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import federation_pb2, federation_pb2_grpc
 from tests.unit.server.guarded import ROLES, Guarded, headers
@@ -25,7 +28,7 @@ SASL = federation_pb2.ClusterSecurity(
 
 
 class Host:
-    """Somebody's own host: it keeps what it is sent."""
+    """Somebody's own host: it keeps what it is sent, and ends each connection."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -46,9 +49,27 @@ class Host:
         self._listener.close()
 
 
+class NoReporters:
+    """Nobody to ask for the age of metadata."""
+
+    def ask(self, _brokers: Sequence[Broker]) -> Callable[[], list[BrokerCounters]]:
+        return list
+
+
 @pytest.fixture
-def host() -> Iterator[Host]:
+def host(guarded: Guarded, tmp_path: Path) -> Iterator[Host]:
+    """The member connects there as it does to brokers, with the secrets of its folder."""
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    (secrets / SASL.password_secret).write_text("of the cluster live")
+    connector = KafkaConnector(NoReporters(), secrets)
     host = Host()
+
+    def elsewhere(cluster: Cluster) -> KafkaAdmin | None:
+        named = f"{cluster.bootstrap},{cluster.bootstrap_controllers}".split(",")
+        return connector.connect(cluster, timeout_s=1.0) if host.bootstrap in named else None
+
+    guarded.member.elsewhere = elsewhere
     yield host
     host.close()
 
@@ -92,6 +113,13 @@ def test_an_admin_of_some_clusters_sends_guardian_to_no_host_of_his(guarded: Gua
     assert register(guarded, "root", federation_pb2.Cluster(name="live", bootstrap="h:9093")) is grpc.StatusCode.OK
 
 
+@pytest.mark.parametrize("secure", [False, True], ids=["plaintext", "tls"])
+def test_whom_an_admin_of_all_registers_is_sent_something(guarded: Guarded, host: Host, secure: bool) -> None:
+    cluster = federation_pb2.Cluster(name="test-x", bootstrap=host.bootstrap, security=SASL if secure else None)
+    assert register(guarded, "root", cluster) is grpc.StatusCode.FAILED_PRECONDITION, "no broker answers there"
+    assert any(host.sent)
+
+
 def test_what_is_on_the_list_may_be_registered(guarded: Guarded) -> None:
     guarded.gate.allowed_bootstraps = ("*.example.net:9092",)
     for bootstrap, code in (
@@ -124,21 +152,62 @@ def test_no_file_outside_the_folder_is_a_secret_not_even_an_admins(guarded: Guar
     assert host.sent == []
 
 
+@pytest.mark.parametrize("field", ["password_secret", "ca_secret"])
+def test_a_host_of_the_list_is_sent_no_secret_of_another_cluster(guarded: Guarded, host: Host, field: str) -> None:
+    guarded.gate.allowed_bootstraps = (host.bootstrap,)
+    named = {"password_secret": "test-x.password", field: "live.password"}
+    security = federation_pb2.ClusterSecurity(protocol="SASL_SSL", sasl_mechanism="PLAIN", username="x", **named)
+    cluster = federation_pb2.Cluster(name="test-x", bootstrap=host.bootstrap, security=security)
+    assert register(guarded, "ben", cluster) is grpc.StatusCode.PERMISSION_DENIED
+    assert host.sent == []
+    (why,) = [why for who, _, why in guarded.refused() if who == "ben"]
+    assert f"security.{field} is 'live.password', which is not known as a secret of cluster test-x" in why
+    assert "begins with 'test-x.'" in why
+
+
+def test_who_is_no_admin_of_all_names_secrets_of_the_cluster_alone() -> None:
+    ben = Identity("ben", (Grant(Role.ADMIN, ("test-*", "a")),))
+
+    def asks(name: str, password: str, ca: str, known: ClusterSecurity | None = None) -> None:
+        security = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", password, ca)
+        stored = Cluster(name, "k:9092", "id", known) if known is not None else None
+        asked = cluster_to_proto(Cluster(name, "k:9093", "id", security))
+        require_login(ben, asked, stored, ("k:9093",), lambda: ["a", "a.b", "live", "test-x"])
+
+    shared = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", "shared.password", "shared-ca.pem")
+    asks("test-x", "test-x.password", "test-x.ca")
+    asks("test-x", "test-x.password", "")
+    asks("test-x", "shared.password", "shared-ca.pem", shared)
+    asks("a", "a.password", "a.ca.pem")
+    for name, password, ca, known in (
+        ("test-x", "live.password", "", None),
+        ("test-x", "test-x.password", "live.ca", None),
+        ("test-x", "test-xy.password", "", None),
+        ("test-x", "test-x", "", None),
+        ("test-x", "TEST-X.password", "", None),
+        ("test-x", "shared.password", "", None),
+        ("test-x", "live.password", "shared-ca.pem", shared),
+        ("a", "a.b.password", "", None),
+    ):
+        with pytest.raises(NotAllowed, match="which is not known as a secret of cluster"):
+            asks(name, password, ca, known)
+
+
 def test_another_login_is_a_registration_too() -> None:
     ben = Identity("ben", (Grant(Role.ADMIN, ("live",)),))
     login, another = (
         ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", f"{name}.password") for name in ("live", "pay")
     )
     known = Cluster("live", "k:9093", "id", login)
-    require_login(ben, cluster_to_proto(known), known, ())
+    require_login(ben, cluster_to_proto(known), known, (), list)
     for other in (
         Cluster("live", "k:9093", "id"),
         Cluster("live", "k:9093", "id", another),
         Cluster("live", "k:9093,j:9093", "id", login),
     ):
         with pytest.raises(NotAllowed, match="ben is not admin on all clusters"):
-            require_login(ben, cluster_to_proto(other), known, ())
-    require_login(Identity("root", (Grant(Role.ADMIN),)), cluster_to_proto(known), None, ())
+            require_login(ben, cluster_to_proto(other), known, (), list)
+    require_login(Identity("root", (Grant(Role.ADMIN),)), cluster_to_proto(known), None, (), list)
 
 
 @pytest.mark.parametrize("value", ["*:9092", ["*"], ["host"], [7], ["a b:9092"], ["h:9092,i:9092"]])
