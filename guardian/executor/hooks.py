@@ -83,34 +83,42 @@ class HookRunner:
                 self._answers.pop(ticket_id, None)
 
     def _run(self, ticket_id: str, key: HookKey, hook: Hook, command: tuple[str, ...]) -> None:
-        began = time.monotonic()
-        with tempfile.TemporaryFile() as said:
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
-                    env=hook.environment_of(os.environ),
-                    start_new_session=True,
-                )
-            except OSError as error:
-                why = f"hook {hook.name} can't be started: {command[0]}: {error.strerror}"
-                self._answer(ticket_id, key, HookAnswer(False, why))
-                return
-            try:
-                code = process.wait(hook.timeout_s)
-                told = f"ended with {code} after {time.monotonic() - began:.1f} s"
-                ok = code == 0
-            except subprocess.TimeoutExpired:
-                told, ok = f"did not end within {hook.timeout_s:g} s and was stopped", False
-                _end(process)
-            self._answer(ticket_id, key, HookAnswer(ok, _words(f"hook {hook.name} {told}", _tail(said))))
+        try:
+            found = _answer_of(hook, command)
+        except Exception as error:  # noqa: BLE001  a run without an answer would be waited for without end
+            found = HookAnswer(False, f"hook {hook.name} failed in a way nobody foresaw: {error!r}")
+        self._answer(ticket_id, key, found)
 
     def _answer(self, ticket_id: str, key: HookKey, answer: HookAnswer) -> None:
         with self._lock:
             if key in self._started.get(ticket_id, ()):
                 self._answers.setdefault(ticket_id, {})[key] = answer
+
+
+def _answer_of(hook: Hook, command: tuple[str, ...]) -> HookAnswer:
+    """Run the command and return how it ended; waits as long as the hook may take."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env=hook.environment_of(os.environ),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # ValueError: an argument has a NUL, or can't be encoded
+            problem = error.strerror if isinstance(error, OSError) else error
+            return HookAnswer(False, f"hook {hook.name} can't be started: {command[0]}: {problem}")
+        try:
+            code = process.wait(hook.timeout_s)
+            told = f"ended with {code} after {time.monotonic() - began:.1f} s"
+            ok = code == 0
+        except subprocess.TimeoutExpired:
+            told, ok = f"did not end within {hook.timeout_s:g} s and was stopped", False
+            _end(process)
+        return HookAnswer(ok, _words(f"hook {hook.name} {told}", _tail(said)))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -133,6 +133,29 @@ def test_a_run_answers_with_what_it_said_and_starts_once(tmp_path: Path) -> None
     assert runner.answers("t-1") == {}
 
 
+@pytest.mark.parametrize(
+    ("host", "problem"), [("a\0b", "embedded null byte"), ("\ud800", "can't encode character")], ids=ascii
+)
+def test_an_argument_that_no_program_can_get_is_a_failure(host: str, problem: str) -> None:
+    runner = HookRunner({"it": Hook.of("it", {"kind": "command", "command": ["true", "{host}"]})})
+    runner.start("t-1", KEY, "it", HookTarget("live", 4, host))
+    found = answer(runner)
+    assert not found.is_ok
+    assert found.output.startswith("hook it can't be started: true: ")
+    assert problem in found.output
+
+
+def test_a_run_that_nobody_foresaw_fails_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda: 1 / 0)
+    runner = HookRunner({"it": script("pass")})
+    runner.start("t-1", KEY, "it", TARGET)
+    found = answer(runner)
+    assert (found.is_ok, found.output) == (
+        False,
+        "hook it failed in a way nobody foresaw: ZeroDivisionError('division by zero')",
+    )
+
+
 @pytest.mark.slow
 def test_what_fails_says_why() -> None:
     runner = HookRunner(
