@@ -151,7 +151,9 @@ def test_damage_met_by_applying_is_damage_and_any_other_failure_is_not(tmp_path:
         assert alone.ends["a"].get(timeout=DEADLINE_S) == code
 
 
-def test_a_member_that_a_voter_s_log_contradicts_stops_as_one_with_another_history(lab: Lab) -> None:
+def test_a_member_that_a_voter_s_log_contradicts_stops_as_one_with_another_history(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The entries of a voter in the next term have another one at an index that is committed; they come on and on."""
     leader = lab.leader()
     name, other = (each for each in lab.replicas if each != leader)
@@ -170,7 +172,7 @@ def test_a_member_that_a_voter_s_log_contradicts_stops_as_one_with_another_histo
             its_own(now)
             deliver()
 
-        member.network.tick = tick  # type: ignore[method-assign]
+        monkeypatch.setattr(member.network, "tick", tick)
 
     member.call(deliver_again_and_again)
     require_stopped(lab, name, "which is committed here in term", StopCause.DIVERGED)
