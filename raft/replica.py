@@ -29,6 +29,7 @@ from raft.node.changing import Handover
 from raft.node.library import Timing
 from raft.node.member import Member
 from raft.protocol import Change, LastWords, MemberStatus, Outcome, ReplicaStatus, StateMachine, StopCause
+from raft.rules.admission import Lapse
 from raft.rules.reads import Read
 from raft.snapshotting import snapshots
 from raft.storage.identity import open_identity
@@ -81,9 +82,10 @@ class RaftReplica:
         `client_address` is what the others are told of this member. With less than `disk_reserve_bytes` free it takes
         no commands. `on_duplicate` gets a sentence, on the tick thread and perhaps again and again, when another
         process of this name is a member already: this one takes no part, and is to be closed. `on_lapse` likewise, when
-        the others say that this member's folder has forgotten what it promised. `damage` says what of the state
-        machine's content is damaged, "" while nothing is; it is asked in every tick. The state machine is closed with
-        the replica. `end` gets the exit code, on any thread, when the process must end, and does not return.
+        this member's folder has forgotten what it promised, as others say and no leader contradicts. `damage` says what
+        of the state machine's content is damaged, "" while nothing is; it is asked in every tick. The state machine is
+        closed with the replica. `end` gets the exit code, on any thread, when the process must end, and does not
+        return.
 
         Raises CannotStart when the address is taken or can't be resolved, or when a member that joins is told of nobody
         whom it may hear; DamagedData, one of these, when what is stored is damaged.
@@ -304,11 +306,15 @@ class RaftReplica:
             introduce=member.introduce,
             find_lapse=lambda peer, is_new: member.find_lapse(peer, is_new=is_new),
             on_duplicate=self._on_duplicate,
-            on_lapse=self._on_lapse,
+            on_lapse=self._told_lapse,
             admits=member.admits,
             tls=self._tls,
         )
         return self._network
+
+    def _told_lapse(self, by: str, lapse: Lapse) -> None:
+        if self._member.believes(lapse):
+            self._on_lapse(f"{by} refuses this member: {lapse.sentence}")
 
     def _change(self, goal: Change | Handover, timeout_s: float) -> str:
         waiter = _Waiter[str]()

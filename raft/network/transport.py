@@ -96,7 +96,7 @@ class Network:
         find_lapse: Callable[[Introduction, bool], Lapse | None],
         on_duplicate: Callable[[str], None] = lambda _: None,
         admits: Callable[[str], bool],
-        on_lapse: Callable[[str], None] = lambda _: None,
+        on_lapse: Callable[[str, Lapse], None] = lambda _, __: None,
         process: str = "",
         tls: TlsFiles | None = None,
     ) -> None:
@@ -104,8 +104,8 @@ class Network:
         "" as long as this member belongs to no group, and then any group's members are let in. `admits` tells by name
         who may connect, and is asked again while a connection stands. `introduce` says what this member's folder holds;
         `find_lapse(peer, is_new)` what another's has forgotten (raft.rules.admission). `process` names this process
-        among all that have this name; "": by lot. `on_duplicate` and `on_lapse` (others found a lapse of this member)
-        get a sentence.
+        among all that have this name; "": by lot. `on_duplicate` gets a sentence; `on_lapse` which member refuses this
+        one, and for what lapse.
 
         Raises CannotStart when the address can't be had or the TLS files can't be used.
         """
@@ -328,7 +328,7 @@ class Network:
         # A hello that waited for a busy peer tells of a shorter log than this member has by now.
         lapse = Lapse(message["reason"], message["confirmed_index"])
         if message["cause"] == frames.REFUSED_LAPSE and not lapse.is_outdated(self._introduce().last_index):
-            self._on_lapse(f"{member} refuses this member: {lapse.sentence}")
+            self._on_lapse(member, lapse)
         if message["cause"] != frames.REFUSED_DUPLICATE:
             return
         refusals = self._refusals[member] = refused(self._refusals.get(member), self._now)

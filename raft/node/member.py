@@ -35,7 +35,7 @@ from raft.node.seat import Links, Seat
 from raft.node.vitals import Vitals
 from raft.node.waker import Waker
 from raft.protocol import LastWords, StateMachine
-from raft.rules.admission import Introduction, Lapse, find_lapse
+from raft.rules.admission import Doubt, Introduction, Lapse, doubt, find_lapse
 from raft.snapshotting.sink import SnapshotSink
 from raft.snapshotting.source import SnapshotSource
 from raft.storage.confirmed import ConfirmedIndexes
@@ -115,6 +115,7 @@ class Member:
         self._calls: deque[Callable[[], None]] = deque()
         self._configuration: Configuration | None = None
         self._leaving: dict[str, tuple[str, float]] = {}  # removed members: address, until when they are fed
+        self._doubt: Doubt | None = None  # whether this folder is a new one
         self._known_leader: str | None = None
         self._handed: list[tuple[str, Message]] = []  # commands of others, for this leader
         self._held: list[tuple[str, Message]] = []  # promises that wait for the sync
@@ -215,6 +216,12 @@ class Member:
         just connected (`is_new`): it grows since."""
         confirmed = self._confirmed.get(peer.incarnation) if is_new else 0
         return find_lapse(peer, self.journal.configuration, self.journal.configuration_index, confirmed)
+
+    def believes(self, lapse: Lapse) -> bool:
+        """Whether this member has the lapse that another one has found, so that it has to end."""
+        is_fed = self.core.leader is not None and self.campaigning.is_bound(self._now)
+        self._doubt = doubt(self._doubt, self._now, is_fed=is_fed)
+        return lapse.is_proven or (self._doubt is not None and self._doubt.is_over)
 
     # What the core calls.
 

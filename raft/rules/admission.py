@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from raft.configuration import Configuration, Role
 from raft.errors import REJOIN
 
+DOUBT_S = 15.0
+DOUBT_PAUSE_S = 5.0  # without a refusal: what was refused before is another matter
+
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
@@ -33,6 +36,36 @@ class Lapse:
     def is_outdated(self, last_index: int) -> bool:
         """Whether a log that ends there has all that was confirmed: its introduction was on its way for a while."""
         return 0 < self.confirmed_index <= last_index
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it follows from what this very folder had confirmed. That a folder is a new one is said by a
+        configuration, which may be an old one: the member may have been removed and let in anew since."""
+        return self.confirmed_index > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Of a member about its own folder: others say that it is a new one, and no leader feeds it. Seconds of a monotonic
+    clock."""
+
+    since: float
+    last_at: float
+
+    @property
+    def is_over(self) -> bool:
+        """Whether they are right: a group that had let the folder in would have a leader by now."""
+        return self.last_at - self.since >= DOUBT_S
+
+
+def doubt(before: Doubt | None, now: float, *, is_fed: bool) -> Doubt | None:
+    """Return what a member makes of one more refusal. `is_fed`: it hears from a leader, who knows the newest
+    configuration, so it is the other one that lags."""
+    if is_fed:
+        return None
+    if before is None or now - before.last_at > DOUBT_PAUSE_S:
+        return Doubt(now, now)
+    return Doubt(before.since, now)
 
 
 def find_lapse(

@@ -83,7 +83,7 @@ class Member:
             on_disconnected=lambda other: self.events.append(f"-{other}"),
             introduce=lambda: self.introduction,
             find_lapse=lambda peer, _is_new: self.lapses.get(peer.name),
-            on_lapse=self.told_lapses.append,
+            on_lapse=lambda other, lapse: self.told_lapses.append(f"{other}: {lapse.sentence}"),
             on_duplicate=self.duplicates.append,
             admits=lambda other: other not in self.strangers,
             process=process or f"the {name}",
@@ -377,7 +377,7 @@ def test_a_member_with_a_lapse_is_refused_and_told(world: World) -> None:
     a.knows(b=b)
     b.knows(a=a)
     world.until(lambda: b.told_lapses)
-    assert b.told_lapses[0] == "a refuses this member: member b: it has forgotten its votes"
+    assert b.told_lapses[0] == "a: member b: it has forgotten its votes"
     assert a.counters["refused_lapse"] > 0
     assert not a.network.is_connected("b")
     a.lapses.clear()

@@ -280,10 +280,10 @@ class World:
 
     def _connect_all(self) -> None:
         for one, other in itertools.combinations(self.living(), 2):
+            if one.member is None or other.member is None:
+                continue  # it has just ended itself
             assert one.network is not None
             assert other.network is not None
-            assert one.member is not None
-            assert other.member is not None
             if not (one.member.admits(other.name) and other.member.admits(one.name)):
                 self.disconnect(one.name, other.name)
                 continue
@@ -304,6 +304,9 @@ class World:
         lapse = judge.member.find_lapse(host.member.introduce())
         if lapse is not None:
             self.lapses[host.name] = lapse.sentence
+            if host.member.believes(lapse):
+                self.stopped[host.name] = lapse.sentence
+                self.crash(host.name)
         return lapse is not None
 
     # Time.

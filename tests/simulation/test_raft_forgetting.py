@@ -85,7 +85,7 @@ def test_an_emptied_voter_elects_nobody_and_what_was_acknowledged_is_there_when_
     world.start(emptied)
     world.start(away)
     assert nobody_leads_for(world, 20.0)
-    assert "forgotten its votes" in world.lapses[emptied]
+    assert "forgotten its votes" in world.stopped[emptied]
     world.start(leader)
     world.run_until(lambda: world.leader() is not None)
     write(world, 1)
@@ -113,7 +113,7 @@ def test_an_older_copy_of_a_voter_s_folder_elects_nobody(tmp_path: Path, seed: i
     world.start(copied)
     world.start(away)
     assert nobody_leads_for(world, 20.0)
-    assert "older copy" in world.lapses[copied]
+    assert "older copy" in world.stopped[copied]
     world.start(gone)
     world.run_until(lambda: world.leader() is not None)
     write(world, 1)
@@ -253,6 +253,33 @@ def test_what_a_member_s_former_folder_held_is_not_believed_of_its_new_one(
     world.run_until(lambda: acknowledged(world) <= commands(world, emptied))
 
 
+@every_seed
+def test_a_member_that_joins_anew_is_not_ended_by_one_that_lags(tmp_path: Path, seed: int) -> None:
+    """It judges by a configuration in which the name still had its former folder."""
+    world = World(tmp_path, seed, "abcd")
+    world.run_until(lambda: world.leader() is not None)
+    write(world, 3)
+    leader, emptied, lagging = roles(world)
+    (other,) = world.hosts.keys() - {leader, emptied, lagging}
+    world.crash(lagging)
+    change(world, leader, Remove(emptied))
+    world.crash(emptied)
+    world.empty(emptied)
+    world.hosts[emptied].bootstrap = None
+    world.hosts[emptied].peers = frozenset({leader, other, lagging})
+    world.stalled |= {(leader, lagging), (other, lagging)}  # nobody tells it
+    world.start(lagging)
+    change(world, leader, AddLearner(emptied, f"{emptied}:1"), lambda: world.start(emptied))
+    change(world, leader, Promote(emptied))
+    world.run(30.0)
+    assert "forgotten its votes" in world.lapses[emptied]
+    assert not world.stopped
+    write(world, 3)
+    world.stalled.clear()
+    world.run_until(lambda: acknowledged(world) <= commands(world, lagging))
+    assert not world.stopped
+
+
 def hand_over(world: World, to: str) -> None:
     """Returns when `to` leads."""
     while (leader := roles(world)[0]) != to:
@@ -263,8 +290,9 @@ def hand_over(world: World, to: str) -> None:
 def change(world: World, name: str, goal: Change, also: Callable[[], object] = lambda: None) -> None:
     """Returns when the group has made the change."""
     also()
-    before = len(world.changes)
+    before, until = len(world.changes), world.now + 60.0
     while not any(made == goal and isinstance(answer, str) for made, answer in world.changes[before:]):
+        assert world.now < until, world.changes[before:]
         asked = len(world.changes)
         world.change(name, goal)
         world.run_until(lambda asked=asked: len(world.changes) > asked)  # type: ignore[misc]

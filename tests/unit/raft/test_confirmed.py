@@ -8,7 +8,7 @@ import pytest
 
 from raft.configuration import Configuration
 from raft.errors import CannotStart
-from raft.rules.admission import Introduction, Lapse, find_lapse
+from raft.rules.admission import DOUBT_PAUSE_S, DOUBT_S, Introduction, Lapse, doubt, find_lapse
 from raft.storage.confirmed import CONFIRMED, ConfirmedIndexes
 
 GROUP = Configuration.of_voters("g", {"a": "a:1", "b": "b:1"}).founded({"a": "a-1", "b": "b-1"})
@@ -73,3 +73,17 @@ def test_nothing_is_expected_of_a_learner_a_stranger_or_before_the_group_is_foun
     assert find_lapse(learner, GROUP, 2, 9) is None
     assert find_lapse(learner, None, 0, 9) is None
     assert find_lapse(Introduction("b", "b-2", 1, 0), Configuration.of_voters("g", {"b": "b:1"}), 0, 0) is None
+
+
+def test_a_new_folder_is_believed_after_refusals_without_a_leader_and_an_older_copy_at_once() -> None:
+    known = None
+    for second in range(int(DOUBT_S) + 1):
+        assert known is None or not known.is_over
+        known = doubt(known, 100.0 + second, is_fed=False)
+    assert known is not None
+    assert known.is_over
+    assert doubt(known, known.last_at, is_fed=True) is None
+    anew = doubt(known, known.last_at + DOUBT_PAUSE_S + 0.1, is_fed=False)
+    assert anew is not None
+    assert not anew.is_over
+    assert (Lapse("a new folder").is_proven, Lapse("an older copy", 7).is_proven) == (False, True)
