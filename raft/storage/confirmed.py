@@ -6,7 +6,9 @@ what it had promised to keep: somebody gave it an older copy of its folder.
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import zlib
 from collections.abc import Mapping, Set
 from pathlib import Path
@@ -15,6 +17,8 @@ from raft.errors import REJOIN, DamagedData
 from raft.storage.files import write_durably
 
 CONFIRMED = "confirmed.json"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_logger = logging.getLogger(__name__)
 
 
 class ConfirmedIndexes:
@@ -25,6 +29,7 @@ class ConfirmedIndexes:
         self._path = directory / CONFIRMED
         self._indexes = _read(self._path)
         self._is_saved = True
+        self._is_put_off = False  # for want of space
 
     def get(self, incarnation: str) -> int:
         """Return the highest index that the incarnation is known to have confirmed; 0: none."""
@@ -38,13 +43,22 @@ class ConfirmedIndexes:
                 self._is_saved = False
 
     def save(self, incarnations: Set[str]) -> None:
-        """Write what was not saved yet, and forget all but these incarnations. Raises OSError."""
+        """Write what was not saved yet, and forget all but these incarnations. Without space on the disk it is not
+        written: an older file lets less be found out, and no more. Raises OSError."""
         if self._is_saved:
             return
         self._indexes = {key: index for key, index in self._indexes.items() if key in incarnations}
         stored = {"confirmed": self._indexes, "crc32": _checksum(self._indexes)}
-        write_durably(self._path, json.dumps(stored).encode())
-        self._is_saved = True
+        try:
+            write_durably(self._path, json.dumps(stored).encode())
+        except OSError as error:
+            if error.errno not in _NO_SPACE:
+                raise
+            if not self._is_put_off:
+                _logger.warning("%s is not written until there is space: %s", self._path, error)
+            self._is_put_off = True
+        else:
+            self._is_saved, self._is_put_off = True, False
 
 
 def _read(path: Path) -> dict[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,29 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / CONFIRMED).write_text(content)
     with pytest.raises(CannotStart, match=r"confirmed\.json is damaged"):
         ConfirmedIndexes(tmp_path)
+
+
+def test_a_full_disk_puts_it_off_and_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(number: int) -> Callable[[Path, bytes], None]:
+        def write(_path: Path, _content: bytes) -> None:
+            raise OSError(number, "it fails")
+
+        return write
+
+    confirmed = ConfirmedIndexes(tmp_path)
+    confirmed.raise_to({"a-1": 7})
+    with monkeypatch.context() as patch:
+        patch.setattr("raft.storage.confirmed.write_durably", fails(errno.ENOSPC))
+        confirmed.save({"a-1"})
+        confirmed.save({"a-1"})
+        assert len(caplog.records) == 1
+        patch.setattr("raft.storage.confirmed.write_durably", fails(errno.EIO))
+        with pytest.raises(OSError, match="it fails"):
+            confirmed.save({"a-1"})
+    confirmed.save({"a-1"})
+    assert ConfirmedIndexes(tmp_path).get("a-1") == 7
 
 
 def sentence_of(lapse: Lapse | None) -> str:
