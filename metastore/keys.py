@@ -64,6 +64,7 @@ class Table(IntEnum):
     LEVEL = 35  # which commands all members know: one record
     CALL = 36  # cluster, finding -> what calls a person
     CLOCK = 37  # the group's clock: one record
+    DRIVEN_TICKET = 38  # the tickets that the executor has work on, by id: nothing but the key
 
     @property
     def prefix(self) -> bytes:
@@ -115,6 +116,10 @@ def plan_chunks(plan_hash: str) -> bytes:
 
 def plan_chunk(plan_hash: str, chunk: int) -> bytes:
     return plan_chunks(plan_hash) + _number(_U32, "chunk", chunk)
+
+
+def driven_ticket(ticket_id: str) -> bytes:
+    return Table.DRIVEN_TICKET.prefix + _text(ticket_id)
 
 
 def ticket(ticket_id: str) -> bytes:

@@ -123,7 +123,8 @@ class Views:
 
     def driven_tickets(self) -> tuple[Ticket, ...]:
         """The tickets that the executor has work on, oldest first."""
-        return tuple(ticket for ticket in reversed(self.tickets()) if ticket.state.is_driven)
+        found = tickets.driven_tickets(self._snapshot)
+        return tuple(sorted(found, key=lambda ticket: (-ticket.created_at_ms, ticket.id), reverse=True))
 
     def execution(self, ticket_id: str) -> Execution | None:
         return tickets.stored_execution(self._snapshot, ticket_id)

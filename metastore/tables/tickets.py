@@ -4,12 +4,14 @@ Adding is idempotent by idempotency key; advancing compares state and execution 
 Conflict when somebody else was first.
 
     ticket           the ticket
+    driven ticket    its id, while the executor has work on it: a tick reads those, however many have ended
     execution        all of it but its tasks
     execution task   one task, so that a tick of the executor writes those that it changed and no others
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from guardian.errors import Conflict, InvalidInput, NotFound
@@ -26,7 +28,7 @@ from guardian.wire.tickets import (
     transition_from_proto,
 )
 from metastore import keys
-from metastore.records import Put, Record
+from metastore.records import Delete, Put, Record
 from metastore.store import Lookup, ReadView
 from metastore.tables import plans
 from metastore.tables.clusters import require_cluster
@@ -123,8 +125,11 @@ def handle_advance(
         _require_amendment_seen(ticket, command)
     records: list[Record] = []
     if command.HasField("transition"):
-        ticket = _moved(ticket, command.transition, proposal.at_ms)
+        former, ticket = ticket.state, _moved(ticket, command.transition, proposal.at_ms)
         records.append(_put_ticket(ticket))
+        if ticket.state.is_driven is not former.is_driven:
+            key = keys.driven_ticket(ticket.id)
+            records.append(Put(key, b"") if ticket.state.is_driven else Delete(key))
     if command.HasField("execution"):
         records += _save(view, ticket, command)
     if not records:
@@ -136,6 +141,15 @@ def stored_ticket(view: ReadView, ticket_id: str) -> Ticket | None:
     """The ticket, or None when there is none of that id."""
     value = view.get(keys.ticket(ticket_id))
     return ticket_from_proto(tickets_pb2.Ticket.FromString(value)) if value is not None else None
+
+
+def driven_tickets(view: ReadView) -> Iterator[Ticket]:
+    """Yield the tickets that the executor has work on, by id."""
+    prefix = keys.Table.DRIVEN_TICKET.prefix
+    for key, _ in view.scan(prefix):
+        value = view.get(keys.Table.TICKET.prefix + key[len(prefix) :])
+        if value is not None:
+            yield ticket_from_proto(tickets_pb2.Ticket.FromString(value))
 
 
 def stored_execution(view: ReadView, ticket_id: str) -> Execution | None:

@@ -7,6 +7,8 @@ import zlib
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
 from guardian.model.plan import PartitionMove, ReplicaPlacement
@@ -16,8 +18,10 @@ from guardian.wire.federation import cluster_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
+from metastore.tables import tickets
 from metastore.views import Views
 from protos.guardian.v1 import records_pb2 as pb
+from protos.guardian.v1 import tickets_pb2
 
 CONTENT = b"a plan"
 PLAN_HASH = hashlib.sha256(CONTENT).hexdigest()
@@ -261,6 +265,51 @@ def test_lists_are_newest_first_and_driven_tickets_oldest_first(store: Store) ->
             )
         )
     assert [ticket.id for ticket in store.views.driven_tickets()] == ["t1", "t3"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(TicketState)), max_size=40))
+def test_driven_tickets_are_those_that_whoever_reads_all_of_them_finds(moves: list[tuple[int, TicketState]]) -> None:
+    store = Store()
+    for number in range(3):
+        store.add(replace(TICKET, id=f"t{number}", idempotency_key=f"k{number}", created_at_ms=number))
+    for number, state in moves:
+        ticket = store.views.ticket(f"t{number}")
+        assert ticket is not None
+        store.propose(
+            advance_ticket=pb.AdvanceTicket(
+                ticket_id=ticket.id,
+                expected_state=ticket.state.value,  # type: ignore[arg-type]
+                transition=transition_to_proto(TicketTransition(state, 20, "bob", "")),
+            )
+        )
+        everyone = [each for each in reversed(store.views.tickets()) if each.state.is_driven]
+        assert list(store.views.driven_tickets()) == everyone
+
+
+def test_tickets_that_have_ended_are_not_read_for_those_that_are_driven(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        store.add(replace(TICKET, id=f"t{number}", idempotency_key=f"k{number}"))
+    for number in range(20):
+        store.propose(
+            advance_ticket=pb.AdvanceTicket(
+                ticket_id=f"t{number}",
+                expected_state=TicketState.PENDING.value,  # type: ignore[arg-type]
+                transition=transition_to_proto(
+                    TicketTransition(TicketState.APPROVED if number == 7 else TicketState.REJECTED, 20, "bob", "")
+                ),
+            )
+        )
+    read: list[str] = []
+
+    def noted(message: tickets_pb2.Ticket) -> Ticket:
+        read.append(message.id)
+        return ticket_from_proto(message)
+
+    monkeypatch.setattr(tickets, "ticket_from_proto", noted)
+    assert [ticket.id for ticket in store.views.driven_tickets()] == ["t7"]
+    assert read == ["t7"]
 
 
 def test_an_empty_ticket_is_refused(store: Store) -> None:
