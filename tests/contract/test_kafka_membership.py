@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -19,6 +17,7 @@ from guardian.kafka.control import KafkaControl
 from guardian.kafka.fake import FakeKafka
 from guardian.model.cluster_state import PartitionState, Unknown
 from guardian.model.topology import TopicPartition
+from tests.freezing import frozen
 from tests.patience import CONTROL_S
 
 DEADLINE_S = 90.0
@@ -71,14 +70,8 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
 @contextmanager
 def _stopped(cluster: KafkaCluster) -> Iterator[None]:
     """Its controllers stand still, so that every broker is cut off from them and runs on."""
-    pids = [node.pid for node in cluster.controllers if node.pid is not None]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with frozen(*(node.pid for node in cluster.controllers if node.pid is not None)):
         yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
 
 
 def test_a_broker_that_died_is_fenced_and_stays_registered_until_it_is_unregistered(bench: Bench) -> None:

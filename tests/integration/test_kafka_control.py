@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -22,6 +20,7 @@ from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.credentials import SecretFolder
 from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
+from tests.freezing import frozen
 
 pytestmark = pytest.mark.integration
 
@@ -154,11 +153,8 @@ def test_no_single_broker_that_dies_stops_the_control(
 def hanging(kafka: KafkaCluster, broker: int) -> Iterator[None]:
     pid = kafka.broker(broker).pid
     assert pid is not None
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with frozen(pid):
         yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import queue
-import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import Any, TypeVar
 import pytest
 
 from deploy.local import ports
+from tests.freezing import frozen
 
 pytestmark = pytest.mark.integration
 
@@ -485,9 +485,8 @@ def test_a_leader_that_was_cut_off_serves_no_linearizable_read(group: Group) -> 
 def test_a_leader_that_stood_still_reads_nothing_old_when_it_goes_on(group: Group) -> None:
     old = group.leader()
     others = [member for member in group.living() if member is not old]
-    old.process.send_signal(signal.SIGSTOP)
-    group.write(others[0], 1)
-    old.process.send_signal(signal.SIGCONT)
+    with frozen(old.process.pid):
+        group.write(others[0], 1)
     assert eventually(lambda: old.ask("read", timeout_s=10).get("count")) == 1
 
 
@@ -513,7 +512,5 @@ def test_an_isolated_member_that_comes_back_does_not_disturb_the_leader(patient_
 def test_a_local_read_says_how_old_it_may_be(group: Group) -> None:
     follower = group.followers()[0]
     eventually(lambda: True if (follower.status()["staleness_s"] or 9) < 1 else None)
-    for member in group.members.values():
-        if member is not follower:
-            member.process.send_signal(signal.SIGSTOP)
-    eventually(lambda: True if follower.status()["staleness_s"] > 1.5 else None)
+    with frozen(*(member.process.pid for member in group.members.values() if member is not follower)):
+        eventually(lambda: True if follower.status()["staleness_s"] > 1.5 else None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +28,7 @@ from guardian.server.connecting import KafkaConnector
 from protos.guardian.v1 import reporter_pb2 as pb
 from protos.guardian.v1 import reporter_pb2_grpc
 from spark_analytics.lake.schema import BROKER_SAMPLES, DISK_SAMPLES, LOG_DIR_SAMPLES, PARTITION_SAMPLES, TABLES
+from tests.freezing import frozen
 
 pytestmark = pytest.mark.integration
 
@@ -151,14 +150,8 @@ def test_the_age_of_metadata_is_small_and_grows_while_a_broker_hears_no_controll
     connector = KafkaConnector(CountersAsker(None, patience_s=20.0))
     lags = cast("KafkaControl", connector.connect(registered(kafka_cluster))).lags
     wait_for(lambda: len(lags()) == 3 and max(lags().values()) < MAX_LAG_MS, "fresh metadata on three brokers")
-    pids = [node.pid for node in kafka_cluster.controllers if node.pid is not None]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with frozen(*(node.pid for node in kafka_cluster.controllers if node.pid is not None)):
         wait_for(lambda: len(lags()) == 3 and min(lags().values()) > MAX_LAG_MS, "old metadata on three brokers")
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
     wait_for(lambda: len(lags()) == 3 and max(lags().values()) < MAX_LAG_MS, "fresh metadata again")
 
 

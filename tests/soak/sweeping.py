@@ -13,8 +13,6 @@ nothing is stored (only Kafka copies on), so that hardly a moment passes unseen 
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -31,6 +29,7 @@ from guardian.model.execution import Execution
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster
 from guardian.server.store import now_ms
+from tests.freezing import freeze, thaw
 from tests.moments import moment
 
 MEMBERS = 3
@@ -90,7 +89,7 @@ class Stage:
         for member in self.members:
             if member.process is None or not _leads(client, member) or shows(client) != moment_now:
                 continue
-            os.kill(member.process.pid, signal.SIGSTOP)
+            freeze(member.process.pid)
             try:
                 self._note_strike(member, shows)
                 others = self._others(member)
@@ -100,7 +99,7 @@ class Stage:
                 # Not a condition: how long it sleeps on while another one carries its tickets on.
                 time.sleep(_ASLEEP_S)
             finally:
-                os.kill(member.process.pid, signal.SIGCONT)
+                thaw(member.process.pid)
             return f"{member.name} stopped and woken"
         return ""
 

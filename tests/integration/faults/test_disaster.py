@@ -28,6 +28,7 @@ from guardian.client import GuardianClient
 from guardian.errors import Conflict
 from raft.entries import command_in
 from raft.storage.journal import Journal
+from tests.freezing import freeze
 from tests.integration.faults import probes
 from tests.integration.faults.event_load import EventLoad, segment_id, stored_events
 from tests.integration.faults.group import Group, poll
@@ -193,7 +194,7 @@ def test_two_of_three_members_are_lost_for_good(machines: Machines, channels: li
     with EventLoad(channels, writers=WRITERS, batch=20) as load:
         load.wait_more(500, DEADLINE_S)
         if lags:
-            processes.send(survivor.process, signal.SIGSTOP)
+            freeze(survivor.process.pid)
             load.wait_more(500, DEADLINE_S)
         machines.lose(fallen)
         lost_at = time.monotonic()

@@ -32,6 +32,7 @@ from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2
+from tests.freezing import freeze
 from tests.integration.leading import who_leads
 from tests.patience import CONTROL_S
 
@@ -216,7 +217,7 @@ class Members:
 
     def pause(self) -> None:
         """They hang: connections stay open, and nothing answers."""
-        self._send(signal.SIGSTOP)
+        freeze(*(process.pid for process in self._federation.running()))
 
     def resume(self) -> None:
         self._send(signal.SIGCONT)
