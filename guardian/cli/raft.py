@@ -378,9 +378,16 @@ def _status_row(endpoint: str, found: RaftStatus | None) -> tuple[str, ...]:
         str(found.applied_index),
         "unknown" if found.staleness_ms < 0 else f"{found.staleness_ms} ms",
         human_bytes(found.disk_free_bytes),
-        "refused" if found.is_refusing_writes else "taken",
+        _changes(found),
         _verified(found.verification),
     )
+
+
+def _changes(found: RaftStatus) -> str:
+    """Tell whether the member takes changes, or why not."""
+    if found.is_outvoted:
+        return "refused: histories differ"
+    return "refused: disk full" if found.is_refusing_writes else "taken"
 
 
 def _verified(found: Verification) -> str:

@@ -138,6 +138,7 @@ def status_to_proto(status: ReplicaStatus, client_address: str, level: int = 0) 
         disk_free_bytes=status.disk_free_bytes,
         disk_reserve_bytes=status.disk_reserve_bytes,
         is_refusing_writes=status.is_refusing_writes,
+        is_outvoted=status.is_outvoted,
         counters=status.counters,
         level=level,
         known_level=levels.LEVEL,

@@ -21,7 +21,7 @@ class GetRaftStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class RaftStatus(_message.Message):
-    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "level", "known_level", "verification", "clock_ms", "counters")
+    __slots__ = ("name", "group_id", "state", "leader", "leader_endpoint", "term", "first_index", "last_index", "commit_index", "applied_index", "staleness_ms", "members", "disk_free_bytes", "disk_reserve_bytes", "is_refusing_writes", "level", "known_level", "verification", "clock_ms", "is_outvoted", "counters")
     class CountersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -48,6 +48,7 @@ class RaftStatus(_message.Message):
     KNOWN_LEVEL_FIELD_NUMBER: _ClassVar[int]
     VERIFICATION_FIELD_NUMBER: _ClassVar[int]
     CLOCK_MS_FIELD_NUMBER: _ClassVar[int]
+    IS_OUTVOTED_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     group_id: str
@@ -68,8 +69,9 @@ class RaftStatus(_message.Message):
     known_level: int
     verification: Verification
     clock_ms: int
+    is_outvoted: bool
     counters: _containers.ScalarMap[str, int]
-    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., level: _Optional[int] = ..., known_level: _Optional[int] = ..., verification: _Optional[_Union[Verification, _Mapping]] = ..., clock_ms: _Optional[int] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., group_id: _Optional[str] = ..., state: _Optional[str] = ..., leader: _Optional[str] = ..., leader_endpoint: _Optional[str] = ..., term: _Optional[int] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., staleness_ms: _Optional[int] = ..., members: _Optional[_Iterable[_Union[RaftMember, _Mapping]]] = ..., disk_free_bytes: _Optional[int] = ..., disk_reserve_bytes: _Optional[int] = ..., is_refusing_writes: _Optional[bool] = ..., level: _Optional[int] = ..., known_level: _Optional[int] = ..., verification: _Optional[_Union[Verification, _Mapping]] = ..., clock_ms: _Optional[int] = ..., is_outvoted: _Optional[bool] = ..., counters: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class Verification(_message.Message):
     __slots__ = ("is_running", "share", "verified_at_ms", "problem")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from guardian.cli.raft import _promote, _what_is_missing, print_members
+from guardian.cli.raft import _promote, _status_row, _what_is_missing, print_members
 from guardian.cli.raft_probing import conclude
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
 from metastore import levels
@@ -50,6 +50,13 @@ def test_a_member_that_does_not_answer_is_shown_as_such() -> None:
     assert result.stdout.splitlines()[1].split()[:3] == ["127.0.0.1:1", "unreachable", "-"]
     assert isinstance(result.exception, Unavailable)
     assert "no Guardian member answered at 127.0.0.1:1: check" in str(result.exception)
+
+
+def test_why_changes_are_refused_is_told() -> None:
+    full = RaftStatus(name="g1", is_refusing_writes=True)
+    split = RaftStatus(name="g1", is_refusing_writes=True, is_outvoted=True)
+    told = [_status_row("h:1", found)[-2] for found in (RaftStatus(name="g1"), full, split)]
+    assert told == ["taken", "refused: disk full", "refused: histories differ"]
 
 
 def test_a_group_without_a_leader_is_told_whom_to_start() -> None:

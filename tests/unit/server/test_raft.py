@@ -109,6 +109,7 @@ def test_a_status_says_all_that_the_member_knows() -> None:
         disk_free_bytes=5,
         disk_reserve_bytes=4,
         is_refusing_writes=True,
+        is_outvoted=True,
         counters={"elections": 2},
     )
     assert status_to_proto(status, "h2:2", level=1) == pb.RaftStatus(
@@ -133,6 +134,7 @@ def test_a_status_says_all_that_the_member_knows() -> None:
         disk_free_bytes=5,
         disk_reserve_bytes=4,
         is_refusing_writes=True,
+        is_outvoted=True,
         counters={"elections": 2},
         level=1,
         known_level=levels.LEVEL,
