@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import grpc
 import pytest
+from confluent_kafka import KafkaError as WireError
+from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as WirePartition
 from kafka import KafkaConsumer
 from kafka import TopicPartition as WireTopicPartition
@@ -66,6 +68,7 @@ POLICY = IdcPolicy("mostly-suzhou", (("shanghai", 1), ("suzhou", 2)), preferred_
 PARTITIONS, RECORDS, RECORD_BYTES = 3, 4000, 1000
 BATCH_BYTES = FETCH_BYTES  # at the most: a fetch brings one batch at least, however large
 GROUP = "settlement"
+_COORDINATOR_MOVES = (WireError.COORDINATOR_LOAD_IN_PROGRESS, WireError.NOT_COORDINATOR)
 COMMITTED = {0: 1, 1: RECORDS // 2, 2: RECORDS}  # by partition
 THROTTLE = 8_000_000  # what the ticket asks for
 LINE_SHARE, LINE_GBIT_PER_S = 0.8, 0.004
@@ -401,7 +404,17 @@ def commit(cluster: Cluster, topic: str) -> None:
     """As a group that is elsewhere in each partition."""
     with closing(data.consumer(cluster, GROUP, enable_auto_commit=False)) as consumer:
         offsets = [WirePartition(topic, number, offset) for number, offset in COMMITTED.items()]
-        consumer.commit(offsets=offsets, asynchronous=False)
+
+        def is_committed() -> bool:
+            try:
+                consumer.commit(offsets=offsets, asynchronous=False)
+            except KafkaException as error:
+                if error.args[0].code() not in _COORDINATOR_MOVES:
+                    raise
+                return False
+            return True
+
+        wait_for("the group's coordinator", is_committed)
 
 
 def committed(cluster: Cluster, topic: str) -> dict[int, int]:
