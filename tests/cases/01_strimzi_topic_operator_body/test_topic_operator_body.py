@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from spark_analytics.planners.tasks import ReplicationFactor
@@ -11,13 +9,6 @@ from tests.unit.rest.service import Service
 
 BODY = {"replication_factor": {"topic_by_replication_factor": {"3": "t"}}}
 PATH = "/clusters/live/kafkacruisecontrol/topic_configuration?skip_rack_awareness_check=true&dryrun=false&json=true"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    service = Service()
-    yield service
-    service.stop()
 
 
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="the body of topic_configuration is not read")

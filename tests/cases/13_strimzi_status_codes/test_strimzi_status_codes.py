@@ -6,21 +6,12 @@ known by "IllegalArgumentException" and "does not exist." in errorMessage (strim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput
 from tests.unit.rest.service import Service
 
 PATH = "/clusters/live/kafkacruisecontrol"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    service = Service()
-    yield service
-    service.stop()
 
 
 @pytest.mark.parametrize(

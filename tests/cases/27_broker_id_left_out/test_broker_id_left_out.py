@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from typer.testing import CliRunner
 
 from guardian.errors import GuardianError
 from tests.command_line import app
 from tests.unit.server.member import Member
-
-
-@pytest.fixture
-def member() -> Iterator[Member]:
-    member = Member()
-    yield member
-    member.stop()
 
 
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="a machine without a broker's id becomes broker 0")
