@@ -245,7 +245,7 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
 
 
 def _waits(client: GuardianClient, ticket: Ticket) -> str:
-    """What keeps a plan that is approved from beginning; empty where nothing does, or nobody can tell."""
+    """Return what keeps an approved plan from beginning; empty where nothing does, or nobody can tell."""
     try:
         return client.preview(ticket.id).first
     except ClusterUnavailable as error:

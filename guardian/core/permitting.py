@@ -221,14 +221,15 @@ def require_login(
 
 
 def _is_secret_of(cluster: str, secret: str, registered: Collection[str]) -> bool:
-    """Whether the secret's name begins with the cluster's and a dot, and with no longer one: `a.b.ca` is of `a.b`."""
+    """Return whether the secret's name begins with the cluster's name and a dot, and with no longer cluster's name:
+    `a.b.ca` is of `a.b`."""
     return secret.startswith(f"{cluster}.") and not any(
         len(other) > len(cluster) and secret.startswith(f"{other}.") for other in registered
     )
 
 
 def _where(cluster: Cluster) -> tuple[str, str, ClusterSecurity]:
-    """Where its password is sent to, and which."""
+    """Return the addresses that the cluster's password is sent to, and the login that names it."""
     return cluster.bootstrap, cluster.bootstrap_controllers, cluster.security
 
 

@@ -93,7 +93,7 @@ def bootstrap(node: Node) -> str:
 
 
 def bootstrap_controllers(node: Node) -> str:
-    """As `bootstrap`; null: none."""
+    """Read host:port of controllers, a text with commas or a list; null: none."""
     return "" if node.is_null else bootstrap(node)
 
 

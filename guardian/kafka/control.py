@@ -734,8 +734,8 @@ class _Session:
         return answers, failures
 
     async def ask_recent(self, request: Callable[[], Any]) -> Any:
-        """As `ask_any`, once a broker whose metadata is proven recent was looked for: for what brokers answer from
-        their metadata."""
+        """Ask a broker whose metadata is proven recent, or any where there is none: for what brokers answer from
+        their metadata. Raises KafkaError as `ask_any`."""
         if self.memory is not None:
             await witness.find_witness(self, self.memory)
         return await self.ask_any(request)

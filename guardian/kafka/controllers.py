@@ -24,7 +24,7 @@ from guardian.model.topology import Cluster
 NOT_REGISTERED = 102  # a broker that was unregistered: nobody will ever read its configuration
 
 _METADATA = "__cluster_metadata"
-_PROBE_S = 1.5
+PROBE_S = 1.5  # what a controller that may be away gets to answer
 _NODES_FROM = 2  # the first version of DescribeQuorum that tells where controllers listen
 
 
@@ -61,7 +61,7 @@ async def ask_controller(session: Session, request: Callable[[], Any], registere
 async def _quorum(session: Session, registered: Sequence[Node]) -> Any:
     for node in registered:
         with suppress(KafkaError):
-            quorum = await session.ask_node(node, _describe_quorum(), _PROBE_S)
+            quorum = await session.ask_node(node, _describe_quorum(), PROBE_S)
             if any(controllers(quorum)):
                 return quorum
     return await session.ask_any(_describe_quorum)

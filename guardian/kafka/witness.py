@@ -30,7 +30,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from guardian.core.cluster_truth import ControllersClaim, EpochMemory, Watermarks, view_of_all, view_of_witness
 from guardian.errors import Undecided
-from guardian.kafka.controllers import Node, controllers, registered_controllers
+from guardian.kafka.controllers import PROBE_S, Node, controllers, registered_controllers
 from guardian.kafka.metadata import metadata_request, read_answer
 from guardian.kafka.reasons import is_passing
 from guardian.model.cluster_state import BrokerAnswer, BrokerNode, ClusterView, FencedServer
@@ -42,7 +42,6 @@ _BESIDE_S = 0.005
 _AGAIN_S = 0.05
 _RESTS_S = 3.0  # after no broker reached a controller
 _MOST_ASKED = 8
-_PROBE_S = 1.5
 _BACKED_MS = 3_000
 _METADATA = "__cluster_metadata"
 _WITH_FEATURES = 3  # the first version of ApiVersions that tells features (Kafka 2.4)
@@ -236,7 +235,7 @@ async def _answer_of_fenced(session: Session, node: BrokerNode, cluster_id: str)
     cluster's broker is at its address by now."""
     try:
         answer = read_answer(
-            await session.ask_node(Node(node.id, node.host, node.port), metadata_request(None), _PROBE_S)
+            await session.ask_node(Node(node.id, node.host, node.port), metadata_request(None), PROBE_S)
         )
     except KafkaError:
         return None
@@ -318,7 +317,7 @@ def _learn(memory: ClusterMemory, quorum: Any, asked_at_s: float) -> None:
 async def _controllers_answer(session: Session, memory: ClusterMemory) -> bool:
     """Whether one of the controllers tells what they have committed, asked over a connection of its own."""
     asked_at_s = time.monotonic()
-    asked = [session.start(session.ask_node, node, _quorum_request(), _PROBE_S) for node in memory.known_controllers()]
+    asked = [session.start(session.ask_node, node, _quorum_request(), PROBE_S) for node in memory.known_controllers()]
     answered = False
     for future in asked:
         with suppress(KafkaError):
@@ -330,7 +329,7 @@ async def _controllers_answer(session: Session, memory: ClusterMemory) -> bool:
 async def _most_recent(session: Session, memory: ClusterMemory, order: list[int], *, strictly: bool) -> int | None:
     """A broker that has applied what the controllers committed, though it forwards nothing to them."""
     asked_at_s = time.monotonic()
-    answers = await session.ask_once(order, lambda _: _versions_request(), min(session.attempt_s, _PROBE_S))
+    answers = await session.ask_once(order, lambda _: _versions_request(), min(session.attempt_s, PROBE_S))
     applied = {broker: answer.finalized_features_epoch for broker, answer in answers.items()}
     best = max(applied, key=lambda broker: applied[broker], default=None)
     with memory.lock:
@@ -387,7 +386,7 @@ async def _view_without_witness(
     session: Session, memory: ClusterMemory, topics: Collection[str] | None, lags: Lags, known: Collection[int]
 ) -> ClusterView | None:
     """None where no broker answers at all."""
-    limit_s = min(session.attempt_s, _PROBE_S)
+    limit_s = min(session.attempt_s, PROBE_S)
     known = {*known, *memory.nodes}
     lag_ms = dict(lags())  # before the brokers are asked: one that hears of the controllers in between is not fresh
     versions = await session.ask_once(session.known_brokers(), lambda _: _versions_request(), limit_s)

@@ -140,7 +140,7 @@ def _require_letters(field_name: str, name: str) -> None:
 
 
 def _is_of_names(letter: str) -> bool:
-    """Whether names of people, programs and certificates may need it: no symbols, nothing blank, no rare script."""
+    """Return whether names of people, programs or certificates may need it: no symbol, no blank, no rare script."""
     kind = unicodedata.category(letter)[0]
     if kind in "LN":
         return unicodedata.name(letter, "").partition(" ")[0] in _SCRIPTS and letter not in _HANGUL_FILLERS

@@ -50,7 +50,7 @@ class Feeder:
             self._members[new] = Progress(self._seat.journal.last_index + 1)
 
     def forget(self, member: str) -> None:
-        """Nothing is known of it any more: it was removed, and whoever bears the name next may be another."""
+        """Drop what is known of a member that was removed: whoever bears the name next may be another."""
         self._members.pop(member, None)
         self._pulled_at.pop(member, None)
         self._offer_at.pop(member, None)

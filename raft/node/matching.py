@@ -43,8 +43,8 @@ class NewEntries:
 
 
 def compare(message: Message, journal: Journal, kept_index: int) -> Mismatch | NothingNew | NewEntries:
-    """What an append_entries of a current leader means for this log. Up to `kept_index` all is committed, whether this
-    member may apply it yet or not. Raises Contradiction."""
+    """Tell what an append_entries of a current leader means for this log. Up to `kept_index` all is committed, whether
+    this member may apply it yet or not. Raises Contradiction."""
     previous = message["prevLogIdx"]
     known_term = journal.term_at(previous)
     if known_term is None and previous < journal.first_index:

@@ -218,7 +218,7 @@ class Member:
         return find_lapse(peer, self.journal.configuration, self.journal.configuration_index, confirmed)
 
     def believes(self, lapse: Lapse) -> bool:
-        """Whether this member has the lapse that another one has found, so that it has to end."""
+        """Return whether this member has the lapse that another one has found, so that it has to end."""
         is_fed = self.core.leader is not None and self.campaigning.is_bound(self._now)
         self._doubt = doubt(self._doubt, self._now, is_fed=is_fed)
         return lapse.is_proven or (self._doubt is not None and self._doubt.is_over)
@@ -395,8 +395,8 @@ class Member:
 
     @property
     def _kept_index(self) -> int:
-        """Up to here the log is never cut: what is committed, also what was known to be before a start. Nothing is
-        applied for that; after a start `commit_index` is what the state machine has on disk, which may be older."""
+        """Return up to where the log is never cut: what is committed, also what was known to be before a start. Nothing
+        is applied for that; after a start `commit_index` is what the state machine has on disk, which may be older."""
         return max(self.core.commit_index, self._confirmed.get(self.incarnation))
 
     def _without_new_commands(self, message: Message) -> Message:

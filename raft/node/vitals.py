@@ -89,7 +89,7 @@ class Vitals:
         self._conclude(judge(self._seat.name, configuration, self._comparisons, self._awaited(configuration, now)))
 
     def connected(self, member: str, now: float) -> None:
-        """It has a moment to say where it is, and to catch up: what it said before may be old."""
+        """Give the member a moment to say where it is, and to catch up: what it said before may be old."""
         self._told_up_to.pop(member, None)
         self._moved_at[member] = now
 
@@ -162,8 +162,8 @@ class Vitals:
             self._differing_at[name] = index, own
 
     def _awaited(self, configuration: Configuration, now: float) -> set[str]:
-        """The voters that will be compared in a moment: they are connected, and have just come, move on, or it has
-        just begun to count."""
+        """Return the voters that will be compared in a moment: they are connected, and have just come, move on, or it
+        has just begun to count."""
         if all(self._comparisons.get(name, Comparison()).differs_at is None for name in configuration.voters):
             self._in_doubt_since = None
             return set()

@@ -39,22 +39,22 @@ class Lapse:
 
     @property
     def is_proven(self) -> bool:
-        """Whether it follows from what this very folder had confirmed. That a folder is a new one is said by a
+        """Return whether it follows from what this very folder had confirmed. That a folder is a new one is said by a
         configuration, which may be an old one: the member may have been removed and let in anew since."""
         return self.confirmed_index > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Of a member about its own folder: others say that it is a new one, and no leader feeds it. Seconds of a monotonic
-    clock."""
+    """Holds since when others tell a member that its folder is a new one, while no leader feeds it. Seconds of a
+    monotonic clock."""
 
     since: float
     last_at: float
 
     @property
     def is_over(self) -> bool:
-        """Whether they are right: a group that had let the folder in would have a leader by now."""
+        """Return whether they are right: a group that had let the folder in would have a leader by now."""
         return self.last_at - self.since >= DOUBT_S
 
 

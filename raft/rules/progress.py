@@ -79,7 +79,7 @@ class Progress:
         self._rewind(max(1, min(hint, last_index + 1)))
 
     def connected(self) -> None:
-        """Forgets what the member held: who is there now may have another folder, or an older copy of the same."""
+        """Forget what the member held: who is there now may have another folder, or an older copy of the same."""
         self.match_index = 0
         self.commit_told = 0
 
