@@ -1,7 +1,8 @@
-"""Connections whose TLS handshake ends in time.
+"""Connections by TLS whose handshake ends in time, and which say why a broker ended them.
 
 kafka-python 3.0.12 waits for the other side's part of the handshake without a limit, and keeps the socket: a broker
-that accepts connections and says nothing would cost a file descriptor each time that it is asked.
+that accepts connections and says nothing would cost a file descriptor each time that it is asked. It also forgets the
+alert with which a broker refuses a client's certificate if a request meets the closed connection first.
 """
 
 from __future__ import annotations
@@ -45,6 +46,18 @@ class _Transport(KafkaSSLTransport):  # type: ignore[misc]
             else:
                 return
 
+    def _sock_send(self) -> tuple[int, Exception | None]:
+        sent, error = super()._sock_send()
+        if error is None or self._sock is None:
+            return sent, error
+        _, alert = self._sock_recv()
+        return sent, alert if _is_alert(alert) else error
+
     def end(self) -> None:
         """Close the socket of a handshake that failed: nobody else knows it."""
         self._sock.close()
+
+
+def _is_alert(error: Exception | None) -> bool:
+    cause = error.args[0] if error is not None and error.args else None
+    return isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or "")

@@ -106,7 +106,6 @@ def test_an_unknown_authority_is_told(certificates: Certificates, serve: Serve) 
     assert any(word in told for word in ("verify", "certificate", "issuer"))
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="that a broker wants a certificate is not told")
 def test_a_broker_that_wants_the_clients_certificate_is_told(certificates: Certificates, serve: Serve) -> None:
     assert "certificate" in refusal(certificates, serve("right", wants_certificate=True))
 
