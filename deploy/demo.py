@@ -32,13 +32,13 @@ from guardian.kafka.control import KafkaControl
 from guardian.model.execution import Execution, TaskState
 from guardian.model.log_dirs import short_log_dirs
 from guardian.model.plan import LoadSummary, Plan, ReplicaPlacement, spreads
+from guardian.model.tasks import Balance
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.units import human_bytes
 from spark_analytics.jobs.measure import measure
 from spark_analytics.jobs.plans import plans as make_plans
 from spark_analytics.jobs.session import local_session
 from spark_analytics.lake.window import Window
-from spark_analytics.planners.tasks import Balance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -153,10 +153,10 @@ from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
 from guardian.model.healing import HealingPolicies
 from guardian.model.hook import Hook
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.sink import Sink, sinks_of
 from guardian.model.topology import DEFAULT_ENDPOINT, require_endpoint
 from guardian.security_config import SecurityConfig
-from spark_analytics.planners.settings import PlannerSettings
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 ANY_HOSTS = ("0.0.0.0", "[::]")  # noqa: S104  to be recognised

@@ -14,10 +14,10 @@ from guardian.cli.planner_settings import SettingsOption, planner_settings
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError, InvalidInput
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Balance
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.units import human_bytes, parse_duration_ms
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Balance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

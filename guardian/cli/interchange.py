@@ -363,7 +363,7 @@ def _plan(
     from guardian.cli.plan.overrides import Overrides
     from guardian.cli.plan.request import Request
     from guardian.model.directory import Directory
-    from spark_analytics.planners.tasks import CreateTopic, ExpandTopic, Task
+    from guardian.model.tasks import CreateTopic, ExpandTopic, Task
 
     def task(directory: Directory, name: str) -> Task:
         if there:

@@ -12,8 +12,8 @@ import typer
 from guardian import config
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
 from guardian.wire.planner import planner_from_proto
-from spark_analytics.planners.settings import PlannerSettings
 
 SettingsOption = Annotated[
     Path | None,

@@ -41,9 +41,9 @@ from guardian.model.federation import Exclusion
 from guardian.model.hook import HookTarget
 from guardian.model.operation import Ask, AskKind, MetadataVersion, Operation, OperationPhase, PlanAnswer, PlanRequest
 from guardian.model.plan import PartitionMove, Plan
+from guardian.model.tasks import Leaders, Remove, Task
 from guardian.model.ticket import Ticket
 from guardian.model.topology import BrokerState
-from spark_analytics.planners.tasks import Leaders, Remove, Task
 
 _MIN_ISR = "min.insync.replicas"
 _MIN_ISR_TOPICS = 200

@@ -24,10 +24,10 @@ from guardian.executor.planning_worker import Question, error_of
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from guardian.wire.plans import plan_from_proto
 from protos.guardian.v1 import tickets_pb2
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 from spark_analytics.readers.live import LiveFacts
 
 DEADLINE_S = 180.0

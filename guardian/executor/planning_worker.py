@@ -19,9 +19,9 @@ from pathlib import Path
 
 from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, Unavailable
 from guardian.model.directory import Directory
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from guardian.wire.plans import plan_to_bytes
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 from spark_analytics.readers.live import LiveFacts
 
 _NICER = 5

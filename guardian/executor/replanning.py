@@ -18,9 +18,9 @@ from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import CreateTopic, LogDir, Task
 from guardian.model.ticket import Ticket
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import CreateTopic, LogDir, Task
 
 _KINDS: Mapping[str, type[Any]] = {kind.kind: kind for kind in get_args(Task)}
 _FOR_NOTES = frozenset({"clients"})

@@ -24,6 +24,7 @@ from guardian.model.event import EventKind
 from guardian.model.identity import LOCAL, Identity, Role
 from guardian.model.links import LinkSettings
 from guardian.model.plan import Plan
+from guardian.model.tasks import CreateTopic, MigrateIdc
 from guardian.model.ticket import TicketState
 from guardian.model.topology import Cluster
 from guardian.rest.bodies import ActionBody, PlanBody, ThrottleBody, TicketBody
@@ -38,7 +39,6 @@ from guardian.wire.previews import preview_to_proto, progress_to_proto
 from guardian.wire.status import TOLD
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto
 from protos.guardian.v1 import events_pb2, federation_pb2, insight_pb2, raft_pb2, tickets_pb2
-from spark_analytics.planners.tasks import CreateTopic, MigrateIdc
 
 PREFIX = "/api/v1"
 _MAX_LIMIT = 1000

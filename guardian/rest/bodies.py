@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic
 from guardian.model.operation import Ask, AskKind
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Add,
     Balance,
     CreateTopic,

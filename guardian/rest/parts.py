@@ -13,9 +13,9 @@ from guardian.errors import NotAllowed
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.identity import Identity, Role
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from guardian.rest.rates import Rates
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 from spark_analytics.readers.live import LiveFacts
 
 

@@ -40,6 +40,7 @@ from guardian.executor.protecting import Protector
 from guardian.executor.replanning import LiveReplanner
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.links import load_links
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import Cluster
 from guardian.reporter.asking import BrokerAsker, CountersAsker, MappingAsker
 from guardian.reporter.collector import Collector, CollectorSettings, ReporterTls
@@ -95,7 +96,6 @@ from guardian.tiering.verifying import LeaderFinder
 from guardian.web.parts import Person, WebParts
 from metastore.store import StoreDamaged
 from raft.replica import RaftReplica
-from spark_analytics.planners.settings import PlannerSettings
 
 _log = structlog.get_logger(__name__)
 

@@ -30,10 +30,10 @@ from guardian.model.execution import Execution
 from guardian.model.hook import HookTarget
 from guardian.model.operation import Ask, AskKind, OperationPhase, PlanAnswer, PlanRequest, Standing
 from guardian.model.plan import Plan
+from guardian.model.tasks import Task
 from guardian.model.ticket import Ticket, TicketState
 from guardian.server.operation_store import ReplicatedOperationStore
 from guardian.server.store import ReplicatedStore
-from spark_analytics.planners.tasks import Task
 
 _MAX_BATCHES = 1000
 

@@ -31,6 +31,8 @@ from guardian.model.actor import Agent
 from guardian.model.finding import Subject
 from guardian.model.healing import HealingPolicies, HealingPolicy
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Balance, EmptyDisk, Heal, Leaders, LogDir, MigrateIdc, Relieve, Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.directory import directory_of
@@ -38,8 +40,6 @@ from guardian.server.findings import FindingsWatch
 from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
 from guardian.wire.plans import move_to_proto
 from metastore.views import Views
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Balance, EmptyDisk, Heal, Leaders, LogDir, MigrateIdc, Relieve, Task
 
 _log = structlog.get_logger(__name__)
 _BUSY_S = 60.0  # until partitions that another ticket moves are looked at again

@@ -20,13 +20,13 @@ from guardian.model.actor import Agent
 from guardian.model.directory import Directory
 from guardian.model.operation import AskKind
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import BrokerState, TopicPartition
 from guardian.server.cordoning import ClusterLook
 from guardian.server.directory import directory_of
 from guardian.server.store import ReplicatedStore
 from metastore.views import Views
-from spark_analytics.planners.settings import PlannerSettings
 
 LOOK_MS = 60_000
 

@@ -36,6 +36,7 @@ from guardian.model.execution import Execution
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
+from guardian.model.tasks import MigrateIdc
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster
 from guardian.server.asks import Asks
@@ -51,7 +52,6 @@ from guardian.wire.tickets import execution_to_proto, ticket_to_proto
 from metastore.views import Views
 from protos.guardian.v1 import tickets_pb2 as pb
 from protos.guardian.v1 import tickets_pb2_grpc
-from spark_analytics.planners.tasks import MigrateIdc
 
 _MAX_EVIDENCE_CHARS = 10_000
 _ATTEMPTS = 5  # against an executor that saves its execution at the same time

@@ -18,6 +18,8 @@ between is room, and that there is nobody to copy from.
 from __future__ import annotations
 
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from spark_analytics.checker.asked import check_asked
 from spark_analytics.checker.costs import check_costs
 from spark_analytics.checker.loads import check_loads, sums
@@ -26,8 +28,6 @@ from spark_analytics.checker.rules import Rule, Violation
 from spark_analytics.checker.stages import check_stages
 from spark_analytics.checker.world import World, finally_at
 from spark_analytics.model.cluster_model import ClusterModel
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 
 __all__ = ["Rule", "Violation", "check"]
 

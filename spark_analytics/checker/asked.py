@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from guardian.model.plan import Plan
+from guardian.model.tasks import Add, CreateTopic, ExpandTopic, Leaders, Relieve, Task
 from spark_analytics.checker.done import check_done
 from spark_analytics.checker.evenness import check_even
 from spark_analytics.checker.loads import Sums
@@ -12,7 +13,6 @@ from spark_analytics.checker.places import Places
 from spark_analytics.checker.relief import check_relieved
 from spark_analytics.checker.rules import Rule, Violation
 from spark_analytics.checker.world import World
-from spark_analytics.planners.tasks import Add, CreateTopic, ExpandTopic, Leaders, Relieve, Task
 
 
 def check_asked(

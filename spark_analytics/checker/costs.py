@@ -7,12 +7,12 @@ from collections.abc import Iterator, Set
 from math import inf
 
 from guardian.model.plan import PartitionMove, Plan
+from guardian.model.tasks import Add, Balance, Heal, Isolate, Leaders, Remove, Task
 from guardian.model.topology import TopicPartition
 from spark_analytics.checker.moves import is_well, may_lead
 from spark_analytics.checker.places import Places
 from spark_analytics.checker.rules import Rule, Violation
 from spark_analytics.checker.world import DISK, REPLICAS, TOLERANCE, World
-from spark_analytics.planners.tasks import Add, Balance, Heal, Isolate, Leaders, Remove, Task
 
 
 def check_costs(world: World, plan: Plan, task: Task | None, at: Places) -> Iterator[Violation]:

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from guardian.model.plan import Plan, ReplicaPlacement
-from guardian.model.topology import TopicPartition
-from spark_analytics.checker.moves import astray, may_lead, possible_racks
-from spark_analytics.checker.places import Places, Room
-from spark_analytics.checker.world import RESOURCES, TopicFact, World
-from spark_analytics.planners.tasks import (
+from guardian.model.tasks import (
     Balance,
     CreateTopic,
     EmptyDisk,
@@ -29,6 +25,10 @@ from spark_analytics.planners.tasks import (
     ReplicationFactor,
     Task,
 )
+from guardian.model.topology import TopicPartition
+from spark_analytics.checker.moves import astray, may_lead, possible_racks
+from spark_analytics.checker.places import Places, Room
+from spark_analytics.checker.world import RESOURCES, TopicFact, World
 
 _NAMED = 3
 

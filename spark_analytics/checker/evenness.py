@@ -7,11 +7,11 @@ from math import inf, isfinite
 from statistics import fmean, median
 
 from guardian.model.plan import LOG_DIRS, Plan, ReplicaPlacement
+from guardian.model.tasks import Add, Balance, Leaders, Remove, Task
 from spark_analytics.checker.loads import Sums
 from spark_analytics.checker.places import Places, Room
 from spark_analytics.checker.steps import May, helpful_step
 from spark_analytics.checker.world import RESOURCES, World, shares_of
-from spark_analytics.planners.tasks import Add, Balance, Leaders, Remove, Task
 
 _LOADS = (*RESOURCES, "replicas", "leaders")
 _BY_LEADERS = ("cpu", "nw_out", "leaders")

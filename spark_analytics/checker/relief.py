@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from guardian.model.plan import ANY_LOG_DIR, Plan, ReplicaPlacement
+from guardian.model.tasks import Relieve
 from spark_analytics.checker.places import Places, Room
 from spark_analytics.checker.world import DISK, TOLERANCE, Held, World
-from spark_analytics.planners.tasks import Relieve
 
 
 def check_relieved(world: World, plan: Plan, task: Relieve, at: Places) -> Iterator[str]:

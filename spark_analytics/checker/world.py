@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from guardian.model.federation import IdcPolicy, Machine
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
-from guardian.model.topology import TopicPartition
-from spark_analytics.model.cluster_model import ClusterModel
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Add,
     Balance,
     CreateTopic,
@@ -23,6 +21,8 @@ from spark_analytics.planners.tasks import (
     Remove,
     Task,
 )
+from guardian.model.topology import TopicPartition
+from spark_analytics.model.cluster_model import ClusterModel
 
 CPU, NW_IN, NW_OUT, DISK, REPLICAS, LEADERS = range(6)
 RESOURCES = ("cpu", "nw_in", "nw_out", "disk")

@@ -17,9 +17,9 @@ from guardian.errors import InvalidInput
 from guardian.kafka import reassignment_json
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.jobs import command
 from spark_analytics.jobs.session import require_analyze_extra
-from spark_analytics.planners.settings import PlannerSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from guardian.errors import GuardianError, InvalidInput
 from guardian.model.directory import Directory
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.units import parse_duration_ms
 from spark_analytics.jobs.session import local_session, require_analyze_extra
-from spark_analytics.planners.settings import PlannerSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from guardian.model.tasks import Task
     from spark_analytics.lake.window import Window
-    from spark_analytics.planners.tasks import Task
     from spark_analytics.whatif.questions import Question
 
 

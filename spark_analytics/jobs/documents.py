@@ -21,7 +21,7 @@ import numpy as np
 
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
-from spark_analytics.planners.tasks import Task
+from guardian.model.tasks import Task
 from spark_analytics.whatif.questions import Question
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from guardian.model.forecast import Forecast
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.jobs import command
 from spark_analytics.jobs.session import require_analyze_extra
-from spark_analytics.planners.settings import PlannerSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -38,11 +38,11 @@ def measure(
 
 def _measured(model: ClusterModel) -> tuple[LoadSummary, ...]:
     """Runs in a Spark worker."""
+    from guardian.model.planner_settings import PlannerSettings  # noqa: PLC0415
     from spark_analytics.explaining.measure import brokers_measured, log_dirs_measured  # noqa: PLC0415
     from spark_analytics.explaining.plan import load_table  # noqa: PLC0415
     from spark_analytics.model.load import load_now  # noqa: PLC0415
     from spark_analytics.planners.rules import compiled  # noqa: PLC0415
-    from spark_analytics.planners.settings import PlannerSettings  # noqa: PLC0415
 
     rules, _ = compiled(model, PlannerSettings())
     load = load_now(model)

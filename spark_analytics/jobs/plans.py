@@ -16,12 +16,12 @@ from google.protobuf.json_format import MessageToDict
 from guardian.errors import GuardianError
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from guardian.wire.plans import plan_from_proto, plan_to_bytes, plan_to_proto
 from protos.guardian.v1 import tickets_pb2
 from spark_analytics.jobs import command
 from spark_analytics.jobs.session import require_analyze_extra
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

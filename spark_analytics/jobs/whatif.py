@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from guardian.errors import GuardianError
 from guardian.model.directory import Directory
 from guardian.model.durability import TopicSettings
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.jobs import command
 from spark_analytics.jobs.session import require_analyze_extra
-from spark_analytics.planners.settings import PlannerSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Add
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.planners.arrays import flags
 from spark_analytics.planners.problem import Solution, balancing, solved
 from spark_analytics.planners.rules import Scope
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Add
 
 
 def solve(model: ClusterModel, task: Add, settings: PlannerSettings) -> Solution:

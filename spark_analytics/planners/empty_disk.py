@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import EmptyDisk
 from spark_analytics.model.cluster_model import ClusterModel, Ints
 from spark_analytics.model.load import sums
 from spark_analytics.model.resources import Resource
@@ -18,8 +20,6 @@ from spark_analytics.planners.budget import copied_bytes, within_bytes
 from spark_analytics.planners.log_dirs import flagged, slots_on
 from spark_analytics.planners.problem import Solution, only_what_must, solved
 from spark_analytics.planners.rules import Scope
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import EmptyDisk
 
 
 def solve(model: ClusterModel, task: EmptyDisk, settings: PlannerSettings) -> Solution:

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Balance, Leaders
 from spark_analytics.model.cluster_model import Bools, ClusterModel
 from spark_analytics.model.resources import Resource
 from spark_analytics.planners.arrays import flags
 from spark_analytics.planners.problem import Problem, Solution, balancing, solved
 from spark_analytics.planners.rules import Scope
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Balance, Leaders
 from spark_analytics.planners.topics import named, partitions_of
 from spark_analytics.search.search import leaders
 

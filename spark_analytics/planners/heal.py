@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.planners.arrays import nothing
 from spark_analytics.planners.budget import copied_bytes, within_bytes
 from spark_analytics.planners.problem import Solution, only_what_must, solved
 from spark_analytics.planners.rules import Scope, living
-from spark_analytics.planners.settings import PlannerSettings
 
 
 def solve(model: ClusterModel, settings: PlannerSettings) -> Solution:

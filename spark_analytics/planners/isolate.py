@@ -20,6 +20,8 @@ import numpy as np
 from guardian.errors import InvalidInput
 from guardian.model.federation import Machine
 from guardian.model.plan import ANY_LOG_DIR
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Isolate
 from spark_analytics.model.cluster_model import Bools, BrokerFacts, ClusterModel, LogDirFacts
 from spark_analytics.model.edits import broker_facts, topic_facts, with_changes
 from spark_analytics.model.facts import UNKNOWN
@@ -29,8 +31,6 @@ from spark_analytics.planners.choosing import Cost, cheapest
 from spark_analytics.planners.problem import Solution, only_what_must, solved
 from spark_analytics.planners.room import Needs, shortage
 from spark_analytics.planners.rules import Scope, compiled, untouchable
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Isolate
 from spark_analytics.planners.topics import named, partitions_of
 
 _MORE_TRIES = 20  # each is a search

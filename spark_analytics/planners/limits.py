@@ -19,10 +19,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.load import IO, load_now, sums
 from spark_analytics.model.resources import RESOURCES, WITH_CAPACITY, Resource
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.topics import some
 from spark_analytics.search.disks import usable_share
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from guardian.model.tasks import ClientTraffic
 from guardian.model.units import human_bytes
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.load import sums
 from spark_analytics.model.resources import Resource
 from spark_analytics.planners.arrays import at
-from spark_analytics.planners.tasks import ClientTraffic
 from spark_analytics.search.found import Found
 
 _MONTH = 30 * 86_400

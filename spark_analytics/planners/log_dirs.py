@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.model.tasks import LogDir
 from spark_analytics.model.cluster_model import Bools, ClusterModel
 from spark_analytics.planners.arrays import at, nothing
-from spark_analytics.planners.tasks import LogDir
 
 
 def flagged(model: ClusterModel, log_dirs: Sequence[LogDir]) -> Bools:

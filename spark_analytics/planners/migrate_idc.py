@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import MigrateIdc
 from spark_analytics.model.cluster_model import Bools, ClusterModel
 from spark_analytics.model.resources import Resource
 from spark_analytics.planners.budget import copied_bytes, within_bytes
 from spark_analytics.planners.lines import cost_notes
 from spark_analytics.planners.problem import Solution, only_what_must, solved
 from spark_analytics.planners.rules import Scope
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import MigrateIdc
 from spark_analytics.planners.topics import named, partitions_of, shown
 from spark_analytics.search.search import leaders
 

@@ -11,6 +11,24 @@ from dataclasses import fields, replace
 
 from guardian.model.federation import IdcPolicy, Machine, Topic
 from guardian.model.plan import CONFIG_SETTING, Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
+    Add,
+    Balance,
+    ClientTraffic,
+    CreateTopic,
+    EmptyDisk,
+    ExpandTopic,
+    Heal,
+    Isolate,
+    Leaders,
+    LogDir,
+    MigrateIdc,
+    Relieve,
+    Remove,
+    ReplicationFactor,
+    Task,
+)
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.plan import plan_of
 from spark_analytics.model.cluster_model import ClusterModel
@@ -29,24 +47,6 @@ from spark_analytics.planners import (
 )
 from spark_analytics.planners.budget import over, within_time
 from spark_analytics.planners.problem import Solution
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
-    Add,
-    Balance,
-    ClientTraffic,
-    CreateTopic,
-    EmptyDisk,
-    ExpandTopic,
-    Heal,
-    Isolate,
-    Leaders,
-    LogDir,
-    MigrateIdc,
-    Relieve,
-    Remove,
-    ReplicationFactor,
-    Task,
-)
 
 
 def make(model: ClusterModel, task: Task, settings: PlannerSettings | None = None) -> Plan:

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import CreateTopic, ExpandTopic
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import ClusterModel, Floats, PartitionFacts, TopicFacts
 from spark_analytics.model.edits import with_changes
 from spark_analytics.model.resources import Resource
 from spark_analytics.planners.problem import Problem, Solution, only_what_must, solved
 from spark_analytics.planners.rules import Scope
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import CreateTopic, ExpandTopic
 
 
 @dataclass(frozen=True, slots=True)

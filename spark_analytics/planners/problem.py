@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from guardian.model.plan import Excused
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.goals import log_dir_io_spread, log_dir_spread, registry, topic_spread
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats
 from spark_analytics.model.resources import RESOURCES, Resource
 from spark_analytics.planners.rules import Scope, compiled
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.search.found import Found
 from spark_analytics.search.goal import Budget, Targets
 from spark_analytics.search.rules import Rules

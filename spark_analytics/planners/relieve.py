@@ -12,6 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Relieve
 from guardian.model.units import human_bytes
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.load import sums
@@ -23,8 +25,6 @@ from spark_analytics.planners.choosing import least_sum
 from spark_analytics.planners.log_dirs import flagged
 from spark_analytics.planners.problem import Problem, Solution, only_what_must, solved
 from spark_analytics.planners.rules import Scope, untouchable
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Relieve
 from spark_analytics.planners.topics import may_move
 
 _ROUNDS = 12

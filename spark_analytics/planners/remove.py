@@ -15,6 +15,8 @@ from itertools import chain
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Remove
 from guardian.model.units import human_bytes
 from spark_analytics.explaining.no_place import no_place
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Ints
@@ -24,8 +26,6 @@ from spark_analytics.planners.arrays import flags, nothing
 from spark_analytics.planners.problem import Problem, Solution, balancing, only_what_must, solved
 from spark_analytics.planners.room import Needs, shortage
 from spark_analytics.planners.rules import Scope, compiled, unseen_words, untouchable, untouchable_words
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Remove
 from spark_analytics.search.found import Why
 
 _SINGLE_TRIES = 4

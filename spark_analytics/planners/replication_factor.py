@@ -19,6 +19,8 @@ from dataclasses import replace
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import ReplicationFactor
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.edits import with_changes
 from spark_analytics.model.load import load_now, scale
@@ -26,8 +28,6 @@ from spark_analytics.planners.arrays import nothing
 from spark_analytics.planners.budget import copied_bytes, within_bytes
 from spark_analytics.planners.problem import Solution, only_what_must, solved
 from spark_analytics.planners.rules import Scope, compiled, untouchable, untouchable_words
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import ReplicationFactor
 from spark_analytics.planners.topics import named, partitions_of, shown
 from spark_analytics.search.rules import Rules
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.model.cluster_model import ClusterModel, Ints, brokers_of
 from spark_analytics.model.edits import with_placement
 from spark_analytics.model.load import load_now, load_of, scale, spread_of, topic_excess
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
-from spark_analytics.planners.settings import PlannerSettings
 
 
 @dataclass(frozen=True, slots=True)

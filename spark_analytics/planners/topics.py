@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings, is_named
 from spark_analytics.model.cluster_model import Bools, ClusterModel
-from spark_analytics.planners.settings import PlannerSettings, is_named
 
 _NAMED = 3
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
 from spark_analytics.model.resources import RESOURCES
 from spark_analytics.planners.rules import compiled
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.search import brokers, disks, forced, kernels, preparing
 from spark_analytics.search.bounds import least
 from spark_analytics.search.goal import Budget, Targets

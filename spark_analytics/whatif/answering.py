@@ -9,6 +9,7 @@ import numpy as np
 
 from guardian.errors import InvalidInput
 from guardian.model.durability import TopicSettings
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.units import human_bytes
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats
 from spark_analytics.model.edits import scaled
@@ -16,7 +17,6 @@ from spark_analytics.model.load import load_now
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
 from spark_analytics.planners.room import Needs, shortage
 from spark_analytics.planners.rules import Scope, compiled
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.whatif.capacity import Use, full_disks, head_room, limits_of, over_limits, together
 from spark_analytics.whatif.cuts import CutDamage, cut_damage, moves_leaders, worst_broker
 from spark_analytics.whatif.damage import Damage, after_loss, damage, heaviest_loss

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from guardian.model.plan import ANY_LOG_DIR
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
-from spark_analytics.planners.settings import PlannerSettings
 
 _ROUNDING = 1e-9
 

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Remove
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints, brokers_of
 from spark_analytics.model.load import load_now
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
 from spark_analytics.planners import remove
 from spark_analytics.planners.room import Needs, shortage
 from spark_analytics.planners.rules import Scope, compiled, untouchable
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Remove
 from spark_analytics.search.rules import Rules
 
 _TRIES = 6  # of planning, together and then one by one

@@ -13,9 +13,9 @@ import typer.main
 from guardian.cli.plan.commands import app as plan
 from guardian.cli.whatif import app as what_if
 from guardian.config import planner_settings
+from guardian.model import tasks
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.goals.registry import GOALS
-from spark_analytics.planners import tasks
-from spark_analytics.planners.settings import PlannerSettings
 
 GUIDE = (Path(__file__).parents[2] / "spark_analytics" / "README.md").read_text()
 

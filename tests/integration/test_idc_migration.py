@@ -39,13 +39,13 @@ from guardian.kafka.control import KafkaControl
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import MigrateIdc
 from guardian.model.ticket import TicketState
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.reporter.names import NOTHING_KNOWN, values_by_name
 from guardian.server.store import now_ms
 from protos.guardian.v1 import reporter_pb2_grpc
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import MigrateIdc
 from tests.integration.beside import beside
 from tests.integration.leading import who_leads
 from tests.patience import CONTROL_S

@@ -18,6 +18,8 @@ from pyspark.sql import SparkSession
 from guardian.core.lake_keeping import LakeTimes
 from guardian.errors import GuardianError, InvalidInput, NotFound
 from guardian.model.plan import Plan, spreads
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Balance, Remove
 from guardian.reporter.lake_keeper import LakeKeeper
 from guardian.wire.plans import plan_to_bytes
 from spark_analytics.jobs.clusters import of_each, same_for
@@ -31,8 +33,6 @@ from spark_analytics.lake.schema import PARTITION_HOURS, PARTITION_SAMPLES, dire
 from spark_analytics.lake.window import REPLICA, Window, model_of
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.resources import Resource
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Balance, Remove
 from spark_analytics.whatif.questions import Lose
 from tests.integration.synthetic_lake import (
     MB,

@@ -22,6 +22,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 
 from deploy.local.ports import pick
+from guardian.model.tasks import Balance
 from guardian.wire.plans import plan_to_proto
 from spark_analytics.jobs.documents import document_of
 from spark_analytics.jobs.measure import measure
@@ -29,7 +30,6 @@ from spark_analytics.jobs.plans import plans
 from spark_analytics.jobs.session import local_session
 from spark_analytics.jobs.shipping import archives
 from spark_analytics.lake.window import Window
-from spark_analytics.planners.tasks import Balance
 from tests.integration.synthetic_lake import TO, skewed
 
 pytestmark = pytest.mark.integration

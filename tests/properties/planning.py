@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from guardian.model.federation import IdcPolicy, Tenant
 from guardian.model.links import Line
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
 from spark_analytics.model.load import load_now
 from spark_analytics.model.resources import Resource
-from spark_analytics.planners.settings import PlannerSettings
 
 GB = 10**9
 SPLIT = IdcPolicy("split", (("east", 1), ("west", 1)), "east")

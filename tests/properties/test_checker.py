@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 from guardian.errors import InvalidInput
 from guardian.model.federation import IdcPolicy, Machine, Tenant, Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.topology import TopicPartition
-from spark_analytics.checker import Rule, check
-from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
-from spark_analytics.planners import planning
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Add,
     Balance,
     CreateTopic,
@@ -35,6 +31,10 @@ from spark_analytics.planners.tasks import (
     ReplicationFactor,
     Task,
 )
+from guardian.model.topology import TopicPartition
+from spark_analytics.checker import Rule, check
+from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
+from spark_analytics.planners import planning
 
 SETTINGS = PlannerSettings()
 GB = 10**9

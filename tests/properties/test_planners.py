@@ -20,6 +20,23 @@ from hypothesis import strategies as st
 from guardian.errors import InvalidInput
 from guardian.model.federation import IdcPolicy, Machine, Topic
 from guardian.model.plan import Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
+    Add,
+    Balance,
+    CreateTopic,
+    EmptyDisk,
+    ExpandTopic,
+    Heal,
+    Isolate,
+    Leaders,
+    LogDir,
+    MigrateIdc,
+    Relieve,
+    Remove,
+    ReplicationFactor,
+    Task,
+)
 from guardian.model.topology import TopicPartition
 from guardian.wire.plans import plan_to_bytes
 from spark_analytics.checker import check
@@ -38,23 +55,6 @@ from spark_analytics.planners.choosing import cheapest, least_sum
 from spark_analytics.planners.planning import explained, make, solve
 from spark_analytics.planners.problem import Solution
 from spark_analytics.planners.relieve import used_bytes
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
-    Add,
-    Balance,
-    CreateTopic,
-    EmptyDisk,
-    ExpandTopic,
-    Heal,
-    Isolate,
-    Leaders,
-    LogDir,
-    MigrateIdc,
-    Relieve,
-    Remove,
-    ReplicationFactor,
-    Task,
-)
 from tests.properties.planning import GB, SPLIT, Facts, FirstFit, apart, clusters, facts, roomy, suits
 
 pytestmark = pytest.mark.slow

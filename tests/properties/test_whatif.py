@@ -11,11 +11,11 @@ from guardian.core import durability
 from guardian.model.cluster_state import PartitionState
 from guardian.model.durability import BrokerPlace, Scope, TopicFacts, TopicSettings
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Remove
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
 from spark_analytics.planners.planning import make
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Remove
 from spark_analytics.whatif.cuts import cut_damage, worst_broker
 from spark_analytics.whatif.damage import damage, losses
 from spark_analytics.whatif.shrinking import shrinking

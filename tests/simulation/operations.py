@@ -26,10 +26,10 @@ from guardian.model.federation import Exclusion
 from guardian.model.hook import HookTarget
 from guardian.model.operation import Ask, AskKind, HookAction, HookAnswer, HookKey, Operation, Quorum
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Remove, Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import BrokerState, TopicPartition
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Remove, Task
 from tests.simulation.world import CLUSTER, MB, Crash, InThisThread, Moment, Wire, Wired, moments_of
 
 LIMITS = OperationLimits(settle_ms=1500, calm_ms=1500, back_within_ms=60_000, retry_ms=1500, unseen_ms=4000)

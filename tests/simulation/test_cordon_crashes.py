@@ -13,6 +13,7 @@ import pytest
 from guardian.core.straying import KIND
 from guardian.kafka.admin import BROKER
 from guardian.kafka.fake import FakeKafka
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.cordoning import Cordoner
 from guardian.server.store import ReplicatedStore
@@ -23,7 +24,6 @@ from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import records_pb2
 from raft.inmem import InMemoryReplica
-from spark_analytics.planners.settings import PlannerSettings
 
 OWN = "/d2"
 STRAY = TopicPartition("stray", 0)

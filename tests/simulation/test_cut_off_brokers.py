@@ -23,11 +23,11 @@ from guardian.model.directory import Directory
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Heal
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.durability_facts import durability_facts
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Heal
 from tests.simulation.operations import OperationsWorld
 from tests.simulation.test_cordon_crashes import Deadly
 from tests.simulation.test_cordon_crashes import World as CordonedWorld

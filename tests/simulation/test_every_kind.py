@@ -24,12 +24,12 @@ from guardian.core.operations import step
 from guardian.core.overriding import StandingRate
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.kafka import reassignment_json
+from guardian.model import tasks
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind, OperationPhase
 from guardian.model.plan import PartitionMove
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState
-from spark_analytics.planners import tasks
 from tests.simulation import test_kind_crashes as kinds
 from tests.simulation import test_operation_crashes as operations
 from tests.simulation.operations import OperationsWorld

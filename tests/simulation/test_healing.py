@@ -30,7 +30,9 @@ from guardian.model.healing import HealingMode, HealingPolicies, HealingPolicy
 from guardian.model.links import Crosser, Crossing, Direction, LinkUse, load_links
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.sink import sinks_of
+from guardian.model.tasks import Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from guardian.server.admins import ClusterAdmins
@@ -52,8 +54,6 @@ from protos.guardian.v1 import federation_pb2, records_pb2
 from protos.guardian.v1 import insight_pb2 as pb
 from raft.inmem import InMemoryReplica
 from spark_analytics.planners.planning import make
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 from spark_analytics.readers.live import LiveFacts, live_model
 from tests.simulation.test_cut_off_brokers import find_them_again, lose_the_controllers
 from tests.simulation.world import Crash, InThisThread, Wire, Wired

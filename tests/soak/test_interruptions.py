@@ -31,12 +31,12 @@ from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Balance, MigrateIdc, Task
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, Cluster, TopicPartition
 from guardian.server.store import now_ms
 from protos.guardian.v1 import federation_pb2
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Balance, MigrateIdc, Task
 from tests.patience import CONTROL_S
 from tests.soak.sweeping import HOOK, Act, Interrupt, Stage, Story, carried_out, staged
 

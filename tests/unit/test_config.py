@@ -10,7 +10,7 @@ from guardian import config
 from guardian.core.adapting import ThrottleSettings
 from guardian.errors import InvalidInput
 from guardian.model.healing import HealingMode
-from spark_analytics.planners.settings import PlannerSettings
+from guardian.model.planner_settings import PlannerSettings
 
 GOOD = """
 name = "g1"

@@ -27,9 +27,9 @@ from guardian.errors import GuardianError
 from guardian.kafka import reassignment_json
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from guardian.wire.plans import plan_to_proto
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 
 TaskFor = Callable[[Directory, str], Task]
 Outcomes = Mapping[str, Plan | GuardianError]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
-from spark_analytics.planners.tasks import ClientTraffic, MigrateIdc, Task
+from guardian.model.tasks import ClientTraffic, MigrateIdc, Task
 
 _LACKS = "What producers and consumers put on lines is not all in these numbers"
 

@@ -17,7 +17,7 @@ from guardian.core.labelling import require_usable
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic
-from spark_analytics.planners.tasks import (
+from guardian.model.tasks import (
     Add,
     Balance,
     CreateTopic,

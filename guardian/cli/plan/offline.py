@@ -17,8 +17,8 @@ from guardian.cli.plan.overrides import Overrides
 from guardian.cli.render import print_json, print_table
 from guardian.console.plan_page import plan_page
 from guardian.errors import InvalidInput
+from guardian.model.tasks import Balance, Leaders, Remove, Task
 from guardian.model.units import human_bytes
-from spark_analytics.planners.tasks import Balance, Leaders, Remove, Task
 
 if TYPE_CHECKING:
     from spark_analytics.checker import Violation

@@ -16,8 +16,8 @@ from guardian.cli.options import parse_rate
 from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.units import parse_duration_ms
-from spark_analytics.planners.settings import PlannerSettings
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGTP]?)B?", re.ASCII)
 _SIZES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
-from spark_analytics.planners.tasks import Isolate, Task
+from guardian.model.tasks import Isolate, Task
 
 
 def warning(tasks: Collection[Task]) -> str:

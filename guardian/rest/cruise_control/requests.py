@@ -16,9 +16,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from guardian.errors import InvalidInput
-from guardian.rest.cruise_control.parameters import Asked
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Add,
     Balance,
     EmptyDisk,
@@ -30,6 +29,7 @@ from spark_analytics.planners.tasks import (
     ReplicationFactor,
     Task,
 )
+from guardian.rest.cruise_control.parameters import Asked
 
 INSIDE_BROKERS = ("log-dir-spread", "log-dir-io-spread")
 REMOVAL = "remove_broker"

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.planners.rules import compiled
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.readers import cluster_model_v1, placement_v1
 from spark_analytics.search.found import Found
 from spark_analytics.search.goal import Targets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_analytics.planners.tasks import ReplicationFactor
+from guardian.model.tasks import ReplicationFactor
 from tests.unit.rest.service import Service
 
 BODY = {"replication_factor": {"topic_by_replication_factor": {"3": "t"}}}

@@ -15,11 +15,11 @@ import pytest
 
 from guardian.model.federation import IdcPolicy
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.tasks import Add, Balance, MigrateIdc, Task
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import BrokerFacts, LogDirFacts, PartitionFacts
 from spark_analytics.planners.planning import make
-from spark_analytics.planners.tasks import Add, Balance, MigrateIdc, Task
 
 GB = 10**9
 MOST_OF_MEAN = 1.2

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 import pytest
 
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.tasks import Add
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import BrokerFacts, LogDirFacts, PartitionFacts
 from spark_analytics.planners.planning import make
-from spark_analytics.planners.tasks import Add
 
 GB = 10**9
 PARTITIONS = 36

@@ -18,10 +18,10 @@ from guardian.cli import analyze as command
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster, TopicPartition
 from spark_analytics.jobs import plans, session
-from spark_analytics.planners.settings import PlannerSettings
 from tests.command_line import app
 
 SETTINGS = PlannerSettings(target_spread=0.3)

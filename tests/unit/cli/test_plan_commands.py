@@ -18,14 +18,8 @@ from guardian.errors import Conflict, GuardianError, InvalidInput, Unavailable
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Machine, Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.ticket import Ticket, TicketState
-from guardian.model.topology import Broker, Cluster, TopicPartition
-from guardian.wire.planner import planner_to_proto
-from protos.guardian.v1 import insight_pb2 as pb
-from spark_analytics.jobs import plans
-from spark_analytics.lake.window import Window
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Add,
     Balance,
     ClientTraffic,
@@ -42,6 +36,12 @@ from spark_analytics.planners.tasks import (
     ReplicationFactor,
     Task,
 )
+from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import Broker, Cluster, TopicPartition
+from guardian.wire.planner import planner_to_proto
+from protos.guardian.v1 import insight_pb2 as pb
+from spark_analytics.jobs import plans
+from spark_analytics.lake.window import Window
 from tests.command_line import app
 
 MOVE = PartitionMove(

@@ -9,7 +9,7 @@ import pytest
 
 from guardian.cli.plan.overrides import Overrides, parse_size
 from guardian.errors import InvalidInput
-from spark_analytics.planners.settings import PlannerSettings
+from guardian.model.planner_settings import PlannerSettings
 
 
 @pytest.mark.parametrize(

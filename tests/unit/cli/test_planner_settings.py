@@ -10,7 +10,7 @@ import pytest
 from guardian.cli.planner_settings import planner_settings, section_of
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput
-from spark_analytics.planners.settings import PlannerSettings
+from guardian.model.planner_settings import PlannerSettings
 from tests.unit.server.member import Member
 
 

@@ -18,12 +18,12 @@ from guardian.cli import whatif as whatif_command
 from guardian.errors import GuardianError, InvalidInput, Unavailable
 from guardian.model.directory import Directory
 from guardian.model.forecast import Forecast, Outlook
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import Cluster
 from guardian.wire.planner import planner_to_proto
 from spark_analytics.jobs import forecast as forecast_job
 from spark_analytics.jobs import whatif as whatif_job
 from spark_analytics.lake.window import Window
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.whatif.answering import Answer
 from tests.command_line import app
 

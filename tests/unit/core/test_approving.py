@@ -22,10 +22,10 @@ from guardian.kafka import reassignment_json
 from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody, load_approvals, parse_window
 from guardian.model.operation import AskKind
+from guardian.model.tasks import Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
 from guardian.wire.tickets import ticket_from_proto, ticket_to_proto
-from spark_analytics.planners.tasks import Task
 
 MONDAY_NOON = int(datetime(2026, 11, 23, 12, 0, tzinfo=UTC).timestamp() * 1000)
 HOUR = 3_600_000

@@ -26,9 +26,9 @@ from guardian.model.cordon import Cordon
 from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind, HookAction, HookKey, OperationPhase, PlanRequest
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import Leaders, Remove, Task
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState, TopicPartition
-from spark_analytics.planners.tasks import Leaders, Remove, Task
 
 ASK = Ask(AskKind.REMOVE, (3,), shutdown=True, hook="none-such")
 TICKET = Ticket("t-1", "live", "remove-brokers", TicketState.RUNNING, "ann", "", 1, 0, 0, ask=ASK)

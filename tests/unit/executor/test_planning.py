@@ -14,8 +14,8 @@ from guardian.kafka.fake import FakeKafka
 from guardian.model.directory import Directory
 from guardian.model.federation import Exclusion
 from guardian.model.plan import Plan
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Heal, Remove
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Heal, Remove
 from spark_analytics.readers.live import LiveFacts
 
 BROKERS = (1, 2, 3, 4, 5)

@@ -9,10 +9,8 @@ from guardian.executor.replanning import LiveReplanner, settings_of, task_of
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.plan import Plan
-from guardian.model.ticket import Ticket, TicketState
-from spark_analytics.planners import planning
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Add,
     Balance,
     ClientTraffic,
@@ -29,6 +27,8 @@ from spark_analytics.planners.tasks import (
     ReplicationFactor,
     Task,
 )
+from guardian.model.ticket import Ticket, TicketState
+from spark_analytics.planners import planning
 
 POLICY = IdcPolicy("both", (("shanghai", 2), ("suzhou", 1)))
 LABELLED = Topic("live", "orders", label="gold", idc_policy="both", expected_bytes_in_per_s=9)

@@ -13,14 +13,14 @@ from guardian.client import GuardianClient
 from guardian.errors import GuardianError, NotFound
 from guardian.model.identity import LOCAL, Identity
 from guardian.model.plan import GoalResult, LoadSummary, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from guardian.model.topology import TopicPartition
 from guardian.rest.api import Api
 from guardian.rest.cruise_control.routes import CruiseControl
 from guardian.rest.cruise_control.state import Concurrency
 from guardian.rest.parts import RestParts
 from guardian.rest.rates import PartitionRate, Rates
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 from spark_analytics.readers.live import LiveFacts
 from tests.unit.server.member import Member
 

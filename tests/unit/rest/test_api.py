@@ -13,13 +13,13 @@ import pytest
 from guardian.errors import Overloaded, Unavailable
 from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.identity import Grant, Identity, Role
+from guardian.model.tasks import Balance, CreateTopic, Leaders, MigrateIdc
 from guardian.model.ticket import TicketState
 from guardian.rest import document
 from guardian.rest.bodies import AskBody
 from guardian.rest.problems import headers_of, status_of
 from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1.federation_pb2 import FederationChange
-from spark_analytics.planners.tasks import Balance, CreateTopic, Leaders, MigrateIdc
 from tests.unit.rest.service import Service
 
 API = "/api/v1"

@@ -10,9 +10,9 @@ import pytest
 
 from guardian.errors import ClusterUnavailable
 from guardian.model.identity import Grant, Identity, Role
+from guardian.model.tasks import Add, Balance, EmptyDisk, Heal, Leaders, LogDir, Remove, ReplicationFactor
 from guardian.model.ticket import TicketState
 from guardian.rest.cruise_control.endpoints import ENDPOINTS, WITHOUT_COUNTERPART
-from spark_analytics.planners.tasks import Add, Balance, EmptyDisk, Heal, Leaders, LogDir, Remove, ReplicationFactor
 from tests.unit.rest.service import Service
 
 BASE = "/clusters/live/kafkacruisecontrol"

@@ -17,6 +17,8 @@ from guardian.kafka.fake import FakeKafka
 from guardian.model.approval import everybody
 from guardian.model.healing import HealingPolicies
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.counting import CallCounters
 from guardian.server.findings import FindingsWatch
@@ -34,8 +36,6 @@ from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from raft.errors import NoLeader
 from raft.inmem import InMemoryReplica
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 
 T0 = TopicPartition("t", 0)
 

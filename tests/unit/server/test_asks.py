@@ -19,6 +19,7 @@ from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Topi
 from guardian.model.hook import Hook
 from guardian.model.operation import Ask, AskKind, Quorum
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import Remove, Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from guardian.server.asks import Asks
@@ -28,7 +29,6 @@ from guardian.wire.entries import entry_to_proto
 from guardian.wire.federation import cluster_to_proto
 from guardian.wire.operations import ask_to_proto
 from protos.guardian.v1 import federation_pb2, records_pb2, tickets_pb2
-from spark_analytics.planners.tasks import Remove, Task
 from tests.unit.server.member import Member
 
 T0 = TopicPartition("t", 0)

@@ -19,6 +19,7 @@ from guardian.model.cluster_state import LogDir
 from guardian.model.cordon import Cordon
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.server.cordoning import Cordoner
@@ -32,7 +33,6 @@ from metastore.views import Views
 from protos.guardian.v1 import federation_pb2 as pb
 from protos.guardian.v1 import placement_pb2, records_pb2
 from raft.inmem import InMemoryReplica
-from spark_analytics.planners.settings import PlannerSettings
 
 NOW_MS = 1_000_000
 CLUSTER = Cluster("live", "h:1", "id-1", brokers=tuple(Broker(n, label="gold" if n == 4 else "") for n in range(1, 5)))

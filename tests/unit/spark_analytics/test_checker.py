@@ -18,13 +18,8 @@ from guardian.model.plan import (
     Plan,
     ReplicaPlacement,
 )
-from guardian.model.topology import TopicPartition
-from spark_analytics.checker import Rule, check
-from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
-from spark_analytics.model.edits import with_changes, with_placement
-from spark_analytics.planners import planning
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Add,
     Balance,
     CreateTopic,
@@ -40,6 +35,11 @@ from spark_analytics.planners.tasks import (
     ReplicationFactor,
     Task,
 )
+from guardian.model.topology import TopicPartition
+from spark_analytics.checker import Rule, check
+from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
+from spark_analytics.model.edits import with_changes, with_placement
+from spark_analytics.planners import planning
 
 GB = 10**9
 

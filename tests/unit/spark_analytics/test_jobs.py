@@ -14,6 +14,8 @@ from pyspark.sql import Row
 from guardian.errors import GuardianError, InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Remove
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.wire.plans import plan_from_proto
 from protos.guardian.v1 import tickets_pb2
@@ -24,8 +26,6 @@ from spark_analytics.lake import reader
 from spark_analytics.lake.listing import table_path
 from spark_analytics.lake.window import Window
 from spark_analytics.planners import planning
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Remove
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster
 
 

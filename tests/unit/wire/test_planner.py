@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from guardian.model.planner_settings import PlannerSettings
 from guardian.wire.planner import planner_from_proto, planner_to_proto
-from spark_analytics.planners.settings import PlannerSettings
 
 
 def test_a_section_comes_back_as_the_same_settings() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import TopicPartition
 from spark_analytics.explaining.measure import brokers_measured, evenness
 from spark_analytics.goals import registry
@@ -13,7 +14,6 @@ from spark_analytics.goals.goal import Placed
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
 from spark_analytics.model.load import load_now, load_of
 from spark_analytics.planners.rules import compiled
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.search.goal import Targets
 from spark_analytics.search.search import find
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from guardian.model.plan import Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Task
 from guardian.model.topology import TopicPartition
 from spark_analytics.checker import check
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
 from spark_analytics.planners.planning import explained, solve
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Task
 
 GB = 10**9
 SETTINGS = PlannerSettings()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from guardian.model.federation import IdcPolicy
+from guardian.model.tasks import Add
 from spark_analytics.model.cluster_model import TopicFacts
-from spark_analytics.planners.tasks import Add
 from tests.unit.spark_analytics.planners.small import brokers, cluster, planned
 
 

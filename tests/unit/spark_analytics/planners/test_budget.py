@@ -10,13 +10,8 @@ import pytest
 from guardian.model.federation import IdcPolicy
 from guardian.model.links import Line
 from guardian.model.plan import Plan
-from spark_analytics.checker import check
-from spark_analytics.model.cluster_model import ClusterModel, LogDirFacts
-from spark_analytics.model.edits import with_changes
-from spark_analytics.model.resources import Resource
-from spark_analytics.planners.planning import make
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Balance,
     EmptyDisk,
     Heal,
@@ -28,6 +23,11 @@ from spark_analytics.planners.tasks import (
     ReplicationFactor,
     Task,
 )
+from spark_analytics.checker import check
+from spark_analytics.model.cluster_model import ClusterModel, LogDirFacts
+from spark_analytics.model.edits import with_changes
+from spark_analytics.model.resources import Resource
+from spark_analytics.planners.planning import make
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster, targets
 
 

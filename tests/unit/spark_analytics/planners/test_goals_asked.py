@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Balance
 from spark_analytics.model.resources import Resource
 from spark_analytics.planners.planning import make
 from spark_analytics.planners.problem import goal_notes, targets_of
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Balance
 from tests.bench.planner.fresh import Shape, model_of
 
 

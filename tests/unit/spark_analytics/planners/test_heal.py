@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from guardian.model.federation import IdcPolicy
+from guardian.model.tasks import EmptyDisk, Heal, LogDir, Remove, ReplicationFactor
 from spark_analytics.model.cluster_model import ClusterModel, LogDirFacts, TopicFacts
 from spark_analytics.model.edits import with_changes
-from spark_analytics.planners.tasks import EmptyDisk, Heal, LogDir, Remove, ReplicationFactor
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster, planned, targets
 
 GOLD = {"label": "gold"}

@@ -8,8 +8,8 @@ import pytest
 
 from guardian.errors import InvalidInput
 from guardian.model.federation import Machine
+from guardian.model.tasks import Isolate
 from spark_analytics.model.cluster_model import ClusterModel, TopicFacts
-from spark_analytics.planners.tasks import Isolate
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster, planned, targets
 
 GOLD = {"label": "gold"}

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from guardian.model.plan import Plan
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Balance, EmptyDisk, LogDir, Remove
 from spark_analytics.model.cluster_model import ClusterModel, LogDirFacts
 from spark_analytics.model.edits import with_changes
 from spark_analytics.model.resources import Resource
 from spark_analytics.planners import limits
 from spark_analytics.planners.rules import compiled
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Balance, EmptyDisk, LogDir, Remove
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster, planned, targets
 
 _NIC = (float("inf"), 100e6, 100e6, 1000.0 * GB)

@@ -9,12 +9,12 @@ import numpy as np
 from guardian.model.federation import IdcPolicy
 from guardian.model.links import Line
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.tasks import ClientTraffic, MigrateIdc
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
 from spark_analytics.model.edits import with_changes
 from spark_analytics.planners.lines import LineUse, copied, priced, steady
 from spark_analytics.planners.planning import make
-from spark_analytics.planners.tasks import ClientTraffic, MigrateIdc
 
 _ALL = np.array([True])
 

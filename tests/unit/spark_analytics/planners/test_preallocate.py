@@ -8,9 +8,9 @@ import pytest
 
 from guardian.errors import InvalidInput
 from guardian.model.federation import IdcPolicy, Topic
+from guardian.model.tasks import CreateTopic, ExpandTopic
 from spark_analytics.model.resources import Resource
 from spark_analytics.planners.planning import solve
-from spark_analytics.planners.tasks import CreateTopic, ExpandTopic
 from tests.unit.spark_analytics.planners.small import GB, SETTINGS, brokers, cluster, planned, targets
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import LogDir, Relieve
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
 from spark_analytics.planners.relieve import used_bytes
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import LogDir, Relieve
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster, planned, targets
 
 FULL = {"t-0": ((1,), 500), "t-1": ((1,), 300), "t-2": ((1,), 110), "t-3": ((2,), 100)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Remove
 from spark_analytics.model.cluster_model import TopicFacts
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Remove
 from tests.unit.spark_analytics.planners.small import GB, brokers, cluster, planned, targets
 
 

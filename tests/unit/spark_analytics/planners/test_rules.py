@@ -8,11 +8,11 @@ import numpy as np
 
 from guardian.model.federation import IdcPolicy, Tenant
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Heal, Remove
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts, TopicFacts
 from spark_analytics.planners.rules import NO_LIMIT, Scope, compiled, rack_share
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import Heal, Remove
 from spark_analytics.search.rules import Rules
 from tests.unit.spark_analytics.planners.small import brokers, cluster, planned, targets
 

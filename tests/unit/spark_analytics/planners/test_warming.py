@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numba.core.dispatcher import Dispatcher
 
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.planners.rules import compiled
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.planners.warming import warm
 from spark_analytics.search import disks, forced, kernels
 from spark_analytics.search.goal import Budget, Targets

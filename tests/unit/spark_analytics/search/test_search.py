@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.planners.rules import Scope, compiled
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.search.found import Found, Why
 from spark_analytics.search.goal import Budget, Targets
 from spark_analytics.search.rules import Rules

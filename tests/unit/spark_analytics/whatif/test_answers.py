@@ -10,9 +10,9 @@ import pytest
 from guardian.errors import InvalidInput
 from guardian.model.durability import TopicSettings
 from guardian.model.plan import ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import TopicPartition
 from spark_analytics.model.cluster_model import BrokerFacts, ClusterModel, LogDirFacts, PartitionFacts
-from spark_analytics.planners.settings import PlannerSettings
 from spark_analytics.whatif.answering import Answer, answer
 from spark_analytics.whatif.questions import Cut, Grow, Lose, Question, Shrink, Upgrade
 

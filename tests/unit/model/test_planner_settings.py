@@ -9,8 +9,8 @@ import pytest
 
 from guardian.errors import InvalidInput
 from guardian.model.federation import IdcPolicy, Machine, Topic
-from spark_analytics.planners.settings import PlannerSettings
-from spark_analytics.planners.tasks import (
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import (
     Add,
     CreateTopic,
     EmptyDisk,
