@@ -19,8 +19,13 @@ from protos.guardian.v1 import records_pb2
 APPEND_MARK = b"\x00\x01"
 CONTENT_BYTES = 16
 MAX_USER_BYTES = 1024
+APPEND = "append_segment_events"
+_APPEND_NUMBER = 8  # reserved in Command
 # What a reply is kept under, besides its sequence: the number of the command's field.
-KIND_NUMBERS = {field.name: field.number for field in records_pb2.Command.DESCRIPTOR.oneofs_by_name["command"].fields}
+KIND_NUMBERS = {
+    APPEND: _APPEND_NUMBER,
+    **{field.name: field.number for field in records_pb2.Command.DESCRIPTOR.oneofs_by_name["command"].fields},
+}
 _HEADER = struct.Struct(f">2sQQQQ{CONTENT_BYTES}sH")
 _HEADER_BYTES = _HEADER.size
 

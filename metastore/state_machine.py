@@ -51,12 +51,7 @@ _Outcome = tuple[list[Record], records_pb2.CommandReply | bytes]
 Listener = Callable[[int, Sequence[Record] | None], None]
 _logger = logging.getLogger(__name__)
 
-_APPEND = "append_segment_events"
 _CHECKSUM = keys.checksum()
-
-
-def _append(command: Any, view: ReadView, proposal: Proposal) -> _Outcome:
-    return segments.append_request(command.SerializeToString(), view, proposal)
 
 
 _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
@@ -81,7 +76,6 @@ _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
     "advance_clock": clock.handle_advance,
     "trim_audit": audit.handle_trim,
     "record_refusals": audit.handle_refusals,
-    _APPEND: _append,
     "claim_partitions": claims.claim,
     "trim_segment_events": segment_retention.trim,
     "delete_partitions": segment_retention.delete,
@@ -210,7 +204,7 @@ def _decide(index: int, entry: bytes, view: ReadView) -> tuple[list[Record], byt
     append = commands.append_in(entry)
     if append is not None:
         proposal = Proposal(index, clock.bounded(append.proposed_at_ms, clock_ms))
-        return _in_session(_APPEND, segments.append, append.checked, append.session, view, proposal)
+        return _in_session(commands.APPEND, segments.append, append.checked, append.session, view, proposal)
     try:
         message = records_pb2.Command.FromString(entry)
     except DecodeError:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from google.protobuf.message import DecodeError
 
 from guardian.errors import InvalidInput
-from metastore import appends, keys
+from metastore import keys
 from metastore import segment_keys as sk
 from metastore.records import Record
 from metastore.store import ReadView
@@ -46,14 +46,6 @@ from protos.guardian.v1 import raw_pb2, tiering_pb2
 
 _SIZE_BYTES = 4
 _Outcome = tuple[list[Record], bytes]
-
-
-def append_request(request: bytes, view: ReadView, proposal: Proposal) -> _Outcome:
-    """The same as `append` for a serialised AppendSegmentEventsRequest that nobody has checked yet."""
-    checked = appends.check(request)
-    records, reply = append(checked.command, view, proposal)
-    results = raw_pb2.RawCommandReply.FromString(reply).segment_events
-    return records, raw_pb2.RawCommandReply(segment_events=checked.merged(results)).SerializeToString()
 
 
 def append(command: bytes, view: ReadView, _proposal: Proposal) -> _Outcome:

@@ -23,6 +23,7 @@ from metastore.state_machine import MetastoreStateMachine
 from metastore.store import Store
 from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
 from protos.guardian.v1 import records_pb2 as pb
+from tests import appending
 
 # Small pools, so that commands meet one another.
 NAMES = st.sampled_from(["live", "bulk"])
@@ -134,7 +135,6 @@ plain_commands = st.one_of(
     ),
     st.builds(pb.Command, add_ticket=st.builds(pb.AddTicket, ticket=new_tickets)),
     st.builds(pb.Command, advance_ticket=advances),
-    st.builds(pb.Command, append_segment_events=appends),
 )
 raw_appends = st.builds(
     append_command,
@@ -217,13 +217,13 @@ def test_what_is_refused_changes_nothing_but_the_audit_and_its_session(log: list
 
 
 @settings(max_examples=100)
-@given(st.lists(appends, max_size=10))
+@given(st.lists(appends.filter(lambda request: request.partitions), max_size=10))
 def test_event_ids_have_no_gaps_and_live_segments_follow_from_the_events(
     requests: list[tiering_pb2.AppendSegmentEventsRequest],
 ) -> None:
     machine = MetastoreStateMachine(MemoryStore())
-    for index, request in enumerate(requests, start=1):
-        machine.apply(index, pb.Command(append_segment_events=request).SerializeToString())
+    for request in requests:
+        appending.apply(machine, request)
     views = SegmentViews(machine.read().snapshot)
     for partition in PARTITIONS:
         pulled = tiering_pb2.PullSegmentEventsReply.FromString(views.pull(partition, 0, 1000, 1 << 20))

@@ -12,10 +12,11 @@ from guardian.errors import Conflict, NotFound
 from metastore.keys import PartitionId
 from metastore.memory import MemoryStore
 from metastore.segment_views import SegmentViews
-from metastore.tables import claims, segment_retention, segments
+from metastore.tables import claims, segment_retention
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2 as records
 from protos.guardian.v1 import tiering_pb2 as pb
+from tests import appending
 
 # Small pools, so that commands meet one another. The third has a topic id that is the first cluster's.
 PARTITIONS = [
@@ -255,9 +256,9 @@ class Table:
                 for name, events, token in parts
             ]
         )
-        written, reply = segments.append_request(request.SerializeToString(), self.store, PROPOSAL)
+        written, reply = appending.decide(request.SerializeToString(), self.store, PROPOSAL)
         self.write(written)
-        results = records.CommandReply.FromString(reply).segment_events.results
+        results = reply.results
         assert [result.partition for result in results] == [named(name) for name, _, _ in parts]
         assert all(bool(result.error) == bool(result.error_kind) for result in results)
         return [(result.error_kind, result.next_event_id) for result in results]

@@ -8,6 +8,7 @@ from guardian.errors import InvalidInput
 from metastore.tables import audit
 from protos.guardian.v1 import federation_pb2, identity_pb2, tickets_pb2, tiering_pb2
 from protos.guardian.v1 import records_pb2 as pb
+from tests import appending
 from tests.unit.metastore.proposing import Group
 
 
@@ -78,7 +79,6 @@ def test_a_command_without_an_actor_is_guardians_own_and_an_agent_is_told_from_a
         {"open_session": pb.OpenSession(window=1)},
         {"expire_sessions": pb.ExpireSessions(idle_ms=5000)},
         {"allocate_ids": tiering_pb2.AllocateIdsRequest(cluster_id="c", kind=tiering_pb2.TOPIC_ID, count=1)},
-        {"append_segment_events": tiering_pb2.AppendSegmentEventsRequest()},
         {"put_plan_chunk": pb.PutPlanChunk()},
         {"trim_audit": pb.TrimAudit()},
         {"sweep_partitions": pb.SweepPartitions(max_keys=1)},
@@ -89,6 +89,15 @@ def test_a_command_without_an_actor_is_guardians_own_and_an_agent_is_told_from_a
 def test_what_brokers_and_guardian_do_all_day_is_not_audited(group: Group, command: dict[str, object]) -> None:
     group.open_session()
     group.propose(**command)
+    assert records(group) == []
+
+
+def test_appends_of_segment_events_are_not_audited(group: Group) -> None:
+    partition = tiering_pb2.TopicIdPartition(cluster_id="id-1", topic_id=b"t" * 16)
+    event = tiering_pb2.SegmentEvent(segment_id=b"s" * 16, state=1, segment_leader_epochs={0: 0})  # type: ignore[arg-type]
+    part = tiering_pb2.PartitionEvents(partition=partition, events=[event])
+    reply = appending.apply(group.machine, tiering_pb2.AppendSegmentEventsRequest(partitions=[part]))
+    assert not reply.results[0].error
     assert records(group) == []
 
 

@@ -10,11 +10,12 @@ from guardian.errors import InvalidInput
 from metastore import segment_keys as sk
 from metastore.keys import PartitionId
 from metastore.memory import MemoryStore
-from metastore.tables import claims, segment_retention, segments
+from metastore.tables import claims, segment_retention
 from metastore.tables.claims import stored_claim
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2 as records
 from protos.guardian.v1 import tiering_pb2 as pb
+from tests import appending
 
 P0, P1 = PartitionId("c", b"T" * 16, 0), PartitionId("c", b"T" * 16, 1)
 NOW_MS = 1_700_000_000_000
@@ -170,7 +171,7 @@ def test_a_claim_says_up_to_where_events_were_stored_before_it(store: Store) -> 
     ]
     part = pb.PartitionEvents(partition=named(P0), events=events, fencing_token=4)
     request = pb.AppendSegmentEventsRequest(partitions=[part])
-    store.store.write(segments.append_request(request.SerializeToString(), store.store, PROPOSAL)[0], 2)
+    store.store.write(appending.decide(request.SerializeToString(), store.store, PROPOSAL)[0], 2)
     for broker, epoch in ((1, 3), (2, 4)):  # the same token again, and a new one
         assert store.claim(P0, broker=broker, epochs=(epoch,))[0].next_event_id == 5
     [refused] = store.claim(P0, broker=1, epochs=(3,))

@@ -17,6 +17,7 @@ from metastore.keys import Table
 from protos.guardian.v1 import federation_pb2 as fed
 from protos.guardian.v1 import records_pb2 as pb
 from protos.guardian.v1 import tiering_pb2
+from tests import appending
 from tests.unit.metastore.proposing import Group
 
 UUID = b"\x01" * 16
@@ -224,16 +225,16 @@ def test_a_topic_id_that_an_append_has_shown_is_known(group: Group) -> None:
     request = tiering_pb2.AppendSegmentEventsRequest(
         partitions=[tiering_pb2.PartitionEvents(partition=partition, events=[event])]
     )
-    reply = group.propose(append_segment_events=request)
-    assert not reply.segment_events.results[0].error
+    reply = appending.apply(group.machine, request)
+    assert not reply.results[0].error
     refused(group, pb.CONFLICT, "is of the cluster with cluster_id id-2", put(Topic("live", "t", UUID)))
     partition.topic_id = b"\x02" * 16
     changed(group, put(Topic("live", "t", partition.topic_id)))
-    reply = group.propose(append_segment_events=request)
-    assert not reply.segment_events.results[0].error
+    reply = appending.apply(group.machine, request)
+    assert not reply.results[0].error
     request.partitions[0].partition.CopyFrom(partition)
-    reply = group.propose(append_segment_events=request)
-    assert reply.segment_events.results[0].error_kind == tiering_pb2.BELONGS_ELSEWHERE
+    reply = appending.apply(group.machine, request)
+    assert reply.results[0].error_kind == tiering_pb2.BELONGS_ELSEWHERE
 
 
 def test_two_topics_have_not_one_id(group: Group) -> None:

@@ -9,10 +9,11 @@ from metastore import segment_keys as sk
 from metastore.keys import PartitionId
 from metastore.memory import MemoryStore
 from metastore.segment_views import SegmentViews
-from metastore.tables import claims, event_groups, segment_retention, segments
+from metastore.tables import claims, event_groups, segment_retention
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2 as records
 from protos.guardian.v1 import tiering_pb2 as pb
+from tests import appending
 
 STARTED, FINISHED = pb.COPY_SEGMENT_STARTED, pb.COPY_SEGMENT_FINISHED
 DELETING, DELETED = pb.DELETE_SEGMENT_STARTED, pb.DELETE_SEGMENT_FINISHED
@@ -44,9 +45,9 @@ class Store:
         request = pb.AppendSegmentEventsRequest(
             partitions=[pb.PartitionEvents(partition=named(partition), events=events)]
         )
-        written, reply = segments.append_request(request.SerializeToString(), self.store, PROPOSAL)
+        written, reply = appending.decide(request.SerializeToString(), self.store, PROPOSAL)
         self.write(written)
-        return records.CommandReply.FromString(reply).segment_events.results[0].error
+        return reply.results[0].error
 
     def trim(self, partition: PartitionId, below: int) -> int:
         command = records.TrimSegmentEvents(partition=named(partition), below_event_id=below)

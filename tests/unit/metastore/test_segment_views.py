@@ -10,13 +10,14 @@ from metastore import segment_keys as sk
 from metastore.keys import PartitionId
 from metastore.memory import MemoryStore
 from metastore.segment_views import SegmentViews
-from metastore.tables import segment_retention, segments
+from metastore.tables import segment_retention
 from metastore.tables.partition_heads import Head, head_from_bytes
 from metastore.tables.proposal import Proposal
 from metastore.varints import varint
 from protos.guardian.v1 import raw_pb2
 from protos.guardian.v1 import records_pb2 as records
 from protos.guardian.v1 import tiering_pb2 as pb
+from tests import appending
 
 P0 = PartitionId("c", b"T" * 16, 3)
 NAME = pb.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16, partition=3)
@@ -35,8 +36,8 @@ def started(number: int, **fields: object) -> pb.SegmentEvent:
 
 def append(store: MemoryStore, *events: pb.SegmentEvent) -> None:
     request = pb.AppendSegmentEventsRequest(partitions=[pb.PartitionEvents(partition=NAME, events=events)])
-    written, reply = segments.append_request(request.SerializeToString(), store, PROPOSAL)
-    assert not records.CommandReply.FromString(reply).segment_events.results[0].error
+    written, reply = appending.decide(request.SerializeToString(), store, PROPOSAL)
+    assert not reply.results[0].error
     store.write(written, store.applied_index + 1)
 
 

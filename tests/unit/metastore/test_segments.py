@@ -15,6 +15,7 @@ from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import raw_pb2
 from protos.guardian.v1 import records_pb2 as records
 from protos.guardian.v1 import tiering_pb2 as pb
+from tests import appending
 
 STARTED, FINISHED = pb.COPY_SEGMENT_STARTED, pb.COPY_SEGMENT_FINISHED
 DELETING, DELETED = pb.DELETE_SEGMENT_STARTED, pb.DELETE_SEGMENT_FINISHED
@@ -53,9 +54,9 @@ class Store:
         return self.send(pb.AppendSegmentEventsRequest(partitions=parts).SerializeToString())
 
     def send(self, request: bytes) -> list[pb.PartitionAppendResult]:
-        written, reply = segments.append_request(request, self.store, PROPOSAL)
+        written, reply = appending.decide(request, self.store, PROPOSAL)
         self.write(written)
-        return list(records.CommandReply.FromString(reply).segment_events.results)
+        return list(reply.results)
 
     def append(self, *parts: pb.PartitionEvents) -> list[tuple[int, str]]:
         """Per part: the next event id, and the error."""

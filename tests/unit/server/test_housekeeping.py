@@ -14,6 +14,7 @@ from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
 from raft.inmem import InMemoryReplica
+from tests import appending
 
 LIMITS = LimitsConfig(session_idle_s=100, sessions=500, audit_days=1, events_per_partition=1000)
 PARTITION = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=bytes(16), partition=3)
@@ -106,7 +107,7 @@ def append(group: Group, first: int, count: int) -> None:
     ]
     part = tiering_pb2.PartitionEvents(partition=PARTITION, events=events)
     request = tiering_pb2.AppendSegmentEventsRequest(partitions=[part])
-    result = group.store.propose(records_pb2.Command(append_segment_events=request)).segment_events.results[0]
+    result = appending.apply(group.machine, request).results[0]
     assert not result.error
 
 

@@ -12,8 +12,8 @@ from guardian.tiering.ports import Changed, TieringLimits
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from metastore.views import Views
-from protos.guardian.v1 import records_pb2
 from protos.guardian.v1 import tiering_pb2 as pb
+from tests import appending
 
 FIRST = pb.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16, partition=1)
 SECOND = pb.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16, partition=2)
@@ -56,8 +56,7 @@ def append(machine: MetastoreStateMachine, partition: pb.TopicIdPartition) -> No
         segment_id=b"s" * 16, state=pb.COPY_SEGMENT_STARTED, end_offset=5, segment_leader_epochs={1: 0}
     )
     request = pb.AppendSegmentEventsRequest(partitions=[pb.PartitionEvents(partition=partition, events=[event])])
-    command = records_pb2.Command(append_segment_events=request)
-    machine.apply(machine.applied_index + 1, command.SerializeToString())
+    appending.apply(machine, request)
 
 
 def test_what_is_added_while_the_others_are_looked_up_is_not_read_as_of_before() -> None:

@@ -31,6 +31,7 @@ from protos.guardian.v1 import tiering_pb2 as pb
 from raft.errors import LowDisk, NoLeader, OutcomeUnknown, RaftError
 from raft.inmem import InMemoryReplica
 from raft.protocol import Outcome
+from tests import appending
 
 NAME = pb.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16, partition=3)
 OTHER = pb.TopicIdPartition(cluster_id="c", topic_id=b"T" * 16, partition=4)
@@ -824,10 +825,9 @@ def test_a_follower_whose_events_are_trimmed_is_out_of_range(member: Member) -> 
     stream = member.stub.FollowSegmentEvents(iter(Requests(follow((NAME, 0), (OTHER, 0)))), timeout=DEADLINE_S)
     assert [next(stream).partition for _ in range(2)] == [NAME, OTHER]
     trim = records_pb2.TrimSegmentEvents(partition=NAME, below_event_id=9)
-    append_ = records_pb2.Command(append_segment_events=append(started(1)))
     member.machine.remove_listener(member.changes.note)  # as if the stream had not kept up
-    for command in (append_, records_pb2.Command(trim_segment_events=trim)):
-        member.replica.propose(command.SerializeToString(), 1)
+    appending.apply(member.machine, append(started(1)))
+    member.replica.propose(records_pb2.Command(trim_segment_events=trim).SerializeToString(), 1)
     member.machine.add_listener(member.changes.note)
     member.changes.note(0, None)
     reply = next(stream)
