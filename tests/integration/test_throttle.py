@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +25,7 @@ from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from guardian.reporter.asking import CountersAsker
 from tests.integration.bench import DEADLINE_S, Bench, now_ms
+from tests.integration.beside import beside
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
@@ -27,6 +35,9 @@ SIZE_BYTES = 16_000_000
 # Kafka averages over ten seconds, so the first 10 x rate bytes pass at once: the rest must last for some ticks.
 THROTTLE = 600_000
 FLOOR = 20_000  # below the tenth of it at which copies begin
+# Idle disks are far below it; writers that wait for each write keep one above it, on spindles and on NVMe.
+DISK_LIMIT = 0.6
+WRITERS, WRITE_BYTES, WRITES_A_FILE = 6, 65_536, 512
 # Limits that nothing on this machine comes near, so that a test touches the one that it is about.
 EASY = ThrottleSettings(
     floor=FLOOR,
@@ -126,28 +137,46 @@ def test_rates_rise_to_the_ceiling_where_brokers_have_room_and_nothing_is_left(b
     assert not any(bench.throttles(*BROKERS).values())
 
 
-def test_a_disk_over_its_limit_takes_the_rate_down_to_the_floor_and_says_so(bench: Watched) -> None:
-    """The limit is so low that the copies themselves, and whatever else this machine does, go over it."""
-    bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
-    bench.look_by(
-        ThrottleSettings(
-            floor=FLOOR,
-            disk_utilisation=0.000_01,
-            await_ms=100_000,
-            p99_ms=100_000,
-            settle_s=0.5,
-            window_s=0.5,
-            stale_s=DEADLINE_S,  # a reporter that is late is another test's reason for the floor
-        )
-    )
+def test_a_disk_that_others_fill_takes_the_rate_down_and_gives_it_back_when_they_end(
+    bench: Watched, tmp_path: Path
+) -> None:
+    """Write to the brokers' own disk until it passes its limit: the rate falls to the floor, and rises afterwards."""
+    bench.create_topic((1, 2), size_bytes=2 * SIZE_BYTES)
+    # A reporter that is late is another test's reason for the floor.
+    bench.look_by(replace(EASY, disk_utilisation=DISK_LIMIT, stale_s=DEADLINE_S))
     bench.ticket("balance", bench.move(0, 3, 2))
-    bench.tick_until(lambda: bench.rate_of(3).rate == FLOOR)
-    assert "busy, limit 0%" in bench.rate_of(3).why
-    bench.tick_until(lambda: bench.set_by_kafka(3, "follower") == str(FLOOR))
-    assert bench.set_by_kafka(1, "leader")
+    bench.tick_until(lambda: bench.rate_of(3).rate > FLOOR and "there is room" in bench.rate_of(3).why)
+    with ExitStack() as stack:
+        for number in range(WRITERS):
+            stack.enter_context(beside(partial(write_through, tmp_path / f"busy-{number}")))
+        bench.tick_until(lambda: bench.rate_of(3).rate == FLOOR)
+        busy = re.search(r"disk \S+ is (\d+)% busy, limit (\d+)%", bench.rate_of(3).why)
+        assert busy, bench.rate_of(3).why
+        assert int(busy[1]) > int(busy[2]) == round(100 * DISK_LIMIT)
+        bench.tick_until(lambda: bench.set_by_kafka(3, "follower") == str(FLOOR))
+        assert bench.set_by_kafka(1, "leader")
+        assert bench.is_copying()
+    bench.tick_until(lambda: bench.rate_of(3).rate > FLOOR)
+    assert "there is room" in bench.rate_of(3).why
+    bench.tick_until(lambda: int(bench.set_by_kafka(3, "follower")) > FLOOR)
+    assert bench.is_copying()
     bench.cancel()
     bench.tick_until(lambda: bench.state().is_over)
     assert not any(bench.throttles(*BROKERS).values())
+
+
+def write_through(path: Path, over: threading.Event) -> None:
+    """Keep the disk below this file busy: each write returns once the disk has it."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DSYNC)
+    try:
+        written = os.urandom(WRITE_BYTES)
+        for number in itertools.count():
+            if over.is_set():
+                break
+            os.pwrite(file, written, number % WRITES_A_FILE * WRITE_BYTES)
+    finally:
+        os.close(file)
+        path.unlink()
 
 
 def test_without_metrics_copies_go_at_the_floor(bench: Watched, kafka: KafkaCluster) -> None:
