@@ -2,11 +2,12 @@
 
 A consumer reads from that disk what the page cache has no more: Guardian sets a quota for it, survives a kill -9 with
 the quota set, and lets go when the disk recovers, or when a person says so. Replication and log-dir throttles are set
-and taken back on the same brokers.
+and taken back on the same brokers, of which one was away and catches up.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -28,10 +29,11 @@ from deploy.local.members import Member
 from guardian.client import GuardianClient
 from guardian.core.disk_doings import BrokerLook
 from guardian.core.protecting import ProtectionSettings, View, remembers_alone
+from guardian.core.throttling import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
 from guardian.executor.memory_protection import MemoryProtectionStore
 from guardian.executor.protecting import Protector, look_at_cluster
 from guardian.kafka import data
-from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
+from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.model.protection import Behaviour, DiskCondition, DiskKey, DiskState, Doing, Protection
 from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaEntity
@@ -107,19 +109,24 @@ class LateReader:
     """A consumer that reads a partition from its beginning again and again, at RATE when nothing holds it back."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
-        self._consumer = data.consumer(
-            cluster,
-            f"late-{topic}",
-            client_id="etl",
-            enable_auto_commit=False,
-            session_timeout_ms=60_000,
-            fetch_message_max_bytes=200_000,
-            fetch_max_bytes=200_000,
-            message_max_bytes=150_000,
-            queued_max_messages_kbytes=400,
-            fetch_queue_backoff_ms=10,
-            auto_offset_reset="earliest",
+        self._consumer = confluent_kafka.Consumer(
+            {
+                **data.client_config(cluster),
+                "group.id": f"late-{topic}",
+                "client.id": "etl",
+                "enable.auto.commit": False,
+                "session.timeout.ms": 60_000,
+                "fetch.message.max.bytes": 200_000,
+                "fetch.max.bytes": 200_000,
+                "message.max.bytes": 150_000,
+                "queued.max.messages.kbytes": 400,
+                "fetch.queue.backoff.ms": 10,
+                "auto.offset.reset": "earliest",
+                "statistics.interval.ms": STATISTICS_MS,
+                "stats_cb": self._count,
+            }
         )
+        self.throttled_ms = 0.0
         self._topic = topic
         self._stop = threading.Event()
         self._read: deque[tuple[float, int]] = deque(maxlen=2000)
@@ -134,6 +141,11 @@ class LateReader:
     def stop(self) -> None:
         self._stop.set()
         self._thread.join(DEADLINE_S)
+
+    def _count(self, statistics: str) -> None:
+        """Take down the longest time for which a broker throttled it in the last interval."""
+        brokers = json.loads(statistics)["brokers"].values()
+        self.throttled_ms = max((each["throttle"]["max"] for each in brokers), default=0)
 
     def _run(self) -> None:
         consumer = self._consumer
@@ -156,12 +168,13 @@ class LateReader:
         consumer.close()
 
 
+STATISTICS_MS = 1000
 RECORD = 100_000
 RECORDS = 800
 
 
 class Bench:
-    """Two brokers, a member of Guardian in a process of its own, and what runs on them."""
+    """Three brokers, a member of Guardian in a process of its own, and what runs on them."""
 
     def __init__(self, kafka: KafkaCluster, host: FakeHost, home: Path) -> None:
         self.kafka, self.host, self.home = kafka, host, home
@@ -225,17 +238,17 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     home = tmp_path_factory.mktemp("protection")
     log_dirs = {
         str(home / "kafka" / f"broker-{broker}" / f"disk{number}"): DISKS[number - 1]
-        for broker in (1, 2)
+        for broker in (1, 2, 3)
         for number in (1, 2)
     }
     with ExitStack() as stack:
         host = FakeHost(home, log_dirs)
         stack.callback(host.stop)
-        spec = ClusterSpec("live", brokers=2, log_dirs=2, heap_mb=256, settings={"guardian.host.proc": str(host.proc)})
+        spec = ClusterSpec("live", brokers=3, log_dirs=2, heap_mb=256, settings={"guardian.host.proc": str(host.proc)})
         kafka = stack.enter_context(KafkaCluster.start(spec, home / "kafka"))
         bench = Bench(kafka, host, home)
         stack.callback(bench.control.close)
-        data.create_topics(bench.cluster, {"t": {0: (1, 2)}, "u": {0: (2, 1)}}, {}, DEADLINE_S)
+        data.create_topics(bench.cluster, {"t": {0: (1, 2)}}, {}, DEADLINE_S)
         producer = data.producer(bench.cluster, acks="all")
         for _ in range(RECORDS):
             producer.produce("t", os.urandom(RECORD))
@@ -275,6 +288,7 @@ def test_who_reads_from_an_overloaded_disk_is_held_back_until_it_recovers(bench:
             client.register_cluster(bench.cluster)
         before = bench.quotas()
         bench.until(lambda: reader.rate() > 0.6 * RATE, "reading")
+        assert reader.throttled_ms == 0
         log_dir = next(d.path for d in bench.control.describe_log_dirs([1]) if TopicPartition("t", 0) in d.replicas)
         bench.host.overloaded = DISKS[int(log_dir[-1]) - 1]
         stack.callback(lambda: setattr(bench.host, "overloaded", ""))
@@ -292,6 +306,7 @@ def test_who_reads_from_an_overloaded_disk_is_held_back_until_it_recovers(bench:
         # It is cut again and again while the disk suffers, down to its least, and the broker makes it so.
         bench.until(lambda: min(bench.of_etl(), default=RATE) <= FLOOR, "the floor")
         bench.until(lambda: 0 < reader.rate() < RATE / 2, "slower reading")
+        bench.until(lambda: reader.throttled_ms > 0, "a broker that throttles the reader")
 
         bench.kill_member()
         assert bench.of_etl() == [FLOOR]
@@ -301,6 +316,7 @@ def test_who_reads_from_an_overloaded_disk_is_held_back_until_it_recovers(bench:
         bench.until(lambda: bench.quotas() == before, "the quotas of before")
         bench.until(bench.owes_nothing, "a record of what was put back alone")
         bench.until(lambda: reader.rate() > 0.6 * RATE, "reading as before")
+        bench.until(lambda: reader.throttled_ms == 0, "a reader that no broker throttles")
         assert bench.quotas() == before
 
 
@@ -345,80 +361,181 @@ def run(bench: Bench, *arguments: str) -> str:
     return result.stdout
 
 
-LED, FOLLOWED = TopicPartition("t", 0), TopicPartition("u", 0)  # by broker 1
-RESOURCES = [(TOPIC, LED.topic), (TOPIC, FOLLOWED.topic), (BROKER, "1"), (BROKER, "2")]
+LED, FOLLOWED, MOVED = TopicPartition("led", 0), TopicPartition("followed", 0), TopicPartition("t", 0)
+PLACES: dict[str, dict[int, tuple[int, ...]]] = {
+    LED.topic: {0: (1, 2, 3)},
+    FOLLOWED.topic: {0: (3, 2, 1)},
+}
+LED_DISK, FOLLOWED_DISK = DiskKey(1, "sda"), DiskKey(2, "sda")
+RESOURCES = [*((TOPIC, name) for name in ("led", "followed", "t")), *((BROKER, str(each)) for each in (1, 2, 3))]
+BEHIND_BYTES = 25_000_000  # that broker 2 lacks of each topic
+LEAST = 500_000  # bytes/s that a lever is cut to
+QUOTA_S = 11  # Kafka lets what was saved up in so many samples of a second pass at once
+A_FETCH = 2_000_000
+# Copies that nothing slows would be far beyond the rate by then.
+MEASURED_S, MEASURED_BYTES = 8.0, 3_000_000
+FOREIGN_RATE = "77000000"
 
 
 class Scripted:
-    """A Watch that says what a test says of broker 1's disk."""
+    """A Watch that looks at the cluster, and says what a test says of its disks."""
 
-    def __init__(self, doings: Callable[[], list[Doing]]) -> None:
+    def __init__(self) -> None:
         self.state = DiskState.OVER
-        self.doings = doings
+        self.doings: list[Doing] = []
 
     def look(self, _cluster: str, admin: Callable[[], KafkaAdmin], held: Protection, now_ms: int) -> View | None:
-        look = BrokerLook(1, now_ms, {}, 0, {}, {}, dict.fromkeys((LED, FOLLOWED), "/d"))
-        now = look_at_cluster(admin(), [look], held, now_ms)
-        # As if the follower caught up with a second one in sync: what a lever for it does in Kafka is the question.
-        now = replace(
-            now,
-            partitions={tp: replace(each, isr=(each.leader, 3)) for tp, each in now.partitions.items()},
-            min_isr={tp.topic: 1 for tp in (LED, FOLLOWED)},
-            configs=admin().describe_configs(RESOURCES),
-        )
-        condition = DiskCondition(DiskKey(1, "sda"), (), self.state, 0.99, 1.0, 0.0, 0.0, 0, "busy")
-        return View(now, {DiskKey(1, "sda"): condition}, self.doings())
+        on = {LED_DISK: (LED, MOVED), FOLLOWED_DISK: (FOLLOWED,)}
+        looks = [BrokerLook(d.broker, now_ms, {}, 0, {}, {}, dict.fromkeys(found, "/d")) for d, found in on.items()]
+        conditions = {disk: DiskCondition(disk, (), self.state, 0.99, 1.0, 0.0, 0.0, 0, "busy") for disk in on}
+        return View(look_at_cluster(admin(), looks, held, now_ms), conditions, self.doings)
 
     def tell(self, cluster: str, view: View, remarks: tuple[str, ...]) -> None:
-        del cluster, view, remarks
+        del cluster, view
+        print(*remarks, sep="\n")  # noqa: T201  (the story of a failure)
 
 
-def test_replication_and_log_dir_rates_are_set_and_taken_back(bench: Bench) -> None:
-    disk = DiskKey(1, "sda")
-    doings = [
-        Doing(disk, LED, Behaviour.REPLICATION_READ, 9e6, from_disk=True, is_abnormal=True, why="late", followers=1),
-        Doing(disk, FOLLOWED, Behaviour.REPLICATION_WRITE, 8e6, is_abnormal=True, why="late", followers=1),
-        Doing(disk, LED, Behaviour.MOVE_WRITE, 7e6, is_abnormal=True, why="copied"),
-    ]
-    watch, store = Scripted(lambda: doings), MemoryProtectionStore("live")
+class CatchingUp:
+    """Broker 2 was away while its topics were written. It is held where it is by throttles of an operator, on the
+    other side of each copy than Guardian's lever: the follower's side for LED, the leader's for FOLLOWED."""
+
+    OPERATORS = "1"
+
+    def __init__(self, bench: Bench, control: KafkaControl) -> None:
+        self._bench, self._control = bench, control
+
+    def begin(self) -> None:
+        """Return once broker 2 is back, and behind."""
+        data.create_topics(self._bench.cluster, PLACES, {}, DEADLINE_S)
+        self.put((BROKER, "2"), **{FOLLOWER_RATE: self.OPERATORS})
+        for topic in (LED.topic, FOLLOWED.topic):
+            self.put((TOPIC, topic), **{FOLLOWER_REPLICAS: "0:2"})
+        broker = self._bench.kafka.broker(2)
+        assert broker.process is not None
+        assert processes.stop_all([broker.process], DEADLINE_S) == []
+        self._bench.until(lambda: self.in_sync() == {LED: {1, 3}, FOLLOWED: {1, 3}}, "an ISR without broker 2")
+        producer = data.producer(self._bench.cluster, acks="all")
+        for topic in PLACES:
+            for _ in range(BEHIND_BYTES // RECORD):
+                producer.produce(topic, os.urandom(RECORD))
+                producer.poll(0)
+        assert producer.flush(DEADLINE_S) == 0
+        self._bench.kafka.start_broker(2)
+        self._bench.until(lambda: 2 in self._control.describe_cluster().brokers, "broker 2")
+
+    def put(self, resource: ConfigResource, **values: str | None) -> None:
+        """Return once Kafka shows it."""
+        assert self._control.alter_configs({resource: values}) == {}
+
+        def shows() -> bool:
+            found = self._control.describe_configs([resource])[resource]
+            return all(found.get(key) == value for key, value in values.items())
+
+        self._bench.until(shows, f"{values} of {resource}")
+
+    def in_sync(self) -> dict[TopicPartition, set[int]]:
+        """The brokers that have all of each partition."""
+        found = self._control.describe_partitions([LED.topic, FOLLOWED.topic])
+        return {partition: set(state.isr) for partition, state in found.items()}
+
+    def copied(self) -> dict[TopicPartition, int]:
+        """The bytes that broker 2 has of each topic, and the log dir that MOVED goes to."""
+        dirs = self._control.describe_log_dirs([1, 2])
+        found = {
+            partition: replica.size_bytes
+            for each in dirs
+            for partition, replica in each.replicas.items()
+            if each.broker == 2 and partition in (LED, FOLLOWED)
+        }
+        future = [each.future_replicas[MOVED].size_bytes for each in dirs if MOVED in each.future_replicas]
+        return {**found, MOVED: future[0] if future else 0}
+
+
+def test_levers_slow_replicas_that_really_catch_up_and_a_real_move_and_leave_nothing(bench: Bench) -> None:
+    """Take a broker away until the ISR shrinks; each lever holds back what it then copies, and lets it end."""
+    watch, store = Scripted(), MemoryProtectionStore("live")
     clock = [1_000_000]
-    foreign = {"follower.replication.throttled.rate": "77000000"}
     with closing(KafkaControl(bench.cluster, timeout_s=DEADLINE_S)) as control:
-        assert control.alter_configs({(BROKER, "1"): foreign}) == {}
-        bench.until(lambda: control.describe_configs(RESOURCES)[BROKER, "1"] == foreign)
-        before = control.describe_configs(RESOURCES)
-        settings = ProtectionSettings(acts=True, step_ms=1000)
+        behind = CatchingUp(bench, control)
+        settings = ProtectionSettings(acts=True, step_ms=1000, floor=LEAST)
         protector = Protector(store, lambda _: control, watch, settings, lambda: clock[0])
 
-        def tick() -> None:
-            clock[0] += 2000
-            print(*protector.tick_cluster("live"), sep="\n")  # noqa: T201  (the story of a failure)
-
-        def tick_until(condition: Callable[[], object]) -> None:
+        def tick_until(condition: Callable[[], object], what: str) -> None:
             def passed() -> object:
-                tick()
+                clock[0] += 2000
+                print(*protector.tick_cluster("live"), sep="\n")  # noqa: T201  (the story of a failure)
                 return condition()
 
-            bench.until(passed)
+            bench.until(passed, what)
 
-        def shown() -> dict[str, str]:
-            found = control.describe_configs(RESOURCES)
-            return {**found[BROKER, "1"], **found[TOPIC, LED.topic], **found[TOPIC, FOLLOWED.topic]}
+        def shown() -> dict[str, dict[str, str]]:
+            return {name: values for (_, name), values in control.describe_configs(RESOURCES).items() if values}
 
-        tick_until(
-            lambda: (
-                shown()
-                == {
-                    "leader.replication.throttled.rate": "1000000",
-                    "follower.replication.throttled.rate": "1000000",
-                    "replica.alter.log.dirs.io.max.bytes.per.second": "1000000",
-                    "leader.replication.throttled.replicas": "0:1",
-                    "follower.replication.throttled.replicas": "0:1",
-                }
-            )
-        )
+        behind.begin()
+        read = Doing(LED_DISK, LED, Behaviour.REPLICATION_READ, 9e5, True, is_abnormal=True, why="late", followers=1)
+        write = Doing(FOLLOWED_DISK, FOLLOWED, Behaviour.REPLICATION_WRITE, 8e5, is_abnormal=True, why="late")
+        move = Doing(LED_DISK, MOVED, Behaviour.MOVE_WRITE, 7e5, is_abnormal=True, why="copied")
+        watch.doings += [read, move]
+        theirs = {FOLLOWER_RATE: behind.OPERATORS}
+        mine = {LEADER_RATE: str(LEAST), LOG_DIR_RATE: str(LEAST)}
+        tick_until(lambda: shown().get("1") == mine, "levers of broker 1")
+        assert shown() == {
+            "1": mine,
+            "2": theirs,
+            LED.topic: {LEADER_REPLICAS: "0:1", FOLLOWER_REPLICAS: "0:2"},
+            FOLLOWED.topic: {FOLLOWER_REPLICAS: "0:2"},
+        }
+
+        # The operator's throttle of FOLLOWED goes to its leader's side; what stays at broker 2 is of no copy.
+        behind.put((BROKER, "3"), **{LEADER_RATE: behind.OPERATORS})
+        behind.put((TOPIC, FOLLOWED.topic), **{LEADER_REPLICAS: "0:3", FOLLOWER_REPLICAS: None})
+        behind.put((TOPIC, LED.topic), **{FOLLOWER_REPLICAS: None})
+        began = Copied(behind)
+        behind.put((BROKER, "2"), **{FOLLOWER_RATE: FOREIGN_RATE})
+        watch.doings.append(write)
+        tick_until(lambda: shown().get("2") == {FOLLOWER_RATE: str(LEAST)}, "a lever of broker 2")
+        behind.put((BROKER, "3"), **{LEADER_RATE: None})
+        behind.put((TOPIC, FOLLOWED.topic), **{LEADER_REPLICAS: None})
+        assert shown() == {
+            "1": mine,
+            "2": {FOLLOWER_RATE: str(LEAST)},
+            LED.topic: {LEADER_REPLICAS: "0:1"},
+            FOLLOWED.topic: {FOLLOWER_REPLICAS: "0:2"},
+        }
+        (other,) = (each.path for each in control.describe_log_dirs([1]) if MOVED not in each.replicas)
+        assert control.alter_replica_log_dirs({(MOVED, 1): other}) == {}
+        bench.until(lambda: began.lasts_s > MEASURED_S and began.least_since() > MEASURED_BYTES, "copies")
+        assert began.too_much() == {}
+        assert behind.in_sync() == {LED: {1, 3}, FOLLOWED: {1, 3}}
+
         watch.state = DiskState.UNDER
-        doings.clear()
-        tick_until(lambda: store.protection("live").is_idle)
-        assert control.describe_configs(RESOURCES) == before
-        assert control.alter_configs({(BROKER, "1"): dict.fromkeys(foreign)}) == {}
+        watch.doings.clear()
+        tick_until(lambda: store.protection("live").is_idle, "the end of all levers")
+        assert shown() == {"2": {FOLLOWER_RATE: FOREIGN_RATE}}
+        bench.until(lambda: behind.in_sync() == {each: {1, 2, 3} for each in (LED, FOLLOWED)}, "all in sync")
+        bench.until(lambda: behind.copied()[MOVED] == 0, "the end of the move")
+        assert MOVED in next(each for each in control.describe_log_dirs([1]) if each.path == other).replicas
+        behind.put((BROKER, "2"), **{FOLLOWER_RATE: None})
+
+
+class Copied:
+    """What was copied since a moment, and the most that a rate of LEAST lets through meanwhile."""
+
+    def __init__(self, behind: CatchingUp) -> None:
+        self._behind = behind
+        self._at_s, self._had = time.monotonic(), behind.copied()
+
+    @property
+    def lasts_s(self) -> float:
+        return time.monotonic() - self._at_s
+
+    def least_since(self) -> int:
+        """The bytes of the copy that has least."""
+        found = self._behind.copied()
+        return min(found[each] - had for each, had in self._had.items())
+
+    def too_much(self) -> dict[TopicPartition, int]:
+        """The copies that went faster, with their bytes: however slow all of this is, a throttled one never does."""
+        found = self._behind.copied()
+        most = LEAST * (self.lasts_s + QUOTA_S) + A_FETCH
+        return {each: found[each] - had for each, had in self._had.items() if found[each] - had > most}
