@@ -23,6 +23,7 @@ _SAME_START_S = 0.05
 # A dozen sessions of brokers and members would leave a command and its Spark a twelfth of the CPUs each. So a session
 # weighs a tenth of the command's: 110 beside 1024 (sched(7), nice values).
 _BEHIND_COMMANDS = 10
+_KILLED_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +121,10 @@ def stop_all(processes: Iterable[LocalProcess], deadline_s: float = 30.0) -> lis
 
 
 def kill(process: LocalProcess) -> None:
-    """SIGKILL, and waits for the end."""
+    """SIGKILL, and waits for the end. Raises TimeoutError when it does not come, as of one that waits for a disk."""
     send(process, signal.SIGKILL)
-    _wait_gone([process], 10.0)
+    if _wait_gone([process], _KILLED_S):
+        raise TimeoutError(f"process {process.pid} still runs {_KILLED_S:g} s after SIGKILL; see /proc for its state")
 
 
 def last_lines(process: LocalProcess, count: int = 12) -> str:

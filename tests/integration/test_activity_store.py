@@ -20,6 +20,7 @@ from guardian.activity.embedded import EmbeddedDatabase
 from guardian.activity.store import ActivityStore, Position
 from guardian.errors import InvalidInput
 from protos.guardian.v1.reporter_pb2 import ActivitySlice, MetricBatch
+from tests.freezing import await_end
 from tests.integration.faults.disks import SmallDisk
 
 pytestmark = pytest.mark.integration
@@ -110,6 +111,7 @@ def test_a_killed_worker_costs_no_slice_and_doubles_none(tmp_path: Path) -> None
                 if number == first + 10:
                     (worker,) = workers(folder)
                     os.kill(worker, signal.SIGKILL)
+            await_end(worker)
             reached = Position(LIFE, first + 19)
             until(lambda: store.position("live", 1) == reached)  # noqa: B023  it is asked for in this round only
         assert rows_by_slice(store) == dict.fromkeys(range(1, 101), USES + 1)

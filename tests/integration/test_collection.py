@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +23,7 @@ from guardian.model.topology import Broker
 from protos.guardian.v1 import reporter_pb2 as pb
 from protos.guardian.v1 import reporter_pb2_grpc
 from tests.command_line import app
+from tests.freezing import kill
 from tests.integration.leading import who_leads
 
 pytestmark = pytest.mark.integration
@@ -139,7 +138,7 @@ def test_a_restart_moves_nothing(
         before = owners(started)
         victim = started.members[0]
         assert victim.pid is not None
-        os.kill(victim.pid, signal.SIGKILL)
+        kill(victim.pid)
         [broker] = [broker for broker, owner in before.items() if owner == victim.name]
         with client_of(started) as client:
             wait_for("the death to be noticed", lambda: bool(client.collection().seats[victim.name].gone_since_ms))
@@ -165,7 +164,7 @@ def test_the_leaders_death_moves_its_share_alone_and_its_return_moves_one_broker
             leader = who_leads(client)
         victim = next(member for member in started.members if member.name == leader)
         assert victim.pid is not None
-        os.kill(victim.pid, signal.SIGKILL)
+        kill(victim.pid)
         [orphan] = [broker for broker, owner in before.items() if owner == leader]
         wait_for("another member's rows", lambda: collected(tmp_path)[orphan][-1] != leader)
         after = owners(started)

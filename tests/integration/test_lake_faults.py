@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -100,6 +99,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(mounted)], check=True)
 
 
+def fill(ballast: Path) -> None:
+    """Write until the disk is full. Raises OSError."""
+    with ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1024))
+
+
 def test_rows_wait_while_the_disk_is_full_and_no_part_of_a_file_is_seen(small_disk: Path) -> None:
     lake, ballast = small_disk / "lake", small_disk / "ballast"
     writer = LakeWriter(str(lake), "g1", max_age_s=0.0)
@@ -109,10 +115,8 @@ def test_rows_wait_while_the_disk_is_full_and_no_part_of_a_file_is_seen(small_di
         writer.write("live", failed_collection(asked, os.urandom(50).hex()))
 
     write(0)
-    with contextlib.suppress(OSError), ballast.open("wb") as file:
-        while True:
-            file.write(bytes(1024))
-            file.flush()
+    with pytest.raises(OSError, match="No space left"):
+        fill(ballast)
     for moment in range(1, 50):
         write(moment)
     assert moments(lake) == {1: [0]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from deploy.local.workload import SEQUENCE_BYTES, WorkloadPlan, read_counts, ver
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, TopicPartition
+from tests.freezing import kill
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
@@ -196,8 +196,8 @@ def test_a_workload_that_was_killed_goes_on_where_its_partitions_end(local: Fede
     (live,) = local.clusters
     before = written(local)
     assert live.workload_pid is not None
-    os.kill(live.workload_pid, signal.SIGKILL)
-    wait_for(lambda: live.workload_pid is None)
+    kill(live.workload_pid)
+    assert live.workload_pid is None
     again = federation.up(members=0, clusters=1, brokers=2, home=local.home)
     wait_for(lambda: written(again) > before + 200)
     federation.stop_workload(again, "live")

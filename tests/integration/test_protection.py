@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -40,6 +39,7 @@ from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaEntity
 from guardian.model.topology import Broker, Cluster, TopicPartition
 from guardian.wire.protection import protection_from_proto
 from protos.guardian.v1 import protection_pb2
+from tests.freezing import kill
 
 pytestmark = pytest.mark.integration
 
@@ -194,8 +194,7 @@ class Bench:
     def kill_member(self) -> None:
         pid = self.member.pid
         assert pid is not None
-        os.kill(pid, signal.SIGKILL)
-        self.until(lambda: self.member.pid is None)
+        kill(pid)
 
     def end_member(self) -> None:
         if self.member.process is not None and self.member.pid is not None:

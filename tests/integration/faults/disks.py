@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -35,9 +36,14 @@ class SmallDisk:
         return shutil.disk_usage(self._path).free / MIB
 
     def fill(self, leave_mib: float) -> None:
-        """Takes all but so much of the space."""
+        """Take all but so much of the space, and return once no more of it is free, whoever writes meanwhile."""
         with self._ballast.open("ab") as ballast:
-            os.posix_fallocate(ballast.fileno(), ballast.tell(), int((self.free_mib - leave_mib) * MIB))
+            while (excess := int((self.free_mib - leave_mib) * MIB)) > 0:
+                try:
+                    os.posix_fallocate(ballast.fileno(), os.fstat(ballast.fileno()).st_size, excess)
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
 
     def free(self) -> None:
         """Gives back what `fill` took."""

@@ -79,6 +79,8 @@ class Network:
         """From now on nothing that `sender` sends reaches `receiver`; the other direction stays."""
         neighbour = (self.address(receiver), "lladdr", _NOBODY, "dev", "eth0", "nud", "permanent")
         _ip("-n", self.namespace(sender), "neigh", "replace", *neighbour)
+        entries = json.loads(_ip("-json", "-n", self.namespace(sender), "neigh", "show", self.address(receiver)))
+        assert [entry.get("lladdr") for entry in entries] == [_NOBODY], f"{sender} still reaches {receiver}: {entries}"
 
     def isolate(self, name: str, *, sends: bool = False, receives: bool = False) -> None:
         """Cuts the member from all others, in the directions that it may not keep."""
@@ -89,9 +91,11 @@ class Network:
                 self.cut(other, name)
 
     def heal(self) -> None:
-        """Ends all cuts."""
+        """End all cuts. Raises AssertionError when one stays."""
         for name in self.names:
             _ip_quietly("-n", self.namespace(name), "neigh", "flush", "nud", "permanent", "dev", "eth0")
+            left = json.loads(_ip("-json", "-n", self.namespace(name), "neigh", "show", "nud", "permanent"))
+            assert not left, f"{name} is still cut off: {left}"
 
     def _make(self) -> None:
         self._subnet = _free_subnet()

@@ -28,7 +28,7 @@ from guardian.client import GuardianClient
 from guardian.errors import Conflict
 from raft.entries import command_in
 from raft.storage.journal import Journal
-from tests.freezing import freeze
+from tests.freezing import freeze, kill
 from tests.integration.faults import probes
 from tests.integration.faults.event_load import EventLoad, segment_id, stored_events
 from tests.integration.faults.group import Group, poll
@@ -92,7 +92,7 @@ class Machines:
             number = int(pid.read_text())
             line = Path(f"/proc/{number}/cmdline")
             if line.exists() and b"guardian.toml" in line.read_bytes():
-                os.kill(number, signal.SIGKILL)
+                kill(number)
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def require_a_group(machines: Machines) -> None:
     with GuardianClient([member.grpc for member in machines.new], timeout_s=120) as client:
         assert {member.name for member in client.raft_members() if member.is_voter} == {m.name for m in machines.new}
     first = machines.new[0]
-    os.kill(int((first.config.parent / "pid").read_text()), signal.SIGKILL)
+    kill(int((first.config.parent / "pid").read_text()))
     others = [grpc.insecure_channel(member.grpc) for member in machines.new[1:]]
     try:
         with EventLoad(others, writers=2, batch=10, partitions=WRITERS) as load:

@@ -49,6 +49,7 @@ def test_a_follower_with_a_full_disk_lives_on_and_catches_up(disks: tuple[Group,
     others = [name for name in group.names if name != full]
     with EventLoad([group.channel(name) for name in others], writers=2, batch=10) as load:
         small[full].fill(leave_mib=_LEFT_MIB)
+        poll("it has no room", lambda: _is_refusing(group, full), _NOTICED_S)
         load.wait_more(2000, 60.0)
         assert group.is_running(full), group.log(full)
         small[full].free()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +31,7 @@ from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
 from guardian.model.topology import Cluster, TopicPartition
 from protos.guardian.v1 import tiering_pb2
-from tests.freezing import freeze
+from tests.freezing import freeze, kill, thaw
 from tests.integration.leading import who_leads
 from tests.patience import CONTROL_S
 
@@ -213,18 +212,14 @@ class Members:
         processes.kill(leader.process)
 
     def kill(self) -> None:
-        self._send(signal.SIGKILL)
+        kill(*(process.pid for process in self._federation.running()))
 
     def pause(self) -> None:
         """They hang: connections stay open, and nothing answers."""
         freeze(*(process.pid for process in self._federation.running()))
 
     def resume(self) -> None:
-        self._send(signal.SIGCONT)
-
-    def _send(self, signal_number: int) -> None:
-        for process in self._federation.running():
-            processes.send(process, signal_number)
+        thaw(*(process.pid for process in self._federation.running()))
 
 
 class Stored:
