@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from guardian.activity.database import Question
+from guardian.activity.store import ActivityStore
 from guardian.core.effects import ConfigKey
 from guardian.core.findings import findings
 from guardian.core.healing import Phase
@@ -27,7 +31,7 @@ from guardian.model.execution import ExecutionTask, TaskState
 from guardian.model.federation import Entry, IdcPolicy, Topic
 from guardian.model.finding import Detector, Finding, FindingKind, Place
 from guardian.model.healing import HealingMode, HealingPolicies, HealingPolicy
-from guardian.model.links import Crosser, Crossing, Direction, LinkUse, load_links
+from guardian.model.links import Crossing
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
@@ -35,6 +39,7 @@ from guardian.model.sink import sinks_of
 from guardian.model.tasks import Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
+from guardian.reporter.lake_writer import LakeWriter
 from guardian.server.admins import ClusterAdmins
 from guardian.server.approvals import ApprovalKeeper, Approvals
 from guardian.server.calling import PersonCaller
@@ -43,7 +48,6 @@ from guardian.server.execution import ReplicatedExecutionStore
 from guardian.server.findings import FindingsWatch
 from guardian.server.healing import Healer
 from guardian.server.healing_report import healing_report
-from guardian.server.link_use import LinkUseReader, NearLimit
 from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
 from guardian.wire.entries import entry_to_proto
@@ -53,11 +57,12 @@ from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import federation_pb2, records_pb2
 from protos.guardian.v1 import insight_pb2 as pb
 from raft.inmem import InMemoryReplica
+from spark_analytics.lake.schema import PARTITION_SAMPLES
 from spark_analytics.planners.planning import make
 from spark_analytics.readers.live import LiveFacts, live_model
 from tests.simulation.test_cut_off_brokers import find_them_again, lose_the_controllers
 from tests.simulation.world import Crash, InThisThread, Wire, Wired
-from tests.unit.server.lake import TO_MS, write_lake
+from tests.unit.server.lake import MINUTE_MS, TO_MS, table, write_lake
 
 LIVE = "live"
 GRACE_S = 60.0
@@ -135,6 +140,7 @@ class HealedWorld:
         self.register(dict.fromkeys(ids, BrokerState.ACTIVE))
         self.policy = policy
         self.links: Path | None = None
+        self.activity: ActivityStore | None = None
         self.planner = Planner(self)
         self.replans = True
         self.begin()
@@ -153,7 +159,9 @@ class HealedWorld:
 
     def begin(self) -> None:
         """As a new leader does, which knows only the store and Kafka."""
-        sources = Sources(self.store, lambda _: self.kafka, self.lake, self.now_ms, links_file=self.links)
+        sources = Sources(
+            self.store, lambda _: self.kafka, self.lake, self.now_ms, self.activity, links_file=self.links
+        )
         self.findings = FindingsWatch(sources, self.collect_ms, self.collect_ms)
         self.healer = Healer(
             self.store,
@@ -361,27 +369,80 @@ gbit_per_s = 1.0
 """
 
 
-def near_its_limit(live: HealedWorld, path: Path, monkeypatch: pytest.MonkeyPatch, crossing: Crossing) -> None:
-    """Brokers 1 and 2 are in sh, the others in sz, and topic orders crosses from sh to sz all the time."""
-    live.links = path / "links.toml"
+SH, SZ = (1, 2), (3, 4)  # brokers
+BYTES_A_MINUTE = round(0.9e9 / 8 * 60)
+SAMPLED_MINUTES = range(5, 60)
+
+
+class Clients:
+    """Stand for the activity store: one client in sz reads orders in sh, or one in sh writes it in sz, all the time."""
+
+    def __init__(self, crossing: Crossing) -> None:
+        self._row = {
+            Crossing.CONSUME: {"operation": "READ", "broker_idc": 0, "client_idc": 1},
+            Crossing.PRODUCE: {"operation": "WRITE", "broker_idc": 1, "client_idc": 0},
+        }.get(crossing)
+
+    def ask(self, question: Question) -> list[dict[str, Any]]:
+        if self._row is None:
+            return []
+        begin, end = (cast("int", question.parameters[name]) // MINUTE_MS for name in ("from_ms", "to_ms"))
+        minutes = [minute for minute in SAMPLED_MINUTES if begin <= minute < end]
+        selected = question.sql.partition(" FROM ")[0]
+        if "resource" not in selected:
+            lasts = {"duration_ms": MINUTE_MS, "sum_bytes": BYTES_A_MINUTE}
+            return [
+                {**self._row, **lasts, "from_time": datetime.fromtimestamp(minute * MINUTE_MS / 1000, UTC)}
+                for minute in minutes
+            ]
+        row = {**self._row, "resource": "orders", "sum_bytes": BYTES_A_MINUTE * len(minutes), "blind": 0}
+        return [{**row, "principal": "User:ann", "client_id": "etl", "address": "10.1.0.9"}]
+
+
+def sampled(live: HealedWorld, crossing: Crossing) -> list[dict[str, Any]]:
+    """Return a row a minute of each replica, as collectors write them: of all partitions of orders, one is written that
+    a broker in sh leads and one in sz follows."""
+    partitions = live.kafka.peek().partitions
+    crosses = next(tp for tp, state in partitions.items() if state.leader in SH and len({*state.replicas} & {*SZ}) == 1)
+    written = BYTES_A_MINUTE if crossing is Crossing.REPLICATE else 0
+    return [
+        {
+            "at_ms": minute * MINUTE_MS,
+            "broker": broker,
+            "broker_started_at_ms": 7,
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "is_leader": broker == state.leader,
+            "log_end_offset": minute * 1000 * (tp == crosses),
+            "topic_bytes_in_total": minute * written * (broker == partitions[crosses].leader),
+        }
+        for minute in SAMPLED_MINUTES
+        for tp, state in partitions.items()
+        for broker in state.replicas
+    ]
+
+
+def near_its_limit(live: HealedWorld, path: Path, crossing: Crossing) -> None:
+    """Brokers 1 and 2 are in sh, the others in sz, and topic orders crosses from sh to sz all the time: as the lake and
+    the clients' activity tell."""
+    live.links, live.lake = path / "links.toml", str(path / "lake")
     live.links.write_text(LINES)
-    entries = tuple(Broker(broker, f"rack{broker}", idc="sh" if broker < 3 else "sz") for broker in range(1, 5))
+    live.activity = cast("ActivityStore", Clients(crossing))
+    entries = tuple(Broker(broker, f"rack{broker}", idc="sh" if broker in SH else "sz") for broker in (*SH, *SZ))
     live.store.put_cluster(cluster_to_proto(Cluster(LIVE, "h:9092", "fake", brokers=entries)))
-    direction = Direction("sh", "sz")
-    use = LinkUse(direction, {crossing: 7 * 10**9}, 0, (), live.now_ms(), 9e8, load_links(live.links).line(direction))
-    near = NearLimit(use, (Crosser(direction, crossing, LIVE, "orders", 10**9),), "sh to sz carried 0.90 of 1 Gbit/s")
-    monkeypatch.setattr(LinkUseReader, "near_limits", lambda *_: [near])
+    writer = LakeWriter(live.lake, "m1")
+    writer.write(LIVE, {PARTITION_SAMPLES: table(PARTITION_SAMPLES, sampled(live, crossing))})
+    writer.flush()
+    live.collect_ms = 60_000
     live.begin()
 
 
 @pytest.mark.parametrize("crossing", Crossing)
 def test_a_line_near_its_limit_gets_a_draft_that_takes_its_readers_off_it_or_calls_a_person(
-    world: Callable[..., HealedWorld], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crossing: Crossing
+    world: Callable[..., HealedWorld], tmp_path: Path, crossing: Crossing
 ) -> None:
     live = world(brokers=4, policy=replace(ACT, balance_grace_s=300.0), partitions=8)
-    near_its_limit(live, tmp_path, monkeypatch, crossing)
-    live.collect_ms = 60_000
-    live.begin()
+    near_its_limit(live, tmp_path, crossing)
     live.run(1300)
     assert [finding.subject.name for finding in live.found(FindingKind.LINE_NEAR_LIMIT)] == ["sh to sz"]
     if crossing is not Crossing.CONSUME:
@@ -390,7 +451,10 @@ def test_a_line_near_its_limit_gets_a_draft_that_takes_its_readers_off_it_or_cal
         return
     (draft,) = live.tickets()
     assert (draft.state, draft.kind, draft.bytes_to_copy) == (TicketState.DRAFT, "leaders", 0)
-    assert draft.evidence.startswith("line_near_limit sh to sz: sh to sz carried 0.90 of 1 Gbit/s (for ")
+    assert draft.evidence.startswith(
+        "line_near_limit sh to sz: sh to sz carried 0.90 of 1 Gbit/s (90%) in the minute of "
+    )
+    assert "; the most by User:ann consumed from orders of live, 6.8 GB (for " in draft.evidence
     assert "leaders of orders go to sz, where clients read over the line now: nothing is copied" in draft.evidence
     live.store.advance(
         draft.id, draft.state, TicketTransition(TicketState.PENDING, live.now_ms(), "ann", "go"), None, 0
@@ -400,17 +464,13 @@ def test_a_line_near_its_limit_gets_a_draft_that_takes_its_readers_off_it_or_cal
     assert leaders == {3, 4}
 
 
-def test_a_line_is_relieved_as_its_topics_policy_says(
-    world: Callable[..., HealedWorld], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_is_relieved_as_its_topics_policy_says(world: Callable[..., HealedWorld], tmp_path: Path) -> None:
     live = world(brokers=4, policy=replace(ACT, balance_grace_s=300.0), partitions=0)
     live.kafka.delete_topic("orders")
     live.kafka.create_topic("orders", {0: (1, 2), 1: (2, 1)}, size_bytes=1_000_000, write_rate=1000.0)
     policy = IdcPolicy("both", (("sh", 1), ("sz", 1)), "sz")
     live.declare(policy, Topic(LIVE, "orders", idc_policy="both"))
-    near_its_limit(live, tmp_path, monkeypatch, Crossing.CONSUME)
-    live.collect_ms = 60_000
-    live.begin()
+    near_its_limit(live, tmp_path, Crossing.CONSUME)
     live.run(1300)
     (draft,) = live.tickets()
     assert (draft.state, draft.kind, draft.moves) == (TicketState.DRAFT, "migrate-idc", 2)
