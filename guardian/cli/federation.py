@@ -346,9 +346,10 @@ def list_exclusions(
     def row(entry: pb.FederationEntry) -> _Row:
         exclusion = entry.exclusion
         until = human_time(exclusion.until_ms) if exclusion.until_ms else "lifted"
-        return (exclusion.cluster, str(exclusion.broker_id), exclusion.who, exclusion.why, until, str(entry.revision))
+        shown = (exclusion.who, exclusion.why, exclusion.by_ticket or "-", until, str(entry.revision))
+        return (exclusion.cluster, str(exclusion.broker_id), *shown)
 
-    columns = ("CLUSTER", "BROKER", "WHO", "WHY", "UNTIL", "REV")
+    columns = ("CLUSTER", "BROKER", "WHO", "WHY", "TICKET", "UNTIL", "REV")
     _list(endpoints, output, pb.EXCLUSIONS, cluster, columns, row, ("BROKER", "REV"))
 
 

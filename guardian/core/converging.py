@@ -30,6 +30,7 @@ from guardian.core.throttling import Copy
 from guardian.core.warming import Hold, WarmUp, awaits_keeper, halfway, hold, why_cold
 from guardian.model.cluster_state import ClusterObservation, PartitionState, Reassignment
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, ReplicaPlacement
+from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
 
 
@@ -49,7 +50,7 @@ class Look:
     first. `detail` is a sentence about it that stays the same while nothing happens."""
 
     standing: Standing
-    detail: str = ""
+    detail: Text = ""
     effects: tuple[Effect, ...] = ()
     copies: bool = False
 

@@ -10,7 +10,7 @@
 Intent before effect: a cordon is stored with what it replaces before it is sent, and is forgotten only when Kafka
 shows that nothing of ours is left (one step later, because a broker may answer from before the last change); so a step
 that is repeated after a crash comes to the same end. What a broker that is down owes is restored through a controller,
-and stays a debt while none answers; what somebody else has set there meanwhile is known from its note, and stays. Where
+and stays a debt while none answers; what somebody else has set there meanwhile (`is_foreign`) stays. Where
 Kafka knows no cordons (before 4.3) the record is kept all the same: what the broker held tells later which replicas
 have strayed there.
 """
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from guardian.core.effects import ConfigChange, ConfigKey
 from guardian.model.cordon import Cordon
+from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
 
 BROKER = "BROKER"
@@ -54,7 +55,7 @@ class CordonStep:
     dropped: tuple[Cordon, ...] = ()
     changes: Mapping[ConfigKey, ConfigChange] = field(default_factory=dict)
     owed: tuple[Cordon, ...] = ()
-    sentences: tuple[str, ...] = ()
+    sentences: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,11 @@ def _exclude(cordon: Cordon, seen: BrokerLook, now_ms: int) -> _Decided:
     if cordon.is_lifted:
         # Excluded anew: what came meanwhile came rightly. What was replaced is still that.
         cordon = replace(cordon, is_lifted=False, since_ms=now_ms, held=seen.holds)
-    is_foreign = _is_foreign(cordon)
     cordon = replace(cordon, held=cordon.held & seen.holds, note="")
     if not seen.is_alive:
-        note = f"it is down; its {CORDONED} {_LEFT_ALONE}" if is_foreign else _CORDONED_LATER
+        note = f"it is down; its {CORDONED} {_LEFT_ALONE}" if cordon.is_foreign else _CORDONED_LATER
         return _waits(cordon, note)
+    cordon = replace(cordon, is_foreign=False)
     if not seen.knows_cordons:
         return _waits(cordon, "its Kafka knows no cordons (4.3 does): what strays there is moved away afterwards")
     if not cordon.value:
@@ -121,16 +122,16 @@ def _exclude(cordon: Cordon, seen: BrokerLook, now_ms: int) -> _Decided:
         return _Decided(cordon)
     if seen.value in (None, cordon.replaced):
         return _Decided(cordon, ConfigChange(seen.value, cordon.value), "cordoned again: the cordon had gone")
-    return _waits(cordon, _foreign_note(seen))
+    return _waits(replace(cordon, is_foreign=True), _foreign_note(seen))
 
 
 def _lift(cordon: Cordon, seen: BrokerLook) -> _Decided:
     if not cordon.value:
         return _Decided(None, None, "the exclusion was lifted")
     is_first_look = not cordon.is_lifted
-    if not seen.is_alive and _is_foreign(cordon):
+    if not seen.is_alive and cordon.is_foreign:
         return _Decided(None, None, f"the exclusion was lifted; {CORDONED} {_LEFT_ALONE}")
-    cordon = replace(cordon, is_lifted=True, held=frozenset(), note="")
+    cordon = replace(cordon, is_lifted=True, held=frozenset(), note="", is_foreign=False)
     if not seen.is_alive:
         note = f"the exclusion was lifted; {CORDONED} is restored through a controller, as the broker is down"
         return _Decided(replace(cordon, note=note), None, note, is_owed=True)
@@ -138,7 +139,7 @@ def _lift(cordon: Cordon, seen: BrokerLook) -> _Decided:
         return _Decided(cordon, ConfigChange(seen.value, cordon.replaced), "the cordon is being lifted")
     if is_first_look:
         if seen.value not in (None, cordon.value, cordon.replaced):
-            cordon = replace(cordon, note=_foreign_note(seen))
+            cordon = replace(cordon, note=_foreign_note(seen), is_foreign=True)
         return _Decided(cordon, None, "the cordon is being lifted")
     return _Decided(None, None, "the cordon was lifted")
 
@@ -151,11 +152,6 @@ def was_never_set(cordon: Cordon, refusal: str) -> bool:
 
 def _foreign_note(seen: BrokerLook) -> str:
     return f"{CORDONED} is {seen.value}: it {_LEFT_ALONE}"
-
-
-def _is_foreign(cordon: Cordon) -> bool:
-    """By what was last seen of it."""
-    return cordon.note.endswith(_LEFT_ALONE)
 
 
 def _waits(cordon: Cordon, note: str) -> _Decided:

@@ -183,7 +183,9 @@ def _made(key: EntryKey, given: dict[str, Any], actor: str) -> Entry:
 def _merged(before: Entry, given: dict[str, Any]) -> Entry:
     if isinstance(before, Machine) and given.get("cluster") == "":
         given.setdefault("broker_id", 0)  # who frees a machine need not say so twice
-    return replace(before, **given)
+    after = replace(before, **given)
+    # Who changes a ticket's exclusion answers for it from then on.
+    return replace(after, by_ticket="") if isinstance(after, Exclusion) and after != before else after
 
 
 def _drops(declared: Declaration, known: KnownFederation) -> Iterator[DropEntry]:

@@ -53,8 +53,9 @@ from guardian.core.slots import ExecutionLimits, Slots
 from guardian.core.throttling import BROKER, TOPIC, Copy
 from guardian.core.warming import WarmUp
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState, ThrottleIntent
 from guardian.model.plan import PartitionMove, Plan
+from guardian.model.text import Text, without_text
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
@@ -63,7 +64,6 @@ _ALONE = Beside()
 _ENDINGS = {TaskState.RUNNING: TaskState.DONE, TaskState.REVERTING: TaskState.REVERTED}
 TIERED = "remote.storage.enable"
 _HOLD_LIMIT = 2  # warm-up times: one to copy, one in sync
-_PAUSED = "paused before its copy began"
 _SOON_OVER_MS, _SOON_OVER_BYTES = 1_000, 50_000_000
 _NAMED = 3  # how many partitions a sentence names
 
@@ -74,9 +74,9 @@ class Step:
     their order. `sentence` says what was done and what is awaited, and stays the same while nothing happens."""
 
     execution: Execution
-    transition: tuple[TicketState, str] | None
+    transition: tuple[TicketState, Text] | None
     effects: tuple[Effect, ...]
-    sentence: str
+    sentence: Text
 
 
 def begin(ticket: Ticket, plan: Plan, tiered: Collection[str] = (), warm_up_s: float = 0.0) -> Execution:
@@ -237,7 +237,7 @@ def step(
     paced = adapting.pace(execution.rates, copies.values(), throttle, at.around, now_ms, at.max_throttle, at.standing)
     pace = overriding.capped(paced.pace, at.standing)
     wanted = throttling.wanted(copies.values(), pace)
-    held_before = [task for task in execution.tasks if task.detail != _PAUSED]
+    held_before = [task for task in execution.tasks if task.reason != TaskReason.PAUSED]
     before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
     recorded = execution.throttles + _shown_again(execution, observation, at.held_by_others)
     gone_brokers = _gone(recorded, tasks, observation)
@@ -291,7 +291,8 @@ def leads_on(before: Execution, after: Execution, effects: Iterable[object]) -> 
         len(before.tasks) != len(after.tasks)
         or any(map(_is_elsewhere, before.tasks, after.tasks))
         or _held_throttles(before) != _held_throttles(after)
-        or (before.operation, before.foreign, before.directory) != (after.operation, after.foreign, after.directory)
+        or (before.foreign, before.directory) != (after.foreign, after.directory)
+        or without_text(before.operation) != without_text(after.operation)
         or any(map(_does_more_than_adapt, effects))
     )
 
@@ -300,7 +301,7 @@ def _is_elsewhere(before: ExecutionTask, after: ExecutionTask) -> bool:
     """Whether more than its progress changed."""
     if before is after:
         return False
-    return replace(before, copied_bytes=after.copied_bytes, detail=after.detail) != after
+    return replace(before, copied_bytes=after.copied_bytes, detail=after.detail, reason=after.reason) != after
 
 
 def _held_throttles(execution: Execution) -> set[tuple[ConfigKey, str]]:
@@ -407,7 +408,7 @@ def _idle(looks: Mapping[int, Look]) -> frozenset[int]:
 
 def _measure(task: ExecutionTask, observation: ClusterObservation, *, is_idle: bool) -> ExecutionTask:
     if is_idle:
-        return replace(task, detail=_PAUSED)
+        return replace(task, detail="paused before its copy began", reason=TaskReason.PAUSED)
     return measured(task, observation) if task.state in _ACTIVE else task
 
 
@@ -546,7 +547,7 @@ def _explain(
     refusal = refusals.get(task.move.partition)
     if refusal and found.standing is Standing.ACT:
         detail += f"; Kafka refused it: {refusal}"
-    return replace(task, detail=detail)
+    return replace(task, detail=detail, reason=TaskReason.NONE)
 
 
 def _effects(

@@ -7,14 +7,13 @@
                          ├─ enough tickets this hour ─▶ waits
                          └─ else ─▶ Cure: a plan is asked for, and becomes a ticket with this as its evidence
 
-What was done is read from the tickets themselves: their evidence names the troubles, a line for each, so that a new
-leader knows what an earlier one did. In memory are only findings (seen again soon) and plans that came to nothing.
+What was done is read from the tickets themselves: each stores the troubles that it is for, so that a new leader knows
+what an earlier one did. In memory are only findings (seen again soon) and plans that came to nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
@@ -26,7 +25,8 @@ from guardian.model.execution import Execution, TaskState
 from guardian.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
 from guardian.model.healing import HealingMode, HealingPolicy
 from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.text import Text
+from guardian.model.ticket import MAX_TROUBLES, Ticket, TicketState, TicketTrouble
 from guardian.model.topology import TopicPartition
 from guardian.model.units import human_duration
 
@@ -85,7 +85,7 @@ class Trouble:
     nothing can be planned that takes load off it. `disks` are how many its broker has, 0: not known."""
 
     subject: Subject
-    evidence: str
+    evidence: Text
     since_ms: int
     standing: Standing = Standing.PRESENT
     brokers: tuple[int, ...] = ()
@@ -189,7 +189,7 @@ class Tried:
     not."""
 
     until_ms: int
-    sentence: str
+    sentence: Text
     is_failure: bool = False
     busy_since_ms: int = 0
 
@@ -199,7 +199,7 @@ class Idle:
     """A ticket that has moves left, none of which is under way since `since_ms`, and what the first of them says."""
 
     since_ms: int
-    why: str
+    why: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,17 +240,12 @@ class Cure:
 
     @property
     def dead_brokers(self) -> frozenset[int]:
-        return frozenset(
-            broker
-            for trouble in self.troubles
-            if trouble.subject.kind is FindingKind.BROKER_DOWN
-            for broker in trouble.brokers
-        )
+        return _dead(troubles_of(self))
 
     @property
     def log_dirs(self) -> frozenset[tuple[int, str]]:
         """Broken, slow or full ones, and those that stay empty, as (broker, path)."""
-        return self.emptied | {(trouble.brokers[0], path) for trouble in self.troubles for path in trouble.log_dirs}
+        return _log_dirs(troubles_of(self))
 
     @property
     def relief(self) -> Relief | None:
@@ -276,7 +271,7 @@ class Verdict:
 
     trouble: Trouble
     phase: Phase
-    sentence: str
+    sentence: Text
     ticket_id: str = ""
     asks: bool = False
 
@@ -293,7 +288,7 @@ class Act(Enum):
 class TicketAct:
     act: Act
     ticket: Ticket
-    reason: str
+    reason: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,12 +326,14 @@ def decide(policy: HealingPolicy, known: Known, now_ms: int) -> Decision:
 
 
 def evidence_of(cure: Cure, now_ms: int) -> str:
-    """What a ticket says of why it was made: a line for each trouble, which `covers` finds again."""
+    """Return what a ticket shows of why it was made: a line for each of the first troubles."""
     lines = [
         f"{trouble.subject.title}: {trouble.evidence}"[:_MAX_LINE_CHARS].replace("\n", " ")
         + f" (for {human_duration(now_ms - trouble.since_ms)})"
         for trouble in cure.troubles[:_MAX_LINES]
     ]
+    if len(cure.troubles) > _MAX_LINES:
+        lines.append(f"and {len(cure.troubles) - _MAX_LINES} more")
     if cure.relief is not None:
         lines.append(cure.relief.sentence)
     if cure.kind is CureKind.EMPTY_DISK:
@@ -344,10 +341,21 @@ def evidence_of(cure: Cure, now_ms: int) -> str:
     return "\n".join(lines)
 
 
+def troubles_of(cure: Cure) -> tuple[TicketTrouble, ...]:
+    """Return what a ticket stores of what it is for."""
+    stored = [
+        TicketTrouble(each.subject.kind, each.subject.name, each.brokers, each.log_dirs) for each in cure.troubles
+    ]
+    kept: dict[int, list[str]] = {}
+    for broker, path in sorted(cure.emptied):
+        kept.setdefault(broker, []).append(path)
+    return (*stored, *(TicketTrouble(FindingKind.SLOW_DISK, "", (each,), tuple(kept[each])) for each in kept))
+
+
 def covers(ticket: Ticket, subject: Subject) -> bool:
     """Whether the ticket was made because of this, among others."""
-    begin = f"{subject.title}: "
-    return ticket.cluster == subject.cluster and any(line.startswith(begin) for line in ticket.evidence.splitlines())
+    kind, cluster, name = subject
+    return ticket.cluster == cluster and any((each.kind, each.subject) == (kind, name) for each in ticket.troubles)
 
 
 def trimmed(plan: Plan, cure: Cure, busy: Collection[TopicPartition] = ()) -> Plan:
@@ -355,7 +363,7 @@ def trimmed(plan: Plan, cure: Cure, busy: Collection[TopicPartition] = ()) -> Pl
     for a moment. What such a broker would lose besides comes later, and so do partitions that are `busy` (another
     ticket or tool moves them)."""
     if cure.kind is CureKind.HEAL:
-        plan = _only_from(plan, cure.dead_brokers, cure.log_dirs)
+        plan = _only_from(plan, troubles_of(cure))
         plan = _with(plan, [move for move in plan.moves if not _can_wait(move, cure)])
     return _with(plan, [move for move in plan.moves if move.partition not in busy])
 
@@ -397,24 +405,22 @@ def idle(ticket: Ticket, execution: Execution) -> Idle | None:
 
 def trimmed_again(plan: Plan, ticket: Ticket) -> Plan:
     """A plan that was made anew for a ticket of healing's, without what the ticket is not for."""
-    if ticket.author is not Agent.HEALING or ticket.kind != CureKind.HEAL or not ticket.evidence:
+    if ticket.author is not Agent.HEALING or ticket.kind != CureKind.HEAL or not ticket.troubles:
         return plan
-    lines = ticket.evidence.splitlines()
-    dead = frozenset(int(match[1]) for line in lines if (match := _DEAD.match(line)))
-    broken = frozenset((int(match[1]), match[2]) for line in lines if (match := _BROKEN.match(line)))
-    return _only_from(plan, dead, broken)
+    return _only_from(plan, ticket.troubles)
 
 
-# As `troubles` writes them.
-_DEAD = re.compile(r"broker_down broker (\d+): ")
-_BROKEN = re.compile(r"log_dir_offline broker (\d+), log dir (.+): log dir \2 of broker ")
-_SLOW = re.compile(r"slow_disk broker (\d+), disk (.+?): ")
-_EMPTIES = re.compile(r"empties broker (\d+), log dir (.+)")
-_OF_BROKER = re.compile(r"(?:broker_down|log_dir_offline) broker (\d+)[:,] ")
-
-
-def _only_from(plan: Plan, dead: frozenset[int], broken: frozenset[tuple[int, str]]) -> Plan:
+def _only_from(plan: Plan, found: Collection[TicketTrouble]) -> Plan:
+    dead, broken = _dead(found), _log_dirs(found)
     return _with(plan, [move for move in plan.moves if _leaves(move, dead, broken)])
+
+
+def _dead(found: Iterable[TicketTrouble]) -> frozenset[int]:
+    return frozenset(broker for each in found if each.kind == FindingKind.BROKER_DOWN for broker in each.brokers)
+
+
+def _log_dirs(found: Iterable[TicketTrouble]) -> frozenset[tuple[int, str]]:
+    return frozenset((broker, path) for each in found for broker in each.brokers for path in each.log_dirs)
 
 
 def _with(plan: Plan, moves: list[PartitionMove]) -> Plan:
@@ -549,30 +555,27 @@ def _unplannable(known: Known, trouble: Trouble, now_ms: int) -> Verdict | None:
 def _slow_disks(known: Known, broker: int, now_ms: int) -> set[str]:
     """Names of the broker's disks that are slow now, or were emptied lately."""
     slow = [each for each in known.troubles if each.subject.kind is FindingKind.SLOW_DISK and broker in each.brokers]
-    lines = (line for ticket in _emptying(known, now_ms) for line in ticket.evidence.splitlines())
-    before = (match for line in lines if (match := _SLOW.match(line)) and int(match[1]) == broker)
     return {
         *(each.subject.name for each in slow if each.standing is not Standing.OVER),
-        *(f"broker {broker}, disk {match[2]}" for match in before),
+        *(each.subject for each in _emptying(known, broker, now_ms) if each.subject),
     }
 
 
 def _emptied(known: Known, broker: int, now_ms: int) -> frozenset[tuple[int, str]]:
     """Log dirs of the broker that were emptied lately."""
-    lines = (line for ticket in _emptying(known, now_ms) for line in ticket.evidence.splitlines())
-    return frozenset(
-        (broker, match[2]) for line in lines if (match := _EMPTIES.match(line)) and int(match[1]) == broker
-    )
+    return _log_dirs(_emptying(known, broker, now_ms))
 
 
-def _emptying(known: Known, now_ms: int) -> list[Ticket]:
-    """Tickets that have emptied slow disks, or are at it."""
+def _emptying(known: Known, broker: int, now_ms: int) -> list[TicketTrouble]:
+    """Return what tickets are for that have emptied slow disks of the broker, or are at it."""
     return [
-        ticket
+        trouble
         for ticket in known.tickets
         if ticket.kind == CureKind.EMPTY_DISK
         and (ticket.state is TicketState.SUCCEEDED or ticket.state.is_driven)
         and now_ms - ticket.updated_at_ms < _EMPTIED_MS
+        for trouble in ticket.troubles
+        if trouble.brokers == (broker,)
     ]
 
 
@@ -688,7 +691,7 @@ def _cure(policy: HealingPolicy, known: Known, due: Sequence[Trouble], soon: Seq
     together = [first]
     emptied: frozenset[tuple[int, str]] = frozenset()
     if first.cure is CureKind.HEAL:
-        together = [each for each in due if each.cure is first.cure]
+        together = [each for each in due if each.cure is first.cure][:MAX_TROUBLES]
     elif first.cure is CureKind.EMPTY_DISK:
         together = [each for each in (*due, *soon) if each.cure is first.cure and each.brokers == first.brokers]
         emptied = _emptied(known, first.brokers[0], now_ms)
@@ -741,15 +744,11 @@ def _needless(known: Known, now_ms: int) -> Iterable[TicketAct]:
     broker that is stopped nobody sees that a log dir of it is broken, and one that is being removed is no trouble."""
     if not known.is_seen or now_ms - known.calm_since_ms < CALM_MS:
         return
-    present = {trouble.subject.title for trouble in known.troubles}
     troubled = troubled_brokers(trouble for trouble in known.troubles if trouble.cure is CureKind.HEAL)
     for ticket in known.tickets:
-        if ticket.kind != CureKind.HEAL or not ticket.evidence:
+        if ticket.kind != CureKind.HEAL or not ticket.troubles or _is_wanted(ticket, known):
             continue
-        lines = ticket.evidence.splitlines()
-        if any(line.startswith(f"{title}: ") for line in lines for title in present):
-            continue
-        brokers = {int(match[1]) for line in lines if (match := _OF_BROKER.match(line))}
+        brokers = {broker for trouble in ticket.troubles for broker in trouble.brokers}
         if brokers & troubled or not brokers <= known.alive:
             continue
         if ticket.state in (*_NEVER_RAN, TicketState.RUNNING, TicketState.PAUSED):
@@ -763,10 +762,14 @@ def _resumed(known: Known, now_ms: int) -> Iterable[TicketAct]:
     for ticket in known.tickets:
         paused = ticket.state is TicketState.PAUSED and ticket.history and ticket.history[-1].actor is Agent.HEALING
         # A disk that is being emptied looks sound; of all others it is seen whether they are still wanted.
-        is_judged = ticket.kind in _CURE_KINDS and ticket.kind != CureKind.EMPTY_DISK and ticket.evidence
-        is_wanted = not is_judged or any(covers(ticket, trouble.subject) for trouble in known.troubles)
-        if paused and is_wanted:
+        is_judged = ticket.kind in _CURE_KINDS and ticket.kind != CureKind.EMPTY_DISK and ticket.troubles
+        if paused and (not is_judged or _is_wanted(ticket, known)):
             yield TicketAct(Act.RESUME, ticket, "the storm is over")
+
+
+def _is_wanted(ticket: Ticket, known: Known) -> bool:
+    """Tell whether something that the ticket was made for is still among the troubles."""
+    return any(covers(ticket, trouble.subject) for trouble in known.troubles)
 
 
 def _calls(cluster: str, storm: str, verdicts: Iterable[Verdict]) -> tuple[Sighting, ...]:

@@ -26,11 +26,9 @@ from dataclasses import replace
 
 from guardian.core.converging import Aim, Losses, has_arrived, needed
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import ExecutionTask, TaskState
+from guardian.model.execution import ExecutionTask, TaskReason, TaskState
 from guardian.model.plan import PartitionMove
 from guardian.model.units import human_duration
-
-_NEVER_STARTED = "never started: "
 
 
 def without_lost(
@@ -71,14 +69,13 @@ def is_lost(task: ExecutionTask) -> bool:
 def overtaken(task: ExecutionTask, where: str, now_ms: int) -> ExecutionTask:
     """A task whose partition went elsewhere before it began, as healing may have it: what it was for is planned anew
     at the ticket's end, as of one that a dead broker took."""
-    return replace(
-        task, state=TaskState.FAILED, detail=f"{_NEVER_STARTED}{where}", missing_since_ms=now_ms, ended_at_ms=now_ms
-    )
+    failed = _failed(task, f"never started: {where}", now_ms)
+    return replace(failed, reason=TaskReason.OVERTAKEN, missing_since_ms=now_ms)
 
 
 def was_overtaken(task: ExecutionTask) -> bool:
     """Whether it was given up because its partition went elsewhere."""
-    return is_lost(task) and task.detail.startswith(_NEVER_STARTED)
+    return is_lost(task) and task.reason == TaskReason.OVERTAKEN
 
 
 def why_useless(moves: Iterable[PartitionMove], observation: ClusterObservation) -> str:

@@ -22,7 +22,7 @@ from guardian.core.converging import Aim, Losses, Standing, copy_of, gone, look
 from guardian.core.throttling import Copy
 from guardian.errors import Conflict
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState
 from guardian.model.ticket import Ticket, TicketState
 
 CREATED = "was created by this ticket and stays: delete the topic where it is not wanted"
@@ -63,12 +63,13 @@ def go_back(tasks: tuple[ExecutionTask, ...], slots: Slots, way: Way) -> tuple[E
 def went_with_its_topic(task: ExecutionTask, now_ms: int) -> ExecutionTask:
     """Nothing is left of it, so it is neither done nor failed, and there is nothing to take back."""
     detail = gone(task.move.partition)
-    return replace(task, state=TaskState.REVERTED, detail=detail, missing_since_ms=0, ended_at_ms=now_ms)
+    ended = replace(task, state=TaskState.REVERTED, detail=detail, missing_since_ms=0, ended_at_ms=now_ms)
+    return replace(ended, reason=TaskReason.TOPIC_DELETED)
 
 
 def is_gone(task: ExecutionTask) -> bool:
     """Whether the task ended because its topic was deleted."""
-    return task.state is TaskState.REVERTED and task.detail == gone(task.move.partition)
+    return task.state is TaskState.REVERTED and task.reason == TaskReason.TOPIC_DELETED
 
 
 def is_back(task: ExecutionTask) -> bool:
@@ -132,7 +133,8 @@ def _without_start(task: ExecutionTask, way: Way) -> ExecutionTask:
     if task.state is TaskState.PENDING:
         return replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=now_ms)
     if task.state is TaskState.FAILED and not task.started_at_ms:
-        return replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=now_ms)
+        reverted = replace(task, state=TaskState.REVERTED, detail="never started", ended_at_ms=now_ms)
+        return replace(reverted, reason=TaskReason.NONE)
     if task.state is TaskState.DONE and task.move.is_new:
         return replace(task, detail=CREATED)
     if task.state is TaskState.FAILED and not task.missing_since_ms:  # else it was given up on this very way

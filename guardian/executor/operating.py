@@ -68,6 +68,9 @@ class OperationStore(Protocol):
     def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
         """The moves of the tickets that took any of these brokers offline, newest ticket first."""
 
+    def offline_tickets(self, cluster: str) -> Collection[str]:
+        """Return the ids of the tickets that take brokers offline, ended ones too."""
+
     def put_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
         """All or none; what is there already changes nothing."""
 
@@ -191,6 +194,7 @@ class Operations:
             registered=self._registered(cluster, ask, observation, admin),
             min_isr=self._min_isr(cluster, observation, admin),
             exclusions=self._store.exclusions(cluster),
+            offline_tickets=self._store.offline_tickets(cluster) if is_online else (),
             states=self._store.broker_states(cluster),
             hooks=self._hooks.answers(ticket.id),
             must_be_seen=self._hooks.must_be_seen(ask.hook),

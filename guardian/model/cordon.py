@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from guardian.errors import InvalidInput
+from guardian.model.text import Text
 from guardian.model.topology import TopicPartition, require_broker_id
 
 
@@ -15,6 +16,7 @@ class Cordon:
 
     `held` are the partitions that the broker had when it was excluded and has still: any other one has strayed there.
     With `is_lifted` the exclusion is gone, and what was replaced is being restored. `note` says what is awaited.
+    `is_foreign`: by what was last seen, somebody else has set another value, which is left alone.
     """
 
     cluster: str
@@ -23,9 +25,10 @@ class Cordon:
     replaced: str | None = None
     since_ms: int = 0
     held: frozenset[TopicPartition] = frozenset()
-    note: str = ""
+    note: Text = ""
     is_lifted: bool = False
     revision: int = 0
+    is_foreign: bool = False
 
     def __post_init__(self) -> None:
         require_broker_id(self.broker_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from guardian.model.text import Text
 from guardian.model.ticket import TicketState
 
 
@@ -29,7 +30,7 @@ class Call:
 
     cluster: str
     finding: str
-    sentence: str
+    sentence: Text
     since_ms: int
 
     @property
@@ -48,7 +49,7 @@ class ThrottleChange:
     key: str
     before: str
     after: str
-    why: str = ""
+    why: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,12 @@ class Event:
     at_ms: int
     kind: EventKind
     cluster: str
-    summary: str
+    summary: Text
     ticket_id: str = ""
     ticket_kind: str = ""
     author: str = ""
     actor: str = ""
-    reason: str = ""
+    reason: Text = ""
     from_state: TicketState | None = None
     to_state: TicketState | None = None
     moves: int = 0

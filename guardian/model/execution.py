@@ -14,10 +14,11 @@ Kafka with the intent and sends again what is missing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 
 from guardian.model.operation import Operation
 from guardian.model.plan import PartitionMove
+from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
 
 
@@ -36,6 +37,16 @@ class TaskState(Enum):
         return self in (TaskState.DONE, TaskState.REVERTED, TaskState.FAILED)
 
 
+class TaskReason(IntEnum):
+    """Why a task waits or ended, where something is decided by it. Values are those of the wire, and are stored: never
+    renumber."""
+
+    NONE = 0
+    PAUSED = 1  # before its copy began
+    OVERTAKEN = 2  # its partition went elsewhere before it started
+    TOPIC_DELETED = 3
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionTask:
     """One partition's move. `detail` says in one sentence what it waits for, or why it failed.
@@ -46,13 +57,14 @@ class ExecutionTask:
     of a tenth: each is stored. `topic_configs` are those of the topic that the task's partition 0 creates.
     `missing_since_ms` is since when a broker without which it can't end is down, 0: none is. What `is_adopted` was
     another tool's. `topic_partitions` is how many partitions its topic had when the move began to be carried out, with
-    those that its ticket creates; 0: not known.
+    those that its ticket creates; 0: not known. `reason` is a TaskReason, or the number of one that only a newer
+    version knows.
     """
 
     number: int
     move: PartitionMove
     state: TaskState = TaskState.PENDING
-    detail: str = ""
+    detail: Text = ""
     started_at_ms: int = 0
     ended_at_ms: int = 0
     cover_bytes: int = 0
@@ -62,6 +74,7 @@ class ExecutionTask:
     is_adopted: bool = False
     missing_since_ms: int = 0
     topic_partitions: int = 0
+    reason: int = TaskReason.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +131,7 @@ class AdaptedRate:
     changed_at_ms: int = 0
     trouble: int = 0
     baselines: tuple[Baseline, ...] = ()
-    why: str = ""
+    why: Text = ""
     before: int = 0
     idle_since_ms: int = 0
 
@@ -149,7 +162,7 @@ class Execution:
     ticket_id: str
     tasks: tuple[ExecutionTask, ...]
     throttles: tuple[ThrottleIntent, ...] = ()
-    note: str = ""
+    note: Text = ""
     revision: int = 0
     rates: tuple[AdaptedRate, ...] = ()
     operation: Operation | None = None

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 from guardian.errors import InvalidInput
+from guardian.model.text import Text
 from guardian.model.topology import require_broker_id, require_label
 
 TOPIC_ID_BYTES = 16
@@ -71,7 +72,7 @@ class Tenant:
     name: str
     owner: str = ""
     labels: tuple[str, ...] = ()
-    description: str = ""
+    description: Text = ""
 
     def __post_init__(self) -> None:
         _require_name("name of the tenant", self.name)
@@ -155,13 +156,15 @@ class IdcPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """No new replicas on this broker. `until_ms` is since the epoch; 0: until it is lifted."""
+    """No new replicas on this broker. `until_ms` is since the epoch; 0: until it is lifted. `by_ticket` is the id of
+    the ticket that put it and will lift it; empty: a person did."""
 
     cluster: str
     broker_id: int
     who: str
-    why: str
+    why: Text
     until_ms: int = 0
+    by_ticket: str = ""
 
     def __post_init__(self) -> None:
         require_broker_id(self.broker_id)
@@ -174,6 +177,7 @@ class Exclusion:
             raise InvalidInput(f"why of {named} is empty: give the reason, for whoever wants to lift it")
         _require_text("who", self.who)
         _require_text("why", self.why)
+        _require_text("by_ticket", self.by_ticket)
         _require_number(f"until_ms of {named}", self.until_ms, _MAX_TIME_MS)
 
 

@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 from guardian.model.links import Crosser
+from guardian.model.text import Text
 
 
 class FindingKind(IntEnum):
@@ -112,8 +113,8 @@ class Sighting:
     """
 
     subject: Subject
-    evidence: str
-    show: str
+    evidence: Text
+    show: Text
     since_ms: int = 0
     brokers: tuple[int, ...] = ()
     log_dirs: tuple[str, ...] = ()
@@ -127,8 +128,8 @@ class Finding:
     """A sighting that has outlasted its grace period. `show` is the command that shows more."""
 
     subject: Subject
-    evidence: str
-    show: str
+    evidence: Text
+    show: Text
     since_ms: int
     last_seen_ms: int
 
@@ -139,4 +140,4 @@ class LastLook:
 
     looked_at_ms: int = 0
     failed_at_ms: int = 0
-    error: str = ""
+    error: Text = ""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from guardian.errors import InvalidInput
 from guardian.model.plan import Plan
+from guardian.model.text import Text
 from guardian.model.topology import BrokerState, require_broker_id
 
 MAX_BROKERS = 1000
@@ -158,7 +159,7 @@ class HookAnswer:
     """How a run ended; `output` is what it said, its last part where it said much."""
 
     is_ok: bool
-    output: str = ""
+    output: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class HookRun:
     asked_at_ms: int
     ended_at_ms: int = 0
     is_ok: bool = False
-    output: str = ""
+    output: Text = ""
 
 
 class Standing(Enum):
@@ -205,7 +206,7 @@ class BrokerWork:
     hook: HookRun | None = None
     down_since_ms: int = 0
     was_down: bool = False
-    detail: str = ""
+    detail: Text = ""
 
 
 class OperationPhase(Enum):
@@ -246,11 +247,11 @@ class Operation:
     first_task: int = 1
     plan_round: int = 1
     retry_at_ms: int = 0
-    harm: str = ""
+    harm: Text = ""
     harm_since_ms: int = 0
     well_since_ms: int = 0
     ask_revision: int = 0
-    detail: str = ""
+    detail: Text = ""
     metadata_version_from: int = 0
     metadata_version_to: int = 0
 

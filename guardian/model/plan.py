@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from guardian.errors import InvalidInput
+from guardian.model.text import Text
 from guardian.model.topology import TopicPartition, require_broker_id
 
 ANY_LOG_DIR = "any"
@@ -44,7 +45,7 @@ class PartitionMove:
     target: tuple[ReplicaPlacement, ...]
     size_bytes: int = 0
     write_rate: float = 0.0
-    reason: str = ""
+    reason: Text = ""
     goal: str = ""
     relief: float = 0.0
     stage: int = 0
@@ -234,16 +235,16 @@ class Plan:
     kind: str
     moves: tuple[PartitionMove, ...]
     made_at_ms: int = 0
-    input: str = ""
+    input: Text = ""
     loads: tuple[LoadSummary, ...] = ()
     goals: tuple[GoalResult, ...] = ()
-    unmet: tuple[str, ...] = ()
+    unmet: tuple[Text, ...] = ()
     links: tuple[LinkTransfer, ...] = ()
     transfers: tuple[BrokerTransfer, ...] = ()
     throttle: int = 0
     seconds: float = 0.0
     settings: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     racks: tuple[RackTransfer, ...] = ()
     excused: Excused = field(default=Excused(), compare=False)
     joins: tuple[tuple[int, str], ...] = field(default=(), compare=False)

@@ -13,6 +13,7 @@ from enum import IntEnum
 
 from guardian.model.execution import ThrottleIntent
 from guardian.model.quota import QuotaClient
+from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
 
 
@@ -66,7 +67,7 @@ class DiskCondition:
     read_bytes_per_s: float
     write_bytes_per_s: float
     from_ms: int
-    why: str
+    why: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Doing:
     expected: float | None = None
     from_disk: bool = False
     is_abnormal: bool = False
-    why: str = ""
+    why: Text = ""
     clients: tuple[ClientUse, ...] = ()
     peers: tuple[int, ...] = ()
     write_rate: float = 0.0  # what producers write to the partition
@@ -114,8 +115,8 @@ class Lever:
     before: int
     entries: tuple[str, ...] = ()
     least: int = 0  # never below this
-    hit: str = ""
-    why: str = ""
+    hit: Text = ""
+    why: Text = ""
     set_at_ms: int = 0
     changed_at_ms: int = 0
 
@@ -141,7 +142,7 @@ class Protection:
     levers: tuple[Lever, ...] = ()
     intents: tuple[ThrottleIntent, ...] = ()
     holds: tuple[Hold, ...] = ()
-    note: str = ""
+    note: Text = ""
     revision: int = 0
     stepped_ms: tuple[tuple[DiskKey, int], ...] = ()  # the last step for each disk
     changed_at_ms: int = 0  # when something was last sent

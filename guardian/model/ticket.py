@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from guardian.model.operation import Ask
+from guardian.model.text import Text
+
+MAX_TROUBLES = 1000  # of one ticket; a storm is far fewer
 
 
 class TicketState(Enum):
@@ -100,16 +103,28 @@ class TicketTransition:
     state: TicketState
     at_ms: int
     actor: str
-    reason: str
+    reason: Text
+
+
+@dataclass(frozen=True, slots=True)
+class TicketTrouble:
+    """A finding that a ticket of healing's is for, by its kind and `subject`, with the `brokers` and `log_dirs` (of the
+    one broker) that it is about. An empty `subject` names log dirs that an earlier ticket emptied and this one keeps
+    empty. `kind` is a FindingKind, or the number of one that only a newer version knows."""
+
+    kind: int
+    subject: str
+    brokers: tuple[int, ...] = ()
+    log_dirs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
     """`moves` and `bytes_to_copy` repeat the plan's, for lists. What is still PENDING or APPROVED at `expires_at_ms`
-    expires (a draft's time begins when it is submitted); 0: never. `evidence` is what was seen that makes it needed, a
-    line for each trouble. `throttle` (bytes/s per broker) is where rates rise to and, unless `max_throttle` is more,
-    also the most that they may be. `approved_throttle` is the highest that somebody approved, once the rates have
-    changed since the approval; 0: they have not.
+    expires (a draft's time begins when it is submitted); 0: never. `evidence` is what was seen that makes it needed;
+    `troubles` are what a ticket of healing's is for. `throttle` (bytes/s per broker) is where rates rise to and, unless
+    `max_throttle` is more, also the most that they may be. `approved_throttle` is the highest that somebody approved,
+    once the rates have changed since the approval; 0: they have not.
 
     A ticket with an `ask` is more than one plan: its `plan_hash` is empty, its plans are made while it runs.
     """
@@ -128,7 +143,8 @@ class Ticket:
     moves: int = 0
     bytes_to_copy: int = 0
     expires_at_ms: int = 0
-    evidence: str = ""
+    evidence: Text = ""
     ask: Ask | None = None
     max_throttle: int = 0
     approved_throttle: int = 0
+    troubles: tuple[TicketTrouble, ...] = ()

@@ -124,6 +124,12 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
     def ChangeFederation(
         self, request: pb.ChangeFederationRequest, context: grpc.ServicerContext
     ) -> pb.ChangeFederationReply:
+        for change in request.changes:
+            if change.put.exclusion.by_ticket:
+                raise InvalidInput(
+                    f"by_ticket of the exclusion of broker {change.put.exclusion.broker_id}: only a ticket's own "
+                    f"exclusion has one (got {change.put.exclusion.by_ticket!r}); leave it out"
+                )
         if request.dry_run:
             return pb.ChangeFederationReply(revisions=self._store.read().check_change(request))
         reply = self._store.propose(

@@ -330,6 +330,7 @@ class Healer:
             moves=len(plan.moves),
             bytes_to_copy=plan.bytes_to_copy,
             evidence=healing.evidence_of(cure, now_ms),
+            troubles=healing.troubles_of(cure),
         )
         return self._store.add_ticket(ticket)
 

@@ -18,8 +18,9 @@ from guardian.model.cordon import Cordon
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Subject, TaskState
 from guardian.model.federation import Entry, Exclusion, Machine, Topic
-from guardian.model.operation import AskKind
+from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove
+from guardian.model.ticket import Ticket
 from guardian.model.topology import Broker, BrokerState, Cluster
 from guardian.server.directory import directory_of, exclusions_of, stored_entries
 from guardian.server.store import ReplicatedStore
@@ -59,11 +60,8 @@ class ReplicatedOperationStore:
 
     def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
         views = self._store.read_local()
-        asked = [
-            ticket
-            for ticket in views.tickets(cluster)
-            if ticket.ask is not None and ticket.ask.kind is AskKind.OFFLINE and set(ticket.ask.brokers) & set(brokers)
-        ]
+        offline = self._offline(cluster)
+        asked = [ticket for ticket, ask in offline if set(ask.brokers) & set(brokers)]
         asked.sort(key=lambda ticket: ticket.created_at_ms, reverse=True)
         executions = [views.execution(ticket.id) for ticket in asked[:_REMEMBERED]]
         return [
@@ -73,6 +71,13 @@ class ReplicatedOperationStore:
             for task in execution.tasks
             if task.state is TaskState.DONE and task.move.goal == GOAL
         ]
+
+    def offline_tickets(self, cluster: str) -> Collection[str]:
+        return {ticket.id for ticket, _ in self._offline(cluster)}
+
+    def _offline(self, cluster: str) -> list[tuple[Ticket, Ask]]:
+        tickets = self._store.read_local().tickets(cluster)
+        return [(each, each.ask) for each in tickets if each.ask is not None and each.ask.kind is AskKind.OFFLINE]
 
     def put_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
         self._change([pb.FederationChange(put=entry_to_proto(each)) for each in exclusions])

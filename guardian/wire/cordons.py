@@ -25,6 +25,7 @@ def cordon_to_proto(cordon: Cordon) -> pb.Cordon:
         note=cordon.note,
         is_lifted=cordon.is_lifted,
         revision=cordon.revision,
+        is_foreign=cordon.is_foreign,
     )
 
 
@@ -40,6 +41,7 @@ def cordon_from_proto(message: pb.Cordon) -> Cordon:
         note=message.note,
         is_lifted=message.is_lifted,
         revision=message.revision,
+        is_foreign=message.is_foreign,
     )
 
 

@@ -147,6 +147,7 @@ def _exclusion_to_proto(exclusion: Exclusion) -> pb.Exclusion:
         who=exclusion.who,
         why=exclusion.why,
         until_ms=exclusion.until_ms,
+        by_ticket=exclusion.by_ticket,
     )
 
 
@@ -157,4 +158,5 @@ def _exclusion_from_proto(message: pb.Exclusion) -> Exclusion:
         who=message.who,
         why=message.why,
         until_ms=message.until_ms,
+        by_ticket=message.by_ticket,
     )

@@ -14,7 +14,7 @@ from guardian.model.execution import (
     TaskState,
     ThrottleIntent,
 )
-from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.ticket import Ticket, TicketState, TicketTransition, TicketTrouble
 from guardian.model.topology import TopicPartition
 from guardian.wire.actors import agent_of, name_of
 from guardian.wire.operations import ask_from_proto, ask_to_proto, operation_from_proto, operation_to_proto
@@ -43,6 +43,7 @@ def ticket_to_proto(ticket: Ticket) -> pb.Ticket:
         evidence=ticket.evidence,
         max_throttle=ticket.max_throttle,
         approved_throttle=ticket.approved_throttle,
+        troubles=[_trouble_to_proto(trouble) for trouble in ticket.troubles],
     )
 
 
@@ -67,7 +68,21 @@ def ticket_from_proto(message: pb.Ticket) -> Ticket:
         evidence=message.evidence,
         max_throttle=message.max_throttle,
         approved_throttle=message.approved_throttle,
+        troubles=tuple(_trouble_from_proto(trouble) for trouble in message.troubles),
     )
+
+
+def _trouble_to_proto(trouble: TicketTrouble) -> pb.TicketTrouble:
+    return pb.TicketTrouble(
+        kind=trouble.kind,  # type: ignore[arg-type]  # a number, which may be one that only newer versions know
+        subject=trouble.subject,
+        brokers=trouble.brokers,
+        log_dirs=trouble.log_dirs,
+    )
+
+
+def _trouble_from_proto(message: pb.TicketTrouble) -> TicketTrouble:
+    return TicketTrouble(message.kind, message.subject, tuple(message.brokers), tuple(message.log_dirs))
 
 
 def transition_to_proto(transition: TicketTransition) -> pb.TicketTransition:
@@ -216,6 +231,7 @@ def _task_to_proto(task: ExecutionTask) -> pb.ExecutionTask:
         is_adopted=task.is_adopted,
         missing_since_ms=task.missing_since_ms,
         topic_partitions=task.topic_partitions,
+        reason=task.reason,  # type: ignore[arg-type]  # likewise
     )
 
 
@@ -238,6 +254,7 @@ def _task_from_proto(message: pb.ExecutionTask) -> ExecutionTask:
         is_adopted=message.is_adopted,
         missing_since_ms=message.missing_since_ms,
         topic_partitions=message.topic_partitions,
+        reason=message.reason,
     )
 
 

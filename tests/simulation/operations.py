@@ -67,6 +67,9 @@ class Federation:
                 found += [t.move for t in execution.tasks if t.state is TaskState.DONE and t.move.goal == GOAL]
         return found
 
+    def offline_tickets(self, _cluster: str) -> Collection[str]:
+        return {each for each in self.tickets if self._store.ticket(each).kind == AskKind.OFFLINE}
+
     def put_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
         for exclusion in exclusions:
             self.excluded[exclusion.broker_id] = exclusion

@@ -112,7 +112,7 @@ def test_a_removal_without_shutdown_leaves_its_exclusions_with_owner_and_reason(
         assert world.on(4, 5) == []
         assert sorted(world.kafka.registered_brokers() or ()) == [1, 2, 3, 4, 5]
         why = "removed by ticket t-1"
-        assert world.federation.excluded == {b: Exclusion(CLUSTER, b, "ann", why) for b in (4, 5)}
+        assert world.federation.excluded == {b: Exclusion(CLUSTER, b, "ann", why, by_ticket="t-1") for b in (4, 5)}
         world.leaves_no_throttle()
 
     sweep(lambda: removal_world(shutdown=False), run_to_the_end, check, after=False, late=0, every=11)
@@ -270,7 +270,7 @@ def bob_for(world: OperationsWorld, ms: int) -> Exclusion:
 
 
 def ours(broker: int) -> Exclusion:
-    return Exclusion(CLUSTER, broker, "ann", "removed by ticket t-1")
+    return Exclusion(CLUSTER, broker, "ann", "removed by ticket t-1", by_ticket="t-1")
 
 
 def never_open(world: OperationsWorld) -> None:
@@ -993,6 +993,34 @@ def test_nothing_follows_while_a_hook_still_runs_though_its_broker_is_down_or_up
     assert world.kafka.now_ms - asked_at_ms > 5_000
 
 
+def test_a_persons_exclusion_stays_whatever_its_reason_says() -> None:
+    """Its ticket is gone from it: what a person writes belongs to that person."""
+    world = absence_world().run()
+    theirs = Exclusion(CLUSTER, 4, "bob", "taken offline by ticket t-1")
+    world.federation.excluded[4] = theirs
+    world.ask(Ask(AskKind.ONLINE, (4, 5), hook="systemd"), "t-2").run()
+    assert world.state("t-2") is TicketState.SUCCEEDED
+    assert world.federation.excluded == {4: theirs}
+    assert "broker 4 stays excluded" in world.reason("t-2")
+
+
+def test_an_offline_tickets_exclusion_is_lifted_whatever_its_reason_says() -> None:
+    world = absence_world().run()
+    for broker, exclusion in world.federation.excluded.items():
+        world.federation.excluded[broker] = replace(exclusion, why=f"the rack of broker {broker} moves")
+    world.ask(Ask(AskKind.ONLINE, (4, 5), hook="systemd"), "t-2").run()
+    assert world.federation.excluded == {}
+
+
+def test_the_exclusion_that_a_removal_leaves_stays_when_its_broker_comes_online() -> None:
+    world = removal_world(shutdown=False).run()
+    left = dict(world.federation.excluded)
+    assert left.keys() == {4, 5}
+    world.ask(Ask(AskKind.ONLINE, (4, 5)), "t-2").run()
+    assert world.state("t-2") is TicketState.SUCCEEDED
+    assert world.federation.excluded == left
+
+
 def test_two_offline_tickets_are_undone_in_any_order() -> None:
     world = OperationsWorld(5)
     world.topic("t", {0: [4, 5, 2], 1: [5, 4, 1], 2: [1, 4, 5]})
@@ -1131,7 +1159,9 @@ def is_offline(world: OperationsWorld) -> None:
 
 def is_excluded_as_offline(world: OperationsWorld) -> None:
     why = "taken offline by ticket t-1"
-    assert world.federation.excluded == {broker: Exclusion(CLUSTER, broker, "ann", why) for broker in (4, 5)}
+    assert world.federation.excluded == {
+        broker: Exclusion(CLUSTER, broker, "ann", why, by_ticket="t-1") for broker in (4, 5)
+    }
     assert {world.federation.states[broker] for broker in (4, 5)} == {BrokerState.MAINTENANCE}
 
 

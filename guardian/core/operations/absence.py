@@ -4,8 +4,8 @@
     online    VALIDATE ──▶ START ──▶ IN_SYNC ──▶ LEADERS_BACK ──▶ CLEAN_UP ──▶ SUCCEEDED
 
 What the one did, the other finds in the store: the order of replicas in the moves of the offline tickets, the
-exclusions by their words. Cancelled or rolled back, an offline ticket gives all of it back itself; a broker that was
-stopped stays down until somebody starts it.
+exclusions by the tickets that they name. Cancelled or rolled back, an offline ticket gives all of it back itself; a
+broker that was stopped stays down until somebody starts it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from guardian.core.operations import health, hooks, leaders, marking
-from guardian.core.operations.effects import AnyEffect, LiftExclusions, SetBrokerStates
+from guardian.core.operations.effects import SetBrokerStates
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
 from guardian.model.operation import BrokerWork, HookAction, OperationPhase, Standing
 from guardian.model.ticket import TicketState
@@ -147,13 +147,8 @@ def clean_up_online(turn: Turn) -> Result:
     """The exclusions of offline tickets go; another person's stays."""
     nodes = [work.node for work in turn.under_way()]
     exclusions = turn.world.exclusions
-    left = tuple(
-        exclusions[node]
-        for node in nodes
-        if node in exclusions and exclusions[node].why.startswith(marking.OFFLINE_WORDS)
-    )
     away = {node: BrokerState.ACTIVE for node in nodes if turn.world.states.get(node) is BrokerState.MAINTENANCE}
-    effects: tuple[AnyEffect, ...] = (LiftExclusions(left),) if left else ()
+    effects = marking.lifted(turn, nodes, turn.world.offline_tickets)
     effects += (SetBrokerStates(away),) if away else ()
     if effects:
         return turn.keep("lifts the exclusions", *effects)

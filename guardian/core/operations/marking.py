@@ -1,13 +1,13 @@
 """What the federation says of the brokers of an operation: no new replicas there, and why they are away.
 
 Marked before anything happens to a broker, unmarked when all is over. Both are asked for until the store shows them, so
-they survive any crash. An exclusion is ours when it is, word for word, what this ticket puts; another person's is left
-as it is, and serves as long as it lasts. A broker has one exclusion at a time, so ours comes in its place.
+they survive any crash. An exclusion is ours when it names this ticket; another one's is left as it is, and
+serves as long as it lasts. A broker has one exclusion at a time, so ours comes in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from guardian.core.operations.effects import AnyEffect, LiftExclusions, PutExclusions, SetBrokerStates
@@ -16,16 +16,16 @@ from guardian.model.federation import Exclusion
 from guardian.model.operation import AskKind, BrokerWork, Standing
 from guardian.model.topology import BrokerState
 
-OFFLINE_WORDS = "taken offline by ticket"
 # Ours takes the place of one that ends so soon: between the two no new replica would be kept away.
 _TAKEN_OVER_MS = 60_000
 _MARKED = (Standing.UNDER_WAY, Standing.DONE, Standing.RELEASED)
-_WORDS = {AskKind.REMOVE: "removed by ticket", AskKind.OFFLINE: OFFLINE_WORDS}
+_WORDS = {AskKind.REMOVE: "removed by ticket", AskKind.OFFLINE: "taken offline by ticket"}
 
 
 def exclusion(turn: Turn, broker: int) -> Exclusion:
     """The one that this ticket puts."""
-    return Exclusion(turn.ticket.cluster, broker, turn.ticket.author, f"{_WORDS[turn.ask.kind]} {turn.ticket.id}")
+    ticket = turn.ticket
+    return Exclusion(ticket.cluster, broker, ticket.author, f"{_WORDS[turn.ask.kind]} {ticket.id}", by_ticket=ticket.id)
 
 
 def under_way(turn: Turn, works: Iterable[BrokerWork]) -> Turn:
@@ -96,8 +96,14 @@ def unmark(turn: Turn, works: Iterable[BrokerWork], state: BrokerState) -> tuple
 
 def lift(turn: Turn, works: Iterable[BrokerWork]) -> tuple[AnyEffect, ...]:
     """What is left of our exclusions."""
-    ours = [exclusion(turn, work.node) for work in works if work.is_excluded]
-    left = tuple(each for each in ours if turn.world.exclusions.get(each.broker_id) == each)
+    nodes = [work.node for work in works if work.is_excluded]
+    return lifted(turn, nodes, (turn.ticket.id,))
+
+
+def lifted(turn: Turn, nodes: Iterable[int], tickets: Collection[str]) -> tuple[AnyEffect, ...]:
+    """Return what lifts the brokers' exclusions that these tickets have put."""
+    found = (each for node in nodes if (each := turn.world.exclusions.get(node)))
+    left = tuple(each for each in found if each.by_ticket in tickets)
     return (LiftExclusions(left),) if left else ()
 
 

@@ -12,6 +12,7 @@ from guardian.model.execution import Execution
 from guardian.model.federation import Exclusion
 from guardian.model.operation import HookAnswer, HookKey, MetadataVersion, PlanAnswer, PlanRequest, Quorum
 from guardian.model.plan import PartitionMove
+from guardian.model.text import Text
 from guardian.model.ticket import TicketState
 from guardian.model.topology import BrokerState
 
@@ -40,20 +41,22 @@ class OperationWorld:
 
     `registered` are the brokers that the controllers know, fenced ones too (the observation's brokers are those that
     are not). `min_isr` is min.insync.replicas in force, by topic. `exclusions` are those of the cluster, by broker;
-    `states` what the federation says of its brokers. `hooks` are the answers to this ticket's runs so far as this
-    process knows them, `plan` that to its newest request. `leaving` names, by broker, another removal that runs.
-    `in_hand` names, by node, another ticket that may take it down at any moment (a restart's batch, what goes offline);
-    `moving`, by broker, another one that moves replicas to or from it. `must_be_seen`: that the hook said yes is no
-    sign of a restart, however long ago, until the node was seen down.
-    `remembered` are, for brokers that are brought online, the moves (goal "leaders away") of the tickets that took
-    brokers offline, newest first. `quorum` is None where it can't be told. `metadata_version` is None where it was not
-    asked for (`finalizing.is_told`). `tiered_warm_up_s` as in `executing.begin`.
+    `offline_tickets` are, where brokers are brought online, the ids of those that take brokers offline; `states` what
+    the federation says of its brokers. `hooks` are the answers to this ticket's runs so far as this process knows them,
+    `plan` that to its newest request. `leaving` names, by broker, another removal that runs. `in_hand` names, by node,
+    another ticket that may take it down at any moment (a restart's batch, what goes offline); `moving`, by broker,
+    another one that moves replicas to or from it. `must_be_seen`: that the hook said yes is no sign of a restart,
+    however long ago, until the node was seen down. `remembered` are, for brokers that are brought online, the moves
+    (goal "leaders away") of the tickets that took brokers offline, newest first. `quorum` is None where it can't be
+    told. `metadata_version` is None where it was not asked for (`finalizing.is_told`). `tiered_warm_up_s` as in
+    `executing.begin`.
     """
 
     observation: ClusterObservation
     registered: frozenset[int]
     min_isr: Mapping[str, int]
     exclusions: Mapping[int, Exclusion] = field(default_factory=dict)
+    offline_tickets: Collection[str] = ()
     states: Mapping[int, BrokerState] = field(default_factory=dict)
     hooks: Mapping[HookKey, HookAnswer] = field(default_factory=dict)
     must_be_seen: bool = False
@@ -83,7 +86,7 @@ class OperationStep:
     its answer was used)."""
 
     execution: Execution
-    transition: tuple[TicketState, str] | None
+    transition: tuple[TicketState, Text] | None
     effects: tuple[AnyEffect, ...]
     plan_wanted: PlanRequest | None
-    sentence: str
+    sentence: Text

@@ -148,18 +148,20 @@ class IdcPolicy(_message.Message):
     def __init__(self, name: _Optional[str] = ..., replicas: _Optional[_Mapping[str, int]] = ..., preferred_leader_idc: _Optional[str] = ...) -> None: ...
 
 class Exclusion(_message.Message):
-    __slots__ = ("cluster", "broker_id", "who", "why", "until_ms")
+    __slots__ = ("cluster", "broker_id", "who", "why", "until_ms", "by_ticket")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     WHO_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
     UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    BY_TICKET_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     broker_id: int
     who: str
     why: str
     until_ms: int
-    def __init__(self, cluster: _Optional[str] = ..., broker_id: _Optional[int] = ..., who: _Optional[str] = ..., why: _Optional[str] = ..., until_ms: _Optional[int] = ...) -> None: ...
+    by_ticket: str
+    def __init__(self, cluster: _Optional[str] = ..., broker_id: _Optional[int] = ..., who: _Optional[str] = ..., why: _Optional[str] = ..., until_ms: _Optional[int] = ..., by_ticket: _Optional[str] = ...) -> None: ...
 
 class FederationEntry(_message.Message):
     __slots__ = ("machine", "tenant", "topic", "idc_policy", "exclusion", "revision")

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"protos/guardian/v1/placement.proto\x12\x0bguardian.v1\"@\n\x13GetPlacementRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x15\n\rknown_version\x18\x02 \x01(\t\"\xb0\x04\n\x0ePlacementRules\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0cis_unchanged\x18\x02 \x01(\x08\x12\x0f\n\x07\x63luster\x18\x03 \x01(\t\x12-\n\x08\x65xcluded\x18\x04 \x03(\x0b\x32\x1b.guardian.v1.ExcludedBroker\x12G\n\x0flabel_of_broker\x18\x05 \x03(\x0b\x32..guardian.v1.PlacementRules.LabelOfBrokerEntry\x12G\n\x0flabels_of_topic\x18\x06 \x03(\x0b\x32..guardian.v1.PlacementRules.LabelsOfTopicEntry\x12\x15\n\rshared_labels\x18\x07 \x03(\t\x12;\n\x08\x65xpected\x18\x08 \x03(\x0b\x32).guardian.v1.PlacementRules.ExpectedEntry\x1a\x34\n\x12LabelOfBrokerEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1aN\n\x12LabelsOfTopicEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.guardian.v1.TopicLabels:\x02\x38\x01\x1aK\n\rExpectedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.guardian.v1.ExpectedTopic:\x02\x38\x01\"=\n\x0e\x45xcludedBroker\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\"\x1d\n\x0bTopicLabels\x12\x0e\n\x06labels\x18\x01 \x03(\t\"\xa1\x01\n\rExpectedTopic\x12>\n\npartitions\x18\x01 \x03(\x0b\x32*.guardian.v1.ExpectedTopic.PartitionsEntry\x1aP\n\x0fPartitionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.guardian.v1.ExpectedReplicas:\x02\x38\x01\"#\n\x10\x45xpectedReplicas\x12\x0f\n\x07\x62rokers\x18\x01 \x03(\x05\"\xcb\x01\n\x06\x43ordon\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x11\n\tbroker_id\x18\x02 \x01(\x05\x12\r\n\x05value\x18\x03 \x01(\t\x12\x10\n\x08replaced\x18\x04 \x01(\t\x12\x11\n\thad_value\x18\x05 \x01(\x08\x12\x10\n\x08since_ms\x18\x06 \x01(\x03\x12$\n\x04held\x18\x07 \x03(\x0b\x32\x16.guardian.v1.HeldTopic\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x11\n\tis_lifted\x18\t \x01(\x08\x12\x10\n\x08revision\x18\n \x01(\x04\".\n\tHeldTopic\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x12\n\x06ranges\x18\x02 \x03(\rB\x02\x10\x01\"%\n\x12ListCordonsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\"8\n\x10ListCordonsReply\x12$\n\x07\x63ordons\x18\x01 \x03(\x0b\x32\x13.guardian.v1.Cordon\"m\n\nPutCordons\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12$\n\x07\x63ordons\x18\x02 \x03(\x0b\x32\x13.guardian.v1.Cordon\x12(\n\x07\x64ropped\x18\x03 \x03(\x0b\x32\x17.guardian.v1.DropCordon\"1\n\nDropCordon\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x10\n\x08revision\x18\x02 \x01(\x04\x32\xa9\x01\n\tPlacement\x12M\n\x0cGetPlacement\x12 .guardian.v1.GetPlacementRequest\x1a\x1b.guardian.v1.PlacementRules\x12M\n\x0bListCordons\x12\x1f.guardian.v1.ListCordonsRequest\x1a\x1d.guardian.v1.ListCordonsReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"protos/guardian/v1/placement.proto\x12\x0bguardian.v1\"@\n\x13GetPlacementRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x15\n\rknown_version\x18\x02 \x01(\t\"\xb0\x04\n\x0ePlacementRules\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0cis_unchanged\x18\x02 \x01(\x08\x12\x0f\n\x07\x63luster\x18\x03 \x01(\t\x12-\n\x08\x65xcluded\x18\x04 \x03(\x0b\x32\x1b.guardian.v1.ExcludedBroker\x12G\n\x0flabel_of_broker\x18\x05 \x03(\x0b\x32..guardian.v1.PlacementRules.LabelOfBrokerEntry\x12G\n\x0flabels_of_topic\x18\x06 \x03(\x0b\x32..guardian.v1.PlacementRules.LabelsOfTopicEntry\x12\x15\n\rshared_labels\x18\x07 \x03(\t\x12;\n\x08\x65xpected\x18\x08 \x03(\x0b\x32).guardian.v1.PlacementRules.ExpectedEntry\x1a\x34\n\x12LabelOfBrokerEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1aN\n\x12LabelsOfTopicEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.guardian.v1.TopicLabels:\x02\x38\x01\x1aK\n\rExpectedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.guardian.v1.ExpectedTopic:\x02\x38\x01\"=\n\x0e\x45xcludedBroker\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\"\x1d\n\x0bTopicLabels\x12\x0e\n\x06labels\x18\x01 \x03(\t\"\xa1\x01\n\rExpectedTopic\x12>\n\npartitions\x18\x01 \x03(\x0b\x32*.guardian.v1.ExpectedTopic.PartitionsEntry\x1aP\n\x0fPartitionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.guardian.v1.ExpectedReplicas:\x02\x38\x01\"#\n\x10\x45xpectedReplicas\x12\x0f\n\x07\x62rokers\x18\x01 \x03(\x05\"\xdf\x01\n\x06\x43ordon\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x11\n\tbroker_id\x18\x02 \x01(\x05\x12\r\n\x05value\x18\x03 \x01(\t\x12\x10\n\x08replaced\x18\x04 \x01(\t\x12\x11\n\thad_value\x18\x05 \x01(\x08\x12\x10\n\x08since_ms\x18\x06 \x01(\x03\x12$\n\x04held\x18\x07 \x03(\x0b\x32\x16.guardian.v1.HeldTopic\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x11\n\tis_lifted\x18\t \x01(\x08\x12\x10\n\x08revision\x18\n \x01(\x04\x12\x12\n\nis_foreign\x18\x0b \x01(\x08\".\n\tHeldTopic\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x12\n\x06ranges\x18\x02 \x03(\rB\x02\x10\x01\"%\n\x12ListCordonsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\"8\n\x10ListCordonsReply\x12$\n\x07\x63ordons\x18\x01 \x03(\x0b\x32\x13.guardian.v1.Cordon\"m\n\nPutCordons\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12$\n\x07\x63ordons\x18\x02 \x03(\x0b\x32\x13.guardian.v1.Cordon\x12(\n\x07\x64ropped\x18\x03 \x03(\x0b\x32\x17.guardian.v1.DropCordon\"1\n\nDropCordon\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x10\n\x08revision\x18\x02 \x01(\x04\x32\xa9\x01\n\tPlacement\x12M\n\x0cGetPlacement\x12 .guardian.v1.GetPlacementRequest\x1a\x1b.guardian.v1.PlacementRules\x12M\n\x0bListCordons\x12\x1f.guardian.v1.ListCordonsRequest\x1a\x1d.guardian.v1.ListCordonsReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -63,17 +63,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXPECTEDREPLICAS']._serialized_start=938
   _globals['_EXPECTEDREPLICAS']._serialized_end=973
   _globals['_CORDON']._serialized_start=976
-  _globals['_CORDON']._serialized_end=1179
-  _globals['_HELDTOPIC']._serialized_start=1181
-  _globals['_HELDTOPIC']._serialized_end=1227
-  _globals['_LISTCORDONSREQUEST']._serialized_start=1229
-  _globals['_LISTCORDONSREQUEST']._serialized_end=1266
-  _globals['_LISTCORDONSREPLY']._serialized_start=1268
-  _globals['_LISTCORDONSREPLY']._serialized_end=1324
-  _globals['_PUTCORDONS']._serialized_start=1326
-  _globals['_PUTCORDONS']._serialized_end=1435
-  _globals['_DROPCORDON']._serialized_start=1437
-  _globals['_DROPCORDON']._serialized_end=1486
-  _globals['_PLACEMENT']._serialized_start=1489
-  _globals['_PLACEMENT']._serialized_end=1658
+  _globals['_CORDON']._serialized_end=1199
+  _globals['_HELDTOPIC']._serialized_start=1201
+  _globals['_HELDTOPIC']._serialized_end=1247
+  _globals['_LISTCORDONSREQUEST']._serialized_start=1249
+  _globals['_LISTCORDONSREQUEST']._serialized_end=1286
+  _globals['_LISTCORDONSREPLY']._serialized_start=1288
+  _globals['_LISTCORDONSREPLY']._serialized_end=1344
+  _globals['_PUTCORDONS']._serialized_start=1346
+  _globals['_PUTCORDONS']._serialized_end=1455
+  _globals['_DROPCORDON']._serialized_start=1457
+  _globals['_DROPCORDON']._serialized_end=1506
+  _globals['_PLACEMENT']._serialized_start=1509
+  _globals['_PLACEMENT']._serialized_end=1678
 # @@protoc_insertion_point(module_scope)

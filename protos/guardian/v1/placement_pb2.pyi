@@ -91,7 +91,7 @@ class ExpectedReplicas(_message.Message):
     def __init__(self, brokers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Cordon(_message.Message):
-    __slots__ = ("cluster", "broker_id", "value", "replaced", "had_value", "since_ms", "held", "note", "is_lifted", "revision")
+    __slots__ = ("cluster", "broker_id", "value", "replaced", "had_value", "since_ms", "held", "note", "is_lifted", "revision", "is_foreign")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +102,7 @@ class Cordon(_message.Message):
     NOTE_FIELD_NUMBER: _ClassVar[int]
     IS_LIFTED_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    IS_FOREIGN_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     broker_id: int
     value: str
@@ -112,7 +113,8 @@ class Cordon(_message.Message):
     note: str
     is_lifted: bool
     revision: int
-    def __init__(self, cluster: _Optional[str] = ..., broker_id: _Optional[int] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ..., had_value: _Optional[bool] = ..., since_ms: _Optional[int] = ..., held: _Optional[_Iterable[_Union[HeldTopic, _Mapping]]] = ..., note: _Optional[str] = ..., is_lifted: _Optional[bool] = ..., revision: _Optional[int] = ...) -> None: ...
+    is_foreign: bool
+    def __init__(self, cluster: _Optional[str] = ..., broker_id: _Optional[int] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ..., had_value: _Optional[bool] = ..., since_ms: _Optional[int] = ..., held: _Optional[_Iterable[_Union[HeldTopic, _Mapping]]] = ..., note: _Optional[str] = ..., is_lifted: _Optional[bool] = ..., revision: _Optional[int] = ..., is_foreign: _Optional[bool] = ...) -> None: ...
 
 class HeldTopic(_message.Message):
     __slots__ = ("topic", "ranges")

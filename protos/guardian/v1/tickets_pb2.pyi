@@ -1,4 +1,5 @@
 from protos.guardian.v1 import identity_pb2 as _identity_pb2
+from protos.guardian.v1 import insight_pb2 as _insight_pb2
 from protos.guardian.v1 import operations_pb2 as _operations_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -35,6 +36,13 @@ class TaskState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_REVERTING: _ClassVar[TaskState]
     TASK_REVERTED: _ClassVar[TaskState]
     TASK_FAILED: _ClassVar[TaskState]
+
+class TaskReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TASK_REASON_UNSPECIFIED: _ClassVar[TaskReason]
+    TASK_PAUSED_BEFORE_COPY: _ClassVar[TaskReason]
+    TASK_OVERTAKEN: _ClassVar[TaskReason]
+    TASK_TOPIC_DELETED: _ClassVar[TaskReason]
 TICKET_STATE_UNSPECIFIED: TicketState
 DRAFT: TicketState
 PENDING: TicketState
@@ -56,6 +64,10 @@ TASK_DONE: TaskState
 TASK_REVERTING: TaskState
 TASK_REVERTED: TaskState
 TASK_FAILED: TaskState
+TASK_REASON_UNSPECIFIED: TaskReason
+TASK_PAUSED_BEFORE_COPY: TaskReason
+TASK_OVERTAKEN: TaskReason
+TASK_TOPIC_DELETED: TaskReason
 
 class ReplicaPlacement(_message.Message):
     __slots__ = ("broker", "log_dir")
@@ -208,7 +220,7 @@ class PlanSetting(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle", "author_agent")
+    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle", "author_agent", "troubles")
     ID_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -228,6 +240,7 @@ class Ticket(_message.Message):
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     APPROVED_THROTTLE_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_AGENT_FIELD_NUMBER: _ClassVar[int]
+    TROUBLES_FIELD_NUMBER: _ClassVar[int]
     id: str
     cluster: str
     kind: str
@@ -247,7 +260,20 @@ class Ticket(_message.Message):
     evidence: str
     approved_throttle: int
     author_agent: _identity_pb2.Agent
-    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ..., author_agent: _Optional[_Union[_identity_pb2.Agent, str]] = ...) -> None: ...
+    troubles: _containers.RepeatedCompositeFieldContainer[TicketTrouble]
+    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ..., author_agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., troubles: _Optional[_Iterable[_Union[TicketTrouble, _Mapping]]] = ...) -> None: ...
+
+class TicketTrouble(_message.Message):
+    __slots__ = ("kind", "subject", "brokers", "log_dirs")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    LOG_DIRS_FIELD_NUMBER: _ClassVar[int]
+    kind: _insight_pb2.FindingKind
+    subject: str
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    log_dirs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, kind: _Optional[_Union[_insight_pb2.FindingKind, str]] = ..., subject: _Optional[str] = ..., brokers: _Optional[_Iterable[int]] = ..., log_dirs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TicketTransition(_message.Message):
     __slots__ = ("state", "at_ms", "actor", "reason", "agent")
@@ -314,7 +340,7 @@ class Baseline(_message.Message):
     def __init__(self, request: _Optional[str] = ..., mean_ms: _Optional[float] = ..., p99_ms: _Optional[float] = ...) -> None: ...
 
 class ExecutionTask(_message.Message):
-    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms", "topic_configs", "is_adopted", "missing_since_ms", "topic_partitions", "copied_bytes")
+    __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms", "topic_configs", "is_adopted", "missing_since_ms", "topic_partitions", "copied_bytes", "reason")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MOVE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -328,6 +354,7 @@ class ExecutionTask(_message.Message):
     MISSING_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     TOPIC_PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     COPIED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     number: int
     move: PartitionMove
     state: TaskState
@@ -341,7 +368,8 @@ class ExecutionTask(_message.Message):
     missing_since_ms: int
     topic_partitions: int
     copied_bytes: int
-    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., topic_partitions: _Optional[int] = ..., copied_bytes: _Optional[int] = ...) -> None: ...
+    reason: TaskReason
+    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., topic_partitions: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., reason: _Optional[_Union[TaskReason, str]] = ...) -> None: ...
 
 class Execution(_message.Message):
     __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign", "directory", "lifted")

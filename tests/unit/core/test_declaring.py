@@ -83,6 +83,16 @@ def test_whoever_applies_answers_for_an_exclusion_that_is_new() -> None:
         declaring.changes(Declaration(entries=(entry("exclusions", "1", "live"),)), known(), "zoe")
 
 
+def test_whoever_changes_a_tickets_exclusion_answers_for_it() -> None:
+    before = Exclusion("live", 1, "ann", "taken offline by ticket t-1", by_ticket="t-1")
+    (put,) = declaring.changes(
+        Declaration(entries=(entry("exclusions", "1", "live", why="fan"),)), known(before), "z"
+    ).entries
+    assert put.entry == Exclusion("live", 1, "ann", "fan")
+    same = Declaration(entries=(entry("exclusions", "1", "live", why=before.why),))
+    assert not [*declaring.changes(same, known(before), "zoe")]
+
+
 def test_a_machine_that_is_freed_loses_its_broker_id() -> None:
     declared = Declaration(entries=(replace(entry("machines", "n1"), fields={"cluster": ""}),))
     (put,) = declaring.changes(declared, known(Machine("n1", cluster="live", broker_id=4)), "me").entries

@@ -29,6 +29,7 @@ from guardian.core.healing import (
     trimmed,
     trimmed_again,
     troubles,
+    troubles_of,
 )
 from guardian.core.relieving import ClusterPlaces
 from guardian.core.troubles import brokers_down, log_dirs_offline
@@ -75,11 +76,12 @@ def ticket(
     actor: str = Agent.HEALING,
     at_ms: int = NOW,
     number: int = 1,
+    policy: HealingPolicy = POLICY,
+    brokers: int = 12,
 ) -> Ticket:
-    decision = decide(POLICY, known(*found), NOW)
+    decision = decide(policy, known(*found, brokers=brokers), NOW)
     assert decision.cure is not None
     history = (TicketTransition(state, at_ms, actor, "so it is"),)
-    evidence = evidence_of(decision.cure, NOW)
     kind = decision.cure.kind.value
     return Ticket(
         f"t-{number}",
@@ -93,7 +95,8 @@ def ticket(
         at_ms,
         history,
         decision.cure.key,
-        evidence=evidence,
+        evidence=evidence_of(decision.cure, NOW),
+        troubles=troubles_of(decision.cure),
     )
 
 
@@ -271,13 +274,35 @@ def test_a_second_leader_that_asks_again_asks_with_the_same_key() -> None:
     assert third.key != first.key
 
 
-def test_the_troubles_that_a_ticket_is_for_are_read_from_its_evidence() -> None:
+def test_a_ticket_covers_the_troubles_that_it_is_for_and_no_others() -> None:
     made = ticket(down(3), broken(4, "/d1"))
     assert covers(made, down(3).subject)
     assert covers(made, broken(4, "/d1").subject)
     assert not covers(made, down(30).subject)
     assert not covers(made, broken(4, "/d").subject)
     assert not covers(made, down(3).subject._replace(cluster="other"))
+
+
+def test_a_ticket_covers_all_failed_log_dirs_of_a_broker_however_many() -> None:
+    paths = [f"/d{number}" for number in range(22)]
+    found = [broken(4, path) for path in paths]
+    made = ticket(*found)
+    assert [each.subject.name for each in found if not covers(made, each.subject)] == []
+    assert decide(POLICY, known(*found, tickets=(made,)), NOW).cure is None
+    moves = tuple(
+        PartitionMove(TopicPartition("t", number), (ReplicaPlacement(4, path),), (ReplicaPlacement(1),))
+        for number, path in enumerate(paths)
+    )
+    anew = Plan("live", "heal", moves)
+    assert len(trimmed_again(anew, made).moves) == 22
+
+
+def test_a_ticket_covers_all_dead_brokers_however_many() -> None:
+    found = [down(broker) for broker in range(25)]
+    lenient = replace(POLICY, storm_share=0.5)
+    made = ticket(*found, policy=lenient, brokers=100)
+    assert [each.subject.name for each in found if not covers(made, each.subject)] == []
+    assert decide(lenient, known(*found, brokers=100, tickets=(made,)), NOW).cure is None
 
 
 def test_what_was_refused_by_a_person_is_left_to_a_person_for_a_day() -> None:
@@ -358,7 +383,7 @@ def test_an_observer_does_nothing_and_calls_for_a_storm_all_the_same() -> None:
 
 def test_where_healing_observes_a_storm_stops_what_the_guard_of_exclusions_moves() -> None:
     observer = replace(POLICY, mode=HealingMode.OBSERVE)
-    stray = replace(ticket(down(3)), kind="stray-replicas", evidence="t-0 is on brokers [1, 2]: it came to broker 2")
+    stray = replace(ticket(down(3)), kind="stray-replicas", troubles=())
     six = tuple(down(broker) for broker in range(6))
     acts = decide(observer, known(*six, tickets=(stray, ticket(down(1)))), NOW).acts
     assert [(act.act, act.ticket.kind) for act in acts] == [(Act.PAUSE, "stray-replicas")]
@@ -411,7 +436,7 @@ def test_after_a_storm_nothing_begins_until_it_was_calm_for_a_while() -> None:
 
 
 def test_tickets_of_the_guard_of_exclusions_are_stopped_and_go_on_and_do_not_count() -> None:
-    stray = replace(ticket(down(3)), kind="stray-replicas", evidence="t-0 is on brokers [1, 2]: it came to broker 2")
+    stray = replace(ticket(down(3)), kind="stray-replicas", troubles=())
     storm = decide(POLICY, known(*(down(broker) for broker in range(4)), tickets=(stray,)), NOW)
     assert [act.act for act in storm.acts] == [Act.PAUSE]
     paused = replace(

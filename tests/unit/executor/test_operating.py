@@ -76,6 +76,9 @@ class Store:
     def leader_moves(self, cluster: str, brokers: Collection[int]) -> Sequence[PartitionMove]:
         raise AssertionError(f"only asked for brokers that come online, not for {brokers} of {cluster}")
 
+    def offline_tickets(self, cluster: str) -> Collection[str]:
+        raise AssertionError(f"only asked for brokers that come online, not for {cluster}")
+
     def put_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
         self.done.append(("put", exclusions))
 

@@ -72,6 +72,13 @@ def test_refusals_have_their_codes(client: GuardianClient) -> None:
     assert list(client.federation(pb.TENANTS)) == []
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_only_a_ticket_says_that_an_exclusion_is_a_tickets(client: GuardianClient, dry_run: bool) -> None:
+    claimed = put(Exclusion("live", 3, "ann", "fan", by_ticket="t-1"))
+    with pytest.raises(InvalidInput, match=r"by_ticket of the exclusion of broker 3: .* \(got 't-1'\); leave it out"):
+        client.change_federation([claimed], dry_run=dry_run)
+
+
 def test_a_dry_run_answers_and_writes_nothing(client: GuardianClient, member: Member) -> None:
     before = member.machine.applied_index
     assert client.change_federation([put(Tenant("pay"))], dry_run=True) == [0]

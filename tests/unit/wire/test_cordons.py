@@ -15,7 +15,7 @@ from protos.guardian.v1 import placement_pb2 as pb
     "cordon",
     [
         Cordon("live", 0),
-        Cordon("live", 7, "*", "", 5, note="waits", is_lifted=True, revision=3),
+        Cordon("live", 7, "*", "", 5, note="waits", is_lifted=True, revision=3, is_foreign=True),
         Cordon("live", 7, "*", "/disk1", held=frozenset(TopicPartition("t", n) for n in (0, 1, 2, 5, 7, 8))),
     ],
 )

@@ -16,7 +16,7 @@ ENTRIES: list[Entry] = [
     Tenant("pay", "ann", ("gold", "hot"), "payments"),
     Topic("live", "orders", b"\x07" * 16, "bob", "pay", "gold", "two", 1, (1 << 64) - 1),
     IdcPolicy("two", (("sh", 2), ("sz", 1)), "sh"),
-    Exclusion("live", 3, "ann", "fan broken", 5),
+    Exclusion("live", 3, "ann", "fan broken", 5, by_ticket="t-1"),
 ]
 
 

@@ -7,15 +7,17 @@ from dataclasses import fields
 import pytest
 
 from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody, parse_window
-from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState
+from guardian.model.finding import FindingKind
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.preview import Preview, PreviewRequest, PreviewRound
 from guardian.model.progress import Progress
-from guardian.model.ticket import Ticket, TicketState
+from guardian.model.ticket import Ticket, TicketState, TicketTrouble
 from guardian.model.topology import TopicPartition
 from guardian.wire.approvals import approvals_from_proto, approvals_to_proto
 from guardian.wire.previews import preview_from_proto, preview_to_proto, progress_from_proto, progress_to_proto
 from guardian.wire.tickets import execution_from_proto, execution_to_proto, ticket_from_proto, ticket_to_proto
+from protos.guardian.v1 import tickets_pb2
 
 
 def test_a_policy_comes_back_as_it_was() -> None:
@@ -58,3 +60,24 @@ def test_expiry_and_copied_bytes_are_stored() -> None:
     move = PartitionMove(TopicPartition("t", 0), (ReplicaPlacement(1),), (ReplicaPlacement(2),), 10)
     execution = Execution("t-1", (ExecutionTask(1, move, TaskState.RUNNING, copied_bytes=7),))
     assert execution_from_proto(execution_to_proto(execution)) == execution
+
+
+UNKNOWN = 4711  # as a newer member may store it
+
+
+def test_what_a_ticket_is_for_is_stored_also_what_this_version_does_not_know() -> None:
+    troubles = (
+        TicketTrouble(FindingKind.LOG_DIR_OFFLINE, "broker 4, log dir /d1", (4,), ("/d1",)),
+        TicketTrouble(UNKNOWN, "broker 5", (5,)),
+    )
+    ticket = Ticket("t-1", "live", "heal", TicketState.PENDING, "ann", "00ff", 5, 1, 2, troubles=troubles)
+    stored = ticket_to_proto(ticket).SerializeToString()
+    assert ticket_from_proto(tickets_pb2.Ticket.FromString(stored)) == ticket
+
+
+@pytest.mark.parametrize("reason", [*TaskReason, UNKNOWN])
+def test_why_a_task_waits_is_stored_also_what_this_version_does_not_know(reason: int) -> None:
+    move = PartitionMove(TopicPartition("t", 0), (ReplicaPlacement(1),), (ReplicaPlacement(2),), 10)
+    execution = Execution("t-1", (ExecutionTask(1, move, TaskState.RUNNING, reason=reason),))
+    stored = execution_to_proto(execution).SerializeToString()
+    assert execution_from_proto(tickets_pb2.Execution.FromString(stored)) == execution
