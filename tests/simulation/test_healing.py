@@ -400,11 +400,11 @@ class Clients:
 
 
 def sampled(live: HealedWorld, crossing: Crossing) -> list[dict[str, Any]]:
-    """Return a row a minute of each replica, as collectors write them: of all partitions of orders, one is written that
-    a broker in sh leads and one in sz follows."""
+    """Return a row a minute of each replica, as collectors write them. Where it is replication that crosses, one of the
+    partitions is written that a broker in sh leads and one in sz follows."""
     partitions = live.kafka.peek().partitions
-    crosses = next(tp for tp, state in partitions.items() if state.leader in SH and len({*state.replicas} & {*SZ}) == 1)
-    written = BYTES_A_MINUTE if crossing is Crossing.REPLICATE else 0
+    crosses = [tp for tp, state in partitions.items() if state.leader in SH and len({*state.replicas} & {*SZ}) == 1][:1]
+    written = {partitions[tp].leader: BYTES_A_MINUTE for tp in crosses if crossing is Crossing.REPLICATE}
     return [
         {
             "at_ms": minute * MINUTE_MS,
@@ -413,8 +413,8 @@ def sampled(live: HealedWorld, crossing: Crossing) -> list[dict[str, Any]]:
             "topic": tp.topic,
             "partition": tp.partition,
             "is_leader": broker == state.leader,
-            "log_end_offset": minute * 1000 * (tp == crosses),
-            "topic_bytes_in_total": minute * written * (broker == partitions[crosses].leader),
+            "log_end_offset": minute * 1000 * (tp in crosses),
+            "topic_bytes_in_total": minute * written.get(broker, 0),
         }
         for minute in SAMPLED_MINUTES
         for tp, state in partitions.items()
