@@ -62,6 +62,8 @@ verify_h   = 24.0                  # so often all that is stored is read back an
 session_idle_s       = 3600.0      # a client's session that is not used for so long is forgotten
 sessions             = 100000      # beyond it the least recently used are forgotten
 audit_days           = 90.0        # older audit records are removed
+ticket_days          = 90.0        # tickets that ended before are removed, with their plans and executions
+ticket_export        = "/var/lib/guardian/tickets.jsonl" # to which they are appended first; default: nowhere
 event_days           = 7.0         # older events of tickets and throttles are removed
 lake_days            = 30.0        # older hours of the metrics lake are removed
 events_per_partition = 20000      # older segment events are removed; live segments stay
@@ -308,6 +310,8 @@ class LimitsConfig:
     session_idle_s: float = 3600.0
     sessions: int = 100_000
     audit_days: float = 90.0
+    ticket_days: float = 90.0
+    ticket_export: Path | None = None
     event_days: float = 7.0
     lake_days: float = 30.0
     events_per_partition: int = 20_000
@@ -407,6 +411,7 @@ class ServerConfig:
             ("limits.session_idle_s", self.limits.session_idle_s, 60, 365 * _DAY_S),
             ("limits.sessions", self.limits.sessions, 100, 100_000),
             ("limits.audit_days", self.limits.audit_days, 1, 36_500),
+            ("limits.ticket_days", self.limits.ticket_days, 1, 36_500),
             ("limits.event_days", self.limits.event_days, 0.01, 3650),
             ("limits.lake_days", self.limits.lake_days, 1, 36_500),
             ("limits.events_per_partition", self.limits.events_per_partition, 1000, 1_000_000_000),
@@ -761,8 +766,10 @@ def _limits(table: Mapping[str, object]) -> LimitsConfig:
     section = _section(table, "limits")
     _refuse_unknown("limits.", section, {setting.name for setting in fields(LimitsConfig)})
     counts = {name: section[name] for name in ("sessions", "events_per_partition") if name in section}
-    spans = {name: value for name, value in section.items() if name not in counts}
+    paths = {name: Path(_text(section, name, "limits.")) for name in ("ticket_export",) if name in section}
+    spans = {name: value for name, value in section.items() if name not in counts and name not in paths}
     values: dict[str, Any] = {
+        **paths,
         **_numbers({"limits": spans}, "limits", set(spans)),
         **_whole_numbers({"limits": counts}, "limits", set(counts)),
     }

@@ -31,7 +31,7 @@ UUID_BYTES = 16
 class Table(IntEnum):
     META = 0
     CLUSTER = 1
-    PLAN = 2  # content hash -> number of chunks, once all are there
+    PLAN = 2  # content hash -> number of chunks, when one was put last, whether all are there
     PLAN_CHUNK = 3
     TICKET = 4
     TICKET_BY_IDEMPOTENCY_KEY = 5
@@ -64,7 +64,8 @@ class Table(IntEnum):
     LEVEL = 35  # which commands all members know: one record
     CALL = 36  # cluster, finding -> what calls a person
     CLOCK = 37  # the group's clock: one record
-    DRIVEN_TICKET = 38  # the tickets that the executor has work on, by id: nothing but the key
+    OPEN_TICKET = 38  # the tickets that are not over, by id: nothing but the key
+    PLAN_USE = 39  # plan hash, ticket id: nothing but the key
 
     @property
     def prefix(self) -> bytes:
@@ -109,6 +110,11 @@ def plan(plan_hash: str) -> bytes:
     return Table.PLAN.prefix + _text(plan_hash)
 
 
+def plan_of(key: bytes) -> str:
+    """Return the hash in a key of `plan`."""
+    return read_text(key, len(Table.PLAN.prefix))[0]
+
+
 def plan_chunks(plan_hash: str) -> bytes:
     """The prefix of a plan's chunks, in their order."""
     return Table.PLAN_CHUNK.prefix + _text(plan_hash)
@@ -118,8 +124,17 @@ def plan_chunk(plan_hash: str, chunk: int) -> bytes:
     return plan_chunks(plan_hash) + _number(_U32, "chunk", chunk)
 
 
-def driven_ticket(ticket_id: str) -> bytes:
-    return Table.DRIVEN_TICKET.prefix + _text(ticket_id)
+def plan_uses(plan_hash: str) -> bytes:
+    """Return the prefix of a plan's tickets."""
+    return Table.PLAN_USE.prefix + _text(plan_hash)
+
+
+def plan_use(plan_hash: str, ticket_id: str) -> bytes:
+    return plan_uses(plan_hash) + _text(ticket_id)
+
+
+def open_ticket(ticket_id: str) -> bytes:
+    return Table.OPEN_TICKET.prefix + _text(ticket_id)
 
 
 def ticket(ticket_id: str) -> bytes:

@@ -39,6 +39,7 @@ from metastore.tables import (
     segment_retention,
     segments,
     sessions,
+    ticket_retention,
     tickets,
 )
 from metastore.tables.proposal import Proposal
@@ -75,6 +76,7 @@ _HANDLERS: dict[str, Callable[[Any, ReadView, Proposal], _Outcome]] = {
     "expire_sessions": sessions.handle_expire,
     "advance_clock": clock.handle_advance,
     "trim_audit": audit.handle_trim,
+    "trim_tickets": ticket_retention.handle_trim,
     "record_refusals": audit.handle_refusals,
     "claim_partitions": claims.claim,
     "trim_segment_events": segment_retention.trim,

@@ -6,6 +6,9 @@ Any thread may use it, beside the thread that applies commands. Segments have vi
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from guardian.errors import InvalidInput
 from guardian.model.collection import CollectionAssignment
 from guardian.model.cordon import Cordon
@@ -13,11 +16,11 @@ from guardian.model.event import Call, Event
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
 from guardian.model.protection import Protection
-from guardian.model.ticket import Ticket
+from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster
 from guardian.wire.federation import cluster_from_proto
 from guardian.wire.plans import plan_from_proto
-from guardian.wire.tickets import ticket_from_proto
+from guardian.wire.tickets import ticket_from_proto, ticket_state_from_proto
 from metastore import keys, levels
 from metastore.store import Snapshot
 from metastore.tables import (
@@ -116,15 +119,29 @@ class Views:
 
     def tickets(self, cluster: str | None = None) -> tuple[Ticket, ...]:
         """The tickets of a cluster, or of all, newest first."""
-        stored = self._snapshot.scan(keys.Table.TICKET.prefix)
-        found = [ticket_from_proto(tickets_pb2.Ticket.FromString(value)) for _, value in stored]
-        chosen = [ticket for ticket in found if cluster is None or ticket.cluster == cluster]
-        return tuple(sorted(chosen, key=lambda ticket: (-ticket.created_at_ms, ticket.id)))
+        found = [
+            ticket_from_proto(message)
+            for message in self._ticket_messages()
+            if cluster is None or message.cluster == cluster
+        ]
+        return tuple(sorted(found, key=lambda ticket: (-ticket.created_at_ms, ticket.id)))
+
+    def ticket_counts(self) -> Counter[TicketState]:
+        """Return how many tickets are in each state."""
+        states = Counter(message.state for message in self._ticket_messages())
+        return Counter({ticket_state_from_proto(state): count for state, count in states.items()})
+
+    def _ticket_messages(self) -> Iterator[tickets_pb2.Ticket]:
+        return (tickets_pb2.Ticket.FromString(value) for _, value in self._snapshot.scan(keys.Table.TICKET.prefix))
+
+    def open_tickets(self, cluster: str | None = None) -> tuple[Ticket, ...]:
+        """Return the tickets of a cluster, or of all, that are not over, newest first."""
+        found = (each for each in tickets.open_tickets(self._snapshot) if cluster is None or each.cluster == cluster)
+        return tuple(sorted(found, key=lambda ticket: (-ticket.created_at_ms, ticket.id)))
 
     def driven_tickets(self) -> tuple[Ticket, ...]:
-        """The tickets that the executor has work on, oldest first."""
-        found = tickets.driven_tickets(self._snapshot)
-        return tuple(sorted(found, key=lambda ticket: (-ticket.created_at_ms, ticket.id), reverse=True))
+        """Return the tickets that the executor has work on, oldest first."""
+        return tuple(ticket for ticket in reversed(self.open_tickets()) if ticket.state.is_driven)
 
     def execution(self, ticket_id: str) -> Execution | None:
         return tickets.stored_execution(self._snapshot, ticket_id)

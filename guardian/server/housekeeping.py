@@ -2,6 +2,8 @@
 
     sessions that nobody uses      ExpireSessions, at each tick: it is what moves the sessions' clock on
     audit records that are old     TrimAudit
+    tickets that ended long ago    TrimTickets, written to a file first where one is configured
+    plans that no ticket has       TrimTickets
     what deleted partitions leave  SweepPartitions
     events beyond what is kept     TrimSegmentEvents, of one partition at a time
 
@@ -19,16 +21,20 @@ from dataclasses import dataclass
 from guardian.config import LimitsConfig
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.server.store import ReplicatedStore
+from guardian.server.ticket_export import append_lines, exported_ticket
+from guardian.wire.tickets import ticket_from_proto
 from metastore import keys
 from metastore import segment_keys as sk
 from metastore.store import ReadView
+from metastore.tables import plans, ticket_retention
 from metastore.tables.partition_heads import head_from_bytes
 from metastore.views import Views
-from protos.guardian.v1 import records_pb2, tiering_pb2
+from protos.guardian.v1 import records_pb2, tickets_pb2, tiering_pb2
 
 MAX_COMMANDS = 20  # of one tick
 SLACK = 0.1  # events beyond what is kept, as a share of it, before a partition is trimmed
 _HEADS_PER_TICK = 10_000
+_TICKETS_PER_TICK = 1_000
 _SWEEP_KEYS = 5_000
 _TRIM_RECORDS = 5_000
 _DAY_MS = 86_400_000
@@ -51,6 +57,8 @@ class Findings:
     sessions: int = 0
     has_old_audit: bool = False
     has_deleted_partitions: bool = False
+    tickets: Sequence[str] = ()
+    plans: Sequence[str] = ()
     partitions: Sequence[PartitionSize] = ()
 
 
@@ -64,6 +72,9 @@ def decide(limits: LimitsConfig, found: Findings) -> list[records_pb2.Command]:
     if found.has_old_audit:
         trim = records_pb2.TrimAudit(keep_ms=audit_kept_ms(limits), max_records=_TRIM_RECORDS)
         commands.append(records_pb2.Command(trim_audit=trim))
+    if found.tickets or found.plans:
+        old = records_pb2.TrimTickets(keep_ms=ticket_kept_ms(limits), ticket_ids=found.tickets, plan_hashes=found.plans)
+        commands.append(records_pb2.Command(trim_tickets=old))
     if found.has_deleted_partitions:
         sweep = records_pb2.SweepPartitions(max_keys=_SWEEP_KEYS)
         commands.append(records_pb2.Command(sweep_partitions=sweep))
@@ -79,13 +90,17 @@ def audit_kept_ms(limits: LimitsConfig) -> int:
     return int(limits.audit_days * _DAY_MS)
 
 
+def ticket_kept_ms(limits: LimitsConfig) -> int:
+    return int(limits.ticket_days * _DAY_MS)
+
+
 class Housekeeper:
     """One thread calls `tick`, on the leader."""
 
     def __init__(self, store: ReplicatedStore, limits: LimitsConfig) -> None:
         self._store = store
         self._limits = limits
-        self._cursor = b""  # where the next look at partitions begins
+        self._rounds = dict.fromkeys((sk.HEAD, keys.Table.TICKET.prefix, keys.Table.PLAN.prefix), b"")
 
     def tick(self) -> list[str]:
         """Proposes what is due; a sentence for each kind that removed something. Raises errors of guardian.errors."""
@@ -97,6 +112,7 @@ class Housekeeper:
             swept: Counter[str] = Counter()
             for command in commands[:left]:
                 try:
+                    self._export(command.trim_tickets.ticket_ids)
                     swept[_kind(command)] += self._store.propose(command).swept
                 except (InvalidInput, NotFound, Conflict) as error:
                     refused[f"housekeeping: {_kind(command)} was refused: {error}"] = None
@@ -111,19 +127,53 @@ class Housekeeper:
 
     def _look(self, views: Views) -> Findings:
         horizon_ms = max(0, views.clock_ms - audit_kept_ms(self._limits))
+        tickets, plans = self._old_tickets(views)
         return Findings(
             sessions=views.sessions(),
             has_old_audit=bool(horizon_ms and views.audit_page(0, horizon_ms, "", b"", 1)[0]),
             has_deleted_partitions=bool(views.snapshot.scan(sk.DELETED, limit=1)),
+            tickets=tickets,
+            plans=plans,
             partitions=self._next_partitions(views.snapshot),
         )
 
+    def _old_tickets(self, views: Views) -> tuple[list[str], list[str]]:
+        """Return ids of tickets and hashes of plans that may go, of a portion of all."""
+        view, before_ms = views.snapshot, views.clock_ms - ticket_kept_ms(self._limits)
+        tickets = [
+            message.id
+            for _, value in self._next(view, keys.Table.TICKET.prefix, _TICKETS_PER_TICK)
+            if (message := tickets_pb2.Ticket.FromString(value)).updated_at_ms < before_ms
+            and ticket_retention.may_go(view, ticket_from_proto(message), before_ms)
+        ]
+        hashes = (keys.plan_of(key) for key, _ in self._next(view, keys.Table.PLAN.prefix, _TICKETS_PER_TICK))
+        old = [plan_hash for plan_hash in hashes if plans.may_go(view, plan_hash, before_ms)]
+        return tickets[: ticket_retention.MAX_NAMED], old[: ticket_retention.MAX_NAMED]
+
+    def _export(self, ticket_ids: Sequence[str]) -> None:
+        """Append the tickets to the file of the configuration, if any. Raises InvalidInput when that fails."""
+        if not ticket_ids or self._limits.ticket_export is None:
+            return
+        views = self._store.read_local()
+        lines = [line for ticket_id in ticket_ids if (line := exported_ticket(views, ticket_id))]
+        try:
+            append_lines(self._limits.ticket_export, lines)
+        except OSError as error:
+            raise InvalidInput(
+                f"limits.ticket_export {self._limits.ticket_export} can't be appended to ({error.strerror}): "
+                "no ticket is removed until it can"
+            ) from None
+
+    def _next(self, view: ReadView, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return a portion of a table's rows, going round."""
+        rows = view.scan(prefix, self._rounds[prefix], limit)
+        self._rounds[prefix] = rows[-1][0] + b"\x00" if len(rows) == limit else b""
+        return rows
+
     def _next_partitions(self, view: ReadView) -> list[PartitionSize]:
-        """A portion of all partitions, going round."""
-        rows = view.scan(sk.HEAD, self._cursor, _HEADS_PER_TICK)
-        self._cursor = rows[-1][0] + b"\x00" if len(rows) == _HEADS_PER_TICK else b""
+        """Return a portion of all partitions, going round."""
         sizes = []
-        for key, value in rows:
+        for key, value in self._next(view, sk.HEAD, _HEADS_PER_TICK):
             head = head_from_bytes(value)
             if not head.is_deleted:
                 sizes.append(PartitionSize(_partition_of(key), head.first_event_id, head.next_event_id))

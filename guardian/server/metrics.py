@@ -80,9 +80,9 @@ class MemberMetrics:
         views = self._store.read_local()
         yield _gauge("guardian_sessions", "Client sessions that are open.", views.sessions())
         tickets = GaugeMetricFamily("guardian_tickets", "Tickets by state.", labels=["state"])
-        states = [ticket.state for ticket in views.tickets()]
+        counts = views.ticket_counts()
         for state in TicketState:
-            tickets.add_metric([state.name], states.count(state))
+            tickets.add_metric([state.name], counts[state])
         yield tickets
         moves = self._moves.read()[0]
         yield from move_metrics(moves)

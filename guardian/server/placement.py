@@ -115,7 +115,7 @@ def is_in_force(exclusion: Exclusion, now_ms: int) -> bool:
 
 def _created(views: Views, cluster: str) -> Iterator[PartitionMove]:
     """The partitions that tickets of the cluster create: they are written down before they are asked for."""
-    for ticket in views.tickets(cluster):
+    for ticket in views.open_tickets(cluster):
         if ticket.state not in _CREATING:
             continue
         execution = views.execution(ticket.id)

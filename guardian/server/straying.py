@@ -143,7 +143,7 @@ def _being_emptied(views: Views, cluster: str) -> frozenset[int]:
     """By removals that are under way. Other tickets about brokers, such as a rolling restart, move nothing off them."""
     return frozenset(
         broker
-        for ticket in views.tickets(cluster)
+        for ticket in views.open_tickets(cluster)
         if ticket.state.is_driven and ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
         for broker in ticket.ask.brokers
     )
@@ -152,7 +152,7 @@ def _being_emptied(views: Views, cluster: str) -> frozenset[int]:
 def _moving(views: Views, cluster: str) -> frozenset[TopicPartition]:
     """The partitions that tickets move, or are about to."""
     found: set[TopicPartition] = set()
-    for ticket in views.tickets(cluster):
+    for ticket in views.open_tickets(cluster):
         if not ticket.state.is_driven:
             continue
         execution = views.execution(ticket.id)

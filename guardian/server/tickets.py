@@ -392,7 +392,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def _require_unheld(self, ticket: Ticket, execution: Execution | None) -> None:
         """Raises Conflict when what it would adopt is on brokers of another ticket that is under way."""
         views, held = self._store.read_local(), dict[int, str]()
-        for other in views.tickets(ticket.cluster):
+        for other in views.open_tickets(ticket.cluster):
             begun = views.execution(other.id) if other.state.is_driven and other.id != ticket.id else None
             held |= dict.fromkeys(brokers_of(begun) if begun is not None else (), other.id)
         why = foreign.why_not_adopted(execution, held)
@@ -557,7 +557,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         views = self._store.read_local()
         plans = [
             views.plan(each.plan_hash)
-            for each in views.tickets(cluster)
+            for each in views.open_tickets(cluster)
             if each.kind == overriding.THROTTLE_OVERRIDE and each.state is TicketState.RUNNING
         ]
         return overriding.lowest(overriding.read(plan) for plan in plans if plan is not None)

@@ -1,7 +1,9 @@
 """Plans under their content hash, in compressed chunks, since a large plan does not fit into one command.
 
 A plan exists once all of its chunks are there and their content has its hash; before, nobody can read it. Until then
-a chunk may be sent again: another proposer's zlib may compress the same plan to other bytes.
+a chunk may be sent again: another proposer's zlib may compress the same plan to other bytes. A header says how many
+chunks there are, when one was put last, and whether all are there. A plan that no ticket has may go once it is old
+(metastore.tables.ticket_retention).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import hashlib
 import re
 import struct
 import zlib
+from dataclasses import dataclass, replace
 
 from guardian.errors import InvalidInput
 from metastore import keys
@@ -22,7 +25,7 @@ MAX_CHUNK_BYTES = 512 << 10
 MAX_CHUNKS = 64
 MAX_PLAN_BYTES = 128 << 20  # uncompressed: what a few bytes may unpack to is bounded
 _HASH = re.compile(r"[0-9a-f]{64}")
-_COUNT = struct.Struct(">I")
+_HEADER = struct.Struct(">IQ?")
 
 
 def split(plan_hash: str, serialized: bytes) -> list[records_pb2.PutPlanChunk]:
@@ -44,32 +47,46 @@ def split(plan_hash: str, serialized: bytes) -> list[records_pb2.PutPlanChunk]:
 
 
 def handle(
-    command: records_pb2.PutPlanChunk, view: ReadView, _proposal: Proposal
+    command: records_pb2.PutPlanChunk, view: ReadView, proposal: Proposal
 ) -> tuple[list[Record], records_pb2.CommandReply]:
     """Stores a chunk; the last missing one completes the plan, or, when the content is wrong, removes all of it."""
     _require_valid(command)
     reply = records_pb2.CommandReply()
-    if is_complete(view, command.plan_hash):
-        return [], reply
+    header = _header(view, command.plan_hash)
+    if header is not None and header.is_complete:
+        return [_put_header(command.plan_hash, replace(header, put_at_ms=proposal.at_ms))], reply
     stored = _stored_chunks(view, command.plan_hash)
     known = {number: chunk for number, chunk in stored.items() if chunk.chunks == command.chunks}
     known[command.chunk] = command
     stale: list[Record] = [
         Delete(keys.plan_chunk(command.plan_hash, number)) for number in sorted(stored.keys() - known.keys())
     ]
-    if len(known) < command.chunks:
-        return [*stale, _put_chunk(command)], reply
+    header = _Header(command.chunks, proposal.at_ms, is_complete=len(known) == command.chunks)
+    if not header.is_complete:
+        return [*stale, _put_chunk(command), _put_header(command.plan_hash, header)], reply
     fault = _content_fault(command.plan_hash, [known[number].data for number in range(command.chunks)])
     if fault:
         reply.error_kind, reply.error = records_pb2.INVALID, fault
-        return [Delete(keys.plan_chunk(command.plan_hash, number)) for number in sorted(stored)], reply
-    header = Put(keys.plan(command.plan_hash), _COUNT.pack(command.chunks))
-    return [*stale, _put_chunk(command), header], reply
+        return records_of(view, command.plan_hash), reply
+    return [*stale, _put_chunk(command), _put_header(command.plan_hash, header)], reply
 
 
 def is_complete(view: ReadView, plan_hash: str) -> bool:
     """Whether all of the plan is stored."""
-    return view.get(keys.plan(plan_hash)) is not None
+    header = _header(view, plan_hash)
+    return header is not None and header.is_complete
+
+
+def may_go(view: ReadView, plan_hash: str, before_ms: int) -> bool:
+    """Whether the plan, or a part of it, was put before that time, since the epoch, and no ticket has it."""
+    header = _header(view, plan_hash)
+    return header is not None and header.put_at_ms < before_ms and not view.scan(keys.plan_uses(plan_hash), limit=1)
+
+
+def records_of(view: ReadView, plan_hash: str) -> list[Record]:
+    """Return what removes the plan."""
+    records: list[Record] = [Delete(keys.plan(plan_hash))]
+    return records + [Delete(keys.plan_chunk(plan_hash, number)) for number in sorted(_stored_chunks(view, plan_hash))]
 
 
 def serialized_plan(view: ReadView, plan_hash: str) -> bytes | None:
@@ -88,6 +105,22 @@ def _require_valid(command: records_pb2.PutPlanChunk) -> None:
         raise InvalidInput(f"chunk is {command.chunk} of {command.chunks}: count from 0")
     if not 1 <= len(command.data) <= MAX_CHUNK_BYTES:
         raise InvalidInput(f"data has {len(command.data)} bytes: use 1 to {MAX_CHUNK_BYTES}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    chunks: int
+    put_at_ms: int
+    is_complete: bool
+
+
+def _header(view: ReadView, plan_hash: str) -> _Header | None:
+    value = view.get(keys.plan(plan_hash))
+    return _Header(*_HEADER.unpack(value)) if value is not None else None
+
+
+def _put_header(plan_hash: str, header: _Header) -> Put:
+    return Put(keys.plan(plan_hash), _HEADER.pack(header.chunks, max(0, header.put_at_ms), header.is_complete))
 
 
 def _stored_chunks(view: ReadView, plan_hash: str) -> dict[int, records_pb2.PutPlanChunk]:

@@ -4,7 +4,8 @@ Adding is idempotent by idempotency key; advancing compares state and execution 
 Conflict when somebody else was first.
 
     ticket           the ticket
-    driven ticket    its id, while the executor has work on it: a tick reads those, however many have ended
+    open ticket      its id, until it is over: ticks of the leader read those, however many have ended
+    plan use         hash of its plan and its id: a plan that no ticket has may go
     execution        all of it but its tasks
     execution task   one task, so that a tick of the executor writes those that it changed and no others
 """
@@ -64,7 +65,9 @@ def handle_add(
         _require_ask_only(ticket)
     elif not plans.is_complete(view, ticket.plan_hash):
         raise NotFound(f"plan {ticket.plan_hash!r} is not stored: put all of it before its ticket")
-    records: list[Record] = [_put_ticket(ticket)]
+    records: list[Record] = [_put_ticket(ticket), Put(keys.open_ticket(ticket.id), b"")]
+    if ticket.plan_hash:
+        records.append(Put(keys.plan_use(ticket.plan_hash, ticket.id), b""))
     if ticket.idempotency_key:
         records.append(Put(keys.ticket_by_idempotency_key(ticket.idempotency_key), ticket.id.encode()))
     return records, _reply(ticket)
@@ -127,9 +130,9 @@ def handle_advance(
     if command.HasField("transition"):
         former, ticket = ticket.state, _moved(ticket, command.transition, proposal.at_ms)
         records.append(_put_ticket(ticket))
-        if ticket.state.is_driven is not former.is_driven:
-            key = keys.driven_ticket(ticket.id)
-            records.append(Put(key, b"") if ticket.state.is_driven else Delete(key))
+        if ticket.state.is_over is not former.is_over:
+            key = keys.open_ticket(ticket.id)
+            records.append(Delete(key) if ticket.state.is_over else Put(key, b""))
     if command.HasField("execution"):
         records += _save(view, ticket, command)
     if not records:
@@ -143,9 +146,9 @@ def stored_ticket(view: ReadView, ticket_id: str) -> Ticket | None:
     return ticket_from_proto(tickets_pb2.Ticket.FromString(value)) if value is not None else None
 
 
-def driven_tickets(view: ReadView) -> Iterator[Ticket]:
-    """Yield the tickets that the executor has work on, by id."""
-    prefix = keys.Table.DRIVEN_TICKET.prefix
+def open_tickets(view: ReadView) -> Iterator[Ticket]:
+    """Yield the tickets that are not over, by id."""
+    prefix = keys.Table.OPEN_TICKET.prefix
     for key, _ in view.scan(prefix):
         value = view.get(keys.Table.TICKET.prefix + key[len(prefix) :])
         if value is not None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metastore import keys
 from metastore.appends import check
 from metastore.commands import SessionUse, append_command
 from metastore.keys import PartitionId, Table
@@ -123,6 +124,15 @@ plain_commands = st.one_of(
     ),
     st.builds(pb.Command, expire_sessions=st.builds(pb.ExpireSessions, max_sessions=st.integers(0, 2))),
     st.builds(pb.Command, change_federation=federation_changes),
+    st.builds(
+        pb.Command,
+        trim_tickets=st.builds(
+            pb.TrimTickets,
+            keep_ms=st.integers(-1, 2),
+            ticket_ids=st.lists(IDS, max_size=2),
+            plan_hashes=st.lists(st.sampled_from([hashlib.sha256(plan).hexdigest() for plan in PLANS]), max_size=2),
+        ),
+    ),
     st.builds(pb.Command, trim_audit=st.builds(pb.TrimAudit, keep_ms=st.integers(0, 2))),
     st.builds(
         pb.Command, advance_clock=st.builds(pb.AdvanceClock, clocks_ms=st.lists(st.integers(1, 100_000), max_size=4))
@@ -214,6 +224,20 @@ def test_what_is_refused_changes_nothing_but_the_audit_and_its_session(log: list
         assert "bug" not in reply.error
         if reply.error and "send all of them again" not in reply.error:
             assert without_the_refusals(store) == before
+
+
+@settings(max_examples=100)
+@given(logs)
+def test_indices_name_the_tickets_that_are_stored(log: list[bytes]) -> None:
+    machine = MetastoreStateMachine(MemoryStore())
+    for index, entry in enumerate(log, start=1):
+        machine.apply(index, entry)
+    views = machine.read()
+    tickets = views.tickets()
+    tables = (keys.Table.OPEN_TICKET, keys.Table.PLAN_USE)
+    indexed = {key for table in tables for key, _ in views.snapshot.scan(table.prefix)}
+    expected = {keys.open_ticket(ticket.id) for ticket in tickets if not ticket.state.is_over}
+    assert indexed == expected | {keys.plan_use(ticket.plan_hash, ticket.id) for ticket in tickets if ticket.plan_hash}
 
 
 @settings(max_examples=100)

@@ -32,7 +32,7 @@ SESSION_EXPIRED: ErrorKind
 BUSY: ErrorKind
 
 class Command(_message.Message):
-    __slots__ = ("proposed_at_ms", "session", "actor", "agent", "proof", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons", "record_refusals", "raise_level", "advance_clock")
+    __slots__ = ("proposed_at_ms", "session", "actor", "agent", "proof", "put_cluster", "drop_cluster", "put_plan_chunk", "add_ticket", "advance_ticket", "open_session", "expire_sessions", "claim_partitions", "allocate_ids", "change_federation", "trim_segment_events", "delete_partitions", "sweep_partitions", "trim_audit", "register_reporter", "join_collection", "ack_collection", "put_collection", "put_protection", "amend_ticket", "put_events", "put_cordons", "record_refusals", "raise_level", "advance_clock", "trim_tickets")
     PROPOSED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -63,6 +63,7 @@ class Command(_message.Message):
     RECORD_REFUSALS_FIELD_NUMBER: _ClassVar[int]
     RAISE_LEVEL_FIELD_NUMBER: _ClassVar[int]
     ADVANCE_CLOCK_FIELD_NUMBER: _ClassVar[int]
+    TRIM_TICKETS_FIELD_NUMBER: _ClassVar[int]
     proposed_at_ms: int
     session: SessionUse
     actor: str
@@ -93,7 +94,8 @@ class Command(_message.Message):
     record_refusals: RecordRefusals
     raise_level: RaiseLevel
     advance_clock: AdvanceClock
-    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[SessionUse, _Mapping]] = ..., actor: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., proof: _Optional[_Union[_identity_pb2.Proof, str]] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ..., advance_clock: _Optional[_Union[AdvanceClock, _Mapping]] = ...) -> None: ...
+    trim_tickets: TrimTickets
+    def __init__(self, proposed_at_ms: _Optional[int] = ..., session: _Optional[_Union[SessionUse, _Mapping]] = ..., actor: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., proof: _Optional[_Union[_identity_pb2.Proof, str]] = ..., put_cluster: _Optional[_Union[PutCluster, _Mapping]] = ..., drop_cluster: _Optional[_Union[DropCluster, _Mapping]] = ..., put_plan_chunk: _Optional[_Union[PutPlanChunk, _Mapping]] = ..., add_ticket: _Optional[_Union[AddTicket, _Mapping]] = ..., advance_ticket: _Optional[_Union[AdvanceTicket, _Mapping]] = ..., open_session: _Optional[_Union[OpenSession, _Mapping]] = ..., expire_sessions: _Optional[_Union[ExpireSessions, _Mapping]] = ..., claim_partitions: _Optional[_Union[ClaimPartitions, _Mapping]] = ..., allocate_ids: _Optional[_Union[_tiering_pb2.AllocateIdsRequest, _Mapping]] = ..., change_federation: _Optional[_Union[_federation_pb2.ChangeFederationRequest, _Mapping]] = ..., trim_segment_events: _Optional[_Union[TrimSegmentEvents, _Mapping]] = ..., delete_partitions: _Optional[_Union[_tiering_pb2.DeletePartitionsRequest, _Mapping]] = ..., sweep_partitions: _Optional[_Union[SweepPartitions, _Mapping]] = ..., trim_audit: _Optional[_Union[TrimAudit, _Mapping]] = ..., register_reporter: _Optional[_Union[_federation_pb2.RegisterReporterRequest, _Mapping]] = ..., join_collection: _Optional[_Union[JoinCollection, _Mapping]] = ..., ack_collection: _Optional[_Union[AckCollection, _Mapping]] = ..., put_collection: _Optional[_Union[PutCollection, _Mapping]] = ..., put_protection: _Optional[_Union[PutProtection, _Mapping]] = ..., amend_ticket: _Optional[_Union[AmendTicket, _Mapping]] = ..., put_events: _Optional[_Union[_events_pb2.PutEvents, _Mapping]] = ..., put_cordons: _Optional[_Union[_placement_pb2.PutCordons, _Mapping]] = ..., record_refusals: _Optional[_Union[RecordRefusals, _Mapping]] = ..., raise_level: _Optional[_Union[RaiseLevel, _Mapping]] = ..., advance_clock: _Optional[_Union[AdvanceClock, _Mapping]] = ..., trim_tickets: _Optional[_Union[TrimTickets, _Mapping]] = ...) -> None: ...
 
 class CommandReply(_message.Message):
     __slots__ = ("error_kind", "error", "ticket", "segment_events", "session_id", "claims", "ids", "federation", "protection", "swept")
@@ -194,6 +196,16 @@ class TrimAudit(_message.Message):
     keep_ms: int
     max_records: int
     def __init__(self, keep_ms: _Optional[int] = ..., max_records: _Optional[int] = ...) -> None: ...
+
+class TrimTickets(_message.Message):
+    __slots__ = ("keep_ms", "ticket_ids", "plan_hashes")
+    KEEP_MS_FIELD_NUMBER: _ClassVar[int]
+    TICKET_IDS_FIELD_NUMBER: _ClassVar[int]
+    PLAN_HASHES_FIELD_NUMBER: _ClassVar[int]
+    keep_ms: int
+    ticket_ids: _containers.RepeatedScalarFieldContainer[str]
+    plan_hashes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, keep_ms: _Optional[int] = ..., ticket_ids: _Optional[_Iterable[str]] = ..., plan_hashes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RecordRefusals(_message.Message):
     __slots__ = ("refusals",)

@@ -284,6 +284,7 @@ def test_driven_tickets_are_those_that_whoever_reads_all_of_them_finds(moves: li
         )
         everyone = [each for each in reversed(store.views.tickets()) if each.state.is_driven]
         assert list(store.views.driven_tickets()) == everyone
+        assert list(store.views.open_tickets()) == [each for each in store.views.tickets() if not each.state.is_over]
 
 
 def test_tickets_that_have_ended_are_not_read_for_those_that_are_driven(

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from guardian.config import LimitsConfig
 from guardian.model.actor import Actor
+from guardian.model.operation import Ask, AskKind
+from guardian.model.ticket import Ticket, TicketState, TicketTransition
+from guardian.model.topology import Cluster
 from guardian.server.housekeeping import Findings, Housekeeper, PartitionSize, decide
 from guardian.server.store import ReplicatedStore
+from guardian.server.ticket_export import append_lines
+from guardian.wire.federation import cluster_to_proto
+from guardian.wire.tickets import ticket_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
@@ -150,3 +160,80 @@ def test_what_can_not_be_carried_out_keeps_nothing_else_from_it(group: Group, mo
     swept, refused = group.housekeeper.tick()
     assert swept.startswith("housekeeping: sweep_partitions removed")
     assert refused.startswith("housekeeping: trim_segment_events was refused: partition 0 of topic")
+
+
+class Tickets:
+    """Tickets of a cluster in a group's store, made and ended one after another."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        cluster = cluster_to_proto(Cluster("live", "b:1", "id-1"))
+        group.store.propose(records_pb2.Command(put_cluster=records_pb2.PutCluster(cluster=cluster)))
+
+    def ended(self, ticket_id: str) -> None:
+        ask = Ask(AskKind.OFFLINE, (1,))
+        now_ms = self.group.now_ms
+        ticket = Ticket(ticket_id, "live", ask.kind, TicketState.PENDING, "ann", "", 1, now_ms, now_ms, (), ask=ask)
+        self.group.store.propose(records_pb2.Command(add_ticket=records_pb2.AddTicket(ticket=ticket_to_proto(ticket))))
+        rejected = TicketTransition(TicketState.REJECTED, now_ms, "bob", "no")
+        self.group.store.advance(ticket_id, TicketState.PENDING, rejected, None, 0)
+
+    def kept(self) -> set[str]:
+        return {ticket.id for ticket in self.group.machine.read().tickets()}
+
+
+def advance_clock(group: Group, by_ms: int) -> None:
+    group.now_ms += by_ms
+    clocks = records_pb2.AdvanceClock(clocks_ms=[group.now_ms])
+    while group.machine.read().clock_ms < group.now_ms:
+        group.store.propose(records_pb2.Command(advance_clock=clocks))
+
+
+def test_tickets_that_ended_long_ago_go_and_others_stay(group: Group) -> None:
+    tickets = Tickets(group)
+    group.housekeeper = Housekeeper(group.store, replace(LIMITS, ticket_days=60_000 / 86_400_000))
+    advance_clock(group, 1)
+    for number in range(150):
+        tickets.ended(f"old-{number}")
+    advance_clock(group, 50_000)
+    tickets.ended("young")
+    assert group.housekeeper.tick() == []
+    advance_clock(group, 10_001)
+    assert group.housekeeper.tick() == ["housekeeping: trim_tickets removed 150"]
+    assert tickets.kept() == {"young"}
+    assert group.housekeeper.tick() == []
+
+
+def test_a_ticket_is_exported_before_it_goes(group: Group, tmp_path: Path) -> None:
+    tickets = Tickets(group)
+    limits = replace(LIMITS, ticket_days=60_000 / 86_400_000, ticket_export=tmp_path / "missing" / "tickets.jsonl")
+    group.housekeeper = Housekeeper(group.store, limits)
+    advance_clock(group, 1)
+    for ticket_id in ("t-1", "t-2"):
+        tickets.ended(ticket_id)
+    advance_clock(group, 60_001)
+    [refused] = group.housekeeper.tick()
+    assert "limits.ticket_export" in refused
+    assert "No such file" in refused
+    assert tickets.kept() == {"t-1", "t-2"}, "what can't be exported stays"
+    (tmp_path / "missing").mkdir()
+    assert group.housekeeper.tick() == ["housekeeping: trim_tickets removed 2"]
+    lines = [json.loads(line) for line in limits.ticket_export.read_text().splitlines()]  # type: ignore[union-attr]
+    assert [line["ticket"]["id"] for line in lines] == ["t-1", "t-2"]
+    assert [each["state"] for each in lines[0]["ticket"]["history"]] == ["REJECTED"]
+
+
+def test_lines_are_appended_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tickets.jsonl"
+    append_lines(path, ["a"])
+    write = os.write
+
+    def fill(file: int, content: bytes) -> int:
+        if len(content) < 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, content[:3])
+
+    monkeypatch.setattr(os, "write", fill)
+    with pytest.raises(OSError, match="No space"):
+        append_lines(path, ["bcd"])
+    assert path.read_text() == "a\n"
