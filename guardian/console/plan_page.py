@@ -14,7 +14,8 @@ from importlib.resources import files
 from string import Template
 
 from guardian.model.log_dirs import short_log_dirs, shortened
-from guardian.model.plan import ANY_LOG_DIR, GoalResult, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spreads
+from guardian.model.plan import GoalResult, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spreads
+from guardian.model.topology import ANY_LOG_DIR
 
 _STATIC = files("guardian.console") / "static"
 _SCRIPTS = ("units.js", "plan-charts.js", "plan.js")

@@ -14,9 +14,10 @@ from guardian.core.burning_down import BurnDown, EndBand
 from guardian.core.progressing import part_of, progress
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.log_dirs import short_log_dirs, shortened
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import ANY_LOG_DIR
 from guardian.model.units import human_bytes, human_duration
 
 S = TicketState

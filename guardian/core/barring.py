@@ -15,13 +15,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from guardian.core.labelling import ISOLATE_LABEL, topics_after
+from guardian.core.labelling import topics_after
 from guardian.core.placing import labels_by_topic, suits
 from guardian.model.directory import Directory
 from guardian.model.federation import Exclusion
 from guardian.model.plan import PartitionMove, Plan
-
-SHARED_LABELS = "shared_labels"  # of a plan's settings
+from guardian.model.tasks import Isolate
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +49,14 @@ class Barring:
 
 def barring(plan: Plan, directory: Directory, shared: Collection[str], now_ms: int) -> Barring:
     """As it will be when the plan has been carried out: one that isolates a label gives it to brokers and topics."""
-    settings = dict(plan.settings)
     labels = {number: each.label for number, each in directory.brokers_of(plan.cluster).items() if each.label}
     entries = [entry for entry in directory.topics if entry.cluster == plan.cluster]
     of_topics: dict[str, Collection[str]] = {**labels_by_topic(entries, directory.tenants)}
-    if plan.kind == ISOLATE_LABEL:
-        offered = [int(name) for name in settings.get("brokers", "").split(", ") if name.isdecimal()]
-        labels |= {broker: settings.get("label", "") for broker in offered if not labels.get(broker)}
+    if isinstance(plan.task, Isolate):
+        labels |= {broker: plan.task.label for broker in plan.task.brokers if not labels.get(broker)}
         moved = {move.partition.topic for move in plan.moves}
-        of_topics |= {name: (label,) for name, label in topics_after(settings, moved, entries).items()}
-    own = [label for label in settings.get(SHARED_LABELS, "").split(", ") if label]
+        of_topics |= {name: (label,) for name, label in topics_after(plan.task, moved, entries).items()}
+    own = plan.settings.shared_labels if plan.settings is not None else ()
     known = {entry.name for entry in entries}
     return Barring(
         {each.broker_id: each for each in directory.exclusions if _holds(each, plan.cluster, now_ms)},

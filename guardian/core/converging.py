@@ -29,9 +29,9 @@ from guardian.core.effects import AlterReassignments, AlterReplicaLogDirs, Creat
 from guardian.core.throttling import Copy
 from guardian.core.warming import Hold, WarmUp, awaits_keeper, halfway, hold, why_cold
 from guardian.model.cluster_state import ClusterObservation, PartitionState, Reassignment
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, ReplicaPlacement
+from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.text import Text
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 
 
 class Standing(Enum):

@@ -19,7 +19,8 @@ from guardian.core.converging import is_gone
 from guardian.core.effects import CreatePartitions, CreateTopics, Effect, NewTopic
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import ExecutionTask, TaskState
-from guardian.model.plan import CONFIG_SETTING, Plan
+from guardian.model.plan import Plan
+from guardian.model.tasks import CreateTopic
 from guardian.model.topology import TopicPartition
 
 MAX_NEW_PARTITIONS = 10_000  # of one request: a controller refuses more
@@ -27,7 +28,7 @@ MAX_NEW_PARTITIONS = 10_000  # of one request: a controller refuses more
 
 def topic_configs(plan: Plan) -> dict[str, str]:
     """The configuration that the plan's new topic gets."""
-    return {name.removeprefix(CONFIG_SETTING): v for name, v in plan.settings if name.startswith(CONFIG_SETTING)}
+    return dict(plan.task.configs) if isinstance(plan.task, CreateTopic) else {}
 
 
 def requests(

@@ -24,10 +24,10 @@ from guardian.model.actor import Agent
 from guardian.model.execution import Execution, TaskState
 from guardian.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
 from guardian.model.healing import HealingMode, HealingPolicy
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan
+from guardian.model.plan import PartitionMove, Plan
 from guardian.model.text import Text
 from guardian.model.ticket import MAX_TROUBLES, Ticket, TicketState, TicketTrouble
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from guardian.model.units import human_duration
 
 CALM_MS = 60_000  # after a storm, and after this leader began to look

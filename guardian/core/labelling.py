@@ -23,12 +23,11 @@ from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Subject
 from guardian.model.federation import Tenant, Topic
 from guardian.model.plan import PartitionMove, Plan
+from guardian.model.planner_settings import is_named
+from guardian.model.tasks import Isolate, MigrateIdc, PlanTask
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
-ISOLATE_LABEL = "isolate-label"  # the kind of plan
-MIGRATE_IDC = "migrate-idc"
-SAYS = (ISOLATE_LABEL, MIGRATE_IDC)
 LABEL, IDC_POLICY = "label", "idc_policy"  # of an entry
 _NAMED = 3
 
@@ -46,14 +45,12 @@ def to_say(
 
     `factors` are the cluster's topics with their replication factors, `empty` brokers without replicas.
     """
-    settings = dict(plan.settings)
-    if plan.kind == ISOLATE_LABEL:
-        said = [*_of_brokers(settings, moves, plan.cluster, directory, empty)]
-        said += _of_topics(
-            LABEL, topics_after(settings, factors, _entries(plan.cluster, directory)), plan.cluster, directory
-        )
-    elif plan.kind == MIGRATE_IDC:
-        said = [*_of_topics(IDC_POLICY, _migrated(settings, factors, plan.cluster, directory), plan.cluster, directory)]
+    task, entries = plan.task, _entries(plan.cluster, directory)
+    if isinstance(task, Isolate):
+        said = [*_of_brokers(task, moves, plan.cluster, directory, empty)]
+        said += _of_topics(LABEL, topics_after(task, factors, entries), plan.cluster, directory)
+    elif isinstance(task, MigrateIdc):
+        said = [*_of_topics(IDC_POLICY, _migrated(task, factors, entries, directory), plan.cluster, directory)]
     else:
         said = []
     grouped: dict[tuple[Subject, str, str, str], list[str]] = {}
@@ -91,7 +88,7 @@ def describe(intents: Sequence[DirectoryIntent]) -> str:
 
 def leaving(plan: Plan, moves: Sequence[PartitionMove]) -> frozenset[int]:
     """The brokers that a plan which gives machines back means to empty."""
-    emptied = emptied_by(dict(plan.settings), moves)
+    emptied = emptied_by(plan.task, moves)
     marked = {load.broker for load in plan.loads if load.is_leaving and not load.log_dir}
     return emptied & marked if marked else emptied
 
@@ -128,37 +125,34 @@ def remarks(
         for broker, partitions in sorted(held.items())
         if partitions and str(broker) not in said
     ]
-    policy = dict(plan.settings).get("policy", "")
-    if plan.kind == MIGRATE_IDC and policy not in {each.name for each in directory.policies}:
-        words.append(f"policy {policy!r} is not in the directory (any more), so no topic has it from now on")
+    task = plan.task
+    if isinstance(task, MigrateIdc) and task.policy.name not in {each.name for each in directory.policies}:
+        words.append(f"policy {task.policy.name!r} is not in the directory (any more), so no topic has it from now on")
     return words
 
 
-def emptied_by(settings: Mapping[str, str], moves: Sequence[PartitionMove]) -> frozenset[int]:
-    """The brokers that a plan which gives machines back takes replicas off, and puts none on. `settings` are what was
-    asked for, `moves` what was done."""
-    if "release" not in settings:
+def emptied_by(task: PlanTask | None, moves: Sequence[PartitionMove]) -> frozenset[int]:
+    """Return the brokers that a task which gives machines back takes replicas off, and puts none on. `moves` are what
+    was done."""
+    if not isinstance(task, Isolate) or task.release is None:
         return frozenset()
     before = {broker for move in moves for broker in move.original_brokers}
     return frozenset(before - {broker for move in moves for broker in move.target_brokers})
 
 
-def labels_after(settings: Mapping[str, str], moves: Sequence[PartitionMove], empty: Collection[int]) -> dict[int, str]:
+def labels_after(task: Isolate, moves: Sequence[PartitionMove], empty: Collection[int]) -> dict[int, str]:
     """The label of each broker whose label changes, by id; empty text: none. `empty` are brokers without replicas."""
-    label = settings.get("label", "")
-    if not label:
-        return {}
-    emptied = emptied_by(settings, moves) & set(empty)
-    return dict.fromkeys(sorted(_taken(settings, moves)), label) | dict.fromkeys(sorted(emptied), "")
+    emptied = emptied_by(task, moves) & set(empty)
+    taken = {broker for move in moves for broker in move.target_brokers} & set(task.brokers)
+    return dict.fromkeys(sorted(taken), task.label) | dict.fromkeys(sorted(emptied), "")
 
 
-def topics_after(settings: Mapping[str, str], existing: Collection[str], entries: Collection[Topic]) -> dict[str, str]:
+def topics_after(task: Isolate, existing: Collection[str], entries: Collection[Topic]) -> dict[str, str]:
     """The label of each topic that gets it, by name. `existing` are the cluster's topics, `entries` what the directory
     says of them."""
-    label = settings.get("label", "")
     labels = {entry.name: entry.label for entry in entries}
-    meant = _meant(_names(settings), settings.get("tenant", ""), existing, entries)
-    return dict.fromkeys(sorted(topic for topic in meant if labels.get(topic, "") != label), label) if label else {}
+    meant = _meant(task.topics, task.tenant, existing, entries)
+    return dict.fromkeys(sorted(topic for topic in meant if labels.get(topic, "") != task.label), task.label)
 
 
 def require_usable(
@@ -177,7 +171,7 @@ def require_usable(
 
 
 def _of_brokers(
-    settings: Mapping[str, str],
+    task: Isolate,
     moves: Sequence[PartitionMove],
     cluster: str,
     directory: Directory,
@@ -185,7 +179,7 @@ def _of_brokers(
 ) -> Iterator[_Said]:
     """Brokers that the federation does not know are left out. Their machines, which planners ask where a broker has no
     label, say nothing else. What another label has by now is not emptied for this one."""
-    after, label = labels_after(settings, moves, empty), settings.get("label", "")
+    after, label = labels_after(task, moves, empty), task.label
     known = directory.cluster(cluster)
     for broker in known.brokers if known is not None else ():
         if broker.id in after and (after[broker.id] or broker.label == label):
@@ -204,25 +198,20 @@ def _of_topics(field: str, values: Mapping[str, str], cluster: str, directory: D
 
 
 def _migrated(
-    settings: Mapping[str, str], factors: Mapping[str, int], cluster: str, directory: Directory
+    task: MigrateIdc, factors: Mapping[str, int], entries: Collection[Topic], directory: Directory
 ) -> dict[str, str]:
     """Topics with as many replicas as the policy places: others, made since, were never planned by it."""
-    policy = next((each for each in directory.policies if each.name == settings.get("policy", "")), None)
+    policy = next((each for each in directory.policies if each.name == task.policy.name), None)
     if policy is None:
         return {}
-    tenant = settings.get("tenant", "")
-    names = _names(settings) or (() if tenant else ("*",))
+    names = task.topics or (() if task.tenant else ("*",))
     total = sum(count for _, count in policy.replicas)
-    meant = _meant(names, tenant, factors.keys(), _entries(cluster, directory))
+    meant = _meant(names, task.tenant, factors.keys(), entries)
     return dict.fromkeys(sorted(topic for topic in meant if factors.get(topic) == total), policy.name)
 
 
 def _entries(cluster: str, directory: Directory) -> list[Topic]:
     return [entry for entry in directory.topics if entry.cluster == cluster]
-
-
-def _names(settings: Mapping[str, str]) -> Sequence[str]:
-    return [name for name in settings.get("topics", "").split(", ") if name]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -231,14 +220,5 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _meant(names: Sequence[str], tenant: str, existing: Collection[str], entries: Collection[Topic]) -> set[str]:
-    named = {topic for topic in existing for name in names if _is_named(topic, name)}
+    named = {topic for topic in existing for name in names if is_named(topic, name)}
     return named | {entry.name for entry in entries if tenant and entry.tenant == tenant}
-
-
-def _taken(settings: Mapping[str, str], moves: Sequence[PartitionMove]) -> frozenset[int]:
-    offered = {int(name) for name in settings.get("brokers", "").split(", ") if name.isdecimal()}
-    return frozenset(offered & {broker for move in moves for broker in move.target_brokers})
-
-
-def _is_named(topic: str, name: str) -> bool:
-    return topic.startswith(name[:-1]) if name.endswith("*") else topic == name

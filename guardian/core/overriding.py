@@ -11,57 +11,35 @@ What must flow anyway, so that a move ends at all, flows (throttling.py); a tick
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from guardian.core.throttling import Pace
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import ClusterDescription
 from guardian.model.plan import Plan
+from guardian.model.tasks import ThrottleOverride
 from guardian.model.ticket import TicketState
 from guardian.model.units import human_bytes
 
-THROTTLE_OVERRIDE = "throttle-override"  # the kind of plan
-MIN_RATE = 100_000
-MAX_RATE = 1_000_000_000_000
-_BROKER, _RATE, UNTIL = "broker", "rate", "until_ms"
 
-
-@dataclass(frozen=True, slots=True)
-class StandingRate:
-    """Bytes/s, on one broker, until a time (ms since the epoch)."""
-
-    broker: int
-    rate: int
-    until_ms: int
-
-
-def plan_of(cluster: str, standing: StandingRate) -> Plan:
-    """The plan that carries it."""
-    settings = ((_BROKER, str(standing.broker)), (_RATE, str(standing.rate)), (UNTIL, str(standing.until_ms)))
+def plan_of(cluster: str, standing: ThrottleOverride) -> Plan:
+    """Return the plan that carries it."""
     rate = f"{human_bytes(standing.rate)}/s of broker {standing.broker}"
     note = f"copies of all tickets but those without a throttle take no more than {rate}"
-    return Plan(cluster, THROTTLE_OVERRIDE, (), input="a standing rate", settings=settings, notes=(note,))
+    return Plan(cluster, standing.kind, (), input="a standing rate", notes=(note,), task=standing)
 
 
-def read(plan: Plan) -> StandingRate:
-    """What a plan of this kind asks for. Raises InvalidInput."""
-    settings = dict(plan.settings)
-    values = []
-    for name in (_BROKER, _RATE, UNTIL):
-        text = settings.get(name, "")
-        if not text.isdecimal() or len(text) > 18:
-            raise InvalidInput(f"{name} of the plan is {text[:30]!r}: use a whole number")
-        values.append(int(text))
-    standing = StandingRate(*values)
-    if not MIN_RATE <= standing.rate <= MAX_RATE:
-        raise InvalidInput(f"rate is {standing.rate} bytes/s: use {MIN_RATE} to {MAX_RATE}")
-    return standing
+def read(plan: Plan) -> ThrottleOverride:
+    """Return what a plan of this kind asks for. Raises InvalidInput."""
+    if not isinstance(plan.task, ThrottleOverride):
+        raise InvalidInput(f"task of the plan is no {ThrottleOverride.kind}: give broker, rate and until_ms")
+    return plan.task
 
 
 def resolved(plan: Plan, description: ClusterDescription) -> Plan:
     """The plan, if it can hold on this cluster. Raises InvalidInput."""
     if plan.moves:
-        raise InvalidInput(f"moves of the plan has {len(plan.moves)}: a plan of kind {THROTTLE_OVERRIDE} moves nothing")
+        raise InvalidInput(f"moves of the plan has {len(plan.moves)}: a plan of kind {plan.kind} moves nothing")
     standing = read(plan)
     if standing.broker not in description.brokers:
         names = ", ".join(map(str, sorted(description.brokers)))
@@ -79,7 +57,7 @@ def ending(ticket_state: TicketState, plan: Plan, now_ms: int) -> tuple[TicketSt
     return None
 
 
-def lowest(standing: Iterable[StandingRate]) -> dict[int, int]:
+def lowest(standing: Iterable[ThrottleOverride]) -> dict[int, int]:
     """By broker, the rate that holds where several stand."""
     found: dict[int, int] = {}
     for each in standing:

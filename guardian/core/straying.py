@@ -22,9 +22,9 @@ from guardian.core.healing import was_withdrawn
 from guardian.core.placing import suits
 from guardian.model.cluster_state import LogDir, PartitionState
 from guardian.model.cordon import Cordon
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from guardian.model.units import human_bytes
 
 KIND = "stray-replicas"

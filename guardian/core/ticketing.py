@@ -22,12 +22,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from guardian.core.approving import automatic, why_expired, why_no_way_back, why_not
-from guardian.core.overriding import UNTIL
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
+from guardian.model.tasks import AclRepair, PlanTask, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.units import human_duration
 
@@ -167,7 +167,7 @@ def why_another(ticket: Ticket, made: Plan | None, author: str, asked: Plan | As
 
     A ticket's plan lacks what was so already when it was made, and a standing rate's end is counted from the request. A
     plan that a planner made may be made once more for the repetition, from a cluster that has moved on: then it is the
-    same when it was asked for in the same words.
+    same when its task is.
     """
     if author != ticket.author:
         return f"{ticket.author} made it, and {author} asks"
@@ -179,12 +179,22 @@ def why_another(ticket: Ticket, made: Plan | None, author: str, asked: Plan | As
     if ticket.ask is not None or (ticket.kind, ticket.cluster) != (asked.kind, asked.cluster):
         return f"that is {ticket.kind} of cluster {ticket.cluster}, and this {asked.kind} of {asked.cluster}"
     wanted = {(move.partition, move.target) for move in asked.moves}
-    settings = set(asked.settings)
     is_same = made is None or (
         (asked.is_ordered or all((move.partition, move.target) in wanted for move in made.moves))
-        and all(each in settings or each[0] == UNTIL for each in made.settings)
+        and made.settings == asked.settings
+        and _is_repeated(made.task, asked.task)
     )
     return "" if is_same else "that carries another plan"
+
+
+def _is_repeated(made: PlanTask | None, asked: PlanTask | None) -> bool:
+    match made, asked:
+        case AclRepair(), AclRepair():
+            return set(made.add) <= set(asked.add) and set(made.remove) <= set(asked.remove)
+        case ThrottleOverride(), ThrottleOverride():
+            return replace(asked, until_ms=made.until_ms) == made
+        case _:
+            return made == asked
 
 
 def why_other_terms(ticket: Ticket, throttle: int, max_throttle: int, expires_in_ms: int) -> str:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from guardian.core.creating import MAX_NEW_PARTITIONS, topic_configs
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 from guardian.model.cluster_state import ClusterDescription, LogDir, PartitionState, Reassignment
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
-from guardian.model.topology import TopicPartition
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 
 CHANGES_REPLICATION_FACTOR = "change-replication-factor"  # the kind of plan
 MIN_INSYNC = "min.insync.replicas"
@@ -104,7 +104,7 @@ def _check_new(plan: Plan, view: _View) -> None:
                 raise Conflict(f"the plan is stale: it creates {move.partition}, which exists by now: make a new plan")
             by_topic.setdefault(move.partition.topic, []).append(move)
     if len(by_topic) > 1 and topic_configs(plan):
-        raise InvalidInput(f"settings of the plan give a configuration to {len(by_topic)} new topics: give it to one")
+        raise InvalidInput(f"configs of the task give a configuration to {len(by_topic)} new topics: give it to one")
     for topic, moves in by_topic.items():
         _check_new_of(topic, moves, topic_configs(plan), view)
 
@@ -129,7 +129,7 @@ def _check_new_of(topic: str, moves: Sequence[PartitionMove], configs: Mapping[s
             f"topic {topic} gets {len(moves)} partitions at once: use up to {MAX_NEW_PARTITIONS}, and expand it later"
         )
     if there and configs:
-        raise InvalidInput(f"settings of the plan give topic {topic} a configuration, yet it exists: leave that out")
+        raise InvalidInput(f"configs of the task give topic {topic} a configuration, yet it exists: leave that out")
     factor = len(there[0].replicas) if there else len(moves[0].target)
     for move in moves:
         if len(move.target) != factor:

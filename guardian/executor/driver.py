@@ -41,7 +41,7 @@ from guardian.core.executing import (
     under_way,
 )
 from guardian.core.holding import held
-from guardian.core.labelling import SAYS, describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
+from guardian.core.labelling import describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
 from guardian.core.operations.step import operate
@@ -83,6 +83,7 @@ from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Execution, ForeignWork, TaskState
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
+from guardian.model.tasks import AclRepair, Isolate, MigrateIdc, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 
@@ -95,8 +96,8 @@ _GIVES_WAY_S = 0.025  # ... but one that has not ended by then waits for its bro
 _MAX_CLUSTERS = 128
 # Kinds of tickets that move nothing, and what they begin with.
 _WITHOUT_MOVES = {
-    repairing.ACL_REPAIR: "begins with the access rules that are missing",
-    overriding.THROTTLE_OVERRIDE: "its rate holds from now on",
+    AclRepair.kind: "begins with the access rules that are missing",
+    ThrottleOverride.kind: "its rate holds from now on",
 }
 _DEFAULT_LIMITS = ExecutionLimits()
 _SETTLE_PAUSE_MS = 10_000
@@ -349,7 +350,7 @@ class Driver:
 
     def _standing_rates(self, tickets: Sequence[Ticket]) -> dict[int, int]:
         """What people said that moves may take of brokers, by tickets that stand for it."""
-        running = [t for t in tickets if t.kind == overriding.THROTTLE_OVERRIDE and t.state is TicketState.RUNNING]
+        running = [t for t in tickets if t.kind == ThrottleOverride.kind and t.state is TicketState.RUNNING]
         return overriding.lowest(overriding.read(self._store.plan(ticket.plan_hash)) for ticket in running)
 
     def _foreign(
@@ -441,9 +442,9 @@ class Driver:
     def _drive(self, job: Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         if isinstance(job.work, Plan):
             return self._begin(job, job.work, admin, observation)
-        if job.ticket.kind == repairing.ACL_REPAIR:
+        if job.ticket.kind == AclRepair.kind:
             return self._repair(job.ticket, job.work, admin)
-        if job.ticket.kind == overriding.THROTTLE_OVERRIDE:
+        if job.ticket.kind == ThrottleOverride.kind:
             return self._stand(job.ticket, job.work)
         has_begun = job.ticket.state is not TicketState.APPROVED
         noticed = self._notice(job, job.work) if has_begun else None
@@ -591,7 +592,7 @@ class Driver:
         decided = self._mover(job, observation)(ticket.state, execution)
         if ticket.state in (TicketState.RUNNING, TicketState.PAUSED) and is_at_its_end(decided):
             decided = self._go_on_elsewhere(job, decided, admin, observation)
-        if decided.transition and ticket.kind in SAYS:
+        if decided.transition and ticket.ask is None:
             decided = self._label(ticket, execution, decided, decided.transition, admin)
         transition = self._transition(*decided.transition) if decided.transition else None
         decided_from = _Basis(ticket.id, ticket.state, execution.revision)
@@ -652,12 +653,12 @@ class Driver:
             self._store.confirm(ticket.id, ticket.state, stored.revision)
             self._labels.say(ticket.cluster, taken_back(stored.directory))
             return replace(decided, execution=replace(decided.execution, directory=()))
-        if state is not TicketState.SUCCEEDED:
-            return decided
         plan = self._store.plan(ticket.plan_hash)
+        if state is not TicketState.SUCCEEDED or not isinstance(plan.task, Isolate | MigrateIdc):
+            return decided
         moves = [task.move for task in decided.execution.tasks if task.state is TaskState.DONE]
         directory = self._labels.directory(ticket.cluster)
-        held = _held_by(admin, emptied_by(dict(plan.settings), moves))
+        held = _held_by(admin, emptied_by(plan.task, moves))
         if not stored.directory:
             factors = {each.topic: len(state.replicas) for each, state in admin.describe_partitions().items()}
             empty = {broker for broker, partitions in held.items() if not partitions}

@@ -15,15 +15,16 @@ from guardian.errors import InvalidInput
 from guardian.executor.sending import min_insync
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.plan import Plan
+from guardian.model.tasks import AclRepair, ThrottleOverride
 
 _POLICY_VIOLATION = "POLICY_VIOLATION"
 
 
 def resolved_now(admin: KafkaAdmin, plan: Plan) -> Plan:
     """The plan with its originals filled in. Raises InvalidInput, Conflict or ClusterUnavailable."""
-    if plan.kind == repairing.ACL_REPAIR:
+    if plan.kind == AclRepair.kind:
         return repairing.resolved(plan, admin.describe_acls())
-    if plan.kind == overriding.THROTTLE_OVERRIDE:
+    if plan.kind == ThrottleOverride.kind:
         return overriding.resolved(plan, admin.describe_cluster())
     topics = {move.partition.topic for move in plan.moves}
     description = admin.describe_cluster()

@@ -27,11 +27,9 @@ import yaml
 from guardian.errors import InvalidInput
 from guardian.interop.yaml_tree import Node, parse_all
 from guardian.model.federation import Topic
-from guardian.model.plan import CONFIG_SETTING, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import CreateTopic, ExpandTopic
 from guardian.model.topology import TopicPartition
-
-KIND = "create-topic"
-EXPAND = "expand-topic"
 
 _META = ("name", "cluster", "environment", "region", "description", "labels", "consumers")
 _SPEC = ("partitions", "replicationFactor", "retentionMinutes", "settings", "placement", "migration")
@@ -121,9 +119,11 @@ def plan_of(topic: TopicctlTopic, cluster: str, there: int = 0) -> Plan:
         for number, brokers in enumerate(topic.assignments)
         if number >= there
     )
-    settings = () if there else tuple((CONFIG_SETTING + name, value) for name, value in topic.configs)
-    source = f"a topicctl file, topic {topic.name}"
-    return Plan(cluster, EXPAND if there else KIND, moves, settings=settings, input=source)
+    task: CreateTopic | ExpandTopic = ExpandTopic(topic.name, topic.partitions)
+    if not there:
+        entry = Topic(cluster, topic.name, owner=topic.owner)
+        task = CreateTopic(entry, topic.partitions, topic.replication_factor, configs=topic.configs)
+    return Plan(cluster, task.kind, moves, input=f"a topicctl file, topic {topic.name}", task=task)
 
 
 def _document(topic: TopicctlTopic, environment: str, region: str) -> dict[str, Any]:

@@ -14,10 +14,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from guardian.errors import InvalidInput
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
-from guardian.model.topology import TopicPartition
-
-KIND = "run-plan"
+from guardian.model.plan import RUN_PLAN, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 
 _VERSION = 1
 _MAX_CHARS = 256 * 1024 * 1024
@@ -54,7 +52,7 @@ def read(text: str, cluster: str) -> Plan:
             )
         first_at[move.partition] = index
         moves.append(move)
-    return Plan(cluster, KIND, tuple(moves), input=f"a reassignment file of {len(moves)} partitions")
+    return Plan(cluster, RUN_PLAN, tuple(moves), input=f"a reassignment file of {len(moves)} partitions")
 
 
 def write(moves: Iterable[PartitionMove], target: bool = True) -> str:

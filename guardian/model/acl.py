@@ -11,6 +11,7 @@ ALL = "ALL"
 LITERAL = "LITERAL"
 PREFIXED = "PREFIXED"
 ALLOW = "ALLOW"
+DENY = "DENY"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,3 +25,11 @@ class AclBinding:
     host: str
     operation: str  # READ, WRITE, ..., ALL
     permission: str  # ALLOW or DENY
+
+    def __str__(self) -> str:
+        """Return it in words: "ALLOW User:ann READ TOPIC orders from *"."""
+        star = "*" if self.pattern_type == PREFIXED else ""
+        return (
+            f"{self.permission} {self.principal} {self.operation} {self.resource_type} {self.resource_name}{star} "
+            f"from {self.host}"
+        )

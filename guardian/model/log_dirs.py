@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from guardian.model.plan import ANY_LOG_DIR, ReplicaPlacement
+from guardian.model.plan import ReplicaPlacement
+from guardian.model.topology import ANY_LOG_DIR
 
 
 def short_log_dirs(places: Iterable[ReplicaPlacement]) -> dict[str, str]:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from guardian.errors import InvalidInput
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import PlanTask
 from guardian.model.text import Text
-from guardian.model.topology import TopicPartition, require_broker_id
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition, require_broker_id
 
-ANY_LOG_DIR = "any"
-CONFIG_SETTING = "config."  # before the keys of a new topic's configuration in a plan's settings
+RUN_PLAN = "run-plan"  # the kind of a plan from a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +224,9 @@ class Plan:
     """Moves for one cluster, in the order in which they start.
 
     The same input gives the same plan, so `made_at_ms` is the input's end, not the clock.
-    `input` says in one sentence what the plan was made from and how complete that was, `settings` what was asked for,
-    by name, a new topic's configuration as "config.KEY". `unmet` are sentences: what could not be reached, and why;
-    `notes` are what else there is to know.
+    `input` says in one sentence what the plan was made from and how complete that was. `task` is what was asked for,
+    `settings` how: without settings no planner made the plan. `unmet` are sentences: what could not be reached, and
+    why; `notes` are what else there is to know.
     `seconds` is how long copying takes at least, at `throttle` bytes/s per broker; both 0: not told.
     `excused` and `joins` (broker id, host of the machine that joins as it) are for who checks the plan where it is
     made: they are not stored with it, and two plans that differ in nothing else are the same.
@@ -243,13 +244,16 @@ class Plan:
     transfers: tuple[BrokerTransfer, ...] = ()
     throttle: int = 0
     seconds: float = 0.0
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: PlannerSettings | None = None
     notes: tuple[Text, ...] = ()
     racks: tuple[RackTransfer, ...] = ()
+    task: PlanTask | None = None
     excused: Excused = field(default=Excused(), compare=False)
     joins: tuple[tuple[int, str], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        if self.task is not None and self.kind not in (self.task.kind, RUN_PLAN):
+            raise InvalidInput(f"kind of the plan is {self.kind!r}: use {self.task.kind}, as its task, or {RUN_PLAN}")
         seen: set[TopicPartition] = set()
         for move in self.moves:
             if move.partition in seen:

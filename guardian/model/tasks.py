@@ -12,6 +12,8 @@
     empty-disk                  log dirs become empty
     relieve                     the least data that brings full disks below a limit
     heal                        dead brokers, broken disks and broken rules, and nothing else
+    acl-repair                  access rules added and taken out: no planner's, and nothing moves
+    throttle-override           a standing rate of a broker: likewise
 
 Each holds all that its planner needs besides the model and the settings, as data that can be sent to a worker. Standard
 library only: a command line makes them.
@@ -21,16 +23,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from guardian.errors import InvalidInput
+from guardian.model.acl import ALLOW, DENY, LITERAL, PREFIXED, AclBinding
 from guardian.model.federation import IdcPolicy, Machine, Topic
-from guardian.model.plan import ANY_LOG_DIR
-from guardian.model.topology import require_broker_id, require_label
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.topology import ANY_LOG_DIR, require_broker_id, require_label
 
 _MAX_PARTITIONS = 100_000
 _MAX_REPLICATION_FACTOR = 100
+MIN_RATE = 100_000  # bytes/s of a standing rate
+MAX_RATE = 1_000_000_000_000
+MAX_RULES = 1000
+# As guardian.kafka.acls can send them.
+RESOURCE_TYPES = ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")
+OPERATIONS = (
+    "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS",
+    "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS",
+)  # fmt: skip
+_RULE_VALUES = {
+    "resource_type": RESOURCE_TYPES,
+    "operation": OPERATIONS,
+    "pattern_type": (LITERAL, PREFIXED),
+    "permission": (ALLOW, DENY),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +266,44 @@ class Heal:
     kind: ClassVar[str] = "heal"
 
 
+@dataclass(frozen=True, slots=True)
+class AclRepair:
+    """Rules to be there, and rules to be gone."""
+
+    kind: ClassVar[str] = "acl-repair"
+    add: tuple[AclBinding, ...] = ()
+    remove: tuple[AclBinding, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, rules in (("add", self.add), ("remove", self.remove)):
+            if len(rules) > MAX_RULES:
+                raise InvalidInput(f"{name} has {len(rules)} rules: use up to {MAX_RULES}, in several tickets")
+            for index, rule in enumerate(rules):
+                _require_rule(f"{name}[{index}]", rule)
+        both = set(self.add) & set(self.remove)
+        if both:
+            raise InvalidInput(f"{min(both)} is to be added and removed: keep one")
+        if not self.add and not self.remove:
+            raise InvalidInput("add and remove are empty: name at least one rule")
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleOverride:
+    """Bytes/s that copies on one broker may take, until a time (ms since the epoch)."""
+
+    kind: ClassVar[str] = "throttle-override"
+    broker: int
+    rate: int
+    until_ms: int
+
+    def __post_init__(self) -> None:
+        require_broker_id(self.broker)
+        if not MIN_RATE <= self.rate <= MAX_RATE:
+            raise InvalidInput(f"rate is {self.rate} bytes/s: use {MIN_RATE} to {MAX_RATE}")
+        if self.until_ms < 0:
+            raise InvalidInput(f"until_ms is {self.until_ms}: use ms since the epoch")
+
+
 Task = (
     Balance
     | Leaders
@@ -262,6 +318,39 @@ Task = (
     | Relieve
     | Heal
 )
+PlanTask = Task | AclRepair | ThrottleOverride
+
+
+def parameters(asked: PlanTask | PlannerSettings) -> tuple[tuple[str, str], ...]:
+    """Return what differs from the default, by name, as text for people."""
+    return tuple(
+        (field.name, _word(value)) for field in fields(asked) if (value := getattr(asked, field.name)) != field.default
+    )
+
+
+def _word(value: object) -> str:
+    match value:
+        case tuple():
+            return ", ".join(_word(each) for each in value)
+        case Machine(host=name) | IdcPolicy(name=name) | Topic(name=name):
+            return name
+        case LogDir():
+            return f"{value.broker}:{value.path}"
+        case ClientTraffic():
+            return f"{value.topic} from {value.idc}"
+        case _:
+            return str(value)
+
+
+def _require_rule(path: str, rule: AclBinding) -> None:
+    for name, known in _RULE_VALUES.items():
+        if getattr(rule, name) not in known:
+            raise InvalidInput(f"{path}.{name} is {getattr(rule, name)!r}: use one of {', '.join(known)}")
+    for name in ("resource_name", "host"):
+        if not getattr(rule, name):
+            raise InvalidInput(f"{path}.{name} is '': use a text that is not empty")
+    if ":" not in rule.principal:
+        raise InvalidInput(f"{path}.principal is {rule.principal!r}: use TYPE:NAME, such as User:ann")
 
 
 def _require_some(field: str, value: Collection[object], fix: str) -> None:

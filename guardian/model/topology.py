@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from guardian.errors import InvalidInput
 
+ANY_LOG_DIR = "any"  # the broker chooses
+
 # Where a member serves gRPC unless its configuration says otherwise.
 DEFAULT_ENDPOINT = "127.0.0.1:9750"
 

@@ -36,7 +36,7 @@ from guardian.model.execution import Execution
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
-from guardian.model.tasks import MigrateIdc
+from guardian.model.tasks import MigrateIdc, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster
 from guardian.server.asks import Asks
@@ -558,7 +558,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         plans = [
             views.plan(each.plan_hash)
             for each in views.open_tickets(cluster)
-            if each.kind == overriding.THROTTLE_OVERRIDE and each.state is TicketState.RUNNING
+            if each.kind == ThrottleOverride.kind and each.state is TicketState.RUNNING
         ]
         return overriding.lowest(overriding.read(plan) for plan in plans if plan is not None)
 

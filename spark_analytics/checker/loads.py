@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan
+from guardian.model.plan import PartitionMove, Plan
+from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.checker.rules import Rule, Violation
 from spark_analytics.checker.world import CPU, DISK, NW_IN, NW_OUT, RESOURCES, TOLERANCE, Held, World, after
 

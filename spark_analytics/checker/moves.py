@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from guardian.model.federation import IdcPolicy
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.checker.rules import Rule, Violation
 from spark_analytics.checker.world import DISK, Held, TopicFact, World
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from guardian.model.plan import ANY_LOG_DIR, Plan, ReplicaPlacement
+from guardian.model.plan import Plan, ReplicaPlacement
 from guardian.model.tasks import Relieve
+from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.checker.places import Places, Room
 from spark_analytics.checker.world import DISK, TOLERANCE, Held, World
 

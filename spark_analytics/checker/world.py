@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from guardian.model.federation import IdcPolicy, Machine
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
     Add,
@@ -21,7 +21,7 @@ from guardian.model.tasks import (
     Remove,
     Task,
 )
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from spark_analytics.model.cluster_model import ClusterModel
 
 CPU, NW_IN, NW_OUT, DISK, REPLICAS, LEADERS = range(6)

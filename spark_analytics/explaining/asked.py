@@ -10,7 +10,7 @@ from spark_analytics.search.goal import Budget, Targets
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """`throttle` is bytes/s that a broker may spend on copies, each way. `settings` are shown with the plan, by name.
+    """`throttle` is bytes/s that a broker may spend on copies, each way.
 
     `unmet` are sentences that the planner adds to those found here, `notes` what else it has to say. `excused` is what
     its sentences are about, `joins` are (broker id, host) of machines that are to join.
@@ -19,7 +19,6 @@ class Asked:
     targets: Targets
     budget: Budget = field(default_factory=Budget)
     throttle: int = 50_000_000
-    settings: tuple[tuple[str, str], ...] = ()
     unmet: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     excused: Excused = field(default_factory=Excused)

@@ -13,17 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from guardian.model.plan import (
-    ANY_LOG_DIR,
-    LOG_DIRS,
-    Excused,
-    LoadResource,
-    LoadSummary,
-    PartitionMove,
-    Plan,
-    ReplicaPlacement,
-)
-from guardian.model.topology import TopicPartition
+from guardian.model.plan import LOG_DIRS, Excused, LoadResource, LoadSummary, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from spark_analytics.explaining.asked import Asked
 from spark_analytics.explaining.changes import Changes, Origin, changes_of
 from spark_analytics.explaining.credit import GOALS, LOG_DIR_BYTES, Credit, credit_of
@@ -99,7 +90,6 @@ def plan_of(before: ClusterModel, after: ClusterModel, rules: Rules, found: Foun
         transfers=transfers.brokers,
         throttle=asked.throttle,
         seconds=transfers.seconds,
-        settings=asked.settings,
         notes=asked.notes,
         racks=transfers.racks,
         excused=_excused(after, asked, found, left, [each.resource for _, each in missed], bool(uneven)),

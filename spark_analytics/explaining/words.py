@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from guardian.model.plan import ANY_LOG_DIR, LoadResource
+from guardian.model.plan import LoadResource
+from guardian.model.topology import ANY_LOG_DIR
 from guardian.model.units import human_bytes
 from spark_analytics.explaining.changes import Changes
 from spark_analytics.explaining.credit import GOALS, LOG_DIR_BYTES, LOG_DIR_IO, Credit

@@ -19,9 +19,9 @@ import numpy as np
 
 from guardian.errors import InvalidInput
 from guardian.model.federation import Machine
-from guardian.model.plan import ANY_LOG_DIR
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Isolate
+from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.model.cluster_model import Bools, BrokerFacts, ClusterModel, LogDirFacts
 from spark_analytics.model.edits import broker_facts, topic_facts, with_changes
 from spark_analytics.model.facts import UNKNOWN

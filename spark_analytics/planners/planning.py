@@ -7,22 +7,19 @@ Raises InvalidInput with a sentence where a task can't be done at all; what only
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
-from guardian.model.federation import IdcPolicy, Machine, Topic
-from guardian.model.plan import CONFIG_SETTING, Plan
+from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
     Add,
     Balance,
-    ClientTraffic,
     CreateTopic,
     EmptyDisk,
     ExpandTopic,
     Heal,
     Isolate,
     Leaders,
-    LogDir,
     MigrateIdc,
     Relieve,
     Remove,
@@ -62,7 +59,6 @@ def explained(model: ClusterModel, task: Task, settings: PlannerSettings, soluti
         targets=problem.targets,
         budget=problem.budget,
         throttle=round(settings.throttle),
-        settings=_shown(task) + _shown(settings),
         unmet=solution.unmet,
         notes=solution.notes,
         excused=solution.excused,
@@ -70,7 +66,8 @@ def explained(model: ClusterModel, task: Task, settings: PlannerSettings, soluti
     )
     plan = plan_of(model, problem.model, problem.rules, solution.found, asked, task.kind)
     notes = (*plan.notes, *limits.notes(problem.model, settings, plan))
-    return replace(plan, notes=notes, unmet=(*over(plan, settings), *plan.unmet))
+    unmet = (*over(plan, settings), *plan.unmet)
+    return replace(plan, task=task, settings=settings, notes=notes, unmet=unmet)
 
 
 def solve(  # noqa: PLR0911  # one for each kind
@@ -102,28 +99,3 @@ def solve(  # noqa: PLR0911  # one for each kind
             return relieve.solve(model, task, settings)
         case Heal():
             return heal.solve(model, settings)
-
-
-def _shown(asked: Task | PlannerSettings) -> tuple[tuple[str, str], ...]:
-    """What is not as it would be by itself, by name; of a new topic's configuration each key."""
-    shown = tuple(
-        (field.name, _word(value))
-        for field in fields(asked)
-        if field.name != "configs" and (value := getattr(asked, field.name)) != field.default
-    )
-    configs = asked.configs if isinstance(asked, CreateTopic) else ()
-    return shown + tuple((f"{CONFIG_SETTING}{name}", value) for name, value in configs)
-
-
-def _word(value: object) -> str:
-    match value:
-        case tuple():
-            return ", ".join(_word(each) for each in value)
-        case Machine(host=name) | IdcPolicy(name=name) | Topic(name=name):
-            return name
-        case LogDir():
-            return f"{value.broker}:{value.path}"
-        case ClientTraffic():
-            return f"{value.topic} from {value.idc}"
-        case _:
-            return str(value)

@@ -9,7 +9,7 @@ from pathlib import Path
 from guardian.errors import InvalidInput
 from guardian.interop.capacity_json import DEFAULT, Capacity, capacities_of
 from guardian.interop.json_file import read_json
-from guardian.model.plan import ANY_LOG_DIR
+from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.edits import broker_facts, log_dir_facts, with_changes
 from spark_analytics.model.facts import BrokerFacts, LogDirFacts

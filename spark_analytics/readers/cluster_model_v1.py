@@ -20,8 +20,7 @@ import numpy as np
 
 from guardian.errors import InvalidInput
 from guardian.interop.json_file import JsonObject, flag, number, objects, part, read_json, text, whole
-from guardian.model.plan import ANY_LOG_DIR
-from guardian.model.topology import require_broker_id, require_label
+from guardian.model.topology import ANY_LOG_DIR, require_broker_id, require_label
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import BrokerFacts, Floats, Ints, LogDirFacts, ReplicaColumns, TopicFacts
 from spark_analytics.model.resources import Resource

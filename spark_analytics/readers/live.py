@@ -23,8 +23,7 @@ from guardian.errors import ClusterUnavailable
 from guardian.model.cluster_state import BrokerNode, LogDir, PartitionState, Reassignment
 from guardian.model.directory import Directory, placed
 from guardian.model.federation import Machine
-from guardian.model.plan import ANY_LOG_DIR
-from guardian.model.topology import Broker, BrokerState, TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, Broker, BrokerState, TopicPartition
 from spark_analytics.lake.disks import io_capacities, io_rates
 from spark_analytics.lake.hosts import Hosts, brokers_on, hosts_of
 from spark_analytics.lake.measured import Busy, Replicas, columns_of

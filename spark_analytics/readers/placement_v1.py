@@ -18,8 +18,8 @@ import numpy as np
 
 from guardian.errors import InvalidInput
 from guardian.interop.json_file import JsonObject, objects, read_json, text, whole, write_json
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
-from guardian.model.topology import TopicPartition
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from spark_analytics.model.cluster_model import ClusterModel, Ints, brokers_of
 
 FORMAT = "placement-v1"

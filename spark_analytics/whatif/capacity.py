@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guardian.model.plan import ANY_LOG_DIR
 from guardian.model.planner_settings import PlannerSettings
+from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats
 from spark_analytics.model.resources import WITH_CAPACITY, Resource
 

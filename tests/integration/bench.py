@@ -21,9 +21,10 @@ from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl
 from guardian.model.cluster_state import LogDir
 from guardian.model.execution import Execution
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import PlanTask
 from guardian.model.ticket import Ticket, TicketState
-from guardian.model.topology import Cluster, TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, Cluster, TopicPartition
 
 DEADLINE_S = 120.0
 TICK_S = 0.2
@@ -75,12 +76,10 @@ class Bench:
         places = tuple(each if isinstance(each, ReplicaPlacement) else ReplicaPlacement(each) for each in target)
         return PartitionMove(self.partition(number), (), places, is_new=is_new, write_rate=write_rate)
 
-    def ticket(
-        self, kind: str, *moves: PartitionMove, settings: tuple[tuple[str, str], ...] = (), max_throttle: int = 0
-    ) -> None:
+    def ticket(self, kind: str, *moves: PartitionMove, task: PlanTask | None = None, max_throttle: int = 0) -> None:
         """An approved ticket, checked as the server does."""
         name = self.cluster.name
-        plan = resolved_now(self.control, Plan(name, kind, moves, settings=settings))
+        plan = resolved_now(self.control, Plan(name, kind, moves, task=task))
         ticket = Ticket("t-1", name, kind, TicketState.APPROVED, "ann", "h", self.throttle, 0, 0)
         self.store.put(replace(ticket, max_throttle=max_throttle), plan)
 

@@ -15,8 +15,8 @@ from deploy.local.distribution import kafka_libs
 from deploy.local.kafka_cluster import KafkaCluster
 from guardian.kafka import data, reassignment_json
 from guardian.kafka.control import KafkaControl
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, ReplicaPlacement
-from guardian.model.topology import Cluster, TopicPartition
+from guardian.model.plan import PartitionMove, ReplicaPlacement
+from guardian.model.topology import ANY_LOG_DIR, Cluster, TopicPartition
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration

@@ -26,7 +26,9 @@ from guardian.kafka.admin import BROKER, TOPIC, ConfigResource
 from guardian.kafka.control import KafkaControl
 from guardian.model.acl import AclBinding
 from guardian.model.execution import Execution, TaskState
+from guardian.model.federation import Topic
 from guardian.model.plan import Plan, ReplicaPlacement
+from guardian.model.tasks import CreateTopic
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
 from tests.integration.bench import DEADLINE_S, SIZE_BYTES, Bench
@@ -84,13 +86,19 @@ def bench(kafka_cluster: KafkaCluster, new_topic: Callable[[], str]) -> Iterator
         data.delete_topics(bench.cluster, [bench.topic, *bench.others])
 
 
+def creating(bench: Beside, *configs: tuple[str, str]) -> CreateTopic:
+    return CreateTopic(Topic("shared", bench.topic), 3, 2, configs=configs)
+
+
 def test_a_topic_is_created_where_its_plan_says_with_its_log_dirs_and_configuration(bench: Beside) -> None:
     bench.ticket(
         "create-topic",
         bench.move(0, ReplicaPlacement(3, bench.last_log_dir(3)), 1, is_new=True),
         bench.move(1, 2, ReplicaPlacement(3, bench.last_log_dir(3)), is_new=True),
         bench.move(2, ReplicaPlacement(1, bench.last_log_dir(1)), 2, is_new=True),
-        settings=(("config.retention.ms", "3600000"), ("config.min.insync.replicas", "2")),
+        task=CreateTopic(
+            Topic("shared", bench.topic), 3, 2, configs=(("min.insync.replicas", "2"), ("retention.ms", "3600000"))
+        ),
     )
     bench.tick_until(lambda: bench.state() is TicketState.RUNNING)
     assert bench.replicas() == {}
@@ -105,7 +113,11 @@ def test_a_topic_is_created_where_its_plan_says_with_its_log_dirs_and_configurat
 
 def test_what_the_controller_would_not_create_is_refused_before_there_is_a_ticket(bench: Beside) -> None:
     with pytest.raises(InvalidInput, match=r"refuses creating topic .*no\.such\.key"):
-        bench.ticket("create-topic", bench.move(0, 1, is_new=True), settings=(("config.no.such.key", "1"),))
+        bench.ticket(
+            "create-topic",
+            bench.move(0, 1, is_new=True),
+            task=creating(bench, ("no.such.key", "1")),
+        )
     bench.create_topic((1, 2))
     with pytest.raises(InvalidInput, match="it has 1, so give 1"):
         bench.ticket("expand-topic", bench.move(2, 1, 2, is_new=True))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from guardian.core.labelling import ISOLATE_LABEL, MIGRATE_IDC
 from guardian.model.federation import IdcPolicy, Machine, Topic
+from guardian.model.tasks import Isolate, MigrateIdc
 from guardian.model.ticket import TicketState
 from guardian.model.topology import Broker
 from tests.simulation.directory import MemoryDirectory
@@ -36,8 +36,8 @@ def growing() -> Story:
     world = World(labels=directory)
     for name in ("t", "u", "v", "w"):
         world.kafka.create_topic(name, {0: [1, 2]}, 2 * MB)
-    settings = (("label", "gold"), ("brokers", "3, 4"), ("topics", "t, u, v, w"))
-    return Story(world.ticket(move("t-0", 3, 4), move("u-0", 4, 3), kind=ISOLATE_LABEL, settings=settings), directory)
+    task = Isolate("gold", ("t", "u", "v", "w"), brokers=(3, 4))
+    return Story(world.ticket(move("t-0", 3, 4), move("u-0", 4, 3), task=task), directory)
 
 
 def shrinking() -> Story:
@@ -46,9 +46,9 @@ def shrinking() -> Story:
     directory = MemoryDirectory(brokers, [Topic("live", "t", label="gold")], machines=machines)
     world = World(labels=directory)
     world.kafka.create_topic("t", {0: [1, 2], 1: [2, 1]}, 2 * MB)
-    settings = (("label", "gold"), ("release", "2"))
+    task = Isolate("gold", release=2)
     moves = move("t-0", 3, 4), move("t-1", 4, 3)
-    return Story(world.ticket(*moves, kind=ISOLATE_LABEL, settings=settings), directory)
+    return Story(world.ticket(*moves, task=task), directory)
 
 
 def migrating() -> Story:
@@ -59,7 +59,7 @@ def migrating() -> Story:
     for name in ("t", "u", "w"):
         world.kafka.create_topic(name, {0: [1, 2]}, 2 * MB)
     moves = [move(f"{name}-0", 3, 4) for name in ("t", "u", "w")]
-    return Story(world.ticket(*moves, kind=MIGRATE_IDC, settings=(("policy", "away"),)), directory)
+    return Story(world.ticket(*moves, task=MigrateIdc(policies[1])), directory)
 
 
 STORIES = pytest.mark.parametrize("make", [growing, shrinking, migrating])

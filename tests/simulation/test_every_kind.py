@@ -18,16 +18,15 @@ import pytest
 
 import guardian
 import spark_analytics
-from guardian.core import overriding, repairing, straying
+from guardian.core import overriding, straying
 from guardian.core.healing import CureKind
 from guardian.core.operations import step
-from guardian.core.overriding import StandingRate
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
-from guardian.kafka import reassignment_json
 from guardian.model import tasks
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind, OperationPhase
-from guardian.model.plan import PartitionMove
+from guardian.model.plan import RUN_PLAN, PartitionMove
+from guardian.model.tasks import AclRepair, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState
 from tests.simulation import test_kind_crashes as kinds
@@ -159,7 +158,7 @@ MOVING = (
     tasks.Relieve.kind,
     tasks.Heal.kind,
     straying.KIND,
-    reassignment_json.KIND,
+    RUN_PLAN,
     # Its moves; what they make of its label's machines is a story of its own.
     ISOLATE_LABEL,
 )
@@ -243,9 +242,9 @@ def standing_world(until_ms: int) -> World:
     world = World(brokers=4)
     world.kafka.create_topic("t", {0: [1, 2]}, 30 * MB)
     world.ticket(move("t-0", 3, 2), throttle=5 * MB)
-    asked = overriding.plan_of(CLUSTER, StandingRate(3, 2 * MB, until_ms))
+    asked = overriding.plan_of(CLUSTER, ThrottleOverride(3, 2 * MB, until_ms))
     plan = overriding.resolved(asked, world.kafka.describe_cluster())
-    kind = overriding.THROTTLE_OVERRIDE
+    kind = ThrottleOverride.kind
     world.store.put(Ticket("t-2", CLUSTER, kind, TicketState.APPROVED, "ann", "t-2", 0, 1, 0), plan)
     return world
 
@@ -291,7 +290,7 @@ def cancel_between_the_rules(world: World) -> None:
 
 
 def stories_without_moves() -> Iterator[Story]:
-    rate, rules = overriding.THROTTLE_OVERRIDE, repairing.ACL_REPAIR
+    rate, rules = ThrottleOverride.kind, AclRepair.kind
     forever = 10**15
     yield Story(rate, "to the end", lambda: standing_world(UNTIL_MS), let_the_rate_end, no_rate_stands, ticket_id="t-2")
     yield Story(
@@ -495,9 +494,7 @@ def test_every_kind_of_ticket_has_a_story() -> None:
 
 
 def test_the_kinds_that_plans_are_made_of_without_a_planner_are_found() -> None:
-    assert {overriding.THROTTLE_OVERRIDE, repairing.ACL_REPAIR, straying.KIND, reassignment_json.KIND} <= set(
-        known_kinds()
-    )
+    assert {ThrottleOverride.kind, AclRepair.kind, straying.KIND, RUN_PLAN} <= set(known_kinds())
 
 
 def test_a_death_that_changes_the_end_is_found() -> None:

@@ -11,6 +11,8 @@ from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.model.acl import AclBinding
 from guardian.model.execution import TaskState
+from guardian.model.federation import Topic
+from guardian.model.tasks import AclRepair, CreateTopic
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 from tests.simulation.world import CLUSTER, MB, Crash, World, created, move
@@ -29,7 +31,7 @@ def making_world() -> World:
         created("new-1", "2:/b2/d1", "3:/b3/d0"),
         created("new-2", 4, "1:/b1/d1"),
         kind="create-topic",
-        settings=(("config.retention.ms", "3600000"), ("partitions", "3")),
+        task=CreateTopic(Topic(CLUSTER, "t"), 3, 2, configs=(("retention.ms", "3600000"),)),
     )
 
 
@@ -228,9 +230,9 @@ def repairing_world() -> World:
     """Two rules to add, one of which is there already; one to take out; one that is nobody's business."""
     world = World(brokers=1)
     world.kafka.set_acls(rule("there"), rule("unused"), rule("other"))
-    asked = repairing.Repair((rule("there"), rule("missing"), rule("missing", "User:bob")), (rule("unused"),))
+    asked = AclRepair((rule("there"), rule("missing"), rule("missing", "User:bob")), (rule("unused"),))
     plan = repairing.resolved(repairing.plan_of(CLUSTER, asked), world.kafka.describe_acls())
-    kind = repairing.ACL_REPAIR
+    kind = AclRepair.kind
     world.store.put(Ticket("t-1", CLUSTER, kind, TicketState.APPROVED, "ann", "t-1", 0, 0, 0), plan)
     return world
 

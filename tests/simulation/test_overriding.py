@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from guardian.core import overriding
-from guardian.core.overriding import StandingRate
 from guardian.errors import InvalidInput
 from guardian.model.plan import Plan
+from guardian.model.tasks import ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState
 from tests.simulation.world import CLUSTER, MB, World, move
 
@@ -20,9 +22,9 @@ def world_with_a_move(rate: int, until_ms: int, throttle: int = 5 * MB) -> World
     world.kafka.create_topic("t", {0: [1, 2]}, 60 * MB)
     world.ticket(move("t-0", 3, 2), throttle=throttle)
     plan = overriding.resolved(
-        overriding.plan_of(CLUSTER, StandingRate(3, rate, until_ms)), world.kafka.describe_cluster()
+        overriding.plan_of(CLUSTER, ThrottleOverride(3, rate, until_ms)), world.kafka.describe_cluster()
     )
-    ticket = Ticket("t-2", CLUSTER, overriding.THROTTLE_OVERRIDE, TicketState.APPROVED, "ann", "t-2", 0, 1, 0)
+    ticket = Ticket("t-2", CLUSTER, ThrottleOverride.kind, TicketState.APPROVED, "ann", "t-2", 0, 1, 0)
     world.store.put(ticket, plan)
     return world
 
@@ -64,16 +66,16 @@ def test_a_higher_rate_than_a_ticket_asks_for_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("standing", "sentence"),
     [
-        (StandingRate(9, MB, 1), "broker 9 is not alive in cluster live: choose from 1, 2"),
-        (StandingRate(1, 5, 1), "rate is 5 bytes/s: use 100000 to"),
+        (lambda: ThrottleOverride(9, MB, 1), "broker 9 is not alive in cluster live: choose from 1, 2"),
+        (lambda: ThrottleOverride(1, 5, 1), "rate is 5 bytes/s: use 100000 to"),
     ],
 )
-def test_a_wrong_one_is_refused(standing: StandingRate, sentence: str) -> None:
+def test_a_wrong_one_is_refused(standing: Callable[[], ThrottleOverride], sentence: str) -> None:
     world = World(brokers=2)
     with pytest.raises(InvalidInput, match=sentence):
-        overriding.resolved(overriding.plan_of(CLUSTER, standing), world.kafka.describe_cluster())
+        overriding.resolved(overriding.plan_of(CLUSTER, standing()), world.kafka.describe_cluster())
 
 
-def test_settings_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="rate of the plan is '1e9': use a whole number"):
-        overriding.read(Plan(CLUSTER, overriding.THROTTLE_OVERRIDE, (), settings=(("broker", "1"), ("rate", "1e9"))))
+def test_a_plan_without_the_task_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="task of the plan is no throttle-override"):
+        overriding.read(Plan(CLUSTER, ThrottleOverride.kind, ()))

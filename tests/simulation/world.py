@@ -17,9 +17,10 @@ from guardian.executor.driver import Driver, Labels, Replanner
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
 from guardian.model.execution import Execution
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import PlanTask
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from tests.moments import moment
 
 CLUSTER = "live"
@@ -191,13 +192,14 @@ class World:
         *moves: PartitionMove,
         ticket_id: str = "t-1",
         throttle: int = 5 * MB,
-        kind: str = "balance",
-        settings: tuple[tuple[str, str], ...] = (),
+        kind: str = "",
+        task: PlanTask | None = None,
     ) -> World:
         """An approved ticket with these moves, completed from the cluster as it is now."""
         now = self.kafka.peek()
+        kind = kind or (task.kind if task is not None else "balance")
         cluster = self.kafka.describe_cluster()
-        plan = resolve(Plan(CLUSTER, kind, moves, settings=settings), cluster, now.partitions, now.log_dirs, {})
+        plan = resolve(Plan(CLUSTER, kind, moves, task=task), cluster, now.partitions, now.log_dirs, {})
         approved = Ticket(
             ticket_id,
             CLUSTER,

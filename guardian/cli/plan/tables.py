@@ -8,16 +8,8 @@ from collections.abc import Mapping, Sequence
 from guardian.cli.output_more import more_of
 from guardian.cli.render import print_table
 from guardian.model.log_dirs import short_log_dirs, shortened
-from guardian.model.plan import (
-    ANY_LOG_DIR,
-    GoalResult,
-    LoadResource,
-    LoadSummary,
-    PartitionMove,
-    Plan,
-    ReplicaPlacement,
-    spreads,
-)
+from guardian.model.plan import GoalResult, LoadResource, LoadSummary, PartitionMove, Plan, ReplicaPlacement, spreads
+from guardian.model.topology import ANY_LOG_DIR
 from guardian.model.units import human_bytes, human_duration
 
 # More than a screen of rows tells a person nothing: the rest is in -o json and in the picture.

@@ -13,8 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from guardian.model.plan import ANY_LOG_DIR, LoadResource, Plan
-from guardian.model.topology import TopicPartition
+from guardian.model.plan import LoadResource, Plan
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from guardian.rest.rates import PartitionRate, Rates
 from spark_analytics.readers.live import LiveFacts
 

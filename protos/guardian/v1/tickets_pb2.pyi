@@ -1,6 +1,7 @@
 from protos.guardian.v1 import identity_pb2 as _identity_pb2
 from protos.guardian.v1 import insight_pb2 as _insight_pb2
 from protos.guardian.v1 import operations_pb2 as _operations_pb2
+from protos.guardian.v1 import tasks_pb2 as _tasks_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -104,7 +105,7 @@ class PartitionMove(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., original: _Optional[_Iterable[_Union[ReplicaPlacement, _Mapping]]] = ..., target: _Optional[_Iterable[_Union[ReplicaPlacement, _Mapping]]] = ..., size_bytes: _Optional[int] = ..., write_rate: _Optional[float] = ..., reason: _Optional[str] = ..., goal: _Optional[str] = ..., relief: _Optional[float] = ..., stage: _Optional[int] = ..., is_new: _Optional[bool] = ...) -> None: ...
 
 class Plan(_message.Message):
-    __slots__ = ("cluster", "kind", "moves", "made_at_ms", "input", "loads", "goals", "unmet", "links", "transfers", "throttle", "seconds", "settings", "notes", "racks")
+    __slots__ = ("cluster", "kind", "moves", "made_at_ms", "input", "loads", "goals", "unmet", "links", "transfers", "throttle", "seconds", "settings", "notes", "racks", "task")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     MOVES_FIELD_NUMBER: _ClassVar[int]
@@ -120,6 +121,7 @@ class Plan(_message.Message):
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     RACKS_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     kind: str
     moves: _containers.RepeatedCompositeFieldContainer[PartitionMove]
@@ -132,10 +134,11 @@ class Plan(_message.Message):
     transfers: _containers.RepeatedCompositeFieldContainer[BrokerTransfer]
     throttle: int
     seconds: float
-    settings: _containers.RepeatedCompositeFieldContainer[PlanSetting]
+    settings: _tasks_pb2.PlannerSettings
     notes: _containers.RepeatedScalarFieldContainer[str]
     racks: _containers.RepeatedCompositeFieldContainer[RackTransfer]
-    def __init__(self, cluster: _Optional[str] = ..., kind: _Optional[str] = ..., moves: _Optional[_Iterable[_Union[PartitionMove, _Mapping]]] = ..., made_at_ms: _Optional[int] = ..., input: _Optional[str] = ..., loads: _Optional[_Iterable[_Union[LoadSummary, _Mapping]]] = ..., goals: _Optional[_Iterable[_Union[GoalResult, _Mapping]]] = ..., unmet: _Optional[_Iterable[str]] = ..., links: _Optional[_Iterable[_Union[LinkTransfer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[BrokerTransfer, _Mapping]]] = ..., throttle: _Optional[int] = ..., seconds: _Optional[float] = ..., settings: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[_Union[RackTransfer, _Mapping]]] = ...) -> None: ...
+    task: _tasks_pb2.Task
+    def __init__(self, cluster: _Optional[str] = ..., kind: _Optional[str] = ..., moves: _Optional[_Iterable[_Union[PartitionMove, _Mapping]]] = ..., made_at_ms: _Optional[int] = ..., input: _Optional[str] = ..., loads: _Optional[_Iterable[_Union[LoadSummary, _Mapping]]] = ..., goals: _Optional[_Iterable[_Union[GoalResult, _Mapping]]] = ..., unmet: _Optional[_Iterable[str]] = ..., links: _Optional[_Iterable[_Union[LinkTransfer, _Mapping]]] = ..., transfers: _Optional[_Iterable[_Union[BrokerTransfer, _Mapping]]] = ..., throttle: _Optional[int] = ..., seconds: _Optional[float] = ..., settings: _Optional[_Union[_tasks_pb2.PlannerSettings, _Mapping]] = ..., notes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[_Union[RackTransfer, _Mapping]]] = ..., task: _Optional[_Union[_tasks_pb2.Task, _Mapping]] = ...) -> None: ...
 
 class LoadSummary(_message.Message):
     __slots__ = ("broker", "log_dir", "before", "after", "resource", "capacity", "is_leaving")
@@ -172,20 +175,18 @@ class GoalResult(_message.Message):
     def __init__(self, goal: _Optional[str] = ..., is_hard: _Optional[bool] = ..., before: _Optional[float] = ..., after: _Optional[float] = ..., target: _Optional[float] = ..., is_met: _Optional[bool] = ...) -> None: ...
 
 class LinkTransfer(_message.Message):
-    __slots__ = ("from_idc", "to_idc", "bytes", "seconds", "cost", "has_cost")
+    __slots__ = ("from_idc", "to_idc", "bytes", "seconds", "cost")
     FROM_IDC_FIELD_NUMBER: _ClassVar[int]
     TO_IDC_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
-    HAS_COST_FIELD_NUMBER: _ClassVar[int]
     from_idc: str
     to_idc: str
     bytes: int
     seconds: float
     cost: float
-    has_cost: bool
-    def __init__(self, from_idc: _Optional[str] = ..., to_idc: _Optional[str] = ..., bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., cost: _Optional[float] = ..., has_cost: _Optional[bool] = ...) -> None: ...
+    def __init__(self, from_idc: _Optional[str] = ..., to_idc: _Optional[str] = ..., bytes: _Optional[int] = ..., seconds: _Optional[float] = ..., cost: _Optional[float] = ...) -> None: ...
 
 class RackTransfer(_message.Message):
     __slots__ = ("from_rack", "to_rack", "bytes")
@@ -210,14 +211,6 @@ class BrokerTransfer(_message.Message):
     bytes_inside: int
     seconds: float
     def __init__(self, broker: _Optional[int] = ..., bytes_in: _Optional[int] = ..., bytes_out: _Optional[int] = ..., bytes_inside: _Optional[int] = ..., seconds: _Optional[float] = ...) -> None: ...
-
-class PlanSetting(_message.Message):
-    __slots__ = ("name", "value")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    VALUE_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    value: str
-    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class Ticket(_message.Message):
     __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle", "author_agent", "troubles")
@@ -341,6 +334,13 @@ class Baseline(_message.Message):
 
 class ExecutionTask(_message.Message):
     __slots__ = ("number", "move", "state", "detail", "started_at_ms", "ended_at_ms", "cover_bytes", "hold_ms", "topic_configs", "is_adopted", "missing_since_ms", "topic_partitions", "copied_bytes", "reason")
+    class TopicConfigsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MOVE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -363,13 +363,13 @@ class ExecutionTask(_message.Message):
     ended_at_ms: int
     cover_bytes: int
     hold_ms: int
-    topic_configs: _containers.RepeatedCompositeFieldContainer[PlanSetting]
+    topic_configs: _containers.ScalarMap[str, str]
     is_adopted: bool
     missing_since_ms: int
     topic_partitions: int
     copied_bytes: int
     reason: TaskReason
-    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Iterable[_Union[PlanSetting, _Mapping]]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., topic_partitions: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., reason: _Optional[_Union[TaskReason, str]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., move: _Optional[_Union[PartitionMove, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., detail: _Optional[str] = ..., started_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., cover_bytes: _Optional[int] = ..., hold_ms: _Optional[int] = ..., topic_configs: _Optional[_Mapping[str, str]] = ..., is_adopted: _Optional[bool] = ..., missing_since_ms: _Optional[int] = ..., topic_partitions: _Optional[int] = ..., copied_bytes: _Optional[int] = ..., reason: _Optional[_Union[TaskReason, str]] = ...) -> None: ...
 
 class Execution(_message.Message):
     __slots__ = ("ticket_id", "tasks", "throttles", "note", "revision", "rates", "operation", "foreign", "directory", "lifted")

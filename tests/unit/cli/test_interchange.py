@@ -14,6 +14,7 @@ from guardian.cli import interchange
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.kafka.admin import TOPIC as TOPIC_CONFIG
+from guardian.model.tasks import CreateTopic
 from guardian.model.topology import Broker, Cluster
 from guardian.server import described_topics
 from guardian.wire.federation import cluster_to_proto
@@ -161,10 +162,11 @@ def test_a_static_topic_becomes_a_ticket_that_creates_it(guardian: Run, member: 
         tickets = {each.kind: each for each in client.tickets()}
         plan = client.plan(tickets["create-topic"].plan_hash)
         assert [move.target_brokers for move in plan.moves] == [(1, 2), (2, 3)]
-        assert dict(plan.settings) == {
-            "config.cleanup.policy": "compact,delete",
-            "config.min.insync.replicas": "1",
-            "config.retention.ms": "3600000",
+        assert isinstance(plan.task, CreateTopic)
+        assert dict(plan.task.configs) == {
+            "cleanup.policy": "compact,delete",
+            "min.insync.replicas": "1",
+            "retention.ms": "3600000",
         }
         assert [str(move.partition) for move in client.plan(tickets["expand-topic"].plan_hash).moves] == ["t-1"]
     written = guardian(f"export reassignment {tickets['create-topic'].id}")

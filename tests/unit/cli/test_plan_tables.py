@@ -9,7 +9,6 @@ import pytest
 from guardian.cli.plan.tables import show_loads, show_plan
 from guardian.model.log_dirs import short_log_dirs, shortened
 from guardian.model.plan import (
-    ANY_LOG_DIR,
     GoalResult,
     LinkTransfer,
     LoadResource,
@@ -18,7 +17,7 @@ from guardian.model.plan import (
     Plan,
     ReplicaPlacement,
 )
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 
 
 def at(broker: int, path: str = ANY_LOG_DIR) -> ReplicaPlacement:

@@ -13,16 +13,14 @@ import pytest
 from guardian.core import straying
 from guardian.core.approving import automatic, why_expired, why_no_way_back, why_not
 from guardian.core.healing import CureKind
-from guardian.core.overriding import THROTTLE_OVERRIDE
-from guardian.core.repairing import ACL_REPAIR
 from guardian.core.ticketing import by_itself
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput
-from guardian.kafka import reassignment_json
 from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody, load_approvals, parse_window
 from guardian.model.operation import AskKind
-from guardian.model.tasks import Task
+from guardian.model.plan import RUN_PLAN
+from guardian.model.tasks import AclRepair, Task, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
 from guardian.wire.tickets import ticket_from_proto, ticket_to_proto
@@ -220,9 +218,9 @@ def test_a_limit_on_kinds_that_never_say_how_much_they_move_is_refused(
 
 def test_rules_know_all_kinds_of_tickets() -> None:
     tasks = {task.kind for task in get_args(Task)}
-    others = {ACL_REPAIR, THROTTLE_OVERRIDE, CHANGES_REPLICATION_FACTOR, reassignment_json.KIND, straying.KIND}
+    others = {AclRepair.kind, ThrottleOverride.kind, CHANGES_REPLICATION_FACTOR, RUN_PLAN, straying.KIND}
     assert tasks | others | set(AskKind) | set(CureKind) == KINDS
-    assert set(AskKind) - {AskKind.REMOVE} | {ACL_REPAIR, THROTTLE_OVERRIDE} == WITHOUT_SIZE
+    assert set(AskKind) - {AskKind.REMOVE} | {AclRepair.kind, ThrottleOverride.kind} == WITHOUT_SIZE
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from guardian.core.barring import barring, why_barred, why_crowded
-from guardian.core.labelling import ISOLATE_LABEL, why_not_emptied
+from guardian.core.labelling import why_not_emptied
 from guardian.model.directory import Directory
 from guardian.model.federation import Exclusion, IdcPolicy, Machine, Tenant, Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import CreateTopic, Isolate, PlanTask
 from guardian.model.topology import Broker, Cluster, TopicPartition
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b"}
@@ -34,8 +36,8 @@ def move(before: tuple[int, ...], after: tuple[int, ...], topic: str = "t", goal
     return PartitionMove(TopicPartition(topic, 0), original, target, goal=goal, is_new=not before)
 
 
-def plan(*moves: PartitionMove, kind: str = "run-plan", settings: tuple[tuple[str, str], ...] = ()) -> Plan:
-    return Plan("live", kind, moves, settings=settings)
+def plan(*moves: PartitionMove, task: PlanTask | None = None, settings: PlannerSettings | None = None) -> Plan:
+    return Plan("live", task.kind if task else "run-plan", moves, task=task, settings=settings)
 
 
 def barred(asked: Plan, known: Directory, *shared: str) -> str:
@@ -64,7 +66,9 @@ def test_a_broker_of_a_foreign_label_gets_no_replica() -> None:
         "t-0 would come to broker 3, which has label gold, and topic t may stand only on brokers without one"
     )
     assert barred(plan(to_gold), known, "gold") == "", "anybody's topics may use it"
-    assert barred(plan(to_gold, settings=(("shared_labels", "gold, red"),)), known) == "", "it was asked for so"
+    assert barred(plan(to_gold, settings=PlannerSettings(shared_labels=("gold", "red"))), known) == "", (
+        "it was asked for so"
+    )
     assert barred(plan(move((1, 2), (3, 2), "mine"), move((1, 2), (3, 2), "pays")), known) == ""
     assert barred(plan(move((1, 2), (4, 2), "pays")), known) == (
         "pays-0 would come to broker 4, which has no label, and topic pays may stand only on brokers of gold or silver"
@@ -85,16 +89,14 @@ def test_a_broker_without_an_idc_has_that_of_its_machine_as_for_planners() -> No
 
 def test_a_plan_that_isolates_a_label_is_seen_with_the_label_that_it_gives() -> None:
     known = directory(Topic("live", "mine", label="gold"))
-    settings = (("label", "gold"), ("brokers", "3, 4"), ("topics", "n*"))
-    grows = plan(move((1, 2), (3, 4), "mine"), move((1, 2), (4, 3), "new"), kind=ISOLATE_LABEL, settings=settings)
+    task = Isolate("gold", ("n*",), brokers=(3, 4))
+    grows = plan(move((1, 2), (3, 4), "mine"), move((1, 2), (4, 3), "new"), task=task)
     assert barred(grows, known) == ""
-    assert "which has label gold" in barred(
-        plan(*grows.moves, move((1, 2), (3, 2)), kind=ISOLATE_LABEL, settings=settings), known
-    )
+    assert "which has label gold" in barred(plan(*grows.moves, move((1, 2), (3, 2)), task=task), known)
 
 
 def test_a_topic_that_is_to_be_created_and_of_which_nobody_said_anything_may_go_where_its_plan_says() -> None:
-    gold = plan(move((), (3,), "new"), kind="create-topic")
+    gold = plan(move((), (3,), "new"), task=CreateTopic(Topic("live", "new"), 1, 1))
     assert barred(gold, directory(labels={3: "gold"})) == ""
     assert "which has no label" in barred(gold, directory(Topic("live", "new", label="gold")))
     assert "excluded" in barred(gold, directory(exclusions=(Exclusion("live", 3, "ann", "it is sold"),)))
@@ -139,7 +141,7 @@ def test_a_file_takes_no_partition_away_from_its_idc_policy() -> None:
 
 
 def test_a_broker_that_is_given_back_and_would_keep_something_is_named() -> None:
-    shrink = plan(move((1, 2), (3, 2)), kind=ISOLATE_LABEL, settings=(("label", "gold"), ("release", "1")))
+    shrink = plan(move((1, 2), (3, 2)), task=Isolate("gold", release=1))
     stray = TopicPartition("stray", 0)
     partitions = {TopicPartition("t", 0): (1, 2), TopicPartition("u", 0): (2, 3)}
     assert why_not_emptied(shrink, partitions, (1, 2, 3)) == ""
@@ -148,5 +150,5 @@ def test_a_broker_that_is_given_back_and_would_keep_something_is_named() -> None
         "(guardian collection), then plan again"
     )
     assert why_not_emptied(shrink, partitions | {stray: (2, 1)}, (2, 3)) == "", "it is down"
-    grow = plan(move((1, 2), (3, 2)), kind=ISOLATE_LABEL, settings=(("label", "gold"), ("brokers", "3")))
+    grow = plan(move((1, 2), (3, 2)), task=Isolate("gold", brokers=(3,)))
     assert why_not_emptied(grow, partitions | {stray: (2, 1)}, (1, 2, 3)) == ""

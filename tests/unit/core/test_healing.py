@@ -40,9 +40,9 @@ from guardian.model.finding import Detector, FindingKind, Place, Sighting, Subje
 from guardian.model.healing import HealingMode, HealingPolicy
 from guardian.model.links import Crosser, Crossing, Direction
 from guardian.model.operation import Ask, AskKind
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 
 POLICY = HealingPolicy(HealingMode.ACT, broker_grace_s=600, log_dir_grace_s=60, rest_s=900, tickets_per_hour=3)
 MINUTE = 60_000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from guardian.core.labelling import (
-    ISOLATE_LABEL,
-    MIGRATE_IDC,
     emptied_by,
     labels_after,
     leaving,
@@ -22,6 +22,7 @@ from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Subject
 from guardian.model.federation import IdcPolicy, Machine, Tenant, Topic
 from guardian.model.plan import LoadSummary, PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import Balance, Isolate, MigrateIdc, PlanTask
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster, TopicPartition
 
@@ -31,8 +32,10 @@ def move(number: int, before: tuple[int, ...], after: tuple[int, ...]) -> Partit
     return PartitionMove(TopicPartition("t", number), original, target)
 
 
-GROW = {"label": "gold", "brokers": "7, 8, 9"}
-SHRINK = {"label": "gold", "release": "2"}
+TWO_CITIES = IdcPolicy("two-cities", (("shanghai", 1), ("suzhou", 1)))
+DROPPED = IdcPolicy("dropped", (("shanghai", 2),))
+GROW = Isolate("gold", brokers=(7, 8, 9))
+SHRINK = Isolate("gold", release=2)
 
 
 def test_offered_brokers_that_are_used_get_the_label() -> None:
@@ -47,17 +50,12 @@ def test_emptied_brokers_lose_it_once_they_are_empty() -> None:
     assert labels_after(SHRINK, moves, {8}) == {8: ""}
 
 
-def test_a_plan_without_a_label_changes_none() -> None:
-    assert labels_after({"brokers": "7"}, [move(0, (1,), (7,))], {1}) == {}
-
-
 def directory(*brokers: Broker, topics: tuple[Topic, ...] = (), machines: tuple[Machine, ...] = ()) -> Directory:
-    policies = (IdcPolicy("two-cities", (("shanghai", 1), ("suzhou", 1))),)
-    return Directory((Cluster("live", "h:9092", brokers=brokers),), machines, (), topics, policies)
+    return Directory((Cluster("live", "h:9092", brokers=brokers),), machines, (), topics, (TWO_CITIES,))
 
 
-def plan(kind: str, settings: dict[str, str]) -> Plan:
-    return Plan("live", kind, (), settings=tuple(settings.items()))
+def plan(task: PlanTask) -> Plan:
+    return Plan("live", task.kind, (), task=task)
 
 
 def test_what_it_says_comes_with_what_it_replaces_and_what_is_so_already_is_not_said() -> None:
@@ -66,7 +64,7 @@ def test_what_it_says_comes_with_what_it_replaces_and_what_is_so_already_is_not_
     known = directory(Broker(7), Broker(8, label="gold"), topics=topics, machines=machines)
     factors = {"pay": 2, "logs": 2, "new": 2}
     moves = [move(0, (1, 2), (7, 8)), move(1, (1, 2), (7, 9))]
-    assert to_say(plan(ISOLATE_LABEL, GROW | {"topics": "pay, logs, new"}), moves, known, factors, ()) == (
+    assert to_say(plan(replace(GROW, topics=("pay", "logs", "new"))), moves, known, factors, ()) == (
         DirectoryIntent(Subject.BROKER, "label", ("7",), "gold", ""),
         DirectoryIntent(Subject.MACHINE, "label", ("m8",), "gold", "red"),
         DirectoryIntent(Subject.TOPIC, "label", ("new",), "gold", ""),
@@ -81,7 +79,7 @@ def test_only_the_label_itself_is_taken_off_brokers_and_machines_that_are_empty(
     )
     known = directory(Broker(6, label="gold"), Broker(7, label="red"), Broker(8), machines=machines)
     moves = [move(0, (6, 7), (4, 5)), move(1, (8, 7), (4, 5))]
-    assert to_say(plan(ISOLATE_LABEL, SHRINK), moves, known, {}, {6, 7, 8}) == (
+    assert to_say(plan(SHRINK), moves, known, {}, {6, 7, 8}) == (
         DirectoryIntent(Subject.BROKER, "label", ("6",), "", "gold"),
         DirectoryIntent(Subject.MACHINE, "label", ("m6", "m8"), "", "gold"),
     )
@@ -92,20 +90,20 @@ def test_topics_that_were_migrated_get_the_policy_and_those_it_was_never_for_do_
     factors = {"pay": 2, "logs": 2, "new": 2, "made-since": 3}
     known = directory(topics=topics)
 
-    def said(asked: dict[str, str]) -> dict[str, str]:
-        found = to_say(plan(MIGRATE_IDC, asked), [], known, factors, ())
+    def said(asked: MigrateIdc) -> dict[str, str]:
+        found = to_say(plan(asked), [], known, factors, ())
         assert all((each.subject, each.field) == (Subject.TOPIC, "idc_policy") for each in found)
         return {name: each.replaced for each in found for name in each.names if each.value == "two-cities"}
 
-    assert said({"policy": "two-cities"}) == {"new": "", "pay": "home"}, "no topics: the whole cluster"
-    assert said({"policy": "two-cities", "topics": "n*, made-since"}) == {"new": ""}
-    assert said({"policy": "two-cities", "tenant": "ann"}) == {"pay": "home"}
-    assert said({"policy": "dropped"}) == {}
-    assert remarks(plan(MIGRATE_IDC, {"policy": "dropped"}), (), {}, known) == [
+    assert said(MigrateIdc(TWO_CITIES)) == {"new": "", "pay": "home"}, "no topics: the whole cluster"
+    assert said(MigrateIdc(TWO_CITIES, ("n*", "made-since"))) == {"new": ""}
+    assert said(MigrateIdc(TWO_CITIES, tenant="ann")) == {"pay": "home"}
+    assert said(MigrateIdc(DROPPED)) == {}
+    assert remarks(plan(MigrateIdc(DROPPED)), (), {}, known) == [
         "policy 'dropped' is not in the directory (any more), so no topic has it from now on"
     ]
-    assert remarks(plan(MIGRATE_IDC, {"policy": "two-cities"}), (), {}, known) == []
-    assert to_say(plan("balance", {"policy": "two-cities"}), [], known, factors, ()) == ()
+    assert remarks(plan(MigrateIdc(TWO_CITIES)), (), {}, known) == []
+    assert to_say(plan(Balance()), [], known, factors, ()) == ()
 
 
 def test_taken_back_is_what_was_replaced() -> None:
@@ -127,17 +125,17 @@ def test_a_ticket_says_nothing_unless_it_has_succeeded(
     before: tuple[TicketState, ...], state: TicketState, back: bool
 ) -> None:
     history = tuple(TicketTransition(each, 0, "ann", "") for each in before)
-    ticket = Ticket("t-1", "live", ISOLATE_LABEL, before[-1], "ann", "h", 0, 0, 0, history)
+    ticket = Ticket("t-1", "live", Isolate.kind, before[-1], "ann", "h", 0, 0, 0, history)
     assert takes_back(ticket, state) is back
 
 
 def test_a_broker_that_was_to_be_emptied_and_is_not_is_named_with_what_it_holds() -> None:
     moves = [move(0, (7, 8), (9, 6)), move(1, (8, 6), (9, 6))]
-    shrink = plan(ISOLATE_LABEL, SHRINK)
+    shrink = plan(SHRINK)
     assert leaving(shrink, moves) == {7, 8}
     gone = (LoadSummary(7, "", 1.0, 0.0, is_leaving=True), LoadSummary(7, "/d", 1.0, 0.0, is_leaving=True))
     loads = (*gone, LoadSummary(8, "", 2.0, 1.0))
-    marked = Plan("live", ISOLATE_LABEL, (), loads=loads, settings=tuple(SHRINK.items()))
+    marked = replace(shrink, loads=loads)
     assert leaving(marked, moves) == {7}, "8 only lost some on the way"
     said = (DirectoryIntent(Subject.BROKER, "label", ("8",), "", "gold"),)
     held = {7: [TopicPartition("stray", each) for each in range(5)], 8: ()}
@@ -149,10 +147,9 @@ def test_a_broker_that_was_to_be_emptied_and_is_not_is_named_with_what_it_holds(
 def test_topics_are_named_by_themselves_by_a_beginning_or_by_their_tenant() -> None:
     existing = ["orders", "orders-dead", "pay", "logs"]
     entries = [Topic("live", "pay", tenant="ann"), Topic("live", "gone", tenant="ann", label="gold")]
-    asked = {"label": "gold", "topics": "orders*, logs", "tenant": "ann"}
+    asked = Isolate("gold", ("orders*", "logs"), tenant="ann")
     assert topics_after(asked, existing, entries) == dict.fromkeys(("logs", "orders", "orders-dead", "pay"), "gold")
-    assert topics_after({"label": "gold"}, existing, entries) == {}
-    assert topics_after({"topics": "logs"}, existing, entries) == {}
+    assert topics_after(Isolate("gold"), existing, entries) == {}
 
 
 def test_a_tenants_topics_get_only_a_label_that_it_may_use() -> None:

@@ -9,11 +9,12 @@ from kafka.protocol.admin import ACLOperation, ACLResourceType
 
 from guardian.core import repairing
 from guardian.core.effects import CreateAcls, DeleteAcls
-from guardian.core.repairing import Repair
 from guardian.errors import InvalidInput
 from guardian.kafka import acls
+from guardian.model import tasks
 from guardian.model.acl import AclBinding
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import AclRepair
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 
@@ -24,11 +25,11 @@ SHORT = {"resource_type": "TOPIC", "resource_name": "orders", "principal": "User
 
 def test_a_rule_is_anywhere_literal_and_allows_unless_it_says_else() -> None:
     asked = json.dumps({"add": [SHORT, repairing.as_rule(BOB), SHORT], "remove": []})
-    assert repairing.read(asked) == Repair(add=(ANN, BOB))
+    assert repairing.read(asked) == AclRepair(add=(ANN, BOB))
 
 
 def test_a_repair_travels_in_a_plan() -> None:
-    repair = Repair((ANN,), (BOB,))
+    repair = AclRepair((ANN,), (BOB,))
     assert repairing.repair_of(repairing.plan_of("live", repair)) == repair
 
 
@@ -56,7 +57,10 @@ def test_a_repair_travels_in_a_plan() -> None:
             json.dumps({"add": [SHORT], "remove": [SHORT]}),
             "ALLOW User:ann READ TOPIC orders from \\* is to be added and",
         ),
-        (json.dumps({"add": [SHORT] * 1001}), "add has 1001 rules: use up to 1000"),
+        (
+            json.dumps({"add": [{**SHORT, "resource_name": f"t{each}"} for each in range(1001)]}),
+            "add has 1001 rules: use up to 1000",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_with_one_sentence(text: str, sentence: str) -> None:
@@ -65,21 +69,21 @@ def test_a_wrong_file_is_refused_with_one_sentence(text: str, sentence: str) -> 
 
 
 def test_a_ticket_holds_only_what_changes_something() -> None:
-    plan = repairing.resolved(repairing.plan_of("live", Repair((ANN,), (BOB,))), [ANN, BOB])
-    assert repairing.repair_of(plan) == Repair(remove=(BOB,))
-    assert plan.notes == (f"takes out {repairing.describe(BOB)}", "1 rules are as asked for already")
+    plan = repairing.resolved(repairing.plan_of("live", AclRepair((ANN,), (BOB,))), [ANN, BOB])
+    assert repairing.repair_of(plan) == AclRepair(remove=(BOB,))
+    assert plan.notes == (f"takes out {BOB!s}", "1 rules are as asked for already")
     with pytest.raises(InvalidInput, match="all 1 rules are as asked for in cluster live already"):
-        repairing.resolved(repairing.plan_of("live", Repair((ANN,))), [ANN])
+        repairing.resolved(repairing.plan_of("live", AclRepair((ANN,))), [ANN])
 
 
 def test_a_plan_of_that_kind_moves_nothing() -> None:
     move = PartitionMove(TopicPartition("t", 0), (), (ReplicaPlacement(1),))
     with pytest.raises(InvalidInput, match="moves of the plan has 1"):
-        repairing.resolved(Plan("live", repairing.ACL_REPAIR, (move,)), [])
+        repairing.resolved(Plan("live", AclRepair.kind, (move,)), [])
 
 
 def test_rules_go_in_before_others_go_out_and_back_the_same_way() -> None:
-    plan = repairing.plan_of("live", Repair((ANN,), (BOB,)))
+    plan = repairing.plan_of("live", AclRepair((ANN,), (BOB,)))
     running, cancelling = TicketState.RUNNING, TicketState.CANCELLING
     assert repairing.step(running, plan, [BOB], {}).effects == (CreateAcls((ANN,)),)
     assert repairing.step(running, plan, [ANN, BOB], {}).effects == (DeleteAcls((BOB,)),)
@@ -93,13 +97,13 @@ def test_rules_go_in_before_others_go_out_and_back_the_same_way() -> None:
 
 
 def test_what_kafka_refuses_is_said() -> None:
-    plan = repairing.plan_of("live", Repair((ANN,)))
+    plan = repairing.plan_of("live", AclRepair((ANN,)))
     said = repairing.step(TicketState.RUNNING, plan, [], {ANN: "CLUSTER_AUTHORIZATION_FAILED"}).sentence
     assert said.endswith("Kafka refused ALLOW User:ann READ TOPIC orders from *: CLUSTER_AUTHORIZATION_FAILED")
 
 
 def test_the_names_are_those_that_can_be_sent() -> None:
-    for kind, names in ((ACLResourceType, repairing.RESOURCE_TYPES), (ACLOperation, repairing.OPERATIONS)):
+    for kind, names in ((ACLResourceType, tasks.RESOURCE_TYPES), (ACLOperation, tasks.OPERATIONS)):
         for name in names:
             acls._number(kind, "field", name)
         for name in kind.__members__.keys() - set(names):

@@ -10,9 +10,12 @@ import pytest
 from guardian.core import ticketing
 from guardian.core.ticketing import approve, cancel, pause, reject, resume, roll_back, submit
 from guardian.errors import Conflict, InvalidInput
+from guardian.model.acl import AclBinding
 from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import AclRepair, Balance, PlanTask, ThrottleOverride
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 
@@ -167,17 +170,31 @@ def test_what_is_adopted_needs_whoever_may_approve_the_ticket_with_it() -> None:
         ticketing.require_adoptable(strict(), ticket, 1, 11, "bob", 7)
 
 
-def plan(*targets: int, kind: str = "balance", **settings: str) -> Plan:
+def plan(
+    *targets: int, kind: str = "balance", task: PlanTask | None = None, settings: PlannerSettings | None = None
+) -> Plan:
     moves = tuple(
         PartitionMove(TopicPartition("t", number), (), (ReplicaPlacement(target),))
         for number, target in enumerate(targets)
     )
-    return Plan("live", kind, moves, settings=tuple(settings.items()))
+    return Plan("live", kind, moves, task=task, settings=settings)
 
 
-def planned(*targets: int, **settings: str) -> Plan:
+def standing(rate: int, until_ms: int) -> Plan:
+    task = ThrottleOverride(1, rate * 1_000_000, until_ms)
+    return plan(kind=task.kind, task=task)
+
+
+ANN, BOB = (AclBinding("TOPIC", "LITERAL", "t", f"User:{name}", "*", "READ", "ALLOW") for name in ("ann", "bob"))
+
+
+def repair(*rules: AclBinding) -> Plan:
+    return plan(kind=AclRepair.kind, task=AclRepair(rules))
+
+
+def planned(*targets: int, task: PlanTask) -> Plan:
     """As a planner makes it: its moves say what they serve."""
-    made = plan(*targets, **settings)
+    made = plan(*targets, kind=task.kind, task=task)
     return replace(made, moves=tuple(replace(move, goal="disk") for move in made.moves))
 
 
@@ -189,17 +206,24 @@ def planned(*targets: int, **settings: str) -> Plan:
         (plan(1, 2), plan(1, 3), "that carries another plan"),
         (plan(1, 2), plan(1), "that carries another plan"),
         (plan(1), plan(1, kind="leaders"), "that is balance of cluster live, and this leaders of live"),
-        (plan(1, limit="1"), plan(1, limit="2"), "that carries another plan"),
-        (plan(rate="1", until_ms="5"), plan(rate="1", until_ms="6"), ""),
-        (plan(rate="1", until_ms="5"), plan(rate="2", until_ms="5"), "that carries another plan"),
-        (planned(1, limit="1"), planned(2, limit="1"), ""),  # made once more
-        (planned(1, limit="1"), planned(1, limit="2"), "that carries another plan"),
+        (
+            plan(1, settings=PlannerSettings()),
+            plan(1, settings=PlannerSettings(max_bytes=2)),
+            "that carries another plan",
+        ),
+        (standing(1, 5), standing(1, 6), ""),
+        (standing(1, 5), standing(2, 5), "that carries another plan"),
+        (repair(ANN), repair(ANN, BOB), ""),  # the other was so already
+        (repair(ANN, BOB), repair(ANN), "that carries another plan"),
+        (planned(1, task=Balance()), planned(2, task=Balance()), ""),  # made once more
+        (planned(1, task=Balance()), planned(1, task=Balance(("a",))), "that carries another plan"),
         (plan(1), Ask(AskKind.REMOVE, (1,)), "that is balance, and this remove-brokers"),
     ],
 )
 def test_a_request_that_is_no_repetition_is_told_from_one_that_is(made: Plan, asked: Plan | Ask, why: str) -> None:
-    assert ticketing.why_another(made_by_ann(S.PENDING), made, "ann", asked) == why
-    assert ticketing.why_another(made_by_ann(S.PENDING), made, "bob", asked) == "ann made it, and bob asks"
+    ticket = replace(made_by_ann(S.PENDING), kind=made.kind)
+    assert ticketing.why_another(ticket, made, "ann", asked) == why
+    assert ticketing.why_another(ticket, made, "bob", asked) == "ann made it, and bob asks"
 
 
 def test_an_ask_is_repeated_with_the_same_brokers_unless_it_was_amended_since() -> None:

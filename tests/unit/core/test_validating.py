@@ -18,7 +18,9 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
+from guardian.model.federation import Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import CreateTopic, PlanTask
 from guardian.model.topology import TopicPartition
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
@@ -63,11 +65,11 @@ def resolved(
     log_dirs: tuple[LogDir, ...] = LOG_DIRS,
     reassignments: Mapping[TopicPartition, Reassignment] | None = None,
     kind: str = "run-plan",
-    settings: tuple[tuple[str, str], ...] = (),
+    task: PlanTask | None = None,
     min_insync: Mapping[str, int] | None = None,
 ) -> Plan:
     description = ClusterDescription("id", BROKERS)
-    plan = Plan("live", kind, moves, settings=settings)
+    plan = Plan("live", kind, moves, task=task)
     return resolve(plan, description, partitions, log_dirs, reassignments or {}, min_insync)
 
 
@@ -213,13 +215,13 @@ def test_a_partition_that_exists_by_now_makes_the_plan_stale() -> None:
 
 
 def test_a_configuration_is_for_one_new_topic_and_leaves_acks_all_a_chance() -> None:
-    settings = (("config.min.insync.replicas", "3"), ("partitions", "1"))
+    task = CreateTopic(Topic("live", "fresh"), 1, 2, configs=(("min.insync.replicas", "3"),))
     with pytest.raises(InvalidInput, match=r"min.insync.replicas of topic fresh is 3, more than its 2 replicas"):
-        resolved(new("fresh-0", 1, 2), settings=settings)
+        resolved(new("fresh-0", 1, 2), task=task)
     with pytest.raises(InvalidInput, match="give topic t a configuration, yet it exists"):
-        resolved(new("t-3", 1, 2), settings=settings)
+        resolved(new("t-3", 1, 2), task=task)
     with pytest.raises(InvalidInput, match="give a configuration to 2 new topics"):
-        resolved(new("fresh-0", 1, 2), new("other-0", 1, 2), settings=settings)
+        resolved(new("fresh-0", 1, 2), new("other-0", 1, 2), task=task)
 
 
 def test_the_replication_factor_changes_in_a_plan_that_is_for_it() -> None:

@@ -18,7 +18,8 @@ from guardian.interop import broker_sets_json, capacity_json, confluent_placemen
 from guardian.interop.capacity_json import Capacity, machines_of
 from guardian.interop.json_file import read_json
 from guardian.kafka import reassignment_json
-from guardian.model.federation import IdcPolicy, Machine
+from guardian.model.federation import IdcPolicy, Machine, Topic
+from guardian.model.tasks import CreateTopic, ExpandTopic
 from guardian.model.topology import Broker, Cluster
 
 LIVE = Cluster("live", "h:1", brokers=(Broker(1, "r", "sh", reporter="h1:1"), Broker(2, "r", "sh", reporter="h2:1")))
@@ -92,12 +93,13 @@ def test_a_topic_of_topicctl_is_read() -> None:
         "unclean.leader.election.enable": "false",
     }
     plan = topicctl_yaml.plan_of(topic, "live")
-    assert (plan.kind, len(plan.moves), len(plan.settings)) == ("create-topic", 2, 4)
+    assert (plan.kind, len(plan.moves)) == ("create-topic", 2)
+    assert plan.task == CreateTopic(Topic("live", "orders", owner="ann"), 2, 2, configs=topic.configs)
     more = topicctl_yaml.plan_of(topic, "live", there=1)
-    assert (more.kind, [str(move.partition) for move in more.moves], more.settings) == (
+    assert (more.kind, [str(move.partition) for move in more.moves], more.task) == (
         "expand-topic",
         ["orders-1"],
-        (),
+        ExpandTopic("orders", 2),
     )
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from guardian.errors import InvalidInput
 from guardian.kafka.reassignment_json import read, write
-from guardian.model.plan import ANY_LOG_DIR, PartitionMove, ReplicaPlacement
-from guardian.model.topology import TopicPartition
+from guardian.model.plan import PartitionMove, ReplicaPlacement
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 
 PLACEMENT = ReplicaPlacement
 

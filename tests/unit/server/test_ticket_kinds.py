@@ -10,8 +10,6 @@ import pytest
 
 from guardian.client import GuardianClient
 from guardian.core import overriding, repairing
-from guardian.core.overriding import StandingRate
-from guardian.core.repairing import Repair
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.acl import AclBinding
@@ -19,6 +17,7 @@ from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, ForeignWork
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import AclRepair, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from tests.unit.server.member import Member, plan
@@ -81,19 +80,19 @@ def test_a_replication_factor_changes_in_a_ticket_that_is_for_it(member: Member,
 
 
 def test_access_rules_become_a_ticket_of_what_changes_something(member: Member, client: GuardianClient) -> None:
-    asked = repairing.plan_of("live", Repair((RULE,), (replace(RULE, principal="User:bob"),)))
+    asked = repairing.plan_of("live", AclRepair((RULE,), (replace(RULE, principal="User:bob"),)))
     with pytest.raises(InvalidInput, match="no authorizer"):
         client.create_ticket(asked, author="ann")
     member.kafka.set_acls()
     ticket, resolved = client.create_ticket(asked, author="ann")
-    assert ticket.kind == repairing.ACL_REPAIR
-    assert repairing.repair_of(resolved) == Repair(add=(RULE,))
+    assert ticket.kind == AclRepair.kind
+    assert repairing.repair_of(resolved) == AclRepair(add=(RULE,))
     assert member.kafka.describe_acls() == ()
 
 
 def test_what_is_more_than_moves_has_no_preview(member: Member, client: GuardianClient) -> None:
     member.kafka.set_acls()
-    asked = repairing.plan_of("live", Repair((RULE,)))
+    asked = repairing.plan_of("live", AclRepair((RULE,)))
     ticket, _ = client.create_ticket(asked, author="ann")
     with pytest.raises(
         Conflict, match=rf"ticket {ticket.id} \(acl-repair\) is more than moves: `guardian ticket show`"
@@ -101,7 +100,7 @@ def test_what_is_more_than_moves_has_no_preview(member: Member, client: Guardian
         client.preview(ticket.id)
     with pytest.raises(Conflict, match="a plan of kind acl-repair is more than moves"):
         client.preview_plan(asked)
-    rate = overriding.plan_of("live", StandingRate(1, 10**6, time.time_ns() // 1_000_000 + 60_000))
+    rate = overriding.plan_of("live", ThrottleOverride(1, 10**6, time.time_ns() // 1_000_000 + 60_000))
     ticket, _ = client.create_ticket(rate, author="ann")
     with pytest.raises(Conflict, match=r"\(throttle-override\) is more than moves"):
         client.preview(ticket.id)
@@ -114,10 +113,10 @@ def test_what_is_more_than_moves_has_no_preview(member: Member, client: Guardian
 
 def test_a_standing_rate_is_for_a_broker_that_lives(client: GuardianClient) -> None:
     until_ms = time.time_ns() // 1_000_000 + 60_000
-    ticket, _ = client.create_ticket(overriding.plan_of("live", StandingRate(1, 10**6, until_ms)), author="ann")
-    assert ticket.kind == overriding.THROTTLE_OVERRIDE
+    ticket, _ = client.create_ticket(overriding.plan_of("live", ThrottleOverride(1, 10**6, until_ms)), author="ann")
+    assert ticket.kind == ThrottleOverride.kind
     with pytest.raises(InvalidInput, match="broker 99 is not alive in cluster live"):
-        client.create_ticket(overriding.plan_of("live", StandingRate(99, 10**6, until_ms)), author="ann")
+        client.create_ticket(overriding.plan_of("live", ThrottleOverride(99, 10**6, until_ms)), author="ann")
 
 
 def test_the_throttle_of_a_ticket_changes_until_it_is_over(client: GuardianClient) -> None:

@@ -25,6 +25,7 @@ from guardian.model.approval import everybody
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.preview import PreviewRequest
+from guardian.model.tasks import ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from guardian.server.approvals import ApprovalKeeper, Approvals
@@ -262,7 +263,7 @@ def test_the_first_round_of_a_preview_is_what_the_first_tick_sends(
     try:
         with GuardianClient([member.endpoint]) as client:
             assert ADAPTS not in client.preview_plan(plan(2, 1), 50_000_000).remark, "nothing is copied"
-            rate = overriding.plan_of("live", overriding.StandingRate(1, 2_000_000, 10**12))
+            rate = overriding.plan_of("live", ThrottleOverride(1, 2_000_000, 10**12))
             standing, _ = client.create_ticket(rate, author="ann", submit=True)
             client.approve(standing.id, "bob")
             run(driver, client, standing, TicketState.RUNNING)

@@ -14,6 +14,7 @@ from guardian.errors import ClusterUnavailable, Conflict, InvalidInput, NotFound
 from guardian.model.actor import Agent
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind
+from guardian.model.tasks import Isolate
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
@@ -128,7 +129,7 @@ def test_a_plan_that_gives_back_a_broker_and_leaves_something_there_is_refused(
     member: Member, client: GuardianClient
 ) -> None:
     member.kafka.create_topic("unknown", {0: [2, 1]}, 10)
-    shrink = replace(plan(3, 2), kind="isolate-label", settings=(("label", "gold"), ("release", "1")))
+    shrink = replace(plan(3, 2), kind="isolate-label", task=Isolate("gold", release=1))
     brokers = (Broker(1, label="gold"), Broker(3, label="gold"))
     member.store.put_cluster(cluster_to_proto(Cluster("live", "h:9092", "fake", brokers=brokers)))
     topic = federation_pb2.Topic(cluster="live", name="t", label="gold")
