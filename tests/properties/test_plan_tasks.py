@@ -12,11 +12,13 @@ from guardian.executor.replanning import LiveReplanner
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.tasks import CreateTopic, Isolate, MigrateIdc, PlanTask, Task
+from guardian.model.tasks import Balance, CreateTopic, Isolate, MigrateIdc, PlanTask, Task
 from guardian.model.ticket import Ticket, TicketState
 from guardian.wire.plans import plan_from_proto, plan_to_bytes
 from protos.guardian.v1 import tasks_pb2, tickets_pb2
+from spark_analytics.planners import planning
 from tests.properties.nouns import nouns
+from tests.unit.spark_analytics.planners.small import brokers, cluster
 
 drawn = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=60)
 
@@ -61,6 +63,15 @@ def test_the_planner_is_asked_the_same_again(kind: type[Any], data: st.DataObjec
     ticket = Ticket("t-1", "live", kind.kind, TicketState.APPROVED, "ann", "hash", 1, 0, 0)
     plan = stored(Plan("live", kind.kind, (), settings=how, task=task))
     assert LiveReplanner(planner, lambda: known).replan(ticket, plan) is None
+    assert planner.asked == [("live", task, how)]
+
+
+def test_a_planner_says_in_the_plan_what_it_was_asked() -> None:
+    task, how = Balance(("t-*",)), PlannerSettings(weights=(("disk-spread", 2.0),), min_leaders=(("t-*", 1),))
+    plan = stored(planning.make(cluster(brokers(3), {"t-0": ([1, 2], 10), "t-1": ([1, 2], 10)}), task, how))
+    planner = Planner()
+    ticket = Ticket("t-1", "live", plan.kind, TicketState.APPROVED, "ann", "hash", 1, 0, 0)
+    assert LiveReplanner(planner, Directory).replan(ticket, plan) is None
     assert planner.asked == [("live", task, how)]
 
 

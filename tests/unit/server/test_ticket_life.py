@@ -24,8 +24,9 @@ from guardian.model.actor import Agent
 from guardian.model.approval import everybody
 from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.planner_settings import PlannerSettings
 from guardian.model.preview import PreviewRequest
-from guardian.model.tasks import ThrottleOverride
+from guardian.model.tasks import Balance, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from guardian.server.approvals import ApprovalKeeper, Approvals
@@ -189,17 +190,19 @@ OLD = "it was made of samples that are 2 h old, more than 1 h"
 
 
 @pytest.mark.parametrize(
-    ("doubt", "kind", "first", "driven"),
+    ("doubt", "task", "first", "driven"),
     [
-        (BARRED, "balance", "its plan is made anew first, since it is stale: ", "waits for a new plan, since"),
-        (BARRED, "run-plan", "it fails, and nothing is changed: its plan is stale: ", "FAILED: the plan is stale"),
-        (OLD, "balance", "its plan is made anew first, since it is stale: ", "waits for a new plan, since"),
-        (OLD, "run-plan", "it starts as approved, though ", "starts 1 moves as approved, though"),
+        (BARRED, Balance(), "its plan is made anew first, since it is stale: ", "waits for a new plan, since"),
+        (BARRED, None, "it fails, and nothing is changed: its plan is stale: ", "FAILED: the plan is stale"),
+        (OLD, Balance(), "its plan is made anew first, since it is stale: ", "waits for a new plan, since"),
+        (OLD, None, "it starts as approved, though ", "starts 1 moves as approved, though"),
     ],
     ids=["barred", "barred file", "old", "old file"],
 )
-def test_a_preview_tells_what_becomes_of_a_stale_plan(doubt: str, kind: str, first: str, driven: str) -> None:
-    hour_ms = 3_600_000
+def test_a_preview_tells_what_becomes_of_a_stale_plan(
+    doubt: str, task: Balance | None, first: str, driven: str
+) -> None:
+    hour_ms, kind = 3_600_000, task.kind if task else "run-plan"
     member = Member(max_plan_age_s=3600.0)
     member.now_ms = 10 * hour_ms
     driver = Driver(
@@ -213,7 +216,8 @@ def test_a_preview_tells_what_becomes_of_a_stale_plan(doubt: str, kind: str, fir
     )
     try:
         with GuardianClient([member.endpoint]) as client:
-            asked = Plan("live", kind, MOVES, made_at_ms=8 * hour_ms if doubt == OLD else 0)
+            made_at_ms = 8 * hour_ms if doubt == OLD else 0
+            asked = Plan("live", kind, MOVES, made_at_ms, task=task, settings=task and PlannerSettings())
             ticket, _ = client.create_ticket(asked, author="ann", submit=True)
             client.approve(ticket.id, "bob")
             if doubt == BARRED:
