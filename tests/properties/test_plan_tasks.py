@@ -68,7 +68,7 @@ def test_the_planner_is_asked_the_same_again(kind: type[Any], data: st.DataObjec
 
 def test_a_planner_says_in_the_plan_what_it_was_asked() -> None:
     task, how = Balance(("t-*",)), PlannerSettings(weights=(("disk-spread", 2.0),), min_leaders=(("t-*", 1),))
-    plan = stored(planning.make(cluster(brokers(3), {"t-0": ([1, 2], 10), "t-1": ([1, 2], 10)}), task, how))
+    plan = stored(planning.make(cluster(brokers(3), {"t-one-0": ([1, 2], 10), "t-one-1": ([1, 2], 10)}), task, how))
     planner = Planner()
     ticket = Ticket("t-1", "live", plan.kind, TicketState.APPROVED, "ann", "hash", 1, 0, 0)
     assert LiveReplanner(planner, Directory).replan(ticket, plan) is None

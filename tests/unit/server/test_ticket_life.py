@@ -217,7 +217,7 @@ def test_a_preview_tells_what_becomes_of_a_stale_plan(
     try:
         with GuardianClient([member.endpoint]) as client:
             made_at_ms = 8 * hour_ms if doubt == OLD else 0
-            asked = Plan("live", kind, MOVES, made_at_ms, task=task, settings=task and PlannerSettings())
+            asked = Plan("live", kind, MOVES, made_at_ms, task=task, settings=PlannerSettings() if task else None)
             ticket, _ = client.create_ticket(asked, author="ann", submit=True)
             client.approve(ticket.id, "bob")
             if doubt == BARRED:
