@@ -175,15 +175,14 @@ class ReplicatedStore:
         self.propose(command, session=session, actor=actor)
 
     def put_plan(self, plan: Plan) -> str:
-        """Stores a plan in chunks and returns its hash; one that this member knows already costs nothing.
+        """Store a plan in chunks and return its hash. Raises InvalidInput when it is too large.
 
-        Plans never change nor go, so this member's own state says enough. Raises InvalidInput when it is too large.
+        Of one that this member knows only the first chunk is sent: it keeps a plan without a ticket from being trimmed.
         """
         serialized = plan_to_bytes(plan)
         content_hash = plan_hash(serialized)
-        if self.read_local().has_plan(content_hash):
-            return content_hash
-        for chunk in plans.split(content_hash, serialized):
+        chunks = plans.split(content_hash, serialized)
+        for chunk in chunks[:1] if self.read_local().has_plan(content_hash) else chunks:
             self.propose(records_pb2.Command(put_plan_chunk=chunk))
         return content_hash
 

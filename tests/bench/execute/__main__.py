@@ -1,6 +1,6 @@
 """`make bench-execute`: tickets, healing and restarts on real brokers by the clock, the rest on simulated fleets.
 
-python -m tests.bench.execute [--only moves|clients|throttle|fleet|heal|restart] [--first-seed N] [--out OUT]
+python -m tests.bench.execute [--only moves|clients|throttle|fleet|ended|heal|restart] [--first-seed N] [--out OUT]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from tests.bench.execute import clients, fleet, healing, moves, record, restarting, throttle
+from tests.bench.execute import clients, ended, fleet, healing, moves, record, restarting, throttle
 from tests.bench.execute.bars import MEASURES
 from tests.bench.progress import end_on_sigterm, say, teller
 from tests.bench.report import BUILD, BenchFailed, Figures, rows, table
@@ -27,6 +27,7 @@ _PARTS: dict[str, Callable[[Tell], tuple[dict[str, Figures], dict[str, Any]]]] =
     "clients": clients.measured,
     "throttle": throttle.measured,
     "fleet": fleet.measured,
+    "ended": ended.measured,
     "heal": healing.measured,
     "restart": restarting.measured,
 }
