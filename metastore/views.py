@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from guardian.errors import InvalidInput
+from guardian.model.actor import Agent
 from guardian.model.collection import CollectionAssignment
 from guardian.model.cordon import Cordon
 from guardian.model.event import Call, Event
@@ -18,6 +19,7 @@ from guardian.model.plan import Plan
 from guardian.model.protection import Protection
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Cluster
+from guardian.wire.actors import agent_of
 from guardian.wire.federation import cluster_from_proto
 from guardian.wire.plans import plan_from_proto
 from guardian.wire.tickets import ticket_from_proto, ticket_state_from_proto
@@ -117,12 +119,13 @@ class Views:
         ticket_id = self._snapshot.get(keys.ticket_by_idempotency_key(idempotency_key))
         return self.ticket(ticket_id.decode()) if ticket_id is not None else None
 
-    def tickets(self, cluster: str | None = None) -> tuple[Ticket, ...]:
-        """The tickets of a cluster, or of all, newest first."""
+    def tickets(self, cluster: str | None = None, author: Agent | None = None) -> tuple[Ticket, ...]:
+        """Return the tickets of a cluster, or of all, and of one of Guardian's own actors, or of all; newest first."""
+        agent = agent_of(author) if author is not None else None
         found = [
             ticket_from_proto(message)
             for message in self._ticket_messages()
-            if cluster is None or message.cluster == cluster
+            if (cluster is None or message.cluster == cluster) and (agent is None or message.author_agent == agent)
         ]
         return tuple(sorted(found, key=lambda ticket: (-ticket.created_at_ms, ticket.id)))
 

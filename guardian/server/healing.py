@@ -177,7 +177,7 @@ class Healer:
             )
             for cluster in directory.clusters
         }
-        return healing.line_troubles(watch, places, [each for each in views.tickets() if each.author is Agent.HEALING])
+        return healing.line_troubles(watch, places, views.tickets(author=Agent.HEALING))
 
     def _heal(self, cluster: Cluster, watch: Watch, views: Views, lines: tuple[Trouble, ...]) -> list[str]:
         memory = self._memory[cluster.name]
@@ -214,7 +214,7 @@ class Healer:
         return [*said, *self._cure(cluster, decision.cure, policy, memory, views)]
 
     def _own(self, cluster: str, views: Views) -> tuple[Ticket, ...]:
-        return tuple(ticket for ticket in views.tickets(cluster) if ticket.author is Agent.HEALING)
+        return views.tickets(cluster, Agent.HEALING)
 
     def _act(self, wanted: TicketAct, now_ms: int) -> str:
         """A ticket that was driven on meanwhile is looked at again at the next tick."""

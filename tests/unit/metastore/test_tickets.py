@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
@@ -315,3 +316,11 @@ def test_tickets_that_have_ended_are_not_read_for_those_that_are_driven(
 
 def test_an_empty_ticket_is_refused(store: Store) -> None:
     assert store.propose(add_ticket=pb.AddTicket()).error_kind == pb.INVALID
+
+
+def test_tickets_of_guardians_own_actor_are_not_those_of_a_person_of_the_same_name(store: Store) -> None:
+    for ticket_id, author in (("t1", "healing"), ("t2", Agent.HEALING), ("t3", Agent.PLACEMENT)):
+        assert not store.add(replace(TICKET, id=ticket_id, idempotency_key=ticket_id, author=author)).error
+    assert [ticket.id for ticket in store.views.tickets(author=Agent.HEALING)] == ["t2"]
+    assert store.views.tickets("bulk", Agent.HEALING) == ()
+    assert store.views.ticket_counts() == {TicketState.PENDING: 3}
