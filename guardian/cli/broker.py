@@ -18,14 +18,13 @@ from guardian.cli.options import (
     ReasonOption,
     actor,
     connect,
-    parse_rate,
 )
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.cli.ticket_telling import say
 from guardian.core import overriding
 from guardian.errors import InvalidInput
 from guardian.model.tasks import ThrottleOverride
-from guardian.model.units import parse_duration_ms
+from guardian.model.units import parse_duration_ms, parse_rate
 from guardian.wire.plans import plan_to_proto
 from guardian.wire.tickets import ticket_to_proto
 
@@ -56,7 +55,7 @@ def throttle(
     Example: guardian broker throttle live 7 20MB --for 8h --reason "its controller is slow"
     """
     until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("--for", lasting)
-    plan = overriding.plan_of(cluster, ThrottleOverride(broker, parse_rate(rate), until_ms))
+    plan = overriding.plan_of(cluster, ThrottleOverride(broker, parse_rate("rate", rate), until_ms))
     with connect(endpoints) as client:
         ticket, resolved = client.create_ticket(
             plan, author=actor(), submit=True, reason=reason, idempotency_key=key, dry_run=dry_run

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.options import (
+    DEFAULT_THROTTLE_TEXT,
     DryRunOption,
     EndpointsOption,
     ExpiresOption,
@@ -17,7 +18,6 @@ from guardian.cli.options import (
     actor,
     connect,
     expires_in_ms,
-    parse_rate,
 )
 from guardian.cli.plan.tables import show_plan
 from guardian.cli.registered import registered
@@ -27,7 +27,7 @@ from guardian.errors import InvalidInput
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
-from guardian.model.units import parse_duration_ms
+from guardian.model.units import parse_duration_ms, parse_rate
 from guardian.wire.plans import plan_to_proto
 from guardian.wire.tickets import ticket_to_proto
 
@@ -64,7 +64,7 @@ def remove(
         ),
     ] = True,
     hook: HookOption = "",
-    throttle: ThrottleOption = "50MB",
+    throttle: ThrottleOption = DEFAULT_THROTTLE_TEXT,
     dry_run: DryRunOption = False,
     key: KeyOption = "",
     expires: ExpiresOption = "",
@@ -106,7 +106,7 @@ def offline(
     Example: guardian brokers offline live 4 --reason "a new disk"
     """
     ask = Ask(AskKind.OFFLINE, tuple(brokers), shutdown=shutdown, hook=hook, accept_unavailable=accept_unavailable)
-    _ask(cluster, ask, "50MB", dry_run, key, expires, reason, endpoints, output)
+    _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
 
 
 @app.command()
@@ -129,7 +129,7 @@ def online(
     Example: guardian brokers online live 4
     """
     ask = Ask(AskKind.ONLINE, tuple(brokers), hook=hook, back_within_ms=_duration(back_within))
-    _ask(cluster, ask, "50MB", dry_run, key, expires, reason, endpoints, output)
+    _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
 
 
 @app.command()
@@ -194,7 +194,7 @@ def restart(
         finalize=finalize,
         metadata_version=metadata_version,
     )
-    _ask(cluster, ask, "50MB", dry_run, key, expires, reason, endpoints, output)
+    _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
 
 
 def _ask(
@@ -213,7 +213,7 @@ def _ask(
             cluster,
             ask,
             author=actor(),
-            throttle=parse_rate(throttle),
+            throttle=parse_rate("throttle", throttle),
             submit=True,
             reason=reason,
             idempotency_key=key,

@@ -14,6 +14,7 @@ from guardian.interop import federation_fields as of
 from guardian.interop import federation_yaml
 from guardian.interop.federation_fields import Field
 from guardian.model.declaration import key_of
+from guardian.model.units import bytes_text
 
 _FIELDS: Mapping[str, Mapping[str, Field]] = {**federation_yaml.FLAT, **federation_yaml.BY_CLUSTER}
 
@@ -72,7 +73,7 @@ def _as_written(field: Field, text: str | None) -> str | None:
     if not text:
         return text
     if field.read is of.size:
-        return str(of.size_text(int(text)))
+        return bytes_text(int(text))
     if field.read is of.topic_id:
         return of.topic_id_text(bytes.fromhex(text))
     if field.read is of.until:

@@ -15,14 +15,14 @@ from typing import Annotated, Any
 
 import typer
 
-from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect, parse_rate
+from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.registered import registered
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.interop import confluent_placement
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
-from guardian.model.units import human_bytes, parse_duration_ms
+from guardian.model.units import human_bytes, parse_bytes, parse_duration_ms
 from guardian.wire.actors import shown_actor
 from guardian.wire.entries import entry_from_proto, entry_to_proto
 from protos.guardian.v1 import federation_pb2 as pb
@@ -482,10 +482,7 @@ def _as_dict(entry: pb.FederationEntry) -> dict[str, Any]:
 
 
 def _bytes(option: str, text: str) -> int:
-    try:
-        return parse_rate(text) if text else 0
-    except InvalidInput:
-        raise InvalidInput(f"--{option} is {text!r}: use a number of bytes, such as 50MB or 48000G") from None
+    return parse_bytes(f"--{option}", text) if text else 0
 
 
 def _replicas(text: str) -> tuple[str, int]:

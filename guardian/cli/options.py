@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import re
 import socket
 import sys
 from dataclasses import dataclass
@@ -19,21 +18,19 @@ from guardian.client import ClientTls, GuardianClient
 from guardian.client.bearing import Bearing
 from guardian.errors import InvalidInput
 from guardian.model.actor import reads_as_agent
-from guardian.model.units import parse_duration_ms
+from guardian.model.throttle import DEFAULT_THROTTLE
+from guardian.model.units import bytes_text, parse_duration_ms
 
 __all__ = [
-    "DryRunOption", "EndpointsOption", "ExpiresOption", "KeyOption", "Output", "OutputOption", "ReasonOption",
-    "YesOption", "actor", "confirm", "connect", "expires_in_ms", "parse_rate", "use",
+    "DEFAULT_THROTTLE_TEXT", "DryRunOption", "EndpointsOption", "ExpiresOption", "KeyOption", "Output",
+    "OutputOption", "ReasonOption", "YesOption", "actor", "confirm", "connect", "expires_in_ms", "use",
 ]  # fmt: skip
 
 # Long enough for the members to elect a new leader, short enough for a person who waits.
 _TIMEOUT_S = 15.0
 
+DEFAULT_THROTTLE_TEXT = bytes_text(DEFAULT_THROTTLE)
 PANEL = "How to reach Guardian"  # under which help shows the options of every command
-
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)B?(?:/s)?")
-_RATE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-_MAX_RATE = 2.0**63  # the largest number in the request; the server says what it takes
 
 
 EndpointsOption = Annotated[
@@ -155,12 +152,3 @@ def expires_in_ms(text: str) -> int:
     if text == "never":
         return -1
     return parse_duration_ms("expires", text) if text else 0
-
-
-def parse_rate(text: str) -> int:
-    """Bytes/s of a text such as 50MB, 800k or 1.5G (powers of ten, as networks count)."""
-    match = _RATE.fullmatch(text.strip())
-    rate = float(match[1]) * _RATE_UNITS[match[2]] if match else 0.0
-    if not 1 <= rate <= _MAX_RATE:
-        raise InvalidInput(f"throttle is {text!r}: use bytes per second, such as 50MB or 800k")
-    return int(rate)

@@ -12,6 +12,7 @@ import typer
 from guardian.cli.exits import NO
 from guardian.cli.operations import show_operation
 from guardian.cli.options import (
+    DEFAULT_THROTTLE_TEXT,
     EndpointsOption,
     ExpiresOption,
     KeyOption,
@@ -21,7 +22,6 @@ from guardian.cli.options import (
     actor,
     connect,
     expires_in_ms,
-    parse_rate,
 )
 from guardian.cli.output_more import more_of
 from guardian.cli.plan.tables import describe_move, show_plan
@@ -42,8 +42,9 @@ from guardian.model.log_dirs import short_log_dirs, shortened
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.progress import Progress
+from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.units import human_bytes, human_duration
+from guardian.model.units import human_bytes, human_duration, parse_rate
 from guardian.wire.approvals import approvals_to_proto
 from guardian.wire.plans import plan_to_proto
 from guardian.wire.previews import preview_to_proto, progress_to_proto
@@ -58,7 +59,6 @@ _COLUMNS = (
     "PLAN", "WHY",
 )  # fmt: skip
 _NO_THROTTLE = "none"
-_THROTTLE = "50MB"
 
 
 class _Rates(TypedDict):
@@ -85,7 +85,8 @@ def submit(
     plan: PlanFileOption = None,
     cluster: FileClusterOption = "",
     throttle: Annotated[
-        str, typer.Option(help="Bytes/s per broker for copies, such as 50MB; or none.", show_default="50MB")
+        str,
+        typer.Option(help="Bytes/s per broker for copies, such as 50MB; or none.", show_default=DEFAULT_THROTTLE_TEXT),
     ] = "",
     max_throttle: MaxThrottleOption = "",
     change_replication_factor: ChangeFactorOption = False,
@@ -370,7 +371,7 @@ def set_throttle(
 
     Example: guardian ticket throttle t-1a2b3c4d 20MB --reason "the evening peak"
     """
-    asked, most = parse_rate(rate), parse_rate(max_rate) if max_rate else 0
+    asked, most = parse_rate("throttle", rate), parse_rate("throttle", max_rate) if max_rate else 0
     with connect(act.endpoints) as client:
         if act.dry_run:
             found = client.ticket(ticket_id)
@@ -468,7 +469,10 @@ def preview(
     plan: PlanFileOption = None,
     cluster: FileClusterOption = "",
     throttle: Annotated[
-        str, typer.Option(help="Bytes/s per broker for copies of the file, such as 50MB; or none.", show_default="50MB")
+        str,
+        typer.Option(
+            help="Bytes/s per broker for copies of the file, such as 50MB; or none.", show_default=DEFAULT_THROTTLE_TEXT
+        ),
     ] = "",
     max_throttle: MaxThrottleOption = "",
     change_replication_factor: ChangeFactorOption = False,
@@ -599,8 +603,8 @@ def _moves_of(plan: Path, cluster: str, *, change_replication_factor: bool) -> P
 
 def _rates(throttle: str, max_throttle: str) -> _Rates:
     return _Rates(
-        throttle=0 if throttle == _NO_THROTTLE else parse_rate(throttle or _THROTTLE),
-        max_throttle=parse_rate(max_throttle) if max_throttle else 0,
+        throttle=0 if throttle == _NO_THROTTLE else parse_rate("throttle", throttle) if throttle else DEFAULT_THROTTLE,
+        max_throttle=parse_rate("max-throttle", max_throttle) if max_throttle else 0,
         unthrottled=throttle == _NO_THROTTLE,
     )
 

@@ -38,8 +38,9 @@ from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.kafka import reassignment_json
 from guardian.model.plan import Plan
+from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.ticket import Ticket
-from guardian.model.units import parse_rate
+from guardian.model.units import bytes_text, parse_rate
 from guardian.web.keeping import Kept
 from guardian.web.parts import Person, WebParts
 
@@ -50,7 +51,7 @@ _LIST_FRESH_S = 1.5
 _KEPT_S = 600.0  # a plan never changes; the racks of one that does not name them do, sometimes
 _MOST_DRAWN = 16
 _BROKERS_SHOWN = 50
-_DEFAULT_THROTTLE = "50MB"
+_DEFAULT_THROTTLE = bytes_text(DEFAULT_THROTTLE)
 _STATUS = {InvalidInput: 400, Conflict: 409, ClusterUnavailable: 502}
 
 FileText = Annotated[str, Form()]

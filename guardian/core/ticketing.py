@@ -28,12 +28,10 @@ from guardian.model.approval import ApprovalPolicy
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.tasks import AclRepair, PlanTask, ThrottleOverride
+from guardian.model.throttle import DEFAULT_THROTTLE, MAX_THROTTLE, MIN_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.units import human_duration
 
-DEFAULT_THROTTLE = 50_000_000  # bytes/s per broker
-MIN_THROTTLE = 100_000
-MAX_THROTTLE = 1_000_000_000_000  # more than a broker can send; Kafka takes no more than an int64
 _MAX_REASON_CHARS = 500
 
 _NEVER_RAN = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED)

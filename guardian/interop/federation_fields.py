@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 from guardian.errors import InvalidInput
 from guardian.interop.yaml_tree import Node
 from guardian.model.federation import TOPIC_ID_BYTES
 from guardian.model.topology import BrokerState, SecurityProtocol, require_endpoint, require_label
+from guardian.model.units import MAX_BYTES, read_bytes
 
 Schema = dict[str, Any]
 
-_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?) ?([kMGTP]?)B?(?:/s)?", re.ASCII)
-_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_MAX_SIZE = (1 << 63) - 1
 MAX_ID = 2**31 - 1
 STATES = {state.name.lower(): state for state in BrokerState}
 
@@ -102,20 +98,11 @@ def size(node: Node) -> int:
     if node.is_null:
         return 0
     if isinstance(node.value, int) and not isinstance(node.value, bool):
-        return node.whole(0, _MAX_SIZE)
-    match = _SIZE.fullmatch(node.value.strip()) if isinstance(node.value, str) else None
-    found = int(Decimal(match[1]) * _UNITS[match[2]]) if match else -1
-    if not 0 <= found <= _MAX_SIZE:
+        return node.whole(0, MAX_BYTES)
+    found = read_bytes(node.value) if isinstance(node.value, str) else None
+    if found is None:
         node.wrong("use bytes, such as 48TB, 1.25GB or a whole number")
     return found
-
-
-def size_text(count: int) -> str | int:
-    """The shortest text that is read as the same number."""
-    for unit in ("P", "T", "G", "M", "k"):
-        if count and count % _UNITS[unit] == 0:
-            return f"{count // _UNITS[unit]}{unit}B"
-    return count
 
 
 def count(most: int) -> Callable[[Node], int]:

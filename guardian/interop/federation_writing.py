@@ -13,6 +13,7 @@ from guardian.interop.federation_yaml import BY_CLUSTER, FLAT, SECTIONS, VERSION
 from guardian.model.declaration import CLUSTERS, EXCLUSIONS, LABELS, KnownFederation
 from guardian.model.links import LinkSettings
 from guardian.model.topology import BrokerState, Cluster, ClusterSecurity
+from guardian.model.units import bytes_text
 
 
 def write(known: KnownFederation, links: LinkSettings | None = None) -> str:
@@ -116,7 +117,7 @@ def _written(entry: object, fields: Mapping[str, Field]) -> dict[str, Any]:
     for name, field in fields.items():
         value = getattr(entry, field.stands_for)
         if field.read is of.size:
-            value = of.size_text(value)
+            value = bytes_text(value) if value and value % 1000 == 0 else value
         elif field.read is of.topic_id:
             value = of.topic_id_text(value)
         elif field.read is of.until:

@@ -33,15 +33,13 @@ from zoneinfo import ZoneInfo
 from guardian.errors import InvalidInput
 from guardian.model.actor import Agent
 from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
-from guardian.model.units import parse_duration_ms
+from guardian.model.units import parse_duration_ms, read_bytes
 
 DEFAULT_EXPIRES_MS = 7 * 86_400_000
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY = "|".join(_DAYS)
 _WINDOW = re.compile(rf"(?:({_DAY})(?:-({_DAY}))? )?(\d\d):(\d\d)-(\d\d):(\d\d)")
 _MINUTES = 24 * 60
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(k|M|G|T|P)?B")
-_UNITS = {None: 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _MAX_RULES = 1000
 
 
@@ -217,9 +215,8 @@ def _switch(title: str, section: Mapping[str, object], key: str) -> bool:
 
 
 def _size(title: str, value: object) -> int:
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
-    if not 0 < size < 1 << 63:
+    size = read_bytes(value) if isinstance(value, str) else None
+    if not size:
         raise InvalidInput(f'{title} is {value!r}: give bytes as a text, such as "500GB"; leave it out for no limit')
     return size
 

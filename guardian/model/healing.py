@@ -25,6 +25,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from guardian.errors import InvalidInput
+from guardian.model.throttle import DEFAULT_THROTTLE
 
 _DAY_S = 86_400.0
 _LEAST_THROTTLE = 100_000
@@ -50,7 +51,7 @@ class HealingPolicy:
     balance_grace_s: float = 3600.0
     storm_share: float = 0.25
     tickets_per_hour: int = 6
-    throttle: int = 50_000_000
+    throttle: int = DEFAULT_THROTTLE
     rest_s: float = 900.0
 
     def most_troubled(self, brokers: int) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from guardian.errors import InvalidInput
+from guardian.model.throttle import DEFAULT_THROTTLE
 
 _SPREADS = ("target_spread", "count_spread", "disk_spread")
 _LIMITS = ("cpu_limit", "network_limit", "disk_limit", "disk_io_limit")
@@ -60,7 +61,7 @@ class PlannerSettings:
     max_bytes: float = math.inf
     max_seconds: float = math.inf
     max_leader_moves: float = math.inf
-    throttle: float = 50e6
+    throttle: float = DEFAULT_THROTTLE
     excluded_topics: tuple[str, ...] = ()
     shared_labels: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()

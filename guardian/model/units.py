@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from guardian.errors import InvalidInput
 
@@ -10,6 +11,9 @@ _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
 _MAX_MS = 3650 * _UNIT_MS["d"]
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?)\s*([kMGTP]?)B?(?:/s)?", re.ASCII)
+_SIZES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+MAX_BYTES = (1 << 63) - 1  # Kafka's numbers are int64
 
 
 def parse_duration_ms(name: str, text: str) -> int:
@@ -39,15 +43,30 @@ def human_bytes(count: float) -> str:
     raise AssertionError("unreachable")
 
 
-_RATE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kMG]?)B?(?:/s)?")
-_RATE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+def read_bytes(text: str) -> int | None:
+    """Return the bytes, or bytes/s, of "500GB", "1.5 T" or "50MB/s" in powers of ten; None where it is none."""
+    match = _SIZE.fullmatch(text.strip())
+    found = int(Decimal(match[1]) * _SIZES[match[2]]) if match else None
+    return found if found is not None and found <= MAX_BYTES else None
+
+
+def parse_bytes(name: str, text: str) -> int:
+    """Return the bytes of a text such as 500GB; the error calls it `name`. Raises InvalidInput."""
+    found = read_bytes(text)
+    if found is None:
+        raise InvalidInput(f"{name} is {text!r}: use bytes, such as 500GB or 1.5TB")
+    return found
 
 
 def parse_rate(name: str, text: str) -> int:
-    """bytes/s of "50MB", "800k" or "1.5G/s", in powers of ten as networks count; `name` is what the error calls it.
-    Raises InvalidInput."""
-    match = _RATE.fullmatch(text.strip())
-    rate = float(match[1]) * _RATE_UNITS[match[2]] if match else 0.0
-    if rate < 1:
+    """Return the bytes/s, at least 1, of a text such as 50MB; the error calls it `name`. Raises InvalidInput."""
+    found = read_bytes(text)
+    if not found:
         raise InvalidInput(f"{name} is {text!r}: use bytes per second, such as 50MB or 800k")
-    return int(rate)
+    return found
+
+
+def bytes_text(count: int) -> str:
+    """Return the shortest text that is read as the same number."""
+    unit = next((unit for unit, size in reversed(_SIZES.items()) if unit and count and count % size == 0), "")
+    return f"{count // _SIZES[unit]}{unit}B" if unit else str(count)

@@ -29,7 +29,6 @@ from guardian.client import GuardianClient
 from guardian.config import ANY_HOSTS, ServerConfig, cautions_of, planner_settings
 from guardian.console.rendering import static_url
 from guardian.core.lake_keeping import LakeTimes
-from guardian.core.ticketing import DEFAULT_THROTTLE
 from guardian.errors import Conflict, Damaged, GuardianError, InvalidInput
 from guardian.executor.around import LiveSurroundings
 from guardian.executor.driver import Driver
@@ -41,6 +40,7 @@ from guardian.executor.replanning import LiveReplanner
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.links import load_links
 from guardian.model.planner_settings import PlannerSettings
+from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.topology import Cluster
 from guardian.reporter.asking import BrokerAsker, CountersAsker, MappingAsker
 from guardian.reporter.collector import Collector, CollectorSettings, ReporterTls

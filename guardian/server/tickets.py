@@ -37,6 +37,7 @@ from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.tasks import MigrateIdc, ThrottleOverride
+from guardian.model.throttle import MAX_THROTTLE, MIN_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster
 from guardian.server.asks import Asks
@@ -232,7 +233,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         request.actor = require_claimed_name("actor", request.actor)
         ticketing.require_reason(request.reason)
         if not request.throttle:
-            raise InvalidInput(f"throttle is 0 bytes/s: use {ticketing.MIN_THROTTLE} to {ticketing.MAX_THROTTLE}")
+            raise InvalidInput(f"throttle is 0 bytes/s: use {MIN_THROTTLE} to {MAX_THROTTLE}")
         throttle = ticketing.throttle_asked(request.throttle)
         most = ticketing.max_throttle_asked(request.max_throttle, throttle)
         for _ in range(_ATTEMPTS):

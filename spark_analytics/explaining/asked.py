@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from guardian.model.plan import Excused
+from guardian.model.throttle import DEFAULT_THROTTLE
 from spark_analytics.search.goal import Budget, Targets
 
 
@@ -18,7 +19,7 @@ class Asked:
 
     targets: Targets
     budget: Budget = field(default_factory=Budget)
-    throttle: int = 50_000_000
+    throttle: int = DEFAULT_THROTTLE
     unmet: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     excused: Excused = field(default_factory=Excused)

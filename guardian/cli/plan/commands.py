@@ -10,7 +10,7 @@ import typer
 from guardian.cli.plan.carrying_out import TaskFor, carry_out
 from guardian.cli.plan.checking import check_plan
 from guardian.cli.plan.offline import plan_model, score_placement
-from guardian.cli.plan.overrides import Overrides, parse_size
+from guardian.cli.plan.overrides import Overrides
 from guardian.cli.plan.request import request
 from guardian.cli.shared import made_of, with_options_of
 from guardian.core.labelling import require_usable
@@ -33,6 +33,7 @@ from guardian.model.tasks import (
     ReplicationFactor,
     Task,
 )
+from guardian.model.units import parse_bytes
 
 _MAX_ID_DIGITS = 10  # int() refuses thousands of them
 
@@ -186,7 +187,7 @@ def preallocate(
         if configs:
             raise InvalidInput("--config is for a new topic: leave it out with --expand")
         return lambda _directory, _cluster: ExpandTopic(topic=topic, partitions=partitions)
-    size = int(parse_size("expected-size", expected_size)) if expected_size else 0
+    size = parse_bytes("expected-size", expected_size) if expected_size else 0
 
     def task(directory: Directory, cluster: str) -> CreateTopic:
         known = directory.topic(cluster, topic) or Topic(cluster, topic)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,16 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from guardian import config
-from guardian.cli.options import parse_rate
+from guardian.cli.options import DEFAULT_THROTTLE_TEXT
 from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.client import GuardianClient
-from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.units import parse_duration_ms
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGTP]?)B?", re.ASCII)
-_SIZES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_MOST_BYTES = 1e18  # an exabyte: more is a slip of the finger
+from guardian.model.units import parse_bytes, parse_duration_ms, parse_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +60,10 @@ class Overrides:
             typer.Option("--exclude-topic", help="Not moved; may end in a star and be repeated.", show_default="none"),
         ] = None,
         throttle: Annotated[
-            str, typer.Option("--throttle", help="Bytes/s per broker for copies, such as 80MB.", show_default="50MB")
+            str,
+            typer.Option(
+                "--throttle", help="Bytes/s per broker for copies, such as 80MB.", show_default=DEFAULT_THROTTLE_TEXT
+            ),
         ] = "",
         settings: SettingsOption = None,
     ) -> Overrides:
@@ -74,14 +71,14 @@ class Overrides:
         if target_spread is not None:
             changes["target_spread"] = target_spread
         if max_bytes:
-            changes["max_bytes"] = parse_size("max-bytes", max_bytes)
+            changes["max_bytes"] = float(parse_bytes("max-bytes", max_bytes))
         if max_time:
             changes["max_seconds"] = parse_duration_ms("max-time", max_time) / 1000
         if goals:
             changes["goals"] = _split(goals)
             config.require_goals("goal", changes["goals"])
         if throttle:
-            changes["throttle"] = float(parse_rate(throttle))
+            changes["throttle"] = float(parse_rate("throttle", throttle))
         found = cls(settings, changes, tuple(exclude_topics or ()))
         found.alone()  # what is wrong is told before anything is read
         return found
@@ -97,15 +94,6 @@ class Overrides:
     def _on(self, settings: PlannerSettings) -> PlannerSettings:
         excluded = tuple(dict.fromkeys((*settings.excluded_topics, *self.exclude_topics)))
         return dataclasses.replace(settings, **self.changes, excluded_topics=excluded)
-
-
-def parse_size(name: str, text: str) -> float:
-    """Bytes of "500GB", "1.5T" and the like, powers of ten; `name` is what the error calls it. Raises InvalidInput."""
-    match = _SIZE.fullmatch(text.strip())
-    size = float(match[1]) * _SIZES[match[2]] if match else -1.0
-    if not 0 <= size <= _MOST_BYTES:
-        raise InvalidInput(f"{name} is {text!r}: use bytes, such as 500GB or 1.5TB")
-    return size
 
 
 def _split(goals: Sequence[str]) -> tuple[str, ...]:

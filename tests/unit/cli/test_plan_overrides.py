@@ -7,22 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from guardian.cli.plan.overrides import Overrides, parse_size
+from guardian.cli.plan.overrides import Overrides
 from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("500GB", 5e11), ("1.5T", 1.5e12), ("7", 7.0), ("3 kB", 3e3), (" 2MB ", 2e6), ("0", 0.0)]
-)
-def test_sizes_are_powers_of_ten(text: str, size: float) -> None:
-    assert parse_size("max-bytes", text) == size
-
-
-@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1GiB", "1e9", "nan", "1,5GB", "\uff11GB", "9" * 400, "2000PB"])
-def test_what_is_no_size_is_named_with_the_fix(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"max-bytes is .*: use bytes, such as 500GB or 1\.5TB"):
-        parse_size("max-bytes", text)
 
 
 def test_without_options_the_settings_are_the_usual_ones() -> None:

@@ -16,6 +16,7 @@ from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import AclRepair, Balance, PlanTask, ThrottleOverride
+from guardian.model.throttle import DEFAULT_THROTTLE, MAX_THROTTLE
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 
@@ -105,14 +106,14 @@ def test_a_throttle_is_changed_until_the_ticket_is_over(state: TicketState) -> N
     ("throttle", "most", "message"),
     [
         (99_999, 0, "throttle is 99999 bytes/s: use 100000 to"),
-        (ticketing.MAX_THROTTLE + 1, 0, "throttle is 1000000000001 bytes/s"),
+        (MAX_THROTTLE + 1, 0, "throttle is 1000000000001 bytes/s"),
         (200_000, 199_999, r"max_throttle is 199999 bytes/s: use 200000 \(throttle\) to"),
     ],
 )
 def test_rates_have_limits(throttle: int, most: int, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         ticketing.set_throttle(ticket(S.RUNNING), "bob", "", 7, throttle, most, everybody())
-    assert ticketing.throttle_asked(0) == ticketing.DEFAULT_THROTTLE
+    assert ticketing.throttle_asked(0) == DEFAULT_THROTTLE
 
 
 def strict(author_may_approve: bool = False) -> ApprovalPolicy:
@@ -149,7 +150,7 @@ def test_a_ticket_that_was_slowed_may_be_as_fast_again_as_was_approved() -> None
     may_rise = made_by_ann(S.RUNNING, 200_000, most=400_000)
     assert ticketing.require_rate_allowed(strict(), may_rise, 400_000, "cleo", 7) == 400_000
     unthrottled = made_by_ann(S.RUNNING, 0)
-    assert ticketing.require_rate_allowed(strict(), unthrottled, 10**9, "cleo", 7) == ticketing.MAX_THROTTLE
+    assert ticketing.require_rate_allowed(strict(), unthrottled, 10**9, "cleo", 7) == MAX_THROTTLE
 
 
 @pytest.mark.parametrize("state", [S.DRAFT, S.PENDING])
