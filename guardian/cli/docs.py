@@ -1,6 +1,6 @@
 """`guardian docs`: pages of the documentation that are made from the code.
 
-docs/cli.md is made here, and a test holds the one that is checked in against it.
+docs/cli.md and docs/rights.md, and tests hold those that are checked in against them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
+from guardian.cli import rights_page
 from guardian.cli.everywhere import ALIASES, WATCHABLE, connection
 from guardian.cli.exits import MEANINGS
 from guardian.cli.options import PANEL
@@ -20,6 +21,8 @@ from guardian.cli.tree import tree
 from guardian.errors import InvalidInput
 
 app = typer.Typer(help="Pages of the documentation that are made from the code.", no_args_is_help=True)
+
+OutOption = Annotated[Path | None, typer.Option("--out", help="The file to write.", show_default="standard output")]
 
 _HEAD = """\
 # The command line
@@ -86,16 +89,24 @@ and on whichever leader, has the trace id that begins the SHA-256 of `guardian t
 
 
 @app.command("cli")
-def cli(
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The file to write.", show_default="standard output")
-    ] = None,
-) -> None:
+def cli(out: OutOption = None) -> None:
     """Write the page of all commands: docs/cli.md.
 
     Example: guardian docs cli --out docs/cli.md
     """
-    text = page()
+    _write(page(), out)
+
+
+@app.command("rights")
+def rights(out: OutOption = None) -> None:
+    """Write the page of who may call which RPC and use which HTTP route: docs/rights.md.
+
+    Example: guardian docs rights --out docs/rights.md
+    """
+    _write(rights_page.page(), out)
+
+
+def _write(text: str, out: Path | None) -> None:
     if out is None:
         print(text, end="")
         return

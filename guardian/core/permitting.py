@@ -1,11 +1,10 @@
-"""Who may call what: one table of every RPC, one of every HTTP route. What is in neither is nobody's.
+"""Who may call what: the rule of each RPC, which stands at it in its .proto (protos/guardian/v1/access.proto).
 
 A rule is a role and where one must have it. VIEWER is asked for where nothing changes; OPERATOR where work is asked
 for, APPROVER where it is let go; ADMIN where the federation, or Guardian itself, is made another one. Programs of
 brokers have a role of their own, and people can't write segment metadata in their place.
 
-An answer that tells of several clusters is cut to those that the caller may see (`is_cut`). Whoever adds an RPC or a
-route adds its line here: tests go through the services' descriptors and the application's routes.
+An answer that tells of several clusters is cut to those that the caller may see (`is_cut`).
 """
 
 from __future__ import annotations
@@ -14,13 +13,29 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
+from typing import Any
+
+from google.protobuf.descriptor import MethodDescriptor
 
 from guardian.errors import NotAllowed
 from guardian.model.actor import MAX_NAME_CHARS
 from guardian.model.identity import Identity, Role
 from guardian.model.topology import Cluster, ClusterSecurity
 from guardian.wire.federation import cluster_from_proto
-from protos.guardian.v1 import federation_pb2
+from protos.guardian.v1 import (
+    access_pb2,
+    activity_pb2,
+    events_pb2,
+    federation_pb2,
+    insight_pb2,
+    placement_pb2,
+    protection_pb2,
+    raft_pb2,
+    sessions_pb2,
+    tickets_pb2,
+    tiering_pb2,
+)
+from protos.guardian.v1.access_pb2 import Access
 
 
 class Where(Enum):
@@ -59,91 +74,46 @@ class Place:
     tenants: frozenset[str] | None = None
 
 
-_VIEWER, _BROKER = (Role.VIEWER,), (Role.BROKER,)
-_OPERATOR, _APPROVER, _ADMIN = (Role.OPERATOR,), (Role.APPROVER,), (Role.ADMIN,)
-_EITHER = (Role.VIEWER, Role.BROKER)
+# What members serve of Guardian's own; BrokerReporter is served by brokers.
+_FILES = (
+    activity_pb2,
+    events_pb2,
+    federation_pb2,
+    insight_pb2,
+    placement_pb2,
+    protection_pb2,
+    raft_pb2,
+    sessions_pb2,
+    tickets_pb2,
+    tiering_pb2,
+)
+_ACCESS: Any = access_pb2.access  # its stub says FieldDescriptor, where extensions are asked for
+_OF_OTHERS = {
+    "/grpc.health.v1.Health/Check": Rule(Where.OPEN),
+    "/grpc.health.v1.Health/List": Rule(Where.OPEN),
+    "/grpc.health.v1.Health/Watch": Rule(Where.OPEN),
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": Rule(Where.ANYWHERE, (Role.VIEWER,)),
+}
 
-_OPEN = Rule(Where.OPEN)
-_LOOK = Rule(Where.ANYWHERE, _VIEWER)
-_LIST = Rule(Where.CLUSTERS, _VIEWER, is_cut=True)
-_ABOUT = Rule(Where.CLUSTER, _VIEWER)
-_ADMIN_OF_ALL = Rule(Where.EVERYWHERE, _ADMIN)
-_WORK = Rule(Where.TICKET, _OPERATOR, who="actor")
-_JUDGE = Rule(Where.TICKET, _APPROVER, who="actor")
-_WRITE_SEGMENTS = Rule(Where.KAFKA_CLUSTERS, _BROKER)
-_OF_A_BROKER = Rule(Where.KAFKA_CLUSTERS, _BROKER, broker="broker_id")
-_READ_SEGMENTS = Rule(Where.KAFKA_CLUSTERS, _EITHER)
 
-_G = "/guardian.v1."
+def rule_at(method: MethodDescriptor) -> Rule:
+    """Return the rule that stands at an RPC. Raises TypeError where none does: nothing is served without."""
+    options = method.GetOptions()
+    if not options.HasExtension(_ACCESS):
+        raise TypeError(f"{method.full_name}: no option (access) says who may call it; add one in its .proto")
+    access: Access = options.Extensions[_ACCESS]
+    where = Where[Access.Where.Name(access.where)]
+    roles = tuple(Role[Access.Role.Name(role)] for role in access.roles)
+    if not roles and where is not Where.OPEN:
+        raise TypeError(f"{method.full_name}: its option (access) names no role; name at least one")
+    return Rule(where, roles, access.field or "cluster", access.who, access.broker, access.logs_in, access.is_cut)
 
-RPCS: dict[str, Rule] = {
-    f"{_G}Federation/RegisterCluster": Rule(Where.CLUSTER, _ADMIN, field="cluster.name", logs_in=True),
-    f"{_G}Federation/RemoveCluster": Rule(Where.CLUSTER, _ADMIN, field="name"),
-    f"{_G}Federation/SetSampling": Rule(Where.CLUSTER, _ADMIN, field="cluster"),
-    f"{_G}Federation/RegisterReporter": _OF_A_BROKER,
-    f"{_G}Federation/ListClusters": Rule(Where.ANYWHERE, _VIEWER, is_cut=True),
-    f"{_G}Federation/ChangeFederation": Rule(Where.CHANGES, _OPERATOR),
-    f"{_G}Federation/ListFederation": _LIST,
-    f"{_G}Federation/ListAudit": Rule(Where.EVERYWHERE, _VIEWER),
-    f"{_G}Federation/GetBrokerMetrics": _ABOUT,
-    f"{_G}Federation/GetCollection": Rule(Where.ANYWHERE, _VIEWER, is_cut=True),
-    f"{_G}Federation/GetMember": Rule(Where.ANYWHERE, _EITHER),
-    f"{_G}Tickets/GetPlan": Rule(Where.ANYWHERE, _VIEWER, is_cut=True),
-    f"{_G}Tickets/CreateTicket": Rule(Where.PLAN, _OPERATOR, who="author"),
-    f"{_G}Tickets/SubmitTicket": _WORK,
-    f"{_G}Tickets/ApproveTicket": _JUDGE,
-    f"{_G}Tickets/RejectTicket": _JUDGE,
-    f"{_G}Tickets/CancelTicket": _WORK,
-    f"{_G}Tickets/PauseTicket": _WORK,
-    f"{_G}Tickets/ResumeTicket": _WORK,
-    f"{_G}Tickets/RollBackTicket": _WORK,
-    f"{_G}Tickets/SetThrottle": _WORK,
-    f"{_G}Tickets/AdoptTicket": _WORK,
-    f"{_G}Tickets/WaitTicket": _WORK,
-    f"{_G}Tickets/AmendTicket": _WORK,
-    f"{_G}Tickets/PreviewTicket": Rule(Where.PLAN, _VIEWER),
-    f"{_G}Tickets/GetApprovals": _LOOK,
-    f"{_G}Tickets/GetTicket": Rule(Where.TICKET, _VIEWER),
-    f"{_G}Tickets/ListTickets": _LIST,
-    f"{_G}Tickets/WatchTicket": Rule(Where.TICKET, _VIEWER),
-    f"{_G}Tiering/AppendSegmentEvents": _WRITE_SEGMENTS,
-    f"{_G}Tiering/StreamSegmentEvents": _WRITE_SEGMENTS,
-    f"{_G}Tiering/ClaimPartitions": _OF_A_BROKER,
-    f"{_G}Tiering/AllocateIds": _WRITE_SEGMENTS,
-    f"{_G}Tiering/GetIds": _READ_SEGMENTS,
-    f"{_G}Tiering/PullSegmentEvents": _READ_SEGMENTS,
-    f"{_G}Tiering/FollowSegmentEvents": _READ_SEGMENTS,
-    f"{_G}Tiering/ListLiveSegments": _READ_SEGMENTS,
-    f"{_G}Tiering/ListPartitions": Rule(Where.KAFKA_CLUSTERS, _VIEWER),
-    f"{_G}Tiering/DeletePartitions": Rule(Where.KAFKA_CLUSTERS, _ADMIN),
-    f"{_G}Sessions/OpenSession": Rule(Where.ANYWHERE, (Role.OPERATOR, Role.BROKER)),
-    f"{_G}Raft/GetRaftStatus": Rule(Where.ANYWHERE, _EITHER),
-    f"{_G}Raft/TransferLeader": _ADMIN_OF_ALL,
-    f"{_G}Raft/ChangeMembership": _ADMIN_OF_ALL,
-    f"{_G}Raft/SaveSnapshot": _ADMIN_OF_ALL,
-    f"{_G}Raft/RaiseLevel": _ADMIN_OF_ALL,
-    f"{_G}Insight/GetDurability": _ABOUT,
-    f"{_G}Insight/DescribeTopics": _ABOUT,
-    f"{_G}Insight/GetDiskHealth": _ABOUT,
-    f"{_G}Insight/GetDiskReaders": _ABOUT,
-    f"{_G}Insight/GetLinkUse": Rule(Where.CLUSTERS, _VIEWER, field="clusters", is_cut=True),
-    f"{_G}Insight/GetLines": _LIST,
-    f"{_G}Insight/ListFindings": _LIST,
-    f"{_G}Insight/GetHealing": _LIST,
-    f"{_G}Activity/ListActivity": _ABOUT,
-    f"{_G}Activity/ListIdleTopics": _ABOUT,
-    f"{_G}Activity/ListTenantUsage": _ABOUT,
-    f"{_G}Activity/ListAclUse": _ABOUT,
-    f"{_G}Placement/GetPlacement": _READ_SEGMENTS,
-    f"{_G}Placement/ListCordons": _LIST,
-    f"{_G}Events/WatchEvents": _LIST,
-    f"{_G}Events/ListSinks": _LOOK,
-    f"{_G}Protection/GetProtection": _ABOUT,
-    f"{_G}Protection/ReleaseProtection": Rule(Where.CLUSTER, _OPERATOR, who="actor"),
-    "/grpc.health.v1.Health/Check": _OPEN,
-    "/grpc.health.v1.Health/List": _OPEN,
-    "/grpc.health.v1.Health/Watch": _OPEN,
-    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": _LOOK,
+
+RPCS: dict[str, Rule] = _OF_OTHERS | {
+    f"/{service.full_name}/{method.name}": rule_at(method)
+    for file in _FILES
+    for service in file.DESCRIPTOR.services_by_name.values()
+    for method in service.methods
 }
 
 
@@ -151,7 +121,7 @@ def rule_of(method: str) -> Rule:
     """Of an RPC as gRPC names it. Raises NotAllowed for what the table does not know."""
     rule = RPCS.get(method)
     if rule is None:
-        raise NotAllowed(f"{method} is in no rule of who may what, so that nobody may call it")
+        raise NotAllowed(f"permission denied: {method} has no access rule")
     return rule
 
 

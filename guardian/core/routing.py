@@ -1,4 +1,4 @@
-"""Who may use which HTTP route: the second half of the table in guardian.core.permitting.
+"""Who may use which HTTP route (of RPCs: guardian.core.permitting).
 
 A rule is about a method and a path, whose `{name}` stands for one part of it and `{name:path}` for the rest. The first
 one that fits counts. What a route does with a cluster is checked again where it is done, by the rule of the RPC.

@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from protos.guardian.v1 import access_pb2 as protos_dot_guardian_dot_v1_dot_access__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!protos/guardian/v1/activity.proto\x12\x0bguardian.v1\"\x96\x01\n\x10\x41\x63tivityCoverage\x12\x0f\n\x07\x66rom_ms\x18\x01 \x01(\x03\x12\r\n\x05to_ms\x18\x02 \x01(\x03\x12\x0e\n\x06slices\x18\x03 \x01(\x04\x12\x0f\n\x07\x62rokers\x18\x04 \x01(\r\x12\x16\n\x0e\x64ropped_events\x18\x05 \x01(\x04\x12\x13\n\x0blost_slices\x18\x06 \x01(\x04\x12\x14\n\x0ckept_from_ms\x18\x07 \x01(\x03\"\x98\x01\n\x13ListActivityRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0f\n\x07\x66rom_ms\x18\x02 \x01(\x03\x12\r\n\x05to_ms\x18\x03 \x01(\x03\x12\x0f\n\x05topic\x18\x04 \x01(\tH\x00\x12\x10\n\x06\x62roker\x18\x05 \x01(\x05H\x00\x12\x13\n\tprincipal\x18\x06 \x01(\tH\x00\x12\r\n\x05limit\x18\x07 \x01(\rB\t\n\x07subject\"\x7f\n\x11ListActivityReply\x12&\n\x04rows\x18\x01 \x03(\x0b\x32\x18.guardian.v1.ActivityRow\x12\x11\n\ttruncated\x18\x02 \x01(\x08\x12/\n\x08\x63overage\x18\x03 \x01(\x0b\x32\x1d.guardian.v1.ActivityCoverage\"\xad\x02\n\x0b\x41\x63tivityRow\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x15\n\rresource_type\x18\x04 \x01(\t\x12\x10\n\x08resource\x18\x05 \x01(\t\x12\x11\n\toperation\x18\x06 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x07 \x01(\x04\x12\x0e\n\x06\x64\x65nied\x18\x08 \x01(\x04\x12\x16\n\x0e\x62ytes_produced\x18\t \x01(\x04\x12\x15\n\rbytes_fetched\x18\n \x01(\x04\x12\x14\n\x0c\x62ytes_shared\x18\x0b \x01(\x08\x12\x10\n\x08\x66irst_ms\x18\x0c \x01(\x03\x12\x0f\n\x07last_ms\x18\r \x01(\x03\x12\x0f\n\x07\x62rokers\x18\x0e \x01(\r\x12\x11\n\taddresses\x18\x0f \x01(\r\"`\n\x15ListIdleTopicsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x10\n\x08since_ms\x18\x02 \x01(\x03\x12\x15\n\rwith_internal\x18\x03 \x01(\x08\x12\r\n\x05limit\x18\x04 \x01(\r\"\x81\x01\n\x13ListIdleTopicsReply\x12&\n\x06topics\x18\x01 \x03(\x0b\x32\x16.guardian.v1.IdleTopic\x12\x11\n\ttruncated\x18\x02 \x01(\x08\x12/\n\x08\x63overage\x18\x03 \x01(\x0b\x32\x1d.guardian.v1.ActivityCoverage\"\x97\x01\n\tIdleTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x17\n\x0fwithout_readers\x18\x02 \x01(\x08\x12\x17\n\x0fwithout_writers\x18\x03 \x01(\x08\x12\x14\n\x0clast_read_ms\x18\x04 \x01(\x03\x12\x15\n\rlast_write_ms\x18\x05 \x01(\x03\x12\x0e\n\x06tenant\x18\x06 \x01(\t\x12\r\n\x05owner\x18\x07 \x01(\t\"I\n\x16ListTenantUsageRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0f\n\x07\x66rom_ms\x18\x02 \x01(\x03\x12\r\n\x05to_ms\x18\x03 \x01(\x03\"r\n\x14ListTenantUsageReply\x12)\n\x07tenants\x18\x01 \x03(\x0b\x32\x18.guardian.v1.TenantUsage\x12/\n\x08\x63overage\x18\x02 \x01(\x0b\x32\x1d.guardian.v1.ActivityCoverage\"\xcf\x01\n\x0bTenantUsage\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06topics\x18\x02 \x01(\r\x12\x16\n\x0e\x62ytes_produced\x18\x03 \x01(\x04\x12\x15\n\rbytes_fetched\x18\x04 \x01(\x04\x12\x0e\n\x06writes\x18\x05 \x01(\x04\x12\r\n\x05reads\x18\x06 \x01(\x04\x12\x14\n\x0c\x62ytes_shared\x18\x07 \x01(\x08\x12\x1c\n\x14topics_without_bytes\x18\x08 \x01(\r\x12\x1e\n\x16requests_without_bytes\x18\t \x01(\x04\"6\n\x11ListAclUseRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x10\n\x08since_ms\x18\x02 \x01(\x03\"v\n\x0fListAclUseReply\x12!\n\x04\x61\x63ls\x18\x01 \x03(\x0b\x32\x13.guardian.v1.AclUse\x12/\n\x08\x63overage\x18\x02 \x01(\x0b\x32\x1d.guardian.v1.ActivityCoverage\x12\x0f\n\x07\x64\x65nials\x18\x03 \x01(\r\"\xaf\x02\n\x06\x41\x63lUse\x12\x15\n\rresource_type\x18\x01 \x01(\t\x12\x14\n\x0cpattern_type\x18\x02 \x01(\t\x12\x15\n\rresource_name\x18\x03 \x01(\t\x12\x11\n\tprincipal\x18\x04 \x01(\t\x12\x0c\n\x04host\x18\x05 \x01(\t\x12\x11\n\toperation\x18\x06 \x01(\t\x12(\n\x07verdict\x18\x07 \x01(\x0e\x32\x17.guardian.v1.AclVerdict\x12\x0b\n\x03why\x18\x08 \x01(\t\x12\x12\n\nnames_used\x18\t \x01(\r\x12\r\n\x05names\x18\n \x03(\t\x12\x15\n\rnames_covered\x18\x0b \x01(\r\x12\x12\n\noperations\x18\x0c \x03(\t\x12\x17\n\x0fprincipals_used\x18\r \x01(\r\x12\x0f\n\x07last_ms\x18\x0e \x01(\x03*i\n\nAclVerdict\x12\x1b\n\x17\x41\x43L_VERDICT_UNSPECIFIED\x10\x00\x12\x0c\n\x08\x41\x43L_USED\x10\x01\x12\x0e\n\nACL_UNUSED\x10\x02\x12\x10\n\x0c\x41\x43L_TOO_WIDE\x10\x03\x12\x0e\n\nACL_UNSEEN\x10\x04\x32\xdb\x02\n\x08\x41\x63tivity\x12P\n\x0cListActivity\x12 .guardian.v1.ListActivityRequest\x1a\x1e.guardian.v1.ListActivityReply\x12V\n\x0eListIdleTopics\x12\".guardian.v1.ListIdleTopicsRequest\x1a .guardian.v1.ListIdleTopicsReply\x12Y\n\x0fListTenantUsage\x12#.guardian.v1.ListTenantUsageRequest\x1a!.guardian.v1.ListTenantUsageReply\x12J\n\nListAclUse\x12\x1e.guardian.v1.ListAclUseRequest\x1a\x1c.guardian.v1.ListAclUseReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!protos/guardian/v1/activity.proto\x12\x0bguardian.v1\x1a\x1fprotos/guardian/v1/access.proto\"\x96\x01\n\x10\x41\x63tivityCoverage\x12\x0f\n\x07\x66rom_ms\x18\x01 \x01(\x03\x12\r\n\x05to_ms\x18\x02 \x01(\x03\x12\x0e\n\x06slices\x18\x03 \x01(\x04\x12\x0f\n\x07\x62rokers\x18\x04 \x01(\r\x12\x16\n\x0e\x64ropped_events\x18\x05 \x01(\x04\x12\x13\n\x0blost_slices\x18\x06 \x01(\x04\x12\x14\n\x0ckept_from_ms\x18\x07 \x01(\x03\"\x98\x01\n\x13ListActivityRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0f\n\x07\x66rom_ms\x18\x02 \x01(\x03\x12\r\n\x05to_ms\x18\x03 \x01(\x03\x12\x0f\n\x05topic\x18\x04 \x01(\tH\x00\x12\x10\n\x06\x62roker\x18\x05 \x01(\x05H\x00\x12\x13\n\tprincipal\x18\x06 \x01(\tH\x00\x12\r\n\x05limit\x18\x07 \x01(\rB\t\n\x07subject\"\x7f\n\x11ListActivityReply\x12&\n\x04rows\x18\x01 \x03(\x0b\x32\x18.guardian.v1.ActivityRow\x12\x11\n\ttruncated\x18\x02 \x01(\x08\x12/\n\x08\x63overage\x18\x03 \x01(\x0b\x32\x1d.guardian.v1.ActivityCoverage\"\xad\x02\n\x0b\x41\x63tivityRow\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x15\n\rresource_type\x18\x04 \x01(\t\x12\x10\n\x08resource\x18\x05 \x01(\t\x12\x11\n\toperation\x18\x06 \x01(\t\x12\x0f\n\x07\x61llowed\x18\x07 \x01(\x04\x12\x0e\n\x06\x64\x65nied\x18\x08 \x01(\x04\x12\x16\n\x0e\x62ytes_produced\x18\t \x01(\x04\x12\x15\n\rbytes_fetched\x18\n \x01(\x04\x12\x14\n\x0c\x62ytes_shared\x18\x0b \x01(\x08\x12\x10\n\x08\x66irst_ms\x18\x0c \x01(\x03\x12\x0f\n\x07last_ms\x18\r \x01(\x03\x12\x0f\n\x07\x62rokers\x18\x0e \x01(\r\x12\x11\n\taddresses\x18\x0f \x01(\r\"`\n\x15ListIdleTopicsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x10\n\x08since_ms\x18\x02 \x01(\x03\x12\x15\n\rwith_internal\x18\x03 \x01(\x08\x12\r\n\x05limit\x18\x04 \x01(\r\"\x81\x01\n\x13ListIdleTopicsReply\x12&\n\x06topics\x18\x01 \x03(\x0b\x32\x16.guardian.v1.IdleTopic\x12\x11\n\ttruncated\x18\x02 \x01(\x08\x12/\n\x08\x63overage\x18\x03 \x01(\x0b\x32\x1d.guardian.v1.ActivityCoverage\"\x97\x01\n\tIdleTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x17\n\x0fwithout_readers\x18\x02 \x01(\x08\x12\x17\n\x0fwithout_writers\x18\x03 \x01(\x08\x12\x14\n\x0clast_read_ms\x18\x04 \x01(\x03\x12\x15\n\rlast_write_ms\x18\x05 \x01(\x03\x12\x0e\n\x06tenant\x18\x06 \x01(\t\x12\r\n\x05owner\x18\x07 \x01(\t\"I\n\x16ListTenantUsageRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0f\n\x07\x66rom_ms\x18\x02 \x01(\x03\x12\r\n\x05to_ms\x18\x03 \x01(\x03\"r\n\x14ListTenantUsageReply\x12)\n\x07tenants\x18\x01 \x03(\x0b\x32\x18.guardian.v1.TenantUsage\x12/\n\x08\x63overage\x18\x02 \x01(\x0b\x32\x1d.guardian.v1.ActivityCoverage\"\xcf\x01\n\x0bTenantUsage\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06topics\x18\x02 \x01(\r\x12\x16\n\x0e\x62ytes_produced\x18\x03 \x01(\x04\x12\x15\n\rbytes_fetched\x18\x04 \x01(\x04\x12\x0e\n\x06writes\x18\x05 \x01(\x04\x12\r\n\x05reads\x18\x06 \x01(\x04\x12\x14\n\x0c\x62ytes_shared\x18\x07 \x01(\x08\x12\x1c\n\x14topics_without_bytes\x18\x08 \x01(\r\x12\x1e\n\x16requests_without_bytes\x18\t \x01(\x04\"6\n\x11ListAclUseRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x10\n\x08since_ms\x18\x02 \x01(\x03\"v\n\x0fListAclUseReply\x12!\n\x04\x61\x63ls\x18\x01 \x03(\x0b\x32\x13.guardian.v1.AclUse\x12/\n\x08\x63overage\x18\x02 \x01(\x0b\x32\x1d.guardian.v1.ActivityCoverage\x12\x0f\n\x07\x64\x65nials\x18\x03 \x01(\r\"\xaf\x02\n\x06\x41\x63lUse\x12\x15\n\rresource_type\x18\x01 \x01(\t\x12\x14\n\x0cpattern_type\x18\x02 \x01(\t\x12\x15\n\rresource_name\x18\x03 \x01(\t\x12\x11\n\tprincipal\x18\x04 \x01(\t\x12\x0c\n\x04host\x18\x05 \x01(\t\x12\x11\n\toperation\x18\x06 \x01(\t\x12(\n\x07verdict\x18\x07 \x01(\x0e\x32\x17.guardian.v1.AclVerdict\x12\x0b\n\x03why\x18\x08 \x01(\t\x12\x12\n\nnames_used\x18\t \x01(\r\x12\r\n\x05names\x18\n \x03(\t\x12\x15\n\rnames_covered\x18\x0b \x01(\r\x12\x12\n\noperations\x18\x0c \x03(\t\x12\x17\n\x0fprincipals_used\x18\r \x01(\r\x12\x0f\n\x07last_ms\x18\x0e \x01(\x03*i\n\nAclVerdict\x12\x1b\n\x17\x41\x43L_VERDICT_UNSPECIFIED\x10\x00\x12\x0c\n\x08\x41\x43L_USED\x10\x01\x12\x0e\n\nACL_UNUSED\x10\x02\x12\x10\n\x0c\x41\x43L_TOO_WIDE\x10\x03\x12\x0e\n\nACL_UNSEEN\x10\x04\x32\x87\x03\n\x08\x41\x63tivity\x12[\n\x0cListActivity\x12 .guardian.v1.ListActivityRequest\x1a\x1e.guardian.v1.ListActivityReply\"\t\xa2\xbb\x18\x05\x08\x04\x12\x01\x01\x12\x61\n\x0eListIdleTopics\x12\".guardian.v1.ListIdleTopicsRequest\x1a .guardian.v1.ListIdleTopicsReply\"\t\xa2\xbb\x18\x05\x08\x04\x12\x01\x01\x12\x64\n\x0fListTenantUsage\x12#.guardian.v1.ListTenantUsageRequest\x1a!.guardian.v1.ListTenantUsageReply\"\t\xa2\xbb\x18\x05\x08\x04\x12\x01\x01\x12U\n\nListAclUse\x12\x1e.guardian.v1.ListAclUseRequest\x1a\x1c.guardian.v1.ListAclUseReply\"\t\xa2\xbb\x18\x05\x08\x04\x12\x01\x01\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,34 +33,42 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.guardian.v1.activity
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
-  _globals['_ACLVERDICT']._serialized_start=2058
-  _globals['_ACLVERDICT']._serialized_end=2163
-  _globals['_ACTIVITYCOVERAGE']._serialized_start=51
-  _globals['_ACTIVITYCOVERAGE']._serialized_end=201
-  _globals['_LISTACTIVITYREQUEST']._serialized_start=204
-  _globals['_LISTACTIVITYREQUEST']._serialized_end=356
-  _globals['_LISTACTIVITYREPLY']._serialized_start=358
-  _globals['_LISTACTIVITYREPLY']._serialized_end=485
-  _globals['_ACTIVITYROW']._serialized_start=488
-  _globals['_ACTIVITYROW']._serialized_end=789
-  _globals['_LISTIDLETOPICSREQUEST']._serialized_start=791
-  _globals['_LISTIDLETOPICSREQUEST']._serialized_end=887
-  _globals['_LISTIDLETOPICSREPLY']._serialized_start=890
-  _globals['_LISTIDLETOPICSREPLY']._serialized_end=1019
-  _globals['_IDLETOPIC']._serialized_start=1022
-  _globals['_IDLETOPIC']._serialized_end=1173
-  _globals['_LISTTENANTUSAGEREQUEST']._serialized_start=1175
-  _globals['_LISTTENANTUSAGEREQUEST']._serialized_end=1248
-  _globals['_LISTTENANTUSAGEREPLY']._serialized_start=1250
-  _globals['_LISTTENANTUSAGEREPLY']._serialized_end=1364
-  _globals['_TENANTUSAGE']._serialized_start=1367
-  _globals['_TENANTUSAGE']._serialized_end=1574
-  _globals['_LISTACLUSEREQUEST']._serialized_start=1576
-  _globals['_LISTACLUSEREQUEST']._serialized_end=1630
-  _globals['_LISTACLUSEREPLY']._serialized_start=1632
-  _globals['_LISTACLUSEREPLY']._serialized_end=1750
-  _globals['_ACLUSE']._serialized_start=1753
-  _globals['_ACLUSE']._serialized_end=2056
-  _globals['_ACTIVITY']._serialized_start=2166
-  _globals['_ACTIVITY']._serialized_end=2513
+  _globals['_ACTIVITY'].methods_by_name['ListActivity']._loaded_options = None
+  _globals['_ACTIVITY'].methods_by_name['ListActivity']._serialized_options = b'\242\273\030\005\010\004\022\001\001'
+  _globals['_ACTIVITY'].methods_by_name['ListIdleTopics']._loaded_options = None
+  _globals['_ACTIVITY'].methods_by_name['ListIdleTopics']._serialized_options = b'\242\273\030\005\010\004\022\001\001'
+  _globals['_ACTIVITY'].methods_by_name['ListTenantUsage']._loaded_options = None
+  _globals['_ACTIVITY'].methods_by_name['ListTenantUsage']._serialized_options = b'\242\273\030\005\010\004\022\001\001'
+  _globals['_ACTIVITY'].methods_by_name['ListAclUse']._loaded_options = None
+  _globals['_ACTIVITY'].methods_by_name['ListAclUse']._serialized_options = b'\242\273\030\005\010\004\022\001\001'
+  _globals['_ACLVERDICT']._serialized_start=2091
+  _globals['_ACLVERDICT']._serialized_end=2196
+  _globals['_ACTIVITYCOVERAGE']._serialized_start=84
+  _globals['_ACTIVITYCOVERAGE']._serialized_end=234
+  _globals['_LISTACTIVITYREQUEST']._serialized_start=237
+  _globals['_LISTACTIVITYREQUEST']._serialized_end=389
+  _globals['_LISTACTIVITYREPLY']._serialized_start=391
+  _globals['_LISTACTIVITYREPLY']._serialized_end=518
+  _globals['_ACTIVITYROW']._serialized_start=521
+  _globals['_ACTIVITYROW']._serialized_end=822
+  _globals['_LISTIDLETOPICSREQUEST']._serialized_start=824
+  _globals['_LISTIDLETOPICSREQUEST']._serialized_end=920
+  _globals['_LISTIDLETOPICSREPLY']._serialized_start=923
+  _globals['_LISTIDLETOPICSREPLY']._serialized_end=1052
+  _globals['_IDLETOPIC']._serialized_start=1055
+  _globals['_IDLETOPIC']._serialized_end=1206
+  _globals['_LISTTENANTUSAGEREQUEST']._serialized_start=1208
+  _globals['_LISTTENANTUSAGEREQUEST']._serialized_end=1281
+  _globals['_LISTTENANTUSAGEREPLY']._serialized_start=1283
+  _globals['_LISTTENANTUSAGEREPLY']._serialized_end=1397
+  _globals['_TENANTUSAGE']._serialized_start=1400
+  _globals['_TENANTUSAGE']._serialized_end=1607
+  _globals['_LISTACLUSEREQUEST']._serialized_start=1609
+  _globals['_LISTACLUSEREQUEST']._serialized_end=1663
+  _globals['_LISTACLUSEREPLY']._serialized_start=1665
+  _globals['_LISTACLUSEREPLY']._serialized_end=1783
+  _globals['_ACLUSE']._serialized_start=1786
+  _globals['_ACLUSE']._serialized_end=2089
+  _globals['_ACTIVITY']._serialized_start=2199
+  _globals['_ACTIVITY']._serialized_end=2590
 # @@protoc_insertion_point(module_scope)

@@ -1,4 +1,5 @@
 from google.protobuf import struct_pb2 as _struct_pb2
+from protos.guardian.v1 import access_pb2 as _access_pb2
 from protos.guardian.v1 import collection_pb2 as _collection_pb2
 from protos.guardian.v1 import identity_pb2 as _identity_pb2
 from google.protobuf.internal import containers as _containers

@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from protos.guardian.v1 import access_pb2 as protos_dot_guardian_dot_v1_dot_access__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"protos/guardian/v1/placement.proto\x12\x0bguardian.v1\"@\n\x13GetPlacementRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x15\n\rknown_version\x18\x02 \x01(\t\"\xb0\x04\n\x0ePlacementRules\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0cis_unchanged\x18\x02 \x01(\x08\x12\x0f\n\x07\x63luster\x18\x03 \x01(\t\x12-\n\x08\x65xcluded\x18\x04 \x03(\x0b\x32\x1b.guardian.v1.ExcludedBroker\x12G\n\x0flabel_of_broker\x18\x05 \x03(\x0b\x32..guardian.v1.PlacementRules.LabelOfBrokerEntry\x12G\n\x0flabels_of_topic\x18\x06 \x03(\x0b\x32..guardian.v1.PlacementRules.LabelsOfTopicEntry\x12\x15\n\rshared_labels\x18\x07 \x03(\t\x12;\n\x08\x65xpected\x18\x08 \x03(\x0b\x32).guardian.v1.PlacementRules.ExpectedEntry\x1a\x34\n\x12LabelOfBrokerEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1aN\n\x12LabelsOfTopicEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.guardian.v1.TopicLabels:\x02\x38\x01\x1aK\n\rExpectedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.guardian.v1.ExpectedTopic:\x02\x38\x01\"=\n\x0e\x45xcludedBroker\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\"\x1d\n\x0bTopicLabels\x12\x0e\n\x06labels\x18\x01 \x03(\t\"\xa1\x01\n\rExpectedTopic\x12>\n\npartitions\x18\x01 \x03(\x0b\x32*.guardian.v1.ExpectedTopic.PartitionsEntry\x1aP\n\x0fPartitionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.guardian.v1.ExpectedReplicas:\x02\x38\x01\"#\n\x10\x45xpectedReplicas\x12\x0f\n\x07\x62rokers\x18\x01 \x03(\x05\"\xdf\x01\n\x06\x43ordon\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x11\n\tbroker_id\x18\x02 \x01(\x05\x12\r\n\x05value\x18\x03 \x01(\t\x12\x10\n\x08replaced\x18\x04 \x01(\t\x12\x11\n\thad_value\x18\x05 \x01(\x08\x12\x10\n\x08since_ms\x18\x06 \x01(\x03\x12$\n\x04held\x18\x07 \x03(\x0b\x32\x16.guardian.v1.HeldTopic\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x11\n\tis_lifted\x18\t \x01(\x08\x12\x10\n\x08revision\x18\n \x01(\x04\x12\x12\n\nis_foreign\x18\x0b \x01(\x08\".\n\tHeldTopic\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x12\n\x06ranges\x18\x02 \x03(\rB\x02\x10\x01\"%\n\x12ListCordonsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\"8\n\x10ListCordonsReply\x12$\n\x07\x63ordons\x18\x01 \x03(\x0b\x32\x13.guardian.v1.Cordon\"m\n\nPutCordons\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12$\n\x07\x63ordons\x18\x02 \x03(\x0b\x32\x13.guardian.v1.Cordon\x12(\n\x07\x64ropped\x18\x03 \x03(\x0b\x32\x17.guardian.v1.DropCordon\"1\n\nDropCordon\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x10\n\x08revision\x18\x02 \x01(\x04\x32\xa9\x01\n\tPlacement\x12M\n\x0cGetPlacement\x12 .guardian.v1.GetPlacementRequest\x1a\x1b.guardian.v1.PlacementRules\x12M\n\x0bListCordons\x12\x1f.guardian.v1.ListCordonsRequest\x1a\x1d.guardian.v1.ListCordonsReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"protos/guardian/v1/placement.proto\x12\x0bguardian.v1\x1a\x1fprotos/guardian/v1/access.proto\"@\n\x13GetPlacementRequest\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x15\n\rknown_version\x18\x02 \x01(\t\"\xb0\x04\n\x0ePlacementRules\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0cis_unchanged\x18\x02 \x01(\x08\x12\x0f\n\x07\x63luster\x18\x03 \x01(\t\x12-\n\x08\x65xcluded\x18\x04 \x03(\x0b\x32\x1b.guardian.v1.ExcludedBroker\x12G\n\x0flabel_of_broker\x18\x05 \x03(\x0b\x32..guardian.v1.PlacementRules.LabelOfBrokerEntry\x12G\n\x0flabels_of_topic\x18\x06 \x03(\x0b\x32..guardian.v1.PlacementRules.LabelsOfTopicEntry\x12\x15\n\rshared_labels\x18\x07 \x03(\t\x12;\n\x08\x65xpected\x18\x08 \x03(\x0b\x32).guardian.v1.PlacementRules.ExpectedEntry\x1a\x34\n\x12LabelOfBrokerEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1aN\n\x12LabelsOfTopicEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.guardian.v1.TopicLabels:\x02\x38\x01\x1aK\n\rExpectedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.guardian.v1.ExpectedTopic:\x02\x38\x01\"=\n\x0e\x45xcludedBroker\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\"\x1d\n\x0bTopicLabels\x12\x0e\n\x06labels\x18\x01 \x03(\t\"\xa1\x01\n\rExpectedTopic\x12>\n\npartitions\x18\x01 \x03(\x0b\x32*.guardian.v1.ExpectedTopic.PartitionsEntry\x1aP\n\x0fPartitionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.guardian.v1.ExpectedReplicas:\x02\x38\x01\"#\n\x10\x45xpectedReplicas\x12\x0f\n\x07\x62rokers\x18\x01 \x03(\x05\"\xdf\x01\n\x06\x43ordon\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x11\n\tbroker_id\x18\x02 \x01(\x05\x12\r\n\x05value\x18\x03 \x01(\t\x12\x10\n\x08replaced\x18\x04 \x01(\t\x12\x11\n\thad_value\x18\x05 \x01(\x08\x12\x10\n\x08since_ms\x18\x06 \x01(\x03\x12$\n\x04held\x18\x07 \x03(\x0b\x32\x16.guardian.v1.HeldTopic\x12\x0c\n\x04note\x18\x08 \x01(\t\x12\x11\n\tis_lifted\x18\t \x01(\x08\x12\x10\n\x08revision\x18\n \x01(\x04\x12\x12\n\nis_foreign\x18\x0b \x01(\x08\".\n\tHeldTopic\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x12\n\x06ranges\x18\x02 \x03(\rB\x02\x10\x01\"%\n\x12ListCordonsRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\"8\n\x10ListCordonsReply\x12$\n\x07\x63ordons\x18\x01 \x03(\x0b\x32\x13.guardian.v1.Cordon\"m\n\nPutCordons\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12$\n\x07\x63ordons\x18\x02 \x03(\x0b\x32\x13.guardian.v1.Cordon\x12(\n\x07\x64ropped\x18\x03 \x03(\x0b\x32\x17.guardian.v1.DropCordon\"1\n\nDropCordon\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x10\n\x08revision\x18\x02 \x01(\x04\x32\xc2\x01\n\tPlacement\x12Y\n\x0cGetPlacement\x12 .guardian.v1.GetPlacementRequest\x1a\x1b.guardian.v1.PlacementRules\"\n\xa2\xbb\x18\x06\x08\x06\x12\x02\x01\x05\x12Z\n\x0bListCordons\x12\x1f.guardian.v1.ListCordonsRequest\x1a\x1d.guardian.v1.ListCordonsReply\"\x0b\xa2\xbb\x18\x07\x08\x05\x12\x01\x01\x38\x01\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,38 +43,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXPECTEDTOPIC_PARTITIONSENTRY']._serialized_options = b'8\001'
   _globals['_HELDTOPIC'].fields_by_name['ranges']._loaded_options = None
   _globals['_HELDTOPIC'].fields_by_name['ranges']._serialized_options = b'\020\001'
-  _globals['_GETPLACEMENTREQUEST']._serialized_start=51
-  _globals['_GETPLACEMENTREQUEST']._serialized_end=115
-  _globals['_PLACEMENTRULES']._serialized_start=118
-  _globals['_PLACEMENTRULES']._serialized_end=678
-  _globals['_PLACEMENTRULES_LABELOFBROKERENTRY']._serialized_start=469
-  _globals['_PLACEMENTRULES_LABELOFBROKERENTRY']._serialized_end=521
-  _globals['_PLACEMENTRULES_LABELSOFTOPICENTRY']._serialized_start=523
-  _globals['_PLACEMENTRULES_LABELSOFTOPICENTRY']._serialized_end=601
-  _globals['_PLACEMENTRULES_EXPECTEDENTRY']._serialized_start=603
-  _globals['_PLACEMENTRULES_EXPECTEDENTRY']._serialized_end=678
-  _globals['_EXCLUDEDBROKER']._serialized_start=680
-  _globals['_EXCLUDEDBROKER']._serialized_end=741
-  _globals['_TOPICLABELS']._serialized_start=743
-  _globals['_TOPICLABELS']._serialized_end=772
-  _globals['_EXPECTEDTOPIC']._serialized_start=775
-  _globals['_EXPECTEDTOPIC']._serialized_end=936
-  _globals['_EXPECTEDTOPIC_PARTITIONSENTRY']._serialized_start=856
-  _globals['_EXPECTEDTOPIC_PARTITIONSENTRY']._serialized_end=936
-  _globals['_EXPECTEDREPLICAS']._serialized_start=938
-  _globals['_EXPECTEDREPLICAS']._serialized_end=973
-  _globals['_CORDON']._serialized_start=976
-  _globals['_CORDON']._serialized_end=1199
-  _globals['_HELDTOPIC']._serialized_start=1201
-  _globals['_HELDTOPIC']._serialized_end=1247
-  _globals['_LISTCORDONSREQUEST']._serialized_start=1249
-  _globals['_LISTCORDONSREQUEST']._serialized_end=1286
-  _globals['_LISTCORDONSREPLY']._serialized_start=1288
-  _globals['_LISTCORDONSREPLY']._serialized_end=1344
-  _globals['_PUTCORDONS']._serialized_start=1346
-  _globals['_PUTCORDONS']._serialized_end=1455
-  _globals['_DROPCORDON']._serialized_start=1457
-  _globals['_DROPCORDON']._serialized_end=1506
-  _globals['_PLACEMENT']._serialized_start=1509
-  _globals['_PLACEMENT']._serialized_end=1678
+  _globals['_PLACEMENT'].methods_by_name['GetPlacement']._loaded_options = None
+  _globals['_PLACEMENT'].methods_by_name['GetPlacement']._serialized_options = b'\242\273\030\006\010\006\022\002\001\005'
+  _globals['_PLACEMENT'].methods_by_name['ListCordons']._loaded_options = None
+  _globals['_PLACEMENT'].methods_by_name['ListCordons']._serialized_options = b'\242\273\030\007\010\005\022\001\0018\001'
+  _globals['_GETPLACEMENTREQUEST']._serialized_start=84
+  _globals['_GETPLACEMENTREQUEST']._serialized_end=148
+  _globals['_PLACEMENTRULES']._serialized_start=151
+  _globals['_PLACEMENTRULES']._serialized_end=711
+  _globals['_PLACEMENTRULES_LABELOFBROKERENTRY']._serialized_start=502
+  _globals['_PLACEMENTRULES_LABELOFBROKERENTRY']._serialized_end=554
+  _globals['_PLACEMENTRULES_LABELSOFTOPICENTRY']._serialized_start=556
+  _globals['_PLACEMENTRULES_LABELSOFTOPICENTRY']._serialized_end=634
+  _globals['_PLACEMENTRULES_EXPECTEDENTRY']._serialized_start=636
+  _globals['_PLACEMENTRULES_EXPECTEDENTRY']._serialized_end=711
+  _globals['_EXCLUDEDBROKER']._serialized_start=713
+  _globals['_EXCLUDEDBROKER']._serialized_end=774
+  _globals['_TOPICLABELS']._serialized_start=776
+  _globals['_TOPICLABELS']._serialized_end=805
+  _globals['_EXPECTEDTOPIC']._serialized_start=808
+  _globals['_EXPECTEDTOPIC']._serialized_end=969
+  _globals['_EXPECTEDTOPIC_PARTITIONSENTRY']._serialized_start=889
+  _globals['_EXPECTEDTOPIC_PARTITIONSENTRY']._serialized_end=969
+  _globals['_EXPECTEDREPLICAS']._serialized_start=971
+  _globals['_EXPECTEDREPLICAS']._serialized_end=1006
+  _globals['_CORDON']._serialized_start=1009
+  _globals['_CORDON']._serialized_end=1232
+  _globals['_HELDTOPIC']._serialized_start=1234
+  _globals['_HELDTOPIC']._serialized_end=1280
+  _globals['_LISTCORDONSREQUEST']._serialized_start=1282
+  _globals['_LISTCORDONSREQUEST']._serialized_end=1319
+  _globals['_LISTCORDONSREPLY']._serialized_start=1321
+  _globals['_LISTCORDONSREPLY']._serialized_end=1377
+  _globals['_PUTCORDONS']._serialized_start=1379
+  _globals['_PUTCORDONS']._serialized_end=1488
+  _globals['_DROPCORDON']._serialized_start=1490
+  _globals['_DROPCORDON']._serialized_end=1539
+  _globals['_PLACEMENT']._serialized_start=1542
+  _globals['_PLACEMENT']._serialized_end=1736
 # @@protoc_insertion_point(module_scope)

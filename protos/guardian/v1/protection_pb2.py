@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from protos.guardian.v1 import access_pb2 as protos_dot_guardian_dot_v1_dot_access__pb2
 from protos.guardian.v1 import tickets_pb2 as protos_dot_guardian_dot_v1_dot_tickets__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#protos/guardian/v1/protection.proto\x12\x0bguardian.v1\x1a protos/guardian/v1/tickets.proto\"-\n\rProtectedDisk\x12\x0e\n\x06\x62roker\x18\x01 \x01(\x05\x12\x0c\n\x04\x64isk\x18\x02 \x01(\t\"\x92\x02\n\x0fProtectionLever\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12.\n\x04kind\x18\x02 \x01(\x0e\x32 .guardian.v1.ProtectionLeverKind\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x11\n\tquota_key\x18\x04 \x01(\t\x12\r\n\x05value\x18\x05 \x01(\x03\x12\x0e\n\x06\x62\x65\x66ore\x18\x06 \x01(\x03\x12\x0f\n\x07\x65ntries\x18\x07 \x03(\t\x12\r\n\x05least\x18\x08 \x01(\x03\x12\x0b\n\x03hit\x18\t \x01(\t\x12\x0b\n\x03why\x18\n \x01(\t\x12\x11\n\tset_at_ms\x18\x0b \x01(\x03\x12\x15\n\rchanged_at_ms\x18\x0c \x01(\x03\"X\n\x0eProtectionHold\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12\x10\n\x08until_ms\x18\x02 \x01(\x03\x12\n\n\x02\x62y\x18\x03 \x01(\t\"M\n\x12ProtectionStepTime\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\"\x91\x02\n\x0fProtectionState\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12,\n\x06levers\x18\x02 \x03(\x0b\x32\x1c.guardian.v1.ProtectionLever\x12,\n\x07intents\x18\x03 \x03(\x0b\x32\x1b.guardian.v1.ThrottleIntent\x12*\n\x05holds\x18\x04 \x03(\x0b\x32\x1b.guardian.v1.ProtectionHold\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x10\n\x08revision\x18\x06 \x01(\x04\x12.\n\x05steps\x18\x07 \x03(\x0b\x32\x1f.guardian.v1.ProtectionStepTime\x12\x15\n\rchanged_at_ms\x18\x08 \x01(\x03\";\n\x14GetProtectionRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x12\n\nmax_doings\x18\x02 \x01(\r\"\xe2\x01\n\x0f\x44iskLimitHealth\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12\x10\n\x08log_dirs\x18\x02 \x03(\t\x12*\n\x05state\x18\x03 \x01(\x0e\x32\x1b.guardian.v1.DiskLimitState\x12\x13\n\x0butilisation\x18\x04 \x01(\x01\x12\x10\n\x08\x61wait_ms\x18\x05 \x01(\x01\x12\x18\n\x10read_bytes_per_s\x18\x06 \x01(\x01\x12\x19\n\x11write_bytes_per_s\x18\x07 \x01(\x01\x12\x0b\n\x03why\x18\x08 \x01(\t\"b\n\rDiskClientUse\x12\x11\n\tclient_id\x18\x01 \x01(\t\x12\x11\n\x04user\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\r\n\x05group\x18\x03 \x01(\t\x12\x13\n\x0b\x62ytes_per_s\x18\x04 \x01(\x01\x42\x07\n\x05_user\"\xb6\x02\n\tDiskDoing\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x11\n\tpartition\x18\x03 \x01(\x05\x12-\n\tbehaviour\x18\x04 \x01(\x0e\x32\x1a.guardian.v1.DiskBehaviour\x12\x13\n\x0b\x62ytes_per_s\x18\x05 \x01(\x01\x12!\n\x14\x65xpected_bytes_per_s\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\tfrom_disk\x18\x07 \x01(\x08\x12\x10\n\x08\x61\x62normal\x18\x08 \x01(\x08\x12\x0b\n\x03why\x18\t \x01(\t\x12+\n\x07\x63lients\x18\n \x03(\x0b\x32\x1a.guardian.v1.DiskClientUseB\x17\n\x15_expected_bytes_per_s\"\xc4\x02\n\x10ProtectionReport\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04mode\x18\x02 \x01(\t\x12+\n\x05\x64isks\x18\x03 \x03(\x0b\x32\x1c.guardian.v1.DiskLimitHealth\x12%\n\x05queue\x18\x04 \x03(\x0b\x32\x16.guardian.v1.DiskDoing\x12&\n\x06normal\x18\x05 \x03(\x0b\x32\x16.guardian.v1.DiskDoing\x12*\n\x04held\x18\x06 \x01(\x0b\x32\x1c.guardian.v1.ProtectionState\x12\x14\n\x0clooked_at_ms\x18\x07 \x01(\x03\x12\x0f\n\x07remarks\x18\x08 \x03(\t\x12\x15\n\rdoings_in_all\x18\t \x01(\r\x12\x13\n\x0b\x61sked_at_ms\x18\n \x01(\x03\x12\x16\n\x0eunseen_brokers\x18\x0b \x03(\x05\"y\n\x18ReleaseProtectionRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x13\n\x06\x62roker\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x0c\n\x04\x64isk\x18\x03 \x01(\t\x12\x0f\n\x07hold_ms\x18\x04 \x01(\x03\x12\r\n\x05\x61\x63tor\x18\x05 \x01(\tB\t\n\x07_broker\"H\n\x16ReleaseProtectionReply\x12.\n\x08released\x18\x01 \x03(\x0b\x32\x1c.guardian.v1.ProtectionLever*t\n\x0e\x44iskLimitState\x12 \n\x1c\x44ISK_LIMIT_STATE_UNSPECIFIED\x10\x00\x12\r\n\tDISK_OVER\x10\x01\x12\x10\n\x0c\x44ISK_BETWEEN\x10\x02\x12\x0e\n\nDISK_UNDER\x10\x03\x12\x0f\n\x0b\x44ISK_UNSEEN\x10\x04*\x9a\x01\n\rDiskBehaviour\x12\x1e\n\x1a\x44ISK_BEHAVIOUR_UNSPECIFIED\x10\x00\x12\x0e\n\nUSER_WRITE\x10\x01\x12\r\n\tUSER_READ\x10\x02\x12\x15\n\x11REPLICATION_WRITE\x10\x03\x12\x14\n\x10REPLICATION_READ\x10\x04\x12\x0e\n\nMOVE_WRITE\x10\x05\x12\r\n\tMOVE_READ\x10\x06*\x84\x01\n\x13ProtectionLeverKind\x12%\n!PROTECTION_LEVER_KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0c\x43LIENT_QUOTA\x10\x01\x12\x11\n\rFOLLOWER_RATE\x10\x02\x12\x0f\n\x0bLEADER_RATE\x10\x03\x12\x10\n\x0cLOG_DIR_RATE\x10\x04\x32\xc0\x01\n\nProtection\x12Q\n\rGetProtection\x12!.guardian.v1.GetProtectionRequest\x1a\x1d.guardian.v1.ProtectionReport\x12_\n\x11ReleaseProtection\x12%.guardian.v1.ReleaseProtectionRequest\x1a#.guardian.v1.ReleaseProtectionReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#protos/guardian/v1/protection.proto\x12\x0bguardian.v1\x1a\x1fprotos/guardian/v1/access.proto\x1a protos/guardian/v1/tickets.proto\"-\n\rProtectedDisk\x12\x0e\n\x06\x62roker\x18\x01 \x01(\x05\x12\x0c\n\x04\x64isk\x18\x02 \x01(\t\"\x92\x02\n\x0fProtectionLever\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12.\n\x04kind\x18\x02 \x01(\x0e\x32 .guardian.v1.ProtectionLeverKind\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x11\n\tquota_key\x18\x04 \x01(\t\x12\r\n\x05value\x18\x05 \x01(\x03\x12\x0e\n\x06\x62\x65\x66ore\x18\x06 \x01(\x03\x12\x0f\n\x07\x65ntries\x18\x07 \x03(\t\x12\r\n\x05least\x18\x08 \x01(\x03\x12\x0b\n\x03hit\x18\t \x01(\t\x12\x0b\n\x03why\x18\n \x01(\t\x12\x11\n\tset_at_ms\x18\x0b \x01(\x03\x12\x15\n\rchanged_at_ms\x18\x0c \x01(\x03\"X\n\x0eProtectionHold\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12\x10\n\x08until_ms\x18\x02 \x01(\x03\x12\n\n\x02\x62y\x18\x03 \x01(\t\"M\n\x12ProtectionStepTime\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03\"\x91\x02\n\x0fProtectionState\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12,\n\x06levers\x18\x02 \x03(\x0b\x32\x1c.guardian.v1.ProtectionLever\x12,\n\x07intents\x18\x03 \x03(\x0b\x32\x1b.guardian.v1.ThrottleIntent\x12*\n\x05holds\x18\x04 \x03(\x0b\x32\x1b.guardian.v1.ProtectionHold\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x10\n\x08revision\x18\x06 \x01(\x04\x12.\n\x05steps\x18\x07 \x03(\x0b\x32\x1f.guardian.v1.ProtectionStepTime\x12\x15\n\rchanged_at_ms\x18\x08 \x01(\x03\";\n\x14GetProtectionRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x12\n\nmax_doings\x18\x02 \x01(\r\"\xe2\x01\n\x0f\x44iskLimitHealth\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12\x10\n\x08log_dirs\x18\x02 \x03(\t\x12*\n\x05state\x18\x03 \x01(\x0e\x32\x1b.guardian.v1.DiskLimitState\x12\x13\n\x0butilisation\x18\x04 \x01(\x01\x12\x10\n\x08\x61wait_ms\x18\x05 \x01(\x01\x12\x18\n\x10read_bytes_per_s\x18\x06 \x01(\x01\x12\x19\n\x11write_bytes_per_s\x18\x07 \x01(\x01\x12\x0b\n\x03why\x18\x08 \x01(\t\"b\n\rDiskClientUse\x12\x11\n\tclient_id\x18\x01 \x01(\t\x12\x11\n\x04user\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\r\n\x05group\x18\x03 \x01(\t\x12\x13\n\x0b\x62ytes_per_s\x18\x04 \x01(\x01\x42\x07\n\x05_user\"\xb6\x02\n\tDiskDoing\x12(\n\x04\x64isk\x18\x01 \x01(\x0b\x32\x1a.guardian.v1.ProtectedDisk\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x11\n\tpartition\x18\x03 \x01(\x05\x12-\n\tbehaviour\x18\x04 \x01(\x0e\x32\x1a.guardian.v1.DiskBehaviour\x12\x13\n\x0b\x62ytes_per_s\x18\x05 \x01(\x01\x12!\n\x14\x65xpected_bytes_per_s\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\tfrom_disk\x18\x07 \x01(\x08\x12\x10\n\x08\x61\x62normal\x18\x08 \x01(\x08\x12\x0b\n\x03why\x18\t \x01(\t\x12+\n\x07\x63lients\x18\n \x03(\x0b\x32\x1a.guardian.v1.DiskClientUseB\x17\n\x15_expected_bytes_per_s\"\xc4\x02\n\x10ProtectionReport\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x0c\n\x04mode\x18\x02 \x01(\t\x12+\n\x05\x64isks\x18\x03 \x03(\x0b\x32\x1c.guardian.v1.DiskLimitHealth\x12%\n\x05queue\x18\x04 \x03(\x0b\x32\x16.guardian.v1.DiskDoing\x12&\n\x06normal\x18\x05 \x03(\x0b\x32\x16.guardian.v1.DiskDoing\x12*\n\x04held\x18\x06 \x01(\x0b\x32\x1c.guardian.v1.ProtectionState\x12\x14\n\x0clooked_at_ms\x18\x07 \x01(\x03\x12\x0f\n\x07remarks\x18\x08 \x03(\t\x12\x15\n\rdoings_in_all\x18\t \x01(\r\x12\x13\n\x0b\x61sked_at_ms\x18\n \x01(\x03\x12\x16\n\x0eunseen_brokers\x18\x0b \x03(\x05\"y\n\x18ReleaseProtectionRequest\x12\x0f\n\x07\x63luster\x18\x01 \x01(\t\x12\x13\n\x06\x62roker\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x0c\n\x04\x64isk\x18\x03 \x01(\t\x12\x0f\n\x07hold_ms\x18\x04 \x01(\x03\x12\r\n\x05\x61\x63tor\x18\x05 \x01(\tB\t\n\x07_broker\"H\n\x16ReleaseProtectionReply\x12.\n\x08released\x18\x01 \x03(\x0b\x32\x1c.guardian.v1.ProtectionLever*t\n\x0e\x44iskLimitState\x12 \n\x1c\x44ISK_LIMIT_STATE_UNSPECIFIED\x10\x00\x12\r\n\tDISK_OVER\x10\x01\x12\x10\n\x0c\x44ISK_BETWEEN\x10\x02\x12\x0e\n\nDISK_UNDER\x10\x03\x12\x0f\n\x0b\x44ISK_UNSEEN\x10\x04*\x9a\x01\n\rDiskBehaviour\x12\x1e\n\x1a\x44ISK_BEHAVIOUR_UNSPECIFIED\x10\x00\x12\x0e\n\nUSER_WRITE\x10\x01\x12\r\n\tUSER_READ\x10\x02\x12\x15\n\x11REPLICATION_WRITE\x10\x03\x12\x14\n\x10REPLICATION_READ\x10\x04\x12\x0e\n\nMOVE_WRITE\x10\x05\x12\r\n\tMOVE_READ\x10\x06*\x84\x01\n\x13ProtectionLeverKind\x12%\n!PROTECTION_LEVER_KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0c\x43LIENT_QUOTA\x10\x01\x12\x11\n\rFOLLOWER_RATE\x10\x02\x12\x0f\n\x0bLEADER_RATE\x10\x03\x12\x10\n\x0cLOG_DIR_RATE\x10\x04\x32\xdd\x01\n\nProtection\x12\\\n\rGetProtection\x12!.guardian.v1.GetProtectionRequest\x1a\x1d.guardian.v1.ProtectionReport\"\t\xa2\xbb\x18\x05\x08\x04\x12\x01\x01\x12q\n\x11ReleaseProtection\x12%.guardian.v1.ReleaseProtectionRequest\x1a#.guardian.v1.ReleaseProtectionReply\"\x10\xa2\xbb\x18\x0c\x08\x04\x12\x01\x02\"\x05\x61\x63torB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,36 +34,40 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.guardian.v1.protecti
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
-  _globals['_DISKLIMITSTATE']._serialized_start=2082
-  _globals['_DISKLIMITSTATE']._serialized_end=2198
-  _globals['_DISKBEHAVIOUR']._serialized_start=2201
-  _globals['_DISKBEHAVIOUR']._serialized_end=2355
-  _globals['_PROTECTIONLEVERKIND']._serialized_start=2358
-  _globals['_PROTECTIONLEVERKIND']._serialized_end=2490
-  _globals['_PROTECTEDDISK']._serialized_start=86
-  _globals['_PROTECTEDDISK']._serialized_end=131
-  _globals['_PROTECTIONLEVER']._serialized_start=134
-  _globals['_PROTECTIONLEVER']._serialized_end=408
-  _globals['_PROTECTIONHOLD']._serialized_start=410
-  _globals['_PROTECTIONHOLD']._serialized_end=498
-  _globals['_PROTECTIONSTEPTIME']._serialized_start=500
-  _globals['_PROTECTIONSTEPTIME']._serialized_end=577
-  _globals['_PROTECTIONSTATE']._serialized_start=580
-  _globals['_PROTECTIONSTATE']._serialized_end=853
-  _globals['_GETPROTECTIONREQUEST']._serialized_start=855
-  _globals['_GETPROTECTIONREQUEST']._serialized_end=914
-  _globals['_DISKLIMITHEALTH']._serialized_start=917
-  _globals['_DISKLIMITHEALTH']._serialized_end=1143
-  _globals['_DISKCLIENTUSE']._serialized_start=1145
-  _globals['_DISKCLIENTUSE']._serialized_end=1243
-  _globals['_DISKDOING']._serialized_start=1246
-  _globals['_DISKDOING']._serialized_end=1556
-  _globals['_PROTECTIONREPORT']._serialized_start=1559
-  _globals['_PROTECTIONREPORT']._serialized_end=1883
-  _globals['_RELEASEPROTECTIONREQUEST']._serialized_start=1885
-  _globals['_RELEASEPROTECTIONREQUEST']._serialized_end=2006
-  _globals['_RELEASEPROTECTIONREPLY']._serialized_start=2008
-  _globals['_RELEASEPROTECTIONREPLY']._serialized_end=2080
-  _globals['_PROTECTION']._serialized_start=2493
-  _globals['_PROTECTION']._serialized_end=2685
+  _globals['_PROTECTION'].methods_by_name['GetProtection']._loaded_options = None
+  _globals['_PROTECTION'].methods_by_name['GetProtection']._serialized_options = b'\242\273\030\005\010\004\022\001\001'
+  _globals['_PROTECTION'].methods_by_name['ReleaseProtection']._loaded_options = None
+  _globals['_PROTECTION'].methods_by_name['ReleaseProtection']._serialized_options = b'\242\273\030\014\010\004\022\001\002\"\005actor'
+  _globals['_DISKLIMITSTATE']._serialized_start=2115
+  _globals['_DISKLIMITSTATE']._serialized_end=2231
+  _globals['_DISKBEHAVIOUR']._serialized_start=2234
+  _globals['_DISKBEHAVIOUR']._serialized_end=2388
+  _globals['_PROTECTIONLEVERKIND']._serialized_start=2391
+  _globals['_PROTECTIONLEVERKIND']._serialized_end=2523
+  _globals['_PROTECTEDDISK']._serialized_start=119
+  _globals['_PROTECTEDDISK']._serialized_end=164
+  _globals['_PROTECTIONLEVER']._serialized_start=167
+  _globals['_PROTECTIONLEVER']._serialized_end=441
+  _globals['_PROTECTIONHOLD']._serialized_start=443
+  _globals['_PROTECTIONHOLD']._serialized_end=531
+  _globals['_PROTECTIONSTEPTIME']._serialized_start=533
+  _globals['_PROTECTIONSTEPTIME']._serialized_end=610
+  _globals['_PROTECTIONSTATE']._serialized_start=613
+  _globals['_PROTECTIONSTATE']._serialized_end=886
+  _globals['_GETPROTECTIONREQUEST']._serialized_start=888
+  _globals['_GETPROTECTIONREQUEST']._serialized_end=947
+  _globals['_DISKLIMITHEALTH']._serialized_start=950
+  _globals['_DISKLIMITHEALTH']._serialized_end=1176
+  _globals['_DISKCLIENTUSE']._serialized_start=1178
+  _globals['_DISKCLIENTUSE']._serialized_end=1276
+  _globals['_DISKDOING']._serialized_start=1279
+  _globals['_DISKDOING']._serialized_end=1589
+  _globals['_PROTECTIONREPORT']._serialized_start=1592
+  _globals['_PROTECTIONREPORT']._serialized_end=1916
+  _globals['_RELEASEPROTECTIONREQUEST']._serialized_start=1918
+  _globals['_RELEASEPROTECTIONREQUEST']._serialized_end=2039
+  _globals['_RELEASEPROTECTIONREPLY']._serialized_start=2041
+  _globals['_RELEASEPROTECTIONREPLY']._serialized_end=2113
+  _globals['_PROTECTION']._serialized_start=2526
+  _globals['_PROTECTION']._serialized_end=2747
 # @@protoc_insertion_point(module_scope)

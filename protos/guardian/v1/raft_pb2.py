@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from protos.guardian.v1 import access_pb2 as protos_dot_guardian_dot_v1_dot_access__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/guardian/v1/raft.proto\x12\x0bguardian.v1\"\x16\n\x14GetRaftStatusRequest\"\xbf\x04\n\nRaftStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08group_id\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06leader\x18\x04 \x01(\t\x12\x17\n\x0fleader_endpoint\x18\x05 \x01(\t\x12\x0c\n\x04term\x18\x06 \x01(\x04\x12\x13\n\x0b\x66irst_index\x18\x07 \x01(\x04\x12\x12\n\nlast_index\x18\x08 \x01(\x04\x12\x14\n\x0c\x63ommit_index\x18\t \x01(\x04\x12\x15\n\rapplied_index\x18\n \x01(\x04\x12\x14\n\x0cstaleness_ms\x18\x0b \x01(\x03\x12(\n\x07members\x18\x0c \x03(\x0b\x32\x17.guardian.v1.RaftMember\x12\x17\n\x0f\x64isk_free_bytes\x18\r \x01(\x04\x12\x1a\n\x12\x64isk_reserve_bytes\x18\x0e \x01(\x04\x12\x1a\n\x12is_refusing_writes\x18\x0f \x01(\x08\x12\r\n\x05level\x18\x11 \x01(\r\x12\x13\n\x0bknown_level\x18\x12 \x01(\r\x12/\n\x0cverification\x18\x13 \x01(\x0b\x32\x19.guardian.v1.Verification\x12\x10\n\x08\x63lock_ms\x18\x14 \x01(\x03\x12\x13\n\x0bis_outvoted\x18\x15 \x01(\x08\x12\x37\n\x08\x63ounters\x18\x10 \x03(\x0b\x32%.guardian.v1.RaftStatus.CountersEntry\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"Z\n\x0cVerification\x12\x12\n\nis_running\x18\x01 \x01(\x08\x12\r\n\x05share\x18\x02 \x01(\x01\x12\x16\n\x0everified_at_ms\x18\x03 \x01(\x03\x12\x0f\n\x07problem\x18\x04 \x01(\t\"\xca\x01\n\nRaftMember\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04raft\x18\x02 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12\x10\n\x08is_voter\x18\x04 \x01(\x08\x12\x14\n\x0cis_connected\x18\x05 \x01(\x08\x12\x13\n\x0bmatch_index\x18\x06 \x01(\x04\x12*\n\nstop_cause\x18\x07 \x01(\x0e\x32\x16.guardian.v1.StopCause\x12\x13\n\x0bstop_reason\x18\x08 \x01(\t\x12\x10\n\x08\x63lock_ms\x18\t \x01(\x03\"#\n\x15TransferLeaderRequest\x12\n\n\x02to\x18\x01 \x01(\t\"%\n\x13TransferLeaderReply\x12\x0e\n\x06leader\x18\x01 \x01(\t\"o\n\x17\x43hangeMembershipRequest\x12%\n\x03\x61\x64\x64\x18\x01 \x01(\x0b\x32\x16.guardian.v1.AddMemberH\x00\x12\x11\n\x07promote\x18\x02 \x01(\tH\x00\x12\x10\n\x06remove\x18\x03 \x01(\tH\x00\x42\x08\n\x06\x63hange\"\'\n\tAddMember\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04raft\x18\x02 \x01(\t\"A\n\x15\x43hangeMembershipReply\x12(\n\x07members\x18\x01 \x03(\x0b\x32\x17.guardian.v1.RaftMember\"\x91\x01\n\x11RaiseLevelRequest\x12\r\n\x05level\x18\x01 \x01(\r\x12=\n\x08known_by\x18\x02 \x03(\x0b\x32+.guardian.v1.RaiseLevelRequest.KnownByEntry\x1a.\n\x0cKnownByEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\" \n\x0fRaiseLevelReply\x12\r\n\x05level\x18\x01 \x01(\r\"\x15\n\x13SaveSnapshotRequest\">\n\x11SaveSnapshotReply\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x04\x12\x0c\n\x04term\x18\x03 \x01(\x04*X\n\tStopCause\x12\x1a\n\x16STOP_CAUSE_UNSPECIFIED\x10\x00\x12\x16\n\x12STOP_CAUSE_DAMAGED\x10\x01\x12\x17\n\x13STOP_CAUSE_DIVERGED\x10\x02\x32\xa9\x03\n\x04Raft\x12K\n\rGetRaftStatus\x12!.guardian.v1.GetRaftStatusRequest\x1a\x17.guardian.v1.RaftStatus\x12V\n\x0eTransferLeader\x12\".guardian.v1.TransferLeaderRequest\x1a .guardian.v1.TransferLeaderReply\x12\\\n\x10\x43hangeMembership\x12$.guardian.v1.ChangeMembershipRequest\x1a\".guardian.v1.ChangeMembershipReply\x12J\n\nRaiseLevel\x12\x1e.guardian.v1.RaiseLevelRequest\x1a\x1c.guardian.v1.RaiseLevelReply\x12R\n\x0cSaveSnapshot\x12 .guardian.v1.SaveSnapshotRequest\x1a\x1e.guardian.v1.SaveSnapshotReply0\x01\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/guardian/v1/raft.proto\x12\x0bguardian.v1\x1a\x1fprotos/guardian/v1/access.proto\"\x16\n\x14GetRaftStatusRequest\"\xbf\x04\n\nRaftStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08group_id\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06leader\x18\x04 \x01(\t\x12\x17\n\x0fleader_endpoint\x18\x05 \x01(\t\x12\x0c\n\x04term\x18\x06 \x01(\x04\x12\x13\n\x0b\x66irst_index\x18\x07 \x01(\x04\x12\x12\n\nlast_index\x18\x08 \x01(\x04\x12\x14\n\x0c\x63ommit_index\x18\t \x01(\x04\x12\x15\n\rapplied_index\x18\n \x01(\x04\x12\x14\n\x0cstaleness_ms\x18\x0b \x01(\x03\x12(\n\x07members\x18\x0c \x03(\x0b\x32\x17.guardian.v1.RaftMember\x12\x17\n\x0f\x64isk_free_bytes\x18\r \x01(\x04\x12\x1a\n\x12\x64isk_reserve_bytes\x18\x0e \x01(\x04\x12\x1a\n\x12is_refusing_writes\x18\x0f \x01(\x08\x12\r\n\x05level\x18\x11 \x01(\r\x12\x13\n\x0bknown_level\x18\x12 \x01(\r\x12/\n\x0cverification\x18\x13 \x01(\x0b\x32\x19.guardian.v1.Verification\x12\x10\n\x08\x63lock_ms\x18\x14 \x01(\x03\x12\x13\n\x0bis_outvoted\x18\x15 \x01(\x08\x12\x37\n\x08\x63ounters\x18\x10 \x03(\x0b\x32%.guardian.v1.RaftStatus.CountersEntry\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"Z\n\x0cVerification\x12\x12\n\nis_running\x18\x01 \x01(\x08\x12\r\n\x05share\x18\x02 \x01(\x01\x12\x16\n\x0everified_at_ms\x18\x03 \x01(\x03\x12\x0f\n\x07problem\x18\x04 \x01(\t\"\xca\x01\n\nRaftMember\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04raft\x18\x02 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12\x10\n\x08is_voter\x18\x04 \x01(\x08\x12\x14\n\x0cis_connected\x18\x05 \x01(\x08\x12\x13\n\x0bmatch_index\x18\x06 \x01(\x04\x12*\n\nstop_cause\x18\x07 \x01(\x0e\x32\x16.guardian.v1.StopCause\x12\x13\n\x0bstop_reason\x18\x08 \x01(\t\x12\x10\n\x08\x63lock_ms\x18\t \x01(\x03\"#\n\x15TransferLeaderRequest\x12\n\n\x02to\x18\x01 \x01(\t\"%\n\x13TransferLeaderReply\x12\x0e\n\x06leader\x18\x01 \x01(\t\"o\n\x17\x43hangeMembershipRequest\x12%\n\x03\x61\x64\x64\x18\x01 \x01(\x0b\x32\x16.guardian.v1.AddMemberH\x00\x12\x11\n\x07promote\x18\x02 \x01(\tH\x00\x12\x10\n\x06remove\x18\x03 \x01(\tH\x00\x42\x08\n\x06\x63hange\"\'\n\tAddMember\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04raft\x18\x02 \x01(\t\"A\n\x15\x43hangeMembershipReply\x12(\n\x07members\x18\x01 \x03(\x0b\x32\x17.guardian.v1.RaftMember\"\x91\x01\n\x11RaiseLevelRequest\x12\r\n\x05level\x18\x01 \x01(\r\x12=\n\x08known_by\x18\x02 \x03(\x0b\x32+.guardian.v1.RaiseLevelRequest.KnownByEntry\x1a.\n\x0cKnownByEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\" \n\x0fRaiseLevelReply\x12\r\n\x05level\x18\x01 \x01(\r\"\x15\n\x13SaveSnapshotRequest\">\n\x11SaveSnapshotReply\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\r\n\x05index\x18\x02 \x01(\x04\x12\x0c\n\x04term\x18\x03 \x01(\x04*X\n\tStopCause\x12\x1a\n\x16STOP_CAUSE_UNSPECIFIED\x10\x00\x12\x16\n\x12STOP_CAUSE_DAMAGED\x10\x01\x12\x17\n\x13STOP_CAUSE_DIVERGED\x10\x02\x32\xe1\x03\n\x04Raft\x12W\n\rGetRaftStatus\x12!.guardian.v1.GetRaftStatusRequest\x1a\x17.guardian.v1.RaftStatus\"\n\xa2\xbb\x18\x06\x08\x02\x12\x02\x01\x05\x12\x61\n\x0eTransferLeader\x12\".guardian.v1.TransferLeaderRequest\x1a .guardian.v1.TransferLeaderReply\"\t\xa2\xbb\x18\x05\x08\x03\x12\x01\x04\x12g\n\x10\x43hangeMembership\x12$.guardian.v1.ChangeMembershipRequest\x1a\".guardian.v1.ChangeMembershipReply\"\t\xa2\xbb\x18\x05\x08\x03\x12\x01\x04\x12U\n\nRaiseLevel\x12\x1e.guardian.v1.RaiseLevelRequest\x1a\x1c.guardian.v1.RaiseLevelReply\"\t\xa2\xbb\x18\x05\x08\x03\x12\x01\x04\x12]\n\x0cSaveSnapshot\x12 .guardian.v1.SaveSnapshotRequest\x1a\x1e.guardian.v1.SaveSnapshotReply\"\t\xa2\xbb\x18\x05\x08\x03\x12\x01\x04\x30\x01\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,38 +37,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RAFTSTATUS_COUNTERSENTRY']._serialized_options = b'8\001'
   _globals['_RAISELEVELREQUEST_KNOWNBYENTRY']._loaded_options = None
   _globals['_RAISELEVELREQUEST_KNOWNBYENTRY']._serialized_options = b'8\001'
-  _globals['_STOPCAUSE']._serialized_start=1511
-  _globals['_STOPCAUSE']._serialized_end=1599
-  _globals['_GETRAFTSTATUSREQUEST']._serialized_start=46
-  _globals['_GETRAFTSTATUSREQUEST']._serialized_end=68
-  _globals['_RAFTSTATUS']._serialized_start=71
-  _globals['_RAFTSTATUS']._serialized_end=646
-  _globals['_RAFTSTATUS_COUNTERSENTRY']._serialized_start=599
-  _globals['_RAFTSTATUS_COUNTERSENTRY']._serialized_end=646
-  _globals['_VERIFICATION']._serialized_start=648
-  _globals['_VERIFICATION']._serialized_end=738
-  _globals['_RAFTMEMBER']._serialized_start=741
-  _globals['_RAFTMEMBER']._serialized_end=943
-  _globals['_TRANSFERLEADERREQUEST']._serialized_start=945
-  _globals['_TRANSFERLEADERREQUEST']._serialized_end=980
-  _globals['_TRANSFERLEADERREPLY']._serialized_start=982
-  _globals['_TRANSFERLEADERREPLY']._serialized_end=1019
-  _globals['_CHANGEMEMBERSHIPREQUEST']._serialized_start=1021
-  _globals['_CHANGEMEMBERSHIPREQUEST']._serialized_end=1132
-  _globals['_ADDMEMBER']._serialized_start=1134
-  _globals['_ADDMEMBER']._serialized_end=1173
-  _globals['_CHANGEMEMBERSHIPREPLY']._serialized_start=1175
-  _globals['_CHANGEMEMBERSHIPREPLY']._serialized_end=1240
-  _globals['_RAISELEVELREQUEST']._serialized_start=1243
-  _globals['_RAISELEVELREQUEST']._serialized_end=1388
-  _globals['_RAISELEVELREQUEST_KNOWNBYENTRY']._serialized_start=1342
-  _globals['_RAISELEVELREQUEST_KNOWNBYENTRY']._serialized_end=1388
-  _globals['_RAISELEVELREPLY']._serialized_start=1390
-  _globals['_RAISELEVELREPLY']._serialized_end=1422
-  _globals['_SAVESNAPSHOTREQUEST']._serialized_start=1424
-  _globals['_SAVESNAPSHOTREQUEST']._serialized_end=1445
-  _globals['_SAVESNAPSHOTREPLY']._serialized_start=1447
-  _globals['_SAVESNAPSHOTREPLY']._serialized_end=1509
-  _globals['_RAFT']._serialized_start=1602
-  _globals['_RAFT']._serialized_end=2027
+  _globals['_RAFT'].methods_by_name['GetRaftStatus']._loaded_options = None
+  _globals['_RAFT'].methods_by_name['GetRaftStatus']._serialized_options = b'\242\273\030\006\010\002\022\002\001\005'
+  _globals['_RAFT'].methods_by_name['TransferLeader']._loaded_options = None
+  _globals['_RAFT'].methods_by_name['TransferLeader']._serialized_options = b'\242\273\030\005\010\003\022\001\004'
+  _globals['_RAFT'].methods_by_name['ChangeMembership']._loaded_options = None
+  _globals['_RAFT'].methods_by_name['ChangeMembership']._serialized_options = b'\242\273\030\005\010\003\022\001\004'
+  _globals['_RAFT'].methods_by_name['RaiseLevel']._loaded_options = None
+  _globals['_RAFT'].methods_by_name['RaiseLevel']._serialized_options = b'\242\273\030\005\010\003\022\001\004'
+  _globals['_RAFT'].methods_by_name['SaveSnapshot']._loaded_options = None
+  _globals['_RAFT'].methods_by_name['SaveSnapshot']._serialized_options = b'\242\273\030\005\010\003\022\001\004'
+  _globals['_STOPCAUSE']._serialized_start=1544
+  _globals['_STOPCAUSE']._serialized_end=1632
+  _globals['_GETRAFTSTATUSREQUEST']._serialized_start=79
+  _globals['_GETRAFTSTATUSREQUEST']._serialized_end=101
+  _globals['_RAFTSTATUS']._serialized_start=104
+  _globals['_RAFTSTATUS']._serialized_end=679
+  _globals['_RAFTSTATUS_COUNTERSENTRY']._serialized_start=632
+  _globals['_RAFTSTATUS_COUNTERSENTRY']._serialized_end=679
+  _globals['_VERIFICATION']._serialized_start=681
+  _globals['_VERIFICATION']._serialized_end=771
+  _globals['_RAFTMEMBER']._serialized_start=774
+  _globals['_RAFTMEMBER']._serialized_end=976
+  _globals['_TRANSFERLEADERREQUEST']._serialized_start=978
+  _globals['_TRANSFERLEADERREQUEST']._serialized_end=1013
+  _globals['_TRANSFERLEADERREPLY']._serialized_start=1015
+  _globals['_TRANSFERLEADERREPLY']._serialized_end=1052
+  _globals['_CHANGEMEMBERSHIPREQUEST']._serialized_start=1054
+  _globals['_CHANGEMEMBERSHIPREQUEST']._serialized_end=1165
+  _globals['_ADDMEMBER']._serialized_start=1167
+  _globals['_ADDMEMBER']._serialized_end=1206
+  _globals['_CHANGEMEMBERSHIPREPLY']._serialized_start=1208
+  _globals['_CHANGEMEMBERSHIPREPLY']._serialized_end=1273
+  _globals['_RAISELEVELREQUEST']._serialized_start=1276
+  _globals['_RAISELEVELREQUEST']._serialized_end=1421
+  _globals['_RAISELEVELREQUEST_KNOWNBYENTRY']._serialized_start=1375
+  _globals['_RAISELEVELREQUEST_KNOWNBYENTRY']._serialized_end=1421
+  _globals['_RAISELEVELREPLY']._serialized_start=1423
+  _globals['_RAISELEVELREPLY']._serialized_end=1455
+  _globals['_SAVESNAPSHOTREQUEST']._serialized_start=1457
+  _globals['_SAVESNAPSHOTREQUEST']._serialized_end=1478
+  _globals['_SAVESNAPSHOTREPLY']._serialized_start=1480
+  _globals['_SAVESNAPSHOTREPLY']._serialized_end=1542
+  _globals['_RAFT']._serialized_start=1635
+  _globals['_RAFT']._serialized_end=2116
 # @@protoc_insertion_point(module_scope)

@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from protos.guardian.v1 import access_pb2 as protos_dot_guardian_dot_v1_dot_access__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!protos/guardian/v1/sessions.proto\x12\x0bguardian.v1\"B\n\nSessionRef\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x16\n\x0e\x61nswered_below\x18\x03 \x01(\x04\"3\n\x12OpenSessionRequest\x12\x0e\n\x06window\x18\x01 \x01(\r\x12\r\n\x05owner\x18\x02 \x01(\t\"P\n\x10OpenSessionReply\x12\x12\n\nsession_id\x18\x01 \x01(\x04\x12\x0e\n\x06window\x18\x02 \x01(\r\x12\x18\n\x10\x65xpires_after_ms\x18\x03 \x01(\x03\x32Y\n\x08Sessions\x12M\n\x0bOpenSession\x12\x1f.guardian.v1.OpenSessionRequest\x1a\x1d.guardian.v1.OpenSessionReplyB\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!protos/guardian/v1/sessions.proto\x12\x0bguardian.v1\x1a\x1fprotos/guardian/v1/access.proto\"B\n\nSessionRef\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x16\n\x0e\x61nswered_below\x18\x03 \x01(\x04\"3\n\x12OpenSessionRequest\x12\x0e\n\x06window\x18\x01 \x01(\r\x12\r\n\x05owner\x18\x02 \x01(\t\"P\n\x10OpenSessionReply\x12\x12\n\nsession_id\x18\x01 \x01(\x04\x12\x0e\n\x06window\x18\x02 \x01(\r\x12\x18\n\x10\x65xpires_after_ms\x18\x03 \x01(\x03\x32\x65\n\x08Sessions\x12Y\n\x0bOpenSession\x12\x1f.guardian.v1.OpenSessionRequest\x1a\x1d.guardian.v1.OpenSessionReply\"\n\xa2\xbb\x18\x06\x08\x02\x12\x02\x02\x05\x42\x0f\n\x0bguardian.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,12 +33,14 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.guardian.v1.sessions
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013guardian.v1P\001'
-  _globals['_SESSIONREF']._serialized_start=50
-  _globals['_SESSIONREF']._serialized_end=116
-  _globals['_OPENSESSIONREQUEST']._serialized_start=118
-  _globals['_OPENSESSIONREQUEST']._serialized_end=169
-  _globals['_OPENSESSIONREPLY']._serialized_start=171
-  _globals['_OPENSESSIONREPLY']._serialized_end=251
-  _globals['_SESSIONS']._serialized_start=253
-  _globals['_SESSIONS']._serialized_end=342
+  _globals['_SESSIONS'].methods_by_name['OpenSession']._loaded_options = None
+  _globals['_SESSIONS'].methods_by_name['OpenSession']._serialized_options = b'\242\273\030\006\010\002\022\002\002\005'
+  _globals['_SESSIONREF']._serialized_start=83
+  _globals['_SESSIONREF']._serialized_end=149
+  _globals['_OPENSESSIONREQUEST']._serialized_start=151
+  _globals['_OPENSESSIONREQUEST']._serialized_end=202
+  _globals['_OPENSESSIONREPLY']._serialized_start=204
+  _globals['_OPENSESSIONREPLY']._serialized_end=284
+  _globals['_SESSIONS']._serialized_start=286
+  _globals['_SESSIONS']._serialized_end=387
 # @@protoc_insertion_point(module_scope)

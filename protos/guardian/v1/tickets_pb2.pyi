@@ -1,3 +1,4 @@
+from protos.guardian.v1 import access_pb2 as _access_pb2
 from protos.guardian.v1 import identity_pb2 as _identity_pb2
 from protos.guardian.v1 import insight_pb2 as _insight_pb2
 from protos.guardian.v1 import operations_pb2 as _operations_pb2
