@@ -18,7 +18,8 @@ from dataclasses import replace
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.model.execution import Execution
 from guardian.model.operation import Ask, AskKind
-from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.model.ticket import MAX_TROUBLES, VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.model.topology import require_broker_id
 from guardian.wire.operations import ask_from_proto
 from guardian.wire.tickets import (
     execution_from_proto,
@@ -45,6 +46,8 @@ _AMENDABLE = (
 )
 _AMENDABLE_ASKS = (AskKind.REMOVE, AskKind.RESTART)
 MAX_NAME_CHARS = 200  # of an id or an idempotency key
+_MAX_OF_TROUBLE = 1000  # brokers, or log dirs
+_MAX_PLACE_CHARS = 4096  # of the subject or a log dir: paths have up to so many
 
 
 def handle_add(
@@ -61,6 +64,7 @@ def handle_add(
     if ticket.state not in (TicketState.DRAFT, TicketState.PENDING):
         raise InvalidInput(f"state of a new ticket is {ticket.state.name}: use DRAFT or PENDING")
     require_cluster(view, ticket.cluster)
+    _require_sound_troubles(ticket)
     if ticket.ask is not None:
         _require_ask_only(ticket)
     elif not plans.is_complete(view, ticket.plan_hash):
@@ -258,6 +262,24 @@ def _require_ask_only(ticket: Ticket) -> None:
         raise InvalidInput(f"plan_hash of ticket {ticket.id} is {ticket.plan_hash!r}, yet it has an ask: leave one out")
     if ticket.ask is not None and ticket.kind != ticket.ask.kind:
         raise InvalidInput(f"kind of ticket {ticket.id} is {ticket.kind!r}: use that of its ask, {ticket.ask.kind}")
+
+
+def _require_sound_troubles(ticket: Ticket) -> None:
+    if len(ticket.troubles) > MAX_TROUBLES:
+        raise InvalidInput(f"troubles: too many (got {len(ticket.troubles)}); use up to {MAX_TROUBLES}")
+    if len({(each.kind, each.subject, each.brokers) for each in ticket.troubles}) < len(ticket.troubles):
+        raise InvalidInput("troubles: one is named twice; keep one of them")
+    for number, trouble in enumerate(ticket.troubles):
+        longest = max(map(len, (trouble.subject, *trouble.log_dirs)))
+        for field, size, most in (
+            ("brokers", len(trouble.brokers), _MAX_OF_TROUBLE),
+            ("log_dirs", len(trouble.log_dirs), _MAX_OF_TROUBLE),
+            ("subject and log_dirs", longest, _MAX_PLACE_CHARS),
+        ):
+            if size > most:
+                raise InvalidInput(f"troubles[{number}].{field}: too long (got {size}); use up to {most}")
+        for broker in trouble.brokers:
+            require_broker_id(broker)
 
 
 def _require_name(field: str, value: str) -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.finding import FindingKind
 from guardian.model.plan import PartitionMove, ReplicaPlacement
-from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
+from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition, TicketTrouble
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.wire.federation import cluster_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_from_proto, ticket_to_proto, transition_to_proto
@@ -96,6 +97,10 @@ class Store:
         return ticket
 
 
+def down(broker: int) -> TicketTrouble:
+    return TicketTrouble(FindingKind.BROKER_DOWN, f"broker {broker}", (broker,))
+
+
 @pytest.fixture
 def store() -> Store:
     return Store()
@@ -132,6 +137,19 @@ def test_an_id_is_one_tickets(store: Store) -> None:
         ({"state": TicketState.APPROVED}, pb.INVALID, "state of a new ticket is APPROVED"),
         ({"cluster": "none"}, pb.NOT_FOUND, "cluster 'none' is not registered"),
         ({"plan_hash": "0" * 64}, pb.NOT_FOUND, "is not stored"),
+        (
+            {"troubles": tuple(down(n) for n in range(1001))},
+            pb.INVALID,
+            "troubles: too many (got 1001); use up to 1000",
+        ),
+        ({"troubles": (down(3), down(3))}, pb.INVALID, "troubles: one is named twice"),
+        ({"troubles": (down(-1),)}, pb.INVALID, "broker id is -1"),
+        (
+            {"troubles": (down(1), replace(down(2), log_dirs=("/d" * 2049,)))},
+            pb.INVALID,
+            "troubles[1].subject and log_dirs: too long (got 4098); use up to 4096",
+        ),
+        ({"troubles": (replace(down(2), brokers=tuple(range(1001))),)}, pb.INVALID, "troubles[0].brokers: too long"),
     ],
 )
 def test_a_wrong_ticket_is_refused(store: Store, change: dict[str, object], kind: int, message: str) -> None:
