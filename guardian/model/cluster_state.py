@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
 
 
@@ -42,7 +43,7 @@ class Unknown:
     """Stands where a state would, when no answer decides it. It is neither absent nor as it was; `reason` is for
     people."""
 
-    reason: str
+    reason: Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from guardian.model.text import Text
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -74,7 +76,7 @@ class DiskHealth:
     judged_intervals: int
     since_ms: int
     peers: int
-    why: str
+    why: Text
 
 
 @dataclass(frozen=True, slots=True)

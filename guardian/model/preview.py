@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from guardian.model.text import Text
+
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
@@ -19,7 +21,7 @@ class PreviewRound:
     """What one tick sends, in its order, and what it says."""
 
     requests: tuple[PreviewRequest, ...]
-    sentence: str
+    sentence: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +31,5 @@ class Preview:
     empty where nothing does."""
 
     rounds: tuple[PreviewRound, ...]
-    remark: str
-    first: str = ""
+    remark: Text
+    first: Text = ""

@@ -32,6 +32,8 @@ def with_texts(value: Any, say: Say, hint: object = None) -> Any:
     kind, parts = get_origin(hint), get_args(hint)
     if isinstance(value, str):
         return say(value) if FOR_PEOPLE in parts or any(FOR_PEOPLE in get_args(part) for part in parts) else value
+    if isinstance(value, list):
+        return [with_texts(each, say, *parts[:1]) for each in value]
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         of_tuple = parts if kind is tuple else next((get_args(part) for part in parts if get_origin(part) is tuple), ())
         of_parts = of_tuple[:1] if Ellipsis in of_tuple else of_tuple
