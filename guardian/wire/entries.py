@@ -26,7 +26,7 @@ def entry_to_proto(entry: Entry, revision: int = 0) -> pb.FederationEntry:
         case IdcPolicy():
             return pb.FederationEntry(idc_policy=filled(pb.IdcPolicy(), entry), revision=revision)
         case Exclusion():
-            return pb.FederationEntry(exclusion=_exclusion_to_proto(entry), revision=revision)
+            return pb.FederationEntry(exclusion=filled(pb.Exclusion(), entry), revision=revision)
 
 
 def entry_from_proto(message: pb.FederationEntry) -> Entry:
@@ -41,7 +41,7 @@ def entry_from_proto(message: pb.FederationEntry) -> Entry:
         case "idc_policy":
             return read(IdcPolicy, message.idc_policy)
         case "exclusion":
-            return _exclusion_from_proto(message.exclusion)
+            return read(Exclusion, message.exclusion)
     raise InvalidInput("the entry is empty: give a machine, tenant, topic, idc_policy or exclusion")
 
 
@@ -58,26 +58,4 @@ def directory_of_entries(
         policies=tuple(entry for entry in entries if isinstance(entry, IdcPolicy)),
         exclusions=tuple(entry for entry in entries if isinstance(entry, Exclusion)),
         links=links,
-    )
-
-
-def _exclusion_to_proto(exclusion: Exclusion) -> pb.Exclusion:
-    return pb.Exclusion(
-        cluster=exclusion.cluster,
-        broker_id=exclusion.broker_id,
-        who=exclusion.who,
-        why=exclusion.why,
-        until_ms=exclusion.until_ms,
-        by_ticket=exclusion.by_ticket,
-    )
-
-
-def _exclusion_from_proto(message: pb.Exclusion) -> Exclusion:
-    return Exclusion(
-        cluster=message.cluster,
-        broker_id=message.broker_id,
-        who=message.who,
-        why=message.why,
-        until_ms=message.until_ms,
-        by_ticket=message.by_ticket,
     )

@@ -1,7 +1,14 @@
 """Dataclasses <-> protobuf by their fields: a field of the message has the name of the dataclass's.
 
-tuple of scalars or dataclasses    repeated             tuple of pairs    map, in the order of its keys
-None                               absent               absent            the dataclass's default
+    dataclass                                    message
+    tuple of scalars, dataclasses                repeated
+    tuple of pairs                               map, in the order of its keys
+    Enum                                         its value: an enum's number, or a text
+    NamedTuple                                   a message, or fields of its own where the one of its name is a scalar
+    None                                         absent, or unspecified
+    the field's default                          absent; of an Enum that is a text, empty
+
+What differs otherwise is written by hand, beside this.
 """
 
 from __future__ import annotations
@@ -10,6 +17,7 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
@@ -19,62 +27,135 @@ from guardian.errors import InvalidInput
 
 _Message = TypeVar("_Message", bound=Message)
 _Noun = TypeVar("_Noun")
+_Kind = TypeVar("_Kind", bound=Enum)
+_Writer = Callable[[Any, str, Any], None]
 
 
 def filled(message: _Message, noun: object) -> _Message:
-    """Return the message after copying the fields of the dataclass into it."""
+    """Return the message after copying the fields of the dataclass, or NamedTuple, into it."""
     message.SetInParent()
-    for field in fields(noun):  # type: ignore[arg-type]  # a dataclass's instance, whichever
-        value = getattr(noun, field.name)
-        if isinstance(value, tuple):
-            _fill_many(getattr(message, field.name), value)
-        elif is_dataclass(value):
-            filled(getattr(message, field.name), value)
-        elif value is not None:
-            setattr(message, field.name, value)
+    for name, write in _writers(typing.cast(Any, type(noun))):
+        value = getattr(noun, name)
+        if value is not None:
+            write(message, name, value)
     return message
 
 
-def _fill_many(target: Any, values: tuple[Any, ...]) -> None:
-    if hasattr(target, "update"):
-        target.update(dict(values))
-    elif values and is_dataclass(values[0]):
-        for each in values:
-            filled(target.add(), each)
-    else:
-        target.extend(values)
-
-
 def read(noun: type[_Noun], message: Message) -> _Noun:
-    """Return a dataclass made of the fields of the message. Raises InvalidInput where one is wrong or missing."""
+    """Return a dataclass, or NamedTuple, made of the fields of the message. Raises InvalidInput where one is wrong or
+    missing."""
     present = message.DESCRIPTOR.fields_by_name
     values: dict[str, Any] = {}
     for name, is_required, convert in _readers(typing.cast(Any, noun)):
         if not present[name].has_presence or message.HasField(name):
-            values[name] = convert(getattr(message, name))
+            value = convert(message, name)
+            if value is not _DEFAULT or is_required:
+                values[name] = value
         elif is_required:
             raise InvalidInput(f"{name} of {message.DESCRIPTOR.name} is missing: give it")
     return noun(**values)
 
 
+def known(kind: type[_Kind], name: str, value: int | str) -> _Kind:
+    """Return the member of that value; the error calls it `name`. Raises InvalidInput for one of a newer version."""
+    try:
+        return kind(value)
+    except ValueError:
+        all_known = ", ".join(each.value if isinstance(each.value, str) else each.name for each in kind)
+        raise InvalidInput(f"{name} is {value!r}: this version of Guardian knows {all_known}") from None
+
+
+_DEFAULT = object()  # what was read says nothing: the dataclass's default
+
+
 @cache
-def _readers(noun: Any) -> tuple[tuple[str, bool, Callable[[Any], Any]], ...]:
+def _writers(noun: Any) -> tuple[tuple[str, _Writer], ...]:
+    return tuple((name, _writer(hint)) for name, hint, _ in _fields(noun))
+
+
+@cache
+def _readers(noun: Any) -> tuple[tuple[str, bool, Callable[[Any, str], Any]], ...]:
+    return tuple((name, is_required, _reader(hint)) for name, hint, is_required in _fields(noun))
+
+
+def _fields(noun: Any) -> list[tuple[str, Any, bool]]:
+    """Return name, type and whether it has no default, of each field."""
     hints = typing.get_type_hints(noun)
-    return tuple(
-        (each.name, each.default is MISSING and each.default_factory is MISSING, _reader(hints[each.name]))
+    if _is_named_tuple(noun):
+        return [(name, hints[name], name not in noun._field_defaults) for name in noun._fields]
+    return [
+        (each.name, hints[each.name], each.default is MISSING and each.default_factory is MISSING)
         for each in fields(noun)
-    )
+    ]
 
 
-def _reader(hint: Any) -> Callable[[Any], Any]:
-    if isinstance(hint, types.UnionType):
-        [hint] = [each for each in hint.__args__ if each is not types.NoneType]
-    if is_dataclass(hint):
-        return lambda message: read(typing.cast(type, hint), message)
+def _writer(hint: Any) -> _Writer:
+    hint = _without_none(hint)
+    if _is_noun(hint):
+        return _write_noun
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return lambda message, name, value: setattr(message, name, value.value)
     if typing.get_origin(hint) is not tuple:
-        return lambda value: value
+        return setattr
     of = typing.get_args(hint)[0]
     if typing.get_origin(of) is tuple:
-        return lambda pairs: tuple(sorted(pairs.items()))
-    each = _reader(of)
-    return lambda values: tuple(map(each, values))
+        return lambda message, name, value: getattr(message, name).update(dict(value))
+    if _is_noun(of):
+        return _write_many
+    return lambda message, name, value: getattr(message, name).extend(value)
+
+
+def _write_noun(message: Any, name: str, value: Any) -> None:
+    filled(getattr(message, name) if _is_message(message, name) else message, value)
+
+
+def _write_many(message: Any, name: str, value: Any) -> None:
+    target = getattr(message, name)
+    for each in value:
+        filled(target.add(), each)
+
+
+def _reader(hint: Any) -> Callable[[Any, str], Any]:
+    is_optional, hint = hint is not _without_none(hint), _without_none(hint)
+    if _is_noun(hint):
+        return lambda message, name: read(hint, getattr(message, name) if _is_message(message, name) else message)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _enum_reader(hint, is_optional=is_optional)
+    if typing.get_origin(hint) is not tuple:
+        return getattr
+    of = typing.get_args(hint)[0]
+    if typing.get_origin(of) is tuple:
+        return lambda message, name: tuple(sorted(getattr(message, name).items()))
+    if _is_noun(of):
+        return lambda message, name: tuple(read(of, each) for each in getattr(message, name))
+    return lambda message, name: tuple(getattr(message, name))
+
+
+def _enum_reader(kind: type[Enum], *, is_optional: bool) -> Callable[[Any, str], Any]:
+    def convert(message: Any, name: str) -> Any:
+        value = getattr(message, name)
+        if is_optional and not value:
+            return None
+        if value == "":
+            return _DEFAULT
+        return known(kind, f"{name} of {message.DESCRIPTOR.name}", value)
+
+    return convert
+
+
+def _is_message(message: Message, name: str) -> bool:
+    return message.DESCRIPTOR.fields_by_name[name].message_type is not None
+
+
+def _without_none(hint: Any) -> Any:
+    if isinstance(hint, types.UnionType):
+        [hint] = [each for each in hint.__args__ if each is not types.NoneType]
+    return hint
+
+
+def _is_noun(hint: Any) -> bool:
+    return is_dataclass(hint) or _is_named_tuple(hint)
+
+
+def _is_named_tuple(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")

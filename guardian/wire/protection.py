@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from guardian.errors import InvalidInput
-from guardian.model.protection import DiskCondition, DiskKey, Doing, Hold, Lever, LeverKind, Protection
+from guardian.model.protection import DiskCondition, DiskKey, Doing, Hold, Lever, Protection
+from guardian.wire.fields import filled, read
 from guardian.wire.tickets import throttle_from_proto, throttle_to_proto
 from protos.guardian.v1 import protection_pb2 as pb
 
@@ -13,13 +13,13 @@ def protection_to_proto(protection: Protection) -> pb.ProtectionState:
         cluster=protection.cluster,
         levers=[lever_to_proto(lever) for lever in protection.levers],
         intents=[throttle_to_proto(intent) for intent in protection.intents],
-        holds=[
-            pb.ProtectionHold(disk=_disk_to_proto(hold.disk), until_ms=hold.until_ms, by=hold.by)
-            for hold in protection.holds
-        ],
+        holds=[filled(pb.ProtectionHold(), hold) for hold in protection.holds],
         note=protection.note,
         revision=protection.revision,
-        steps=[pb.ProtectionStepTime(disk=_disk_to_proto(disk), at_ms=at_ms) for disk, at_ms in protection.stepped_ms],
+        steps=[
+            pb.ProtectionStepTime(disk=filled(pb.ProtectedDisk(), disk), at_ms=at_ms)
+            for disk, at_ms in protection.stepped_ms
+        ],
         changed_at_ms=protection.changed_at_ms,
     )
 
@@ -28,60 +28,23 @@ def protection_from_proto(message: pb.ProtectionState) -> Protection:
     """Raises InvalidInput when a field is wrong."""
     return Protection(
         cluster=message.cluster,
-        levers=tuple(lever_from_proto(lever) for lever in message.levers),
+        levers=tuple(read(Lever, lever) for lever in message.levers),
         intents=tuple(throttle_from_proto(intent) for intent in message.intents),
-        holds=tuple(Hold(_disk_from_proto(hold.disk), hold.until_ms, hold.by) for hold in message.holds),
+        holds=tuple(read(Hold, hold) for hold in message.holds),
         note=message.note,
         revision=message.revision,
-        stepped_ms=tuple((_disk_from_proto(step.disk), step.at_ms) for step in message.steps),
+        stepped_ms=tuple((read(DiskKey, step.disk), step.at_ms) for step in message.steps),
         changed_at_ms=message.changed_at_ms,
     )
 
 
 def lever_to_proto(lever: Lever) -> pb.ProtectionLever:
-    return pb.ProtectionLever(
-        disk=_disk_to_proto(lever.disk),
-        kind=pb.ProtectionLeverKind.Name(lever.kind.value),
-        subject=lever.subject,
-        quota_key=lever.quota_key,
-        value=lever.value,
-        before=lever.before,
-        entries=lever.entries,
-        least=lever.least,
-        hit=lever.hit,
-        why=lever.why,
-        set_at_ms=lever.set_at_ms,
-        changed_at_ms=lever.changed_at_ms,
-    )
-
-
-def lever_from_proto(message: pb.ProtectionLever) -> Lever:
-    """Raises InvalidInput when the kind is unknown."""
-    try:
-        kind = LeverKind(message.kind)
-    except ValueError:
-        raise InvalidInput(
-            f"kind of a lever is {message.kind}: this version of Guardian knows 1 to {len(LeverKind)}"
-        ) from None
-    return Lever(
-        disk=_disk_from_proto(message.disk),
-        kind=kind,
-        subject=message.subject,
-        quota_key=message.quota_key,
-        value=message.value,
-        before=message.before,
-        entries=tuple(message.entries),
-        least=message.least,
-        hit=message.hit,
-        why=message.why,
-        set_at_ms=message.set_at_ms,
-        changed_at_ms=message.changed_at_ms,
-    )
+    return filled(pb.ProtectionLever(), lever)
 
 
 def condition_to_proto(condition: DiskCondition) -> pb.DiskLimitHealth:
     return pb.DiskLimitHealth(
-        disk=_disk_to_proto(condition.key),
+        disk=filled(pb.ProtectedDisk(), condition.key),
         log_dirs=condition.log_dirs,
         state=pb.DiskLimitState.Name(condition.state.value),
         utilisation=condition.utilisation,
@@ -94,7 +57,7 @@ def condition_to_proto(condition: DiskCondition) -> pb.DiskLimitHealth:
 
 def doing_to_proto(doing: Doing) -> pb.DiskDoing:
     return pb.DiskDoing(
-        disk=_disk_to_proto(doing.disk),
+        disk=filled(pb.ProtectedDisk(), doing.disk),
         topic=doing.partition.topic,
         partition=doing.partition.partition,
         behaviour=pb.DiskBehaviour.Name(doing.behaviour.value),
@@ -110,11 +73,3 @@ def doing_to_proto(doing: Doing) -> pb.DiskDoing:
             for use in doing.clients
         ],
     )
-
-
-def _disk_to_proto(disk: DiskKey) -> pb.ProtectedDisk:
-    return pb.ProtectedDisk(broker=disk.broker, disk=disk.disk)
-
-
-def _disk_from_proto(message: pb.ProtectedDisk) -> DiskKey:
-    return DiskKey(message.broker, message.disk)

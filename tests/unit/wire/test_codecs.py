@@ -154,7 +154,7 @@ def test_a_cluster_comes_back_as_it_was() -> None:
             federation_pb2.Cluster(
                 name="live", bootstrap="a:1", security=federation_pb2.ClusterSecurity(protocol="TLS")
             ),
-            r"security.protocol is 'TLS': use one of PLAINTEXT",
+            r"protocol of ClusterSecurity is 'TLS': this version of Guardian knows PLAINTEXT",
         ),
         (
             federation_pb2.Cluster(

@@ -44,7 +44,7 @@ def test_an_operation_comes_back_as_it_was(phase: OperationPhase, standing: Stan
 @pytest.mark.parametrize(
     ("message", "sentence"),
     [
-        (pb.Ask(kind="explode", brokers=[1]), "kind of the ask is 'explode': this version of Guardian knows remove-"),
+        (pb.Ask(kind="explode", brokers=[1]), "kind of Ask is 'explode': this version of Guardian knows remove-"),
         (pb.Ask(kind="remove-brokers"), "brokers of remove-brokers is empty"),
     ],
 )
@@ -56,9 +56,9 @@ def test_an_ask_that_is_not_known_is_refused(message: pb.Ask, sentence: str) -> 
 def test_an_operation_of_a_later_version_is_refused() -> None:
     message = operation_to_proto(Operation(OperationPhase.PLAN, 1, (BrokerWork(1),)))
     message.phase = 77  # type: ignore[assignment]
-    with pytest.raises(InvalidInput, match="phase of the operation is 77"):
+    with pytest.raises(InvalidInput, match="phase of Operation is 77"):
         operation_from_proto(message)
     message.phase = pb.PHASE_PLAN
     message.brokers[0].standing = 77  # type: ignore[assignment]
-    with pytest.raises(InvalidInput, match="standing of a broker is 77"):
+    with pytest.raises(InvalidInput, match="standing of BrokerWork is 77"):
         operation_from_proto(message)

@@ -20,10 +20,10 @@ from guardian.model.protection import (
 )
 from guardian.model.quota import QuotaClient
 from guardian.model.topology import TopicPartition
+from guardian.wire.fields import read
 from guardian.wire.protection import (
     condition_to_proto,
     doing_to_proto,
-    lever_from_proto,
     lever_to_proto,
     protection_from_proto,
     protection_to_proto,
@@ -39,9 +39,7 @@ def lever(kind: LeverKind) -> Lever:
 
 @pytest.mark.parametrize("kind", LeverKind)
 def test_a_lever_of_each_kind_comes_back(kind: LeverKind) -> None:
-    assert lever_from_proto(pb.ProtectionLever.FromString(lever_to_proto(lever(kind)).SerializeToString())) == lever(
-        kind
-    )
+    assert read(Lever, pb.ProtectionLever.FromString(lever_to_proto(lever(kind)).SerializeToString())) == lever(kind)
 
 
 def test_all_that_is_held_comes_back() -> None:
@@ -60,8 +58,8 @@ def test_all_that_is_held_comes_back() -> None:
 
 
 def test_a_lever_of_a_newer_guardian_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="kind of a lever is 0: this version of Guardian knows 1 to 4"):
-        lever_from_proto(pb.ProtectionLever())
+    with pytest.raises(InvalidInput, match="kind of ProtectionLever is 0: this version of Guardian knows CLIENT_QUOTA"):
+        read(Lever, pb.ProtectionLever(disk=pb.ProtectedDisk()))
 
 
 @pytest.mark.parametrize("behaviour", Behaviour)
