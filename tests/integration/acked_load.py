@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
+from contextlib import closing
 from dataclasses import dataclass, field
+
+from kafka import KafkaConsumer, TopicPartition
 
 from guardian.kafka import data
 from guardian.model.topology import Cluster
 
 _DEADLINE_S = 300.0
+_RECORD_BYTES = 200
 
 
 @dataclass
@@ -33,6 +38,24 @@ class Load:
         self._thread.join(_DEADLINE_S)
         assert not self._thread.is_alive()
 
+    def require_all(self) -> None:
+        """Read the topic from its beginning to its present end. Raises AssertionError when a record is missing."""
+        missing = set(range(self.sent))
+        # Not as a member of a group: Kafka would make a topic for its offsets.
+        with closing(
+            KafkaConsumer(bootstrap_servers=self.cluster.bootstrap, group_id=None, auto_offset_reset="earliest")
+        ) as consumer:
+            partitions = [TopicPartition(self.topic, number) for number in consumer.partitions_for_topic(self.topic)]
+            consumer.assign(partitions)
+            ends = consumer.end_offsets(partitions)
+            deadline = time.monotonic() + _DEADLINE_S
+            while any(consumer.position(partition) < ends[partition] for partition in partitions):
+                assert time.monotonic() < deadline, f"{len(missing)} records are not read yet"
+                for records in consumer.poll(timeout_ms=500).values():
+                    read = (each.value for each in records if len(each.value) == _RECORD_BYTES)
+                    missing.difference_update(int.from_bytes(value, "big") for value in read)
+        assert not missing, f"{len(missing)} of {self.sent} records are lost, such as {min(missing)}"
+
     def _run(self) -> None:
         producer = data.producer(self.cluster, acks="all", linger_ms=5)
 
@@ -41,7 +64,7 @@ class Load:
                 self.failures.append(str(error))
 
         while not self._stop.wait(0.01):
-            producer.produce(self.topic, self.sent.to_bytes(200, "big"), on_delivery=delivered)
+            producer.produce(self.topic, self.sent.to_bytes(_RECORD_BYTES, "big"), on_delivery=delivered)
             self.sent += 1
             producer.poll(0)
         left = producer.flush(_DEADLINE_S)

@@ -1,8 +1,10 @@
 """Tickets whose plans are made by `guardian plan`, on real brokers: what Kafka shows afterwards.
 
-Labels (grow from the pool, shrink, rolled back), leaders, a log dir emptied, a new broker's share, standing rates, and
-plans that went stale between approval and start. Brokers 1 to 4 run from the start; 5 is a machine of the pool until it
-joins. Each test makes topics of its own and deletes them, so that none sees another's.
+Labels (grow from the pool, shrink, rolled back, under a client's load), leaders, a full disk relieved and a log dir
+emptied, a new broker's share, a topic created, a tenant and a cluster that migrate, standing rates, and plans that went
+stale between approval and start. Brokers 1 to 4 run from the start; 5 is a machine of the pool until it joins. Broker 4
+has a small disk of its own, and all others share one that has room. Each test makes topics of its own and deletes them,
+so that none sees another's.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,7 +28,7 @@ from guardian.client import GuardianClient
 from guardian.core.throttling import FOLLOWER_RATE, LEADER_RATE
 from guardian.errors import GuardianError
 from guardian.kafka import data
-from guardian.kafka.admin import BROKER
+from guardian.kafka.admin import BROKER, TOPIC
 from guardian.kafka.control import KafkaControl
 from guardian.model.execution import Execution
 from guardian.model.ticket import Ticket, TicketState
@@ -35,12 +37,16 @@ from guardian.wire.entries import entry_from_proto
 from protos.guardian.v1 import federation_pb2
 from spark_analytics.jobs import session
 from tests.command_line import app
+from tests.integration.acked_load import Load
+from tests.integration.faults.disks import SmallDisk
 from tests.patience import CONTROL_S
 
 pytestmark = pytest.mark.integration
 
 DEADLINE_S = 180.0
 RECORD_BYTES = 10_000
+SETTINGS = {"log.segment.delete.delay.ms": "1000"}  # else what has left a disk takes room there for a minute
+ROOMY_MIB, SMALL_MIB = 4096, 32
 DRAFT = "Draft ticket "
 # What a person asks for is what is set: nothing that this machine does besides changes it.
 FIXED_RATES = "[throttle]\nadaptive = false\n"
@@ -81,7 +87,15 @@ class Answer:
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     home = tmp_path_factory.mktemp("planned")
-    kafka = KafkaCluster.plan(ClusterSpec("live", brokers=5, log_dirs=2, plugin=True, heap_mb=256), home / "kafka")
+    with SmallDisk(home / "kafka", ROOMY_MIB), SmallDisk(home / "kafka" / "broker-4" / "disk2", SMALL_MIB):
+        yield from running(home)
+
+
+def running(home: Path) -> Iterator[Stage]:
+    """Start the cluster and a member, and end them."""
+    kafka = KafkaCluster.plan(
+        ClusterSpec("live", brokers=5, log_dirs=2, plugin=True, heap_mb=256, settings=SETTINGS), home / "kafka"
+    )
     everyone = kafka.brokers
     kafka.brokers = everyone[:4]
     stage = Stage(home, kafka, *plan_members(1, home))
@@ -276,14 +290,21 @@ def labels_go(stage: Stage, client: GuardianClient) -> Iterator[None]:
         done("machine", "drop", machine)
 
 
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
 @pytest.mark.usefixtures("labels_go")
 def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
-    stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
+    stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str], stack: ExitStack
 ) -> None:
+    """No record of a client that writes all the while is lost."""
     pay = topics((1, 2), (2, 3), (3, 1), (2, 1))
     orders = topics((1, 2), (2, 4), (4, 2), (2, 1), size=100_000)
     configs = leftovers.dynamic_configs(admin)
-    ends = data.end_offsets(stage.cluster, [pay, orders])
+    ends = data.end_offsets(stage.cluster, [orders])
     grow = ("isolate", "--label", "payments", "--topic", pay, "--broker", "4")
 
     done("machine", "put", "spare-5", "--idc=shanghai", "--rack=shanghai-b", "--disk=500G", "--disks=2", "--cores=4")
@@ -295,6 +316,7 @@ def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
     register_again(stage, "--label=5=payments")
     done("machine", "put", "spare-5", "--cluster=live", "--broker=5", "--rack=shanghai-b", "--idc=shanghai")
     assert labels(client) == {5: "payments"}
+    load = stack.enter_context(Load(stage.cluster, pay))
     grown = drafted(*grow)
     assert labels(client) == {5: "payments"}, "not before it is approved and done"
     carried_out(client, grown)
@@ -330,7 +352,10 @@ def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
     finished(client, shrunk, TicketState.ROLLED_BACK)
     assert replicas(admin, pay, late, orders) == before
     assert labels(client) == {3: "payments", 4: "payments", 5: "payments"}
-    assert data.end_offsets(stage.cluster, [pay, orders, late]) == ends
+    stack.close()
+    assert load.failures == []
+    load.require_all()
+    assert data.end_offsets(stage.cluster, [orders, late]) == ends
     assert leftovers.of_cluster(admin, configs) == []
 
 
@@ -361,6 +386,100 @@ def test_leaders_leave_a_broker_without_a_byte_copied_and_come_back_with_the_rol
     assert data.end_offsets(stage.cluster, [topic]) == ends
 
 
+def used(admin: KafkaControl, path: str) -> float:
+    """Return the share of broker 4's disk below this log dir that is taken."""
+    found = next(each for each in admin.describe_log_dirs([4]) if each.path == path)
+    return 1 - found.usable_bytes / found.total_bytes
+
+
+def test_a_full_disk_is_relieved_by_no_more_than_it_takes(
+    stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
+) -> None:
+    topic = topics(*[(4, 1)] * 4, size=5_000_000)
+    small = stage.kafka.broker(4).log_dirs[1]
+    assert admin.alter_replica_log_dirs({(TopicPartition(topic, number), 4): small for number in range(4)}) == {}
+    all_of_it = {TopicPartition(topic, number) for number in range(4)}
+    wait_for("the end of its copies", lambda: not any(each.future_replicas for each in admin.describe_log_dirs([4])))
+    assert log_dirs_of(admin, 4)[small] >= all_of_it
+    wait_for("a disk that is full", lambda: used(admin, small) > 0.5)
+    configs, ends = leftovers.dynamic_configs(admin), data.end_offsets(stage.cluster, [topic])
+
+    def is_of_it(said: str) -> bool:
+        return is_whole(said) and moved_by(client, said) <= all_of_it
+
+    ticket_id = drafted("relieve", "--broker", "4", "--limit", "0.4", accepts=is_of_it)
+    moves = client.plan(client.ticket(ticket_id)[0].plan_hash).moves
+    assert len(moves) == 2, "the least: one leaves it above the limit"
+    carried_out(client, ticket_id)
+    assert log_dirs_of(admin, 4)[small] & all_of_it == all_of_it - {move.partition for move in moves}
+    wait_for("a disk below the limit", lambda: used(admin, small) < 0.4)
+    assert data.end_offsets(stage.cluster, [topic]) == ends
+    assert leftovers.of_cluster(admin, configs) == []
+
+
+def test_a_topic_is_created_as_spark_has_planned_it(
+    stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str], new_topic: Callable[[], str]
+) -> None:
+    topics(*[(1, 2), (2, 1)] * 3)
+    made = new_topic()
+    ticket_id = drafted(
+        *("preallocate", "--topic", made, "--partitions", "4", "--replication-factor", "2"),
+        *("--expected-size", "1MB", "--config", "retention.ms=3600000"),
+    )
+    moves = client.plan(client.ticket(ticket_id)[0].plan_hash).moves
+    assert {move.partition for move in moves} == {TopicPartition(made, number) for number in range(4)}
+    try:
+        carried_out(client, ticket_id)
+        assert replicas(admin, made) == {move.partition: move.target_brokers for move in moves}
+        held = {broker: log_dirs_of(admin, broker) for broker in admin.describe_cluster().brokers}
+        planned_dirs = [(move.partition, place) for move in moves for place in move.target]
+        assert all(place.log_dir for _, place in planned_dirs), "log dirs are chosen"
+        assert all(partition in held[place.broker][place.log_dir] for partition, place in planned_dirs)
+        assert admin.describe_configs([(TOPIC, made)])[TOPIC, made] == {"retention.ms": "3600000"}
+    finally:
+        data.delete_topics(stage.cluster, [made])
+
+
+@pytest.fixture
+def two_cities(client: GuardianClient) -> Iterator[str]:
+    """A policy, and a tenant; no later test finds them."""
+    done("idc-policy", "put", "two-cities", "--replicas=shanghai=1", "--replicas=suzhou=1", "--leaders=suzhou")
+    done("tenant", "put", "payments")
+    yield "two-cities"
+    for topic in entries(client, federation_pb2.TOPICS):
+        done("topic", "drop", "live", topic)
+    done("tenant", "drop", "payments")
+    done("idc-policy", "drop", "two-cities")
+
+
+def test_a_tenant_migrates_and_then_the_whole_cluster(
+    stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str], two_cities: str
+) -> None:
+    pay, orders = topics((1, 2), (2, 1), (4, 2)), topics((2, 1), (1, 2))
+    done("topic", "put", "live", pay, "--tenant=payments")
+    configs, before = leftovers.dynamic_configs(admin), replicas(admin, pay, orders)
+    ends = data.end_offsets(stage.cluster, [pay, orders])
+
+    def moving(*names: str) -> Callable[[str], bool]:
+        """Of topics that the lake has not heard of yet a plan says nothing."""
+        return lambda said: is_whole(said) and moved_by(client, said) == {tp for tp in before if tp.topic in names}
+
+    def is_in_both_cities(brokers: tuple[int, ...]) -> bool:
+        return brokers[0] == 3 and len(brokers) == 2
+
+    to = ("migrate-idc", "--policy", two_cities)
+    carried_out(client, drafted(*to, "--tenant", "payments", accepts=moving(pay)))
+    after = replicas(admin, pay, orders)
+    assert {tp.topic for tp, brokers in after.items() if is_in_both_cities(brokers)} == {pay}
+    assert {tp.topic for tp, brokers in after.items() if not is_in_both_cities(brokers)} == {orders}
+    assert replicas(admin, orders) == {tp: brokers for tp, brokers in before.items() if tp.topic == orders}
+
+    carried_out(client, drafted(*to, accepts=moving(orders)))
+    assert all(is_in_both_cities(brokers) for brokers in replicas(admin, pay, orders).values())
+    assert data.end_offsets(stage.cluster, [pay, orders]) == ends
+    assert leftovers.of_cluster(admin, configs) == []
+
+
 @pytest.mark.long
 def test_a_log_dir_is_emptied_onto_the_brokers_other_one(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
@@ -378,7 +497,6 @@ def test_a_log_dir_is_emptied_onto_the_brokers_other_one(
     assert leftovers.of_cluster(admin, configs) == []
 
 
-@pytest.mark.long
 def test_a_broker_without_replicas_gets_its_share_and_nobody_else_gets_anything(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str]
 ) -> None:
