@@ -39,6 +39,11 @@ _WHY = {
 
 
 def solve(model: ClusterModel, task: Remove, settings: PlannerSettings) -> Solution:
+    return solve_and_explain(model, task, settings)[0]
+
+
+def solve_and_explain(model: ClusterModel, task: Remove, settings: PlannerSettings) -> tuple[Solution, dict[int, str]]:
+    """Return the solution, and by its index each broker that must stay with the reason."""
     asked = np.array(sorted(model.broker_index(broker) for broker in task.brokers), dtype=np.int64)
     if len(asked) == model.brokers:
         raise InvalidInput(f"brokers names all {model.brokers} brokers of cluster {model.cluster}: some must remain")
@@ -51,12 +56,8 @@ def solve(model: ClusterModel, task: Remove, settings: PlannerSettings) -> Solut
     why = untouchable_words(model, _held_by(model, list(untouched)) & untouchable(model))
     unmet = dict.fromkeys((*solution.unmet, *why, *_words(model, stays), *_unknown(model, asked)))
     kept = frozenset(model.broker_ids[sorted(stays)].tolist())
-    return replace(
-        solution,
-        unmet=tuple(unmet),
-        notes=(_summary(asked, stays),),
-        excused=replace(solution.excused, brokers=kept, whole=kept),
-    )
+    excused = replace(solution.excused, brokers=kept, whole=kept)
+    return replace(solution, unmet=tuple(unmet), notes=(_summary(asked, stays),), excused=excused), stays
 
 
 def _as_many_as_can(

@@ -26,7 +26,6 @@ from spark_analytics.planners.rules import Scope, compiled, untouchable
 from spark_analytics.search.rules import Rules
 
 _TRIES = 6  # of planning, together and then one by one
-_CANT_GO = " can't go: "  # as planners/remove.py says it
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +95,10 @@ def _planned(model: ClusterModel, settings: PlannerSettings, chosen: list[int]) 
     """Those that a plan of their removal empties, and why another one stays."""
     if not chosen:
         return [], ""
-    solution = remove.solve(model, Remove(tuple(model.broker_ids[chosen].tolist())), settings)
+    solution, stays = remove.solve_and_explain(model, Remove(tuple(model.broker_ids[chosen].tolist())), settings)
     where = brokers_of(model, solution.found.slot_log_dir)
     held = np.bincount(where[where >= 0], minlength=model.brokers)
-    why = next((each.partition(_CANT_GO)[2] for each in solution.unmet if _CANT_GO in each), "")
-    return [broker for broker in chosen if not held[broker]], why
+    return [broker for broker in chosen if not held[broker]], stays[min(stays)] if stays else ""
 
 
 def _kinds(model: ClusterModel, rules: Rules) -> Ints:
