@@ -8,19 +8,20 @@
     None                                         absent, or unspecified
     the field's default                          absent; of an Enum that is a text, empty
 
-What differs otherwise is written by hand, beside this.
+What differs otherwise is declared, before the first use, with `by_hand`.
 """
 
 from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from guardian.errors import InvalidInput
@@ -29,12 +30,36 @@ _Message = TypeVar("_Message", bound=Message)
 _Noun = TypeVar("_Noun")
 _Kind = TypeVar("_Kind", bound=Enum)
 _Writer = Callable[[Any, str, Any], None]
+_Reader = Callable[[Any, str], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """How one field is written into its message, as `write(message, value)`, and read from it."""
+
+    write: Callable[[Any, Any], None]
+    read: Callable[[Any], Any]
+
+
+_DEFAULT = object()  # what was read says nothing: the dataclass's default
+NOT_ON_THE_WIRE = ByHand(lambda _message, _value: None, lambda _message: _DEFAULT)
+_BY_HAND: dict[type, Mapping[str, ByHand]] = {}
+
+
+def by_hand(noun: type, **declared: ByHand) -> None:
+    """Declare the fields of a dataclass that are not copied to the field of their name."""
+    _BY_HAND[noun] = declared
+
+
+def alias(name: str) -> ByHand:
+    """Return how a scalar is copied to a field of another name."""
+    return ByHand(lambda message, value: setattr(message, name, value), lambda message: getattr(message, name))
 
 
 def filled(message: _Message, noun: object) -> _Message:
     """Return the message after copying the fields of the dataclass, or NamedTuple, into it."""
     message.SetInParent()
-    for name, write in _writers(typing.cast(Any, type(noun))):
+    for name, write in _writers(typing.cast(Any, type(noun)), message.DESCRIPTOR):
         value = getattr(noun, name)
         if value is not None:
             write(message, name, value)
@@ -44,12 +69,11 @@ def filled(message: _Message, noun: object) -> _Message:
 def read(noun: type[_Noun], message: Message) -> _Noun:
     """Return a dataclass, or NamedTuple, made of the fields of the message. Raises InvalidInput where one is wrong or
     missing."""
-    present = message.DESCRIPTOR.fields_by_name
     values: dict[str, Any] = {}
-    for name, is_required, convert in _readers(typing.cast(Any, noun)):
-        if not present[name].has_presence or message.HasField(name):
+    for name, has_presence, is_required, convert in _readers(typing.cast(Any, noun), message.DESCRIPTOR):
+        if not has_presence or message.HasField(name):
             value = convert(message, name)
-            if value is not _DEFAULT or is_required:
+            if value is not _DEFAULT:
                 values[name] = value
         elif is_required:
             raise InvalidInput(f"{name} of {message.DESCRIPTOR.name} is missing: give it")
@@ -65,17 +89,34 @@ def known(kind: type[_Kind], name: str, value: int | str) -> _Kind:
         raise InvalidInput(f"{name} is {value!r}: this version of Guardian knows {all_known}") from None
 
 
-_DEFAULT = object()  # what was read says nothing: the dataclass's default
+@cache
+def _writers(noun: Any, of: Descriptor) -> tuple[tuple[str, _Writer], ...]:
+    declared = _BY_HAND.get(noun, {})
+    return tuple(
+        (name, _written_by(declared[name]) if name in declared else _writer(hint, of.fields_by_name[name]))
+        for name, hint, _ in _fields(noun)
+    )
 
 
 @cache
-def _writers(noun: Any) -> tuple[tuple[str, _Writer], ...]:
-    return tuple((name, _writer(hint)) for name, hint, _ in _fields(noun))
+def _readers(noun: Any, of: Descriptor) -> tuple[tuple[str, bool, bool, _Reader], ...]:
+    declared = _BY_HAND.get(noun, {})
+    found = []
+    for name, hint, is_required in _fields(noun):
+        if name in declared:
+            found.append((name, False, is_required, _read_by(declared[name])))
+        else:
+            field = of.fields_by_name[name]
+            found.append((name, field.has_presence, is_required, _reader(hint, field)))
+    return tuple(found)
 
 
-@cache
-def _readers(noun: Any) -> tuple[tuple[str, bool, Callable[[Any, str], Any]], ...]:
-    return tuple((name, is_required, _reader(hint)) for name, hint, is_required in _fields(noun))
+def _written_by(declared: ByHand) -> _Writer:
+    return lambda message, _, value: declared.write(message, value)
+
+
+def _read_by(declared: ByHand) -> _Reader:
+    return lambda message, _: declared.read(message)
 
 
 def _fields(noun: Any) -> list[tuple[str, Any, bool]]:
@@ -89,10 +130,10 @@ def _fields(noun: Any) -> list[tuple[str, Any, bool]]:
     ]
 
 
-def _writer(hint: Any) -> _Writer:
+def _writer(hint: Any, field: FieldDescriptor) -> _Writer:
     hint = _without_none(hint)
     if _is_noun(hint):
-        return _write_noun
+        return _write_message if field.message_type else _spread
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda message, name, value: setattr(message, name, value.value)
     if typing.get_origin(hint) is not tuple:
@@ -105,8 +146,12 @@ def _writer(hint: Any) -> _Writer:
     return lambda message, name, value: getattr(message, name).extend(value)
 
 
-def _write_noun(message: Any, name: str, value: Any) -> None:
-    filled(getattr(message, name) if _is_message(message, name) else message, value)
+def _write_message(message: Any, name: str, value: Any) -> None:
+    filled(getattr(message, name), value)
+
+
+def _spread(message: Any, _name: str, value: Any) -> None:
+    filled(message, value)
 
 
 def _write_many(message: Any, name: str, value: Any) -> None:
@@ -115,10 +160,11 @@ def _write_many(message: Any, name: str, value: Any) -> None:
         filled(target.add(), each)
 
 
-def _reader(hint: Any) -> Callable[[Any, str], Any]:
+def _reader(hint: Any, field: FieldDescriptor) -> _Reader:
     is_optional, hint = hint is not _without_none(hint), _without_none(hint)
     if _is_noun(hint):
-        return lambda message, name: read(hint, getattr(message, name) if _is_message(message, name) else message)
+        is_spread = field.message_type is None
+        return lambda message, name: read(hint, message if is_spread else getattr(message, name))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum_reader(hint, is_optional=is_optional)
     if typing.get_origin(hint) is not tuple:
@@ -131,7 +177,7 @@ def _reader(hint: Any) -> Callable[[Any, str], Any]:
     return lambda message, name: tuple(getattr(message, name))
 
 
-def _enum_reader(kind: type[Enum], *, is_optional: bool) -> Callable[[Any, str], Any]:
+def _enum_reader(kind: type[Enum], *, is_optional: bool) -> _Reader:
     def convert(message: Any, name: str) -> Any:
         value = getattr(message, name)
         if is_optional and not value:
@@ -141,10 +187,6 @@ def _enum_reader(kind: type[Enum], *, is_optional: bool) -> Callable[[Any, str],
         return known(kind, f"{name} of {message.DESCRIPTOR.name}", value)
 
     return convert
-
-
-def _is_message(message: Message, name: str) -> bool:
-    return message.DESCRIPTOR.fields_by_name[name].message_type is not None
 
 
 def _without_none(hint: Any) -> Any:
