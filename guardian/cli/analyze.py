@@ -44,7 +44,8 @@ def analyze(
 ) -> None:
     """Plan how to balance every cluster, again and again; one line a round. It ends on SIGTERM or Ctrl-C.
 
-    A round under way is given up then: what it planned would be stale when it is wanted again.
+    A round under way is given up then: what it planned would be stale when it is wanted again. With
+    security on give it the role planner, else its drafts are of kind run-plan.
 
     Example: guardian analyze --every 5m --submit-drafts
     """

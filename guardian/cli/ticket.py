@@ -31,6 +31,7 @@ from guardian.cli.ticket_telling import GOOD_ENDS, follow, now_ms, progress, sai
 from guardian.client import GuardianClient
 from guardian.core import foreign, previewing, progressing, rolling_back, ticketing
 from guardian.core.approving import expires_at_ms
+from guardian.core.describing_tasks import asks_of
 from guardian.core.operations.asking import describe_ask
 from guardian.core.operations.step import amending
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
@@ -202,6 +203,7 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
                 "execution": as_dict(execution_to_proto(execution)) if execution else None,
                 "progress": as_dict(progress_to_proto(ticket.id, far)),
                 "waits": waits,
+                "asks": asks_of(plan) if plan is not None else (),
             }
         )
         return
@@ -209,6 +211,8 @@ def show(ticket_id: TicketArgument, endpoints: EndpointsOption = "", output: Out
     print(f"{throttle_of(ticket)}. Author {ticket.author}.{_expiry(ticket)}")
     for line in ticket.evidence.splitlines():
         print(f"Because of {line}")
+    for sentence in asks_of(plan) if plan is not None else ():
+        print(f"Asks: {sentence}")
     if ticket.ask is not None:
         print(describe_ask(ticket.ask))
     print()
@@ -511,6 +515,8 @@ def _show_preview(found: Preview, output: Output) -> None:
     if output is Output.JSON:
         print_json(as_dict(preview_to_proto(found)))
         return
+    for sentence in found.asks:
+        print(f"Asks: {sentence}")
     if found.first:
         print(f"Now {found.first}.\n")
     print_table(

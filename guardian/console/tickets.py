@@ -49,6 +49,7 @@ from guardian.console.tickets_view import (
 )
 from guardian.core.approving import expires_at_ms
 from guardian.core.burning_down import burn_down
+from guardian.core.describing_tasks import asks_of
 from guardian.core.operations.asking import describe_ask
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.model.event import EventKind
@@ -289,7 +290,8 @@ class TicketPages:
         person = self._web.user_of(request)
         detail = self._detail(person, ticket_id)
         ticket, execution = detail.ticket, detail.execution
-        plan = self._plan_of(ticket, person) if execution is None else None
+        stored = self._plan_of(ticket, person)
+        plan = stored if execution is None else None
         status = next((code for kind, code in _SAID_ON_THE_PAGE.items() if isinstance(error, kind)), 200)
         return self._render(
             request,
@@ -305,6 +307,7 @@ class TicketPages:
             figures=detail.figures,
             burn=detail.burn,
             asks_for=describe_ask(ticket.ask) if ticket.ask is not None else "",
+            asks=asks_of(stored) if stored is not None else (),
             actions=actions_of(ticket, execution),
             asks_name=person.name == LOCAL,
             name=request.cookies.get(NAME_COOKIE, LOCAL),

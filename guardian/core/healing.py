@@ -381,15 +381,20 @@ def moved_by(ticket: Ticket, work: Execution | Plan, kind: CureKind) -> frozense
     may. What heals does not wait for the latter where it may take days, or for ever: for moves that wait in another
     plan, or in a ticket that is paused. Those find their partitions elsewhere when their turn comes."""
     if isinstance(work, Plan):
-        waits = kind is CureKind.HEAL and ticket.kind != CureKind.HEAL
+        waits = kind is CureKind.HEAL and not is_healing(ticket)
         return frozenset() if waits else frozenset(move.partition for move in work.moves)
-    comes_first = ticket.kind == CureKind.HEAL or ticket.ask is not None
+    comes_first = is_healing(ticket) or ticket.ask is not None
     yields = kind is CureKind.HEAL and (ticket.state is TicketState.PAUSED or not comes_first)
     return frozenset(
         task.move.partition
         for task in work.tasks
         if not task.state.is_over and not (yields and task.state is TaskState.PENDING)
     )
+
+
+def is_healing(ticket: Ticket) -> bool:
+    """Return whether healing made it to heal: such a ticket goes before others, a person's of this kind does not."""
+    return ticket.author is Agent.HEALING and ticket.kind == CureKind.HEAL
 
 
 def idle(ticket: Ticket, execution: Execution) -> Idle | None:
@@ -405,7 +410,7 @@ def idle(ticket: Ticket, execution: Execution) -> Idle | None:
 
 def trimmed_again(plan: Plan, ticket: Ticket) -> Plan:
     """A plan that was made anew for a ticket of healing's, without what the ticket is not for."""
-    if ticket.author is not Agent.HEALING or ticket.kind != CureKind.HEAL or not ticket.troubles:
+    if not is_healing(ticket) or not ticket.troubles:
         return plan
     return _only_from(plan, ticket.troubles)
 

@@ -20,6 +20,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from guardian.errors import NotAllowed
 from guardian.model.actor import MAX_NAME_CHARS
 from guardian.model.identity import Identity, Role
+from guardian.model.tasks import Isolate, MigrateIdc, PlanTask
 from guardian.model.topology import Cluster, ClusterSecurity
 from guardian.wire.federation import cluster_from_proto
 from protos.guardian.v1 import (
@@ -137,6 +138,22 @@ def require(identity: Identity, roles: tuple[Role, ...], where: Where, places: t
         elif identity.may_somewhere(role) and all(_has(identity, role, place) for place in places):
             return
     raise NotAllowed(_sentence(identity, roles, where, places))
+
+
+def require_labels(identity: Identity, cluster: str, task: PlanTask | None) -> None:
+    """Raises NotAllowed for a task that changes labels of brokers, unless he is admin of the cluster."""
+    if isinstance(task, Isolate) and (task.brokers or task.machines or task.release is not None):
+        require(identity, (Role.ADMIN,), Where.CLUSTER, (Place(cluster),))
+
+
+def topics_described(task: PlanTask | None) -> tuple[frozenset[str] | None, frozenset[str]]:
+    """Return the topics that get a label or an IDC policy by the task (None: more than it names), and the tenants of
+    which all do."""
+    if not isinstance(task, Isolate | MigrateIdc):
+        return frozenset(), frozenset()
+    is_all = isinstance(task, MigrateIdc) and not task.topics and not task.tenant
+    topics = None if is_all or any(name.endswith("*") for name in task.topics) else frozenset(task.topics)
+    return topics, frozenset({task.tenant} - {""})
 
 
 def require_broker(identity: Identity, broker_id: int, places: tuple[Place, ...]) -> None:

@@ -17,11 +17,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from guardian.core import losing
 from guardian.core.effects import ConfigKey, SettleDebts
 from guardian.core.executing import Step, why_stale
 from guardian.model.cluster_state import ClusterObservation
+from guardian.model.directory import Directory
 from guardian.model.execution import ExecutionTask, TaskState
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
@@ -56,6 +58,22 @@ def why_beyond(ticket: Ticket, plan: Plan) -> str:
         return f"it has {len(plan.moves)} moves, {ticket.moves} were approved"
     if plan.bytes_to_copy > ticket.bytes_to_copy * _MARGIN:
         return f"it copies {human_bytes(plan.bytes_to_copy)}, {human_bytes(ticket.bytes_to_copy)} were approved"
+    return ""
+
+
+def why_of_others(ticket: Ticket, plan: Plan, new: Plan, directory: Directory) -> str:
+    """Return why the new plan is none that the author could ask for: he may move topics of some tenants only, and it
+    moves one of others that `plan` does not; empty where there is none."""
+    if not ticket.tenants:
+        return ""
+    known = {move.partition.topic for move in plan.moves}
+    owners = {topic.name: topic.tenant for topic in directory.topics if topic.cluster == ticket.cluster}
+    for topic in sorted({move.partition.topic for move in new.moves} - known):
+        tenant = owners.get(topic, "")
+        if not tenant or not any(fnmatchcase(tenant, each) for each in ticket.tenants):
+            owner = f"tenant {tenant}" if tenant else "no tenant"
+            his = ", ".join(ticket.tenants)
+            return f"it moves topic {topic} of {owner}, and {ticket.author} may move topics of {his}"
     return ""
 
 

@@ -26,7 +26,7 @@ from guardian.errors import Conflict, InvalidInput
 from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.operation import Ask
-from guardian.model.plan import Plan
+from guardian.model.plan import RUN_PLAN, Plan
 from guardian.model.tasks import AclRepair, PlanTask, ThrottleOverride
 from guardian.model.throttle import DEFAULT_THROTTLE, MAX_THROTTLE, MIN_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -174,7 +174,8 @@ def why_another(ticket: Ticket, made: Plan | None, author: str, asked: Plan | As
             return f"that is {ticket.kind}, and this {asked.kind}"
         is_amended = ticket.ask.revision > 0
         return "" if is_amended or replace(asked, revision=0) == ticket.ask else "that asks for something else"
-    if ticket.ask is not None or (ticket.kind, ticket.cluster) != (asked.kind, asked.cluster):
+    is_other_kind = ticket.kind not in (asked.kind, RUN_PLAN)  # run-plan is what a kind becomes that is not believed
+    if ticket.ask is not None or ticket.cluster != asked.cluster or is_other_kind:
         return f"that is {ticket.kind} of cluster {ticket.cluster}, and this {asked.kind} of {asked.cluster}"
     wanted = {(move.partition, move.target) for move in asked.moves}
     is_same = made is None or (

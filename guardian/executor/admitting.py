@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from guardian.core.adapting import Around
 from guardian.core.executing import brokers_at_work, brokers_held, brokers_of, looks_once_more, under_way
-from guardian.core.healing import CureKind
+from guardian.core.healing import is_healing
 from guardian.core.holding import Beside, Hold, beside, claimed, held
 from guardian.core.throttling import Copy
 from guardian.executor.observing import Scope, scope_of
@@ -66,7 +66,7 @@ def admit(
     for each in sorted(found, key=_turn):
         ticket, job = each.ticket, with_answer(each, holders[False])
         held = {from_healing: _held(job, from_healing) for from_healing in (False, True)}
-        before = holders[_heals(ticket)]
+        before = holders[is_healing(ticket)]
         blocked = {before[broker] for broker in held[False] if broker in before}
         if blocked and not _has_begun(job) and not _finds_out_itself(ticket):
             waiting[ticket.id] = f"waits for {', '.join(sorted(blocked))}, on the same brokers"
@@ -74,7 +74,7 @@ def admit(
             jobs.append(job)
             admitted = {key: dict.fromkeys(held[key], ticket.id) | known for key, known in admitted.items()}
         holders = {key: dict.fromkeys(held[key], ticket.id) | known for key, known in holders.items()}
-    taken = [{b: t for b, t in admitted[_heals(job.ticket)].items() if t != job.ticket.id} for job in jobs]
+    taken = [{b: t for b, t in admitted[is_healing(job.ticket)].items() if t != job.ticket.id} for job in jobs]
     return [
         replace(job, taken=others, moving=_without(moving, job.ticket.id))
         for job, others in zip(jobs, taken, strict=True)
@@ -106,7 +106,7 @@ def _turn(job: Job) -> tuple[int, int]:
     to, then new ones."""
     if _has_begun(job):
         return 0, 0
-    if _heals(job.ticket) and job.ticket.state is TicketState.APPROVED:
+    if is_healing(job.ticket) and job.ticket.state is TicketState.APPROVED:
         return 1, 0
     return (2, job.ticket.updated_at_ms) if job.ticket.state is TicketState.ROLLING_BACK else (3, 0)
 
@@ -124,7 +124,7 @@ def side_by_side(jobs: Sequence[Job]) -> list[Job]:
     holds = {job.ticket.id: held(job.work) for job in jobs if isinstance(job.work, Execution)}
     claims: dict[str, Hold] = {}
     found: list[Job] = []
-    for job in sorted(jobs, key=lambda each: not _heals(each.ticket)):
+    for job in sorted(jobs, key=lambda each: not is_healing(each.ticket)):
         found.append(replace(job, holds=holds, claims=dict(claims)))
         if _goes_first(job) and isinstance(job.work, Execution):
             claims[job.ticket.id] = claimed(job.work)
@@ -147,12 +147,8 @@ def _finds_out_itself(ticket: Ticket) -> bool:
     return ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
 
 
-def _heals(ticket: Ticket) -> bool:
-    return ticket.kind == CureKind.HEAL
-
-
 def _goes_first(job: Job) -> bool:
-    return _heals(job.ticket) and job.ticket.state is TicketState.RUNNING
+    return is_healing(job.ticket) and job.ticket.state is TicketState.RUNNING
 
 
 def _held(job: Job, from_healing: bool) -> frozenset[int]:
@@ -171,7 +167,7 @@ def _is_whole(job: Job) -> bool:
     """Whether its moves come one after the other, whatever heals beside it: those of a heal ticket that is not held up,
     and of a roll-back, which has no order of its own with others."""
     is_back = job.ticket.state is TicketState.ROLLING_BACK
-    return is_back or (_heals(job.ticket) and job.ticket.state is not TicketState.PAUSED)
+    return is_back or (is_healing(job.ticket) and job.ticket.state is not TicketState.PAUSED)
 
 
 def _without(moving: Mapping[int, Collection[str]], ticket_id: str) -> dict[int, str]:

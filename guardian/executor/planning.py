@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import closing
@@ -26,13 +27,14 @@ from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import Task
-from guardian.wire.plans import plan_from_proto
+from guardian.wire.plans import plan_from_proto, plan_hash, plan_to_bytes
 from protos.guardian.v1 import tickets_pb2
 from spark_analytics.readers.live import LiveFacts
 
 DEADLINE_S = 180.0
 _AT_ONCE = 2
 _LOOKS = 4
+_REMEMBERED = 1000  # plans
 _LOOK_AGAIN_S = 0.5
 
 
@@ -59,6 +61,7 @@ class LivePlanner:
         self._slots = threading.BoundedSemaphore(_AT_ONCE)
         self._lock = threading.Lock()
         self._asked: dict[str, tuple[object, Future[Plan]]] = {}
+        self._plans: OrderedDict[str, None] = OrderedDict()
         self._workers: set[subprocess.Popen[bytes]] = set()
         self._is_closed = False
 
@@ -66,6 +69,11 @@ class LivePlanner:
     def settings(self) -> PlannerSettings:
         """What holds where nobody gives others."""
         return self._settings
+
+    def has_made(self, plan: Plan) -> bool:
+        """Return whether this is one of the last plans that it made, unchanged."""
+        with self._lock:
+            return plan_hash(plan_to_bytes(plan)) in self._plans
 
     def facts(self, cluster: str) -> LiveFacts:
         """What Kafka shows of the cluster now. Raises NotFound or ClusterUnavailable."""
@@ -187,4 +195,9 @@ class LivePlanner:
             )
         if answer[:1] == b"E":
             raise error_of(answer)
-        return plan_from_proto(tickets_pb2.Plan.FromString(answer[1:]))
+        plan = plan_from_proto(tickets_pb2.Plan.FromString(answer[1:]))
+        with self._lock:
+            self._plans[plan_hash(plan_to_bytes(plan))] = None
+            if len(self._plans) > _REMEMBERED:
+                self._plans.popitem(last=False)
+        return plan

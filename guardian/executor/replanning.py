@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from guardian.core.healing import trimmed_again
+from guardian.core.replanning import why_of_others
 from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
@@ -55,7 +56,9 @@ class LiveReplanner:
         self._planner.forget(key)
         if isinstance(made, ClusterUnavailable):
             return made
-        return str(made) if isinstance(made, GuardianError) else trimmed_again(made, ticket)
+        if isinstance(made, GuardianError):
+            return str(made)
+        return why_of_others(ticket, plan, made, self._directory()) or trimmed_again(made, ticket)
 
 
 def why_not_anew(plan: Plan, directory: Directory) -> str:

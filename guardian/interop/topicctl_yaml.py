@@ -27,7 +27,7 @@ import yaml
 from guardian.errors import InvalidInput
 from guardian.interop.yaml_tree import Node, parse_all
 from guardian.model.federation import Topic
-from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.plan import RUN_PLAN, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.tasks import CreateTopic, ExpandTopic
 from guardian.model.topology import TopicPartition
 
@@ -123,7 +123,7 @@ def plan_of(topic: TopicctlTopic, cluster: str, there: int = 0) -> Plan:
     if not there:
         entry = Topic(cluster, topic.name, owner=topic.owner)
         task = CreateTopic(entry, topic.partitions, topic.replication_factor, configs=topic.configs)
-    return Plan(cluster, task.kind, moves, input=f"a topicctl file, topic {topic.name}", task=task)
+    return Plan(cluster, RUN_PLAN, moves, input=f"a topicctl file, topic {topic.name}", task=task)
 
 
 def _document(topic: TopicctlTopic, environment: str, region: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Who somebody is, as it was proven, and what that lets him do.
 
     viewer < operator < approver < admin      people and their programs: each may do what those before it may
+    planner                                   programs that plan: operators whose plans bear the kind that they state
     broker                                    brokers' plugins: segment metadata, ids, their own placement; nothing else
 
 A grant is a role, on clusters and for tenants whose names match a pattern. A role that is limited to some clusters says
@@ -25,19 +26,22 @@ _PATTERN = re.compile(r"[^\s/]{1,255}")
 
 
 class Role(Enum):
-    """In the order of what they may do, but for BROKER, which is beside it."""
+    """In the order of what they may do, but for PLANNER and BROKER, which are beside it: no other role is a planner."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
     APPROVER = "approver"
     ADMIN = "admin"
+    PLANNER = "planner"
     BROKER = "broker"
 
     def includes(self, other: Role) -> bool:
         """Whether who has this role may do what the other one may."""
         if Role.BROKER in (self, other):
             return self is other or (self is Role.ADMIN and other is Role.BROKER)
-        return _LADDER.index(self) >= _LADDER.index(other)
+        if other is Role.PLANNER:
+            return self is other
+        return _LADDER.index(Role.OPERATOR if self is Role.PLANNER else self) >= _LADDER.index(other)
 
 
 _LADDER = (Role.VIEWER, Role.OPERATOR, Role.APPROVER, Role.ADMIN)
@@ -110,6 +114,21 @@ class Identity:
         return any(
             grant.role.includes(role) and grant.covers(cluster, tenants) and self._is_borne(grant, cluster)
             for grant in self.grants
+        )
+
+    def tenants_of(self, role: Role, cluster: str) -> tuple[str, ...]:
+        """Return the patterns of the tenants that his role on the cluster is limited to; none: it is not limited."""
+        held = [grant for grant in self.grants if grant.role.includes(role) and grant.covers(cluster, None)]
+        if held:
+            return ()
+        some = (grant for grant in self.grants if grant.role.includes(role))
+        return tuple(
+            dict.fromkeys(
+                tenant
+                for grant in some
+                if "*" in grant.clusters or _matches(grant.clusters, cluster)
+                for tenant in grant.tenants
+            )
         )
 
     def is_broker(self, cluster: str, broker_id: int) -> bool:

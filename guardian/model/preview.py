@@ -28,8 +28,9 @@ class PreviewRound:
 class Preview:
     """The first round is exact, those after it are as they come when each copy ends at once. `remark` says how it ends,
     or why it is not known further; `first` what comes before the first round (it waits, is planned anew, pauses, ...),
-    empty where nothing does."""
+    empty where nothing does. `asks` are what the plan was asked for and changes besides, a sentence each."""
 
     rounds: tuple[PreviewRound, ...]
     remark: Text
     first: Text = ""
+    asks: tuple[Text, ...] = ()

@@ -4,7 +4,7 @@ denied = ["mallory", "token:old-*"]    # may do nothing, whatever is granted bel
 
 [[grants]]
 who      = ["ann", "sre-*"]            # names or patterns, however they were proven
-role     = "admin"                     # viewer, operator, approver, admin; or broker
+role     = "admin"                     # viewer, operator, approver, admin; or planner, or broker
 clusters = ["*"]                       # names or patterns; default: all
 tenants  = ["*"]                       # likewise: limits changes to what belongs to them
 

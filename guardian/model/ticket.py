@@ -124,7 +124,8 @@ class Ticket:
     expires (a draft's time begins when it is submitted); 0: never. `evidence` is what was seen that makes it needed;
     `troubles` are what a ticket of healing's is for. `throttle` (bytes/s per broker) is where rates rise to and, unless
     `max_throttle` is more, also the most that they may be. `approved_throttle` is the highest that somebody approved,
-    once the rates have changed since the approval; 0: they have not.
+    once the rates have changed since the approval; 0: they have not. `tenants` are patterns of those that the author's
+    role is limited to, none: it is not limited; a plan that is made anew moves no topics of others.
 
     A ticket with an `ask` is more than one plan: its `plan_hash` is empty, its plans are made while it runs.
     """
@@ -148,3 +149,4 @@ class Ticket:
     max_throttle: int = 0
     approved_throttle: int = 0
     troubles: tuple[TicketTrouble, ...] = ()
+    tenants: tuple[str, ...] = ()

@@ -12,23 +12,36 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError, Message
 
-from guardian.core.permitting import RPCS, Place, Rule, Where, require, require_broker, require_login, rule_of
+from guardian.core.permitting import (
+    RPCS,
+    Place,
+    Rule,
+    Where,
+    require,
+    require_broker,
+    require_labels,
+    require_login,
+    rule_of,
+    topics_described,
+)
 from guardian.core.rate_limiting import RateLimits
 from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
 from guardian.model.identity import Identity, Role
-from guardian.model.ticket import Ticket
+from guardian.model.tasks import PlanTask
 from guardian.server.errors import HANDLER_KINDS
 from guardian.server.peers import certificate_of
 from guardian.server.proving import Prover
 from guardian.server.refusals import Refusals, Why
 from guardian.server.who_asks import asking
+from guardian.wire.tasks import task_from_proto
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2, raw_pb2, tickets_pb2, tiering_pb2
 
@@ -151,6 +164,8 @@ class _Permission:
             if rule.where not in (Where.ANYWHERE, Where.EVERYWHERE) and not _is_unlimited(identity, rule.roles):
                 places = self._places(rule, identity, request)
             require(identity, rule.roles, rule.where, places)
+            if rule.where is Where.PLAN and rule.who:
+                require_labels(identity, request.plan.cluster, task_from_proto(request.plan.task))
             if rule.logs_in:
                 asked, views = request.cluster, self._read()
                 require_login(
@@ -199,9 +214,10 @@ class _Permission:
             case Where.PLAN:
                 if getattr(request, "ticket_id", ""):
                     return (self._of_ticket(rule, identity, request.ticket_id),)
-                topics = {move.topic for move in request.plan.moves}
-                is_asked = "ask" in request.DESCRIPTOR.fields_by_name and request.HasField("ask")
-                return (self._place(rule, identity, request.plan.cluster, None if is_asked else topics),)
+                plan, is_asked = request.plan, "ask" in request.DESCRIPTOR.fields_by_name and request.HasField("ask")
+                moved, task = {move.topic for move in plan.moves}, task_from_proto(plan.task)
+                tenants = partial(_tenants_of, self._read(), plan.cluster, None if is_asked else moved, task)
+                return (self._place(rule, identity, plan.cluster, tenants),)
         raise NotAllowed(f"{self._path} has a rule that nobody understands, so that nobody may call it")
 
     def _of_ticket(self, rule: Rule, identity: Identity, ticket_id: str) -> Place:
@@ -209,19 +225,21 @@ class _Permission:
         ticket = views.ticket(ticket_id)
         if ticket is None:
             return Place()  # who may look at all clusters is told that there is none
-        return self._place(rule, identity, ticket.cluster, lambda: _topics_of(views, ticket))
+        plan = views.plan(ticket.plan_hash) if ticket.plan_hash and ticket.ask is None else None
+        moved = {move.partition.topic for move in plan.moves} if plan is not None else None
+        tenants = partial(_tenants_of, views, ticket.cluster, moved, plan.task if plan is not None else None)
+        return self._place(rule, identity, ticket.cluster, tenants)
 
     def _place(
         self,
         rule: Rule,
         identity: Identity,
         cluster: str,
-        topics: set[str] | Callable[[], set[str] | None] | None,
+        tenants: Callable[[], frozenset[str] | None],
     ) -> Place:
         if rule.roles == (Role.VIEWER,) or not any(identity.may_for_some(role, cluster) for role in rule.roles):
             return Place(cluster)
-        found = topics() if callable(topics) else topics
-        return Place(cluster, tenants_of_topics(self._read(), cluster, found) if found else None)
+        return Place(cluster, tenants())
 
     def _kafka_places(self, request: Any) -> tuple[Place, ...]:
         views = self._read()
@@ -347,10 +365,16 @@ def _ids_in(message: Message) -> Iterator[str]:
                     yield from _ids_in(each)
 
 
-def _topics_of(views: Views, ticket: Ticket) -> set[str] | None:
-    """What the ticket moves; None: it is more than a plan, or the plan is not there."""
-    plan = views.plan(ticket.plan_hash) if ticket.plan_hash and ticket.ask is None else None
-    return {move.partition.topic for move in plan.moves} if plan is not None else None
+def _tenants_of(
+    views: Views, cluster: str, moved: Collection[str] | None, task: PlanTask | None
+) -> frozenset[str] | None:
+    """Return whose topics are moved, or get a label or an IDC policy; None: it is not known, or not of tenants. `moved`
+    is None where it is more than a plan, or the plan is not there."""
+    described, tenants = topics_described(task)
+    if moved is None or described is None or not (moved or described or tenants):
+        return None
+    known = tenants_of_topics(views, cluster, {*moved, *described})
+    return known | tenants if known is not None else None
 
 
 def _is_unlimited(identity: Identity, roles: tuple[Role, ...]) -> bool:

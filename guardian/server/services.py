@@ -163,6 +163,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
         around=partial(_around, parts, store),
         tiered_warm_up_s=parts.tiered_warm_up_s,
         max_plan_age_s=parts.max_plan_age_s,
+        is_made_here=parts.live_planner.has_made if parts.live_planner is not None else lambda _: False,
     )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(

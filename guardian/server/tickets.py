@@ -14,8 +14,10 @@ import grpc.aio
 from guardian.core import foreign, labelling, overriding, previewing, rolling_back, ticketing
 from guardian.core.adapting import Around
 from guardian.core.barring import barring, why_barred, why_crowded
+from guardian.core.describing_tasks import asks_of
 from guardian.core.effects import ConfigKey
 from guardian.core.executing import Circumstances, Step, begin, brokers_of, step, tiered_topics
+from guardian.core.kind_check import clamped, of_its_kind
 from guardian.core.near_reads import left_behind
 from guardian.core.operations.step import amended, why_unapproved
 from guardian.core.operations.step import begin as begin_operation
@@ -33,6 +35,7 @@ from guardian.model.actor import Agent, require_claimed_name
 from guardian.model.approval import DEFAULT_EXPIRES_MS, ApprovalPolicy
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution
+from guardian.model.identity import Role
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
@@ -45,6 +48,7 @@ from guardian.server.async_store import AsyncStore
 from guardian.server.changes import Changed, Changes
 from guardian.server.directory import directory_of, exclusions_of
 from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
+from guardian.server.who_asks import who_asks
 from guardian.wire.approvals import approvals_to_proto
 from guardian.wire.operations import ask_from_proto
 from guardian.wire.plans import move_to_proto, plan_from_proto, plan_to_proto
@@ -69,7 +73,8 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     approve, at each question; `limits` are those of the executor, for previews. `asks` are for tickets of brokers.
     Brokers with `shared_labels` also hold topics without a label; `notes_on_reads` says what keeps consumers from
     reading in their own IDC on brokers of a cluster. `around` is what is known of a cluster before anybody asked its
-    brokers how they are, `tiered_warm_up_s` and `max_plan_age_s` the executor's: for previews too.
+    brokers how they are, `tiered_warm_up_s` and `max_plan_age_s` the executor's: for previews too. `is_made_here` tells
+    plans of this member's own planner.
 
     Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
     """
@@ -89,6 +94,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         around: Callable[[str], Around | None] = lambda _: None,
         tiered_warm_up_s: float = 0.0,
         max_plan_age_s: float = 0.0,
+        is_made_here: Callable[[Plan], bool] = lambda _: False,
     ) -> None:
         self._store = store
         self._async_store = async_store
@@ -103,6 +109,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         self._around = around
         self._tiered_warm_up_s = tiered_warm_up_s
         self._max_plan_age_ms = int(max_plan_age_s * 1000)
+        self._is_made_here = is_made_here
 
     def GetPlan(self, request: pb.GetPlanRequest, context: grpc.ServicerContext) -> pb.GetPlanReply:
         plan = self._store.read().plan(request.plan_hash)
@@ -123,9 +130,10 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             return made
         if request.HasField("ask"):
             return self._ask_for(request, throttle, most)
+        now = self._now_ms()
         plan = self._noted(self._resolved(plan_from_proto(request.plan)))
         state = TicketState.PENDING if request.submit else TicketState.DRAFT
-        now = self._now_ms()
+        asker = who_asks()
         ticket = Ticket(
             id="" if request.dry_run else f"t-{secrets.token_hex(4)}",
             cluster=plan.cluster,
@@ -143,6 +151,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             bytes_to_copy=plan.bytes_to_copy,
             expires_at_ms=self._expires_at_ms(request.expires_in_ms, now),
             evidence=request.evidence,
+            tenants=asker.tenants_of(Role.OPERATOR, plan.cluster) if asker is not None else (),
         )
         if not request.dry_run:
             ticket = self._store.add_ticket(ticket)
@@ -283,12 +292,14 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             ticket, execution = self._find(request.ticket_id)
             if request.HasField("amended"):
                 return preview_to_proto(self._previewed_amendment(ticket, execution, ask_from_proto(request.amended)))
-            return preview_to_proto(self._preview(ticket, execution))
+            plan = self._store.read_local().plan(ticket.plan_hash) if ticket.plan_hash else None
+            asks = asks_of(plan) if plan is not None else ()
+            return preview_to_proto(replace(self._preview(ticket, execution), asks=asks))
         throttle = _asked_throttle(request)
         most = ticketing.max_throttle_asked(request.max_throttle, throttle)
         plan = self._resolved(plan_from_proto(request.plan))
         ticket = Ticket("", plan.cluster, plan.kind, TicketState.APPROVED, "", "", throttle, 0, 0, max_throttle=most)
-        return preview_to_proto(self._preview(ticket, None, plan))
+        return preview_to_proto(replace(self._preview(ticket, None, plan), asks=asks_of(plan)))
 
     def _previewed_amendment(self, ticket: Ticket, execution: Execution | None, ask: Ask) -> Preview:
         """Raises where the ticket can't ask for these brokers and controllers; who may amend it is another question."""
@@ -422,10 +433,13 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _resolved(self, plan: Plan) -> Plan:
         """The plan with its originals filled in from the live cluster; raises InvalidInput or Conflict."""
+        asker = who_asks()
+        is_planners = asker is None or asker.may(Role.PLANNER, plan.cluster) or self._is_made_here(plan)
         admin = self._admin_for(plan.cluster)
         try:
             resolved = resolved_now(admin, plan)
             self._require_allowed(resolved, admin)
+            resolved = clamped(of_its_kind(resolved, is_planners=is_planners), self._now_ms())
         finally:
             admin.close()
         size = sum(move_to_proto(move).ByteSize() for move in resolved.moves)
@@ -438,7 +452,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _noted(self, plan: Plan) -> Plan:
         """A migration is done when replicas stand there; whether consumers read from them is said beside it."""
-        if plan.kind != MigrateIdc.kind:
+        if not isinstance(plan.task, MigrateIdc):
             return plan
         brokers = {broker for move in plan.moves for broker in move.target_brokers}
         cluster = self._store.read_local().cluster(plan.cluster)

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from guardian.model.preview import Preview, PreviewRequest, PreviewRound
+from guardian.model.preview import Preview
 from guardian.model.progress import Progress
+from guardian.wire.fields import filled, read
 from protos.guardian.v1 import tickets_pb2 as pb
 
 _NOT_KNOWN = -1
 
 
 def preview_to_proto(preview: Preview) -> pb.PreviewTicketReply:
-    return pb.PreviewTicketReply(
-        rounds=[
-            pb.PreviewRound(
-                requests=[
-                    pb.PreviewRequest(api=request.api, subject=request.subject, change=request.change)
-                    for request in each.requests
-                ],
-                sentence=each.sentence,
-            )
-            for each in preview.rounds
-        ],
-        remark=preview.remark,
-        first=preview.first,
-    )
+    return filled(pb.PreviewTicketReply(), preview)
 
 
 def preview_from_proto(message: pb.PreviewTicketReply) -> Preview:
-    return Preview(
-        tuple(
-            PreviewRound(
-                tuple(PreviewRequest(request.api, request.subject, request.change) for request in each.requests),
-                each.sentence,
-            )
-            for each in message.rounds
-        ),
-        message.remark,
-        message.first,
-    )
+    return read(Preview, message)
 
 
 def progress_to_proto(ticket_id: str, progress: Progress) -> pb.TicketProgress:

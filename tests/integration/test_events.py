@@ -26,6 +26,7 @@ from guardian.client import GuardianClient
 from guardian.kafka import data
 from guardian.model.event import Event, EventKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
+from guardian.model.tasks import Balance
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 from tests.integration.leading import who_leads
@@ -171,7 +172,7 @@ def test_each_event_reaches_who_follows_once_and_each_sink_in_order_though_the_l
             is_over.set()
 
         ticket, _ = client.create_ticket(
-            Plan("shared", "balance", moves), author="ann", throttle=500_000, submit=True, reason="skew"
+            Plan("shared", "balance", moves, task=Balance()), author="ann", throttle=500_000, submit=True, reason="skew"
         )
         thread = threading.Thread(target=follow, args=(ticket.id,), daemon=True)
         thread.start()

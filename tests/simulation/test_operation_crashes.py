@@ -16,6 +16,7 @@ from guardian.core.effects import ConfigKey
 from guardian.core.operations.step import amended
 from guardian.errors import Conflict
 from guardian.kafka.admin import BROKER
+from guardian.model.actor import Agent
 from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind, HookAction, HookKey, OperationPhase, Standing
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -828,7 +829,7 @@ def restart_task_of_healing(world: OperationsWorld, broker: int) -> str:
     move = PartitionMove(partition, tuple(map(ReplicaPlacement, state.replicas)), target, goal="heal")
     plan = Plan(CLUSTER, "heal", (move,))
     at_ms = world.kafka.now_ms
-    ticket = Ticket("t-2", CLUSTER, "heal", TicketState.APPROVED, "healing", "h", 5 * MB, at_ms, at_ms, (), "t-2")
+    ticket = Ticket("t-2", CLUSTER, "heal", TicketState.APPROVED, Agent.HEALING, "h", 5 * MB, at_ms, at_ms, (), "t-2")
     world.store.put(ticket, plan)
     return ticket.id
 

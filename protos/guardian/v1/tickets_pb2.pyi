@@ -214,7 +214,7 @@ class BrokerTransfer(_message.Message):
     def __init__(self, broker: _Optional[int] = ..., bytes_in: _Optional[int] = ..., bytes_out: _Optional[int] = ..., bytes_inside: _Optional[int] = ..., seconds: _Optional[float] = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle", "author_agent", "troubles")
+    __slots__ = ("id", "cluster", "kind", "state", "author", "plan_hash", "throttle", "created_at_ms", "updated_at_ms", "history", "idempotency_key", "moves", "bytes", "ask", "expires_at_ms", "max_throttle", "evidence", "approved_throttle", "author_agent", "troubles", "tenants")
     ID_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -235,6 +235,7 @@ class Ticket(_message.Message):
     APPROVED_THROTTLE_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_AGENT_FIELD_NUMBER: _ClassVar[int]
     TROUBLES_FIELD_NUMBER: _ClassVar[int]
+    TENANTS_FIELD_NUMBER: _ClassVar[int]
     id: str
     cluster: str
     kind: str
@@ -255,7 +256,8 @@ class Ticket(_message.Message):
     approved_throttle: int
     author_agent: _identity_pb2.Agent
     troubles: _containers.RepeatedCompositeFieldContainer[TicketTrouble]
-    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ..., author_agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., troubles: _Optional[_Iterable[_Union[TicketTrouble, _Mapping]]] = ...) -> None: ...
+    tenants: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., cluster: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[_Union[TicketState, str]] = ..., author: _Optional[str] = ..., plan_hash: _Optional[str] = ..., throttle: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., history: _Optional[_Iterable[_Union[TicketTransition, _Mapping]]] = ..., idempotency_key: _Optional[str] = ..., moves: _Optional[int] = ..., bytes: _Optional[int] = ..., ask: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ..., expires_at_ms: _Optional[int] = ..., max_throttle: _Optional[int] = ..., evidence: _Optional[str] = ..., approved_throttle: _Optional[int] = ..., author_agent: _Optional[_Union[_identity_pb2.Agent, str]] = ..., troubles: _Optional[_Iterable[_Union[TicketTrouble, _Mapping]]] = ..., tenants: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TicketTrouble(_message.Message):
     __slots__ = ("kind", "subject", "brokers", "log_dirs")
@@ -575,14 +577,16 @@ class PreviewTicketRequest(_message.Message):
     def __init__(self, ticket_id: _Optional[str] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., throttle: _Optional[int] = ..., max_throttle: _Optional[int] = ..., unthrottled: _Optional[bool] = ..., amended: _Optional[_Union[_operations_pb2.Ask, _Mapping]] = ...) -> None: ...
 
 class PreviewTicketReply(_message.Message):
-    __slots__ = ("rounds", "remark", "first")
+    __slots__ = ("rounds", "remark", "first", "asks")
     ROUNDS_FIELD_NUMBER: _ClassVar[int]
     REMARK_FIELD_NUMBER: _ClassVar[int]
     FIRST_FIELD_NUMBER: _ClassVar[int]
+    ASKS_FIELD_NUMBER: _ClassVar[int]
     rounds: _containers.RepeatedCompositeFieldContainer[PreviewRound]
     remark: str
     first: str
-    def __init__(self, rounds: _Optional[_Iterable[_Union[PreviewRound, _Mapping]]] = ..., remark: _Optional[str] = ..., first: _Optional[str] = ...) -> None: ...
+    asks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, rounds: _Optional[_Iterable[_Union[PreviewRound, _Mapping]]] = ..., remark: _Optional[str] = ..., first: _Optional[str] = ..., asks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PreviewRound(_message.Message):
     __slots__ = ("requests", "sentence")

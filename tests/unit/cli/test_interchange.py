@@ -14,7 +14,7 @@ from guardian.cli import interchange
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
 from guardian.kafka.admin import TOPIC as TOPIC_CONFIG
-from guardian.model.tasks import CreateTopic
+from guardian.model.tasks import CreateTopic, ExpandTopic
 from guardian.model.topology import Broker, Cluster
 from guardian.server import described_topics
 from guardian.wire.federation import cluster_to_proto
@@ -159,8 +159,10 @@ def test_a_static_topic_becomes_a_ticket_that_creates_it(guardian: Run, member: 
     assert "topic live/t: 1 partitions on the brokers that the file names. Draft ticket" in out
     assert [each["topic"]["owner"] for each in json.loads(guardian("topic list -o json").stdout)] == ["ann", "ann"]
     with GuardianClient([member.endpoint]) as client:
-        tickets = {each.kind: each for each in client.tickets()}
-        plan = client.plan(tickets["create-topic"].plan_hash)
+        tickets = client.tickets()
+        assert {each.kind for each in tickets} == {"run-plan"}
+        plans = {type(plan.task): (each, plan) for each in tickets if (plan := client.plan(each.plan_hash))}
+        ticket, plan = plans[CreateTopic]
         assert [move.target_brokers for move in plan.moves] == [(1, 2), (2, 3)]
         assert isinstance(plan.task, CreateTopic)
         assert dict(plan.task.configs) == {
@@ -168,8 +170,8 @@ def test_a_static_topic_becomes_a_ticket_that_creates_it(guardian: Run, member: 
             "min.insync.replicas": "1",
             "retention.ms": "3600000",
         }
-        assert [str(move.partition) for move in client.plan(tickets["expand-topic"].plan_hash).moves] == ["t-1"]
-    written = guardian(f"export reassignment {tickets['create-topic'].id}")
+        assert [str(move.partition) for move in plans[ExpandTopic][1].moves] == ["t-1"]
+    written = guardian(f"export reassignment {ticket.id}")
     assert json.loads(written.stdout)["partitions"][1]["replicas"] == [2, 3]
     file.write_text(TOPIC.format(name="t", partitions=1, assignments="[[1, 2]]"))
     assert "topic live/t exists with 1 partitions: nothing to create" in guardian(f"import topic {file}").stdout

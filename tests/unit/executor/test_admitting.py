@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from guardian.core.holding import Hold
 from guardian.executor.admitting import Job, admit, beside_of, side_by_side
+from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.operation import Ask, AskKind, BrokerWork, Operation, OperationPhase
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
@@ -35,7 +36,18 @@ def admitted(*jobs: Job) -> tuple[list[str], list[str]]:
     return [each.ticket.id for each in found], [f"ticket {waits} {why}" for waits, why in sentences.items()]
 
 
-HEALS = job("t-heal", TicketState.APPROVED, kind="heal")
+def healing(ticket_id: str, state: TicketState, task: TaskState | None = None) -> Job:
+    """As healing makes it."""
+    made = job(ticket_id, state, task, kind="heal")
+    return replace(made, ticket=replace(made.ticket, author=Agent.HEALING))
+
+
+HEALS = healing("t-heal", TicketState.APPROVED)
+
+
+def test_a_persons_heal_goes_before_nobody() -> None:
+    waits, heal = job("t-1", TicketState.APPROVED), job("t-2", TicketState.APPROVED, kind="heal")
+    assert admitted(waits, heal) == (["t-1"], ["ticket t-2 waits for t-1, on the same brokers"])
 
 
 def test_of_what_did_not_begin_what_heals_goes_first_whoever_waits_longer() -> None:
@@ -55,8 +67,8 @@ def test_what_heals_waits_for_no_plan_and_for_no_removal_that_is_paused() -> Non
     assert admitted(removal("t-1", TicketState.RUNNING), HEALS)[0] == ["t-1"]
     goes_back = job("t-1", TicketState.ROLLING_BACK, TaskState.REVERTING)
     assert admitted(goes_back, HEALS)[0] == ["t-1"]
-    assert admitted(job("t-1", TicketState.RUNNING, TaskState.PENDING, "heal"), HEALS)[0] == ["t-1"]
-    assert admitted(job("t-1", TicketState.PAUSED, TaskState.PENDING, "heal"), HEALS)[0] == ["t-1", "t-heal"]
+    assert admitted(healing("t-1", TicketState.RUNNING, TaskState.PENDING), HEALS)[0] == ["t-1"]
+    assert admitted(healing("t-1", TicketState.PAUSED, TaskState.PENDING), HEALS)[0] == ["t-1", "t-heal"]
 
 
 def test_another_plan_still_waits_for_all_that_a_ticket_which_began_may_touch() -> None:
@@ -66,8 +78,8 @@ def test_another_plan_still_waits_for_all_that_a_ticket_which_began_may_touch() 
 
 def test_what_heals_claims_what_it_is_still_to_move_from_all_but_those_before_it() -> None:
     first, second, other = (
-        job("t-1", TicketState.RUNNING, TaskState.PENDING, "heal"),
-        job("t-2", TicketState.RUNNING, TaskState.PENDING, "heal"),
+        healing("t-1", TicketState.RUNNING, TaskState.PENDING),
+        healing("t-2", TicketState.RUNNING, TaskState.PENDING),
         job("t-0", TicketState.RUNNING, TaskState.PENDING),
     )
     found = {each.ticket.id: each for each in side_by_side([other, first, second])}
@@ -82,6 +94,6 @@ def test_what_heals_claims_what_it_is_still_to_move_from_all_but_those_before_it
 
 def test_what_is_paused_or_did_not_begin_claims_nothing() -> None:
     other = job("t-0", TicketState.RUNNING, TaskState.PENDING)
-    for heals in (job("t-1", TicketState.PAUSED, TaskState.PENDING, "heal"), HEALS):
+    for heals in (healing("t-1", TicketState.PAUSED, TaskState.PENDING), HEALS):
         found = {each.ticket.id: each for each in side_by_side([other, heals])}
         assert beside_of(found["t-0"]).brokers == {}

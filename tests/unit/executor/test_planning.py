@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -58,6 +59,8 @@ def test_a_removal_empties_its_brokers_and_nothing_lands_on_excluded_ones(stage:
     stage.directory = Directory(exclusions=(Exclusion("live", 4, "ann", "a new rack"),))
     live, fake = stage.live, stage.fake
     made = live.plan("live", Remove((5,)))
+    assert live.has_made(made)
+    assert not live.has_made(replace(made, moves=made.moves[1:]))
     before = fake.describe_partitions()
     concerned = {tp for tp, state in before.items() if 5 in state.replicas}
     assert {move.partition for move in made.moves} == concerned

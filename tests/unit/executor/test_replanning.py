@@ -10,7 +10,7 @@ from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, Und
 from guardian.executor.replanning import LiveReplanner, task_of
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Machine, Topic
-from guardian.model.plan import Plan
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
     CreateTopic,
@@ -23,6 +23,7 @@ from guardian.model.tasks import (
     ThrottleOverride,
 )
 from guardian.model.ticket import Ticket, TicketState
+from guardian.model.topology import TopicPartition
 
 POLICY = IdcPolicy("both", (("shanghai", 2), ("suzhou", 1)))
 LABELLED = Topic("live", "orders", label="gold", idc_policy="both", expected_bytes_in_per_s=9)
@@ -96,6 +97,24 @@ def test_an_answer_is_given_once() -> None:
     assert planner.asked == [("stale/t-1", "live", Heal())] * 3
     assert planner.forgotten == ["stale/t-1"] * 2
     assert "can't be made anew" in str(replanner.replan(ticket, Plan("live", "run-plan", ())))
+
+
+@pytest.mark.parametrize(
+    ("tenants", "topic", "why"),
+    [
+        ((), "orders", ""),
+        (("pay*",), "pay", ""),
+        (("pay*",), "was", ""),  # it was approved with it
+        (("pay*",), "orders", "it moves topic orders of tenant shop, and ann may move topics of pay*"),
+        (("*shop",), "unknown", "it moves topic unknown of no tenant, and ann may move topics of *shop"),
+    ],
+)
+def test_a_new_plan_moves_no_topics_of_other_tenants(tenants: tuple[str, ...], topic: str, why: str) -> None:
+    known = Directory(topics=(Topic("live", "orders", tenant="shop"), Topic("live", "pay", tenant="payments")))
+    ticket = Ticket("t-1", "live", "heal", TicketState.APPROVED, "ann", "hash", 1, 0, 0, tenants=tenants)
+    moves = [PartitionMove(TopicPartition(each, 0), (), (ReplicaPlacement(1),)) for each in ("was", topic)]
+    was, made = (replace(plan_for(Heal()), moves=tuple(some)) for some in (moves[:1], moves[topic == "was" :]))
+    assert LiveReplanner(Planner(made), lambda: known).replan(ticket, was) == (why or made)
 
 
 @pytest.mark.parametrize("kind", [ClusterUnavailable, Undecided])

@@ -19,6 +19,7 @@ from guardian.interop.capacity_json import Capacity, machines_of
 from guardian.interop.json_file import read_json
 from guardian.kafka import reassignment_json
 from guardian.model.federation import IdcPolicy, Machine, Topic
+from guardian.model.plan import RUN_PLAN
 from guardian.model.tasks import CreateTopic, ExpandTopic
 from guardian.model.topology import Broker, Cluster
 
@@ -93,11 +94,11 @@ def test_a_topic_of_topicctl_is_read() -> None:
         "unclean.leader.election.enable": "false",
     }
     plan = topicctl_yaml.plan_of(topic, "live")
-    assert (plan.kind, len(plan.moves)) == ("create-topic", 2)
+    assert (plan.kind, len(plan.moves)) == (RUN_PLAN, 2)
     assert plan.task == CreateTopic(Topic("live", "orders", owner="ann"), 2, 2, configs=topic.configs)
     more = topicctl_yaml.plan_of(topic, "live", there=1)
     assert (more.kind, [str(move.partition) for move in more.moves], more.task) == (
-        "expand-topic",
+        RUN_PLAN,
         ["orders-1"],
         ExpandTopic("orders", 2),
     )

@@ -16,6 +16,7 @@ from google.protobuf.descriptor import MethodDescriptor
 import protos.guardian.v1
 from guardian.core.rate_limiting import RateLimits
 from guardian.core.tokens import Token, make_token, parse_tokens, write_tokens
+from guardian.executor.planning import LivePlanner
 from guardian.model.roles import parse_roles
 from guardian.server.permissions import Gate, PermissionInterceptor
 from guardian.server.proving import IdTokens, Prover
@@ -33,6 +34,9 @@ role = "admin"
 [[grants]]
 who = ["ann", "ben"]
 role = "operator"
+[[grants]]
+who = ["analyze"]
+role = "planner"
 [[grants]]
 who = ["eve"]
 role = "approver"
@@ -91,6 +95,7 @@ class Guarded:
         machine: MetastoreStateMachine | None = None,
         id_tokens: IdTokens | None = None,
         credentials: grpc.ServerCredentials | None = None,
+        live_planner: LivePlanner | None = None,
     ) -> None:
         self.roles = folder / "roles.toml"
         self.roles.write_text(ROLES)
@@ -99,7 +104,8 @@ class Guarded:
         self.token: dict[str, str] = {}
         self.stored: list[Token] = []
         for number, name in enumerate(
-            ("root", "ann", "ben", "eve", "vic", "olga", "tess", "kafka-1", "spy", "nil", "late", "gone"), start=1
+            ("root", "ann", "ben", "eve", "vic", "olga", "tess", "kafka-1", "spy", "nil", "late", "gone", "analyze"),
+            start=1,
         ):
             lifetime_ms = 1 if name == "late" else _DAY_MS
             text, token = make_token(name, bytes([number] * 4), bytes([number] * 32), self.now_ms - 10, lifetime_ms)
@@ -109,7 +115,13 @@ class Guarded:
         self.tokens.write_text(write_tokens(self.stored))
         self.limits = RateLimits(1e6, 1_000_000)
         self._id_tokens = id_tokens
-        self.member = Member(machine, author_may_approve=False, guarded=self._interceptors, credentials=credentials)
+        self.member = Member(
+            machine,
+            author_may_approve=False,
+            guarded=self._interceptors,
+            credentials=credentials,
+            live_planner=live_planner,
+        )
 
     def _interceptors(self, store: ReplicatedStore) -> list[grpc.aio.ServerInterceptor]:
         self.prover = Prover(

@@ -12,13 +12,14 @@ import grpc.aio
 from deploy.local import ports
 from guardian.activity.store import ActivityStore
 from guardian.core.adapting import ThrottleSettings
+from guardian.executor.planning import LivePlanner
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.fake import FakeKafka
 from guardian.model.approval import everybody
 from guardian.model.healing import HealingPolicies
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.tasks import Task
+from guardian.model.tasks import Balance, Task
 from guardian.model.topology import Cluster, TopicPartition
 from guardian.server.counting import CallCounters
 from guardian.server.findings import FindingsWatch
@@ -106,6 +107,7 @@ class Member:
         tiered_warm_up_s: float = 0.0,
         max_plan_age_s: float = 0.0,
         credentials: grpc.ServerCredentials | None = None,
+        live_planner: LivePlanner | None = None,
     ) -> None:
         self.machine = machine or MetastoreStateMachine(MemoryStore())
         self.replica = Replica(self.machine)
@@ -148,6 +150,7 @@ class Member:
             self.counters,
             self.findings,
             planner=planner or {},
+            live_planner=live_planner,
             healer=self.healer,
             cautions=cautions,
             protection=self.disk_watch,
@@ -181,4 +184,5 @@ class Member:
 def plan(*target: int, cluster: str = "live", write_rate: float = 0.0) -> Plan:
     """One move, of t-0."""
     places = tuple(map(ReplicaPlacement, target))
-    return Plan(cluster, "balance", (PartitionMove(T0, (), places, write_rate=write_rate),))
+    move = PartitionMove(T0, (), places, write_rate=write_rate)
+    return Plan(cluster, "balance", (move,), task=Balance())

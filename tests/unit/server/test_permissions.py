@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,9 +19,13 @@ from guardian.core.permitting import RPCS, Where
 from guardian.core.sealing import seal
 from guardian.core.tokens import make_token, parse_tokens
 from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
+from guardian.executor.planning import LivePlanner
 from guardian.model.actor import Agent, Proof
+from guardian.model.federation import IdcPolicy, Machine
 from guardian.model.identity import BrokerId, Grant, Identity, Role
+from guardian.model.plan import Plan
 from guardian.model.roles import parse_roles
+from guardian.model.tasks import Balance, Isolate, Leaders, MigrateIdc
 from guardian.model.topology import Cluster
 from guardian.server.proving import ACTING
 from guardian.server.refusals import Why
@@ -180,15 +185,90 @@ def test_what_is_told_of_other_clusters_is_cut_out(guarded: Guarded, channel: gr
 
 
 def test_a_tenants_operator_moves_the_tenants_topics_only(guarded: Guarded) -> None:
-    with client(guarded, "root") as root, client(guarded, "tess") as tess:
+    with client(guarded, "tess") as tess:
         with pytest.raises(NotAllowed, match="tess is not operator on cluster live for what belongs to nobody"):
             tess.create_ticket(plan(2, 3), author="tess")
-        tenant = federation_pb2.Tenant(name="payments", owner="team")
-        topic = federation_pb2.Topic(cluster="live", name="t", tenant="payments")
-        for made in (federation_pb2.FederationEntry(tenant=tenant), federation_pb2.FederationEntry(topic=topic)):
-            root.change_federation([federation_pb2.FederationChange(put=made)])
+        own(guarded, "t", "payments")
         ticket, _ = tess.create_ticket(plan(2, 3), author="tess")
         assert tess.cancel(ticket.id, actor="tess").history[-1].actor == "tess"
+
+
+def test_only_a_planner_states_a_kind(guarded: Guarded) -> None:
+    with client(guarded, "ann") as ann, client(guarded, "root") as root, client(guarded, "analyze") as analyze:
+        for person in (ann, root):
+            ticket, resolved = person.create_ticket(plan(2, 3), author="")
+            assert (ticket.kind, resolved.task) == ("run-plan", Balance())
+            assert resolved.notes == ("its author calls it balance, which is not so: no planner of Guardian made it",)
+        ticket, resolved = analyze.create_ticket(plan(2, 3), author="")
+        assert (ticket.kind, ticket.author, resolved.notes) == ("balance", "analyze", ())
+        with pytest.raises(NotAllowed, match="analyze is not approver"):
+            analyze.approve(ticket.id, "")
+        copied, _ = analyze.create_ticket(replace(plan(2, 3), kind="leaders", task=Leaders()), author="")
+        assert copied.kind == "run-plan", "it copies"
+        led, _ = analyze.create_ticket(replace(plan(2, 1), kind="leaders", task=Leaders()), author="")
+        assert led.kind == "leaders"
+
+
+class Own(LivePlanner):
+    """Made one plan."""
+
+    def __init__(self, made: Plan) -> None:
+        self.made = made
+
+    def has_made(self, plan: Plan) -> bool:
+        return plan == self.made
+
+
+def test_a_person_hands_in_what_the_members_own_planner_made(tmp_path: Path) -> None:
+    made = plan(2, 3)
+    guarded = Guarded(tmp_path, live_planner=Own(made))
+    try:
+        with client(guarded, "ann") as ann:
+            assert ann.create_ticket(made, author="", dry_run=True)[0].kind == "balance"
+            assert ann.create_ticket(plan(3, 2), author="", dry_run=True)[0].kind == "run-plan"
+    finally:
+        guarded.stop()
+
+
+def test_labels_of_brokers_are_an_admins(guarded: Guarded) -> None:
+    for task in (Isolate("gold", brokers=(3,)), Isolate("gold", release=1), Isolate("gold", machines=(Machine("h"),))):
+        asked = replace(plan(2, 1), kind=task.kind, task=task)
+        with client(guarded, "ann") as ann, pytest.raises(NotAllowed, match="ann is not admin on cluster live"):
+            ann.create_ticket(asked, author="")
+    with client(guarded, "root") as root:
+        assert root.create_ticket(replace(asked, task=Isolate("gold", brokers=(3,))), author="", dry_run=True)
+    topics = replace(plan(2, 1), kind="isolate-label", task=Isolate("gold", ("t",)))
+    with client(guarded, "ann") as ann:
+        assert ann.create_ticket(topics, author="", dry_run=True)
+
+
+def test_a_tenants_operator_describes_the_tenants_topics_only(guarded: Guarded) -> None:
+    own(guarded, "t", "payments")
+    own(guarded, "u", "search")
+    policy = IdcPolicy("p", (("a", 2),))
+    with client(guarded, "tess") as tess:
+        for task in (
+            Isolate("gold", ("t", "u")),
+            Isolate("gold", ("t*",)),
+            Isolate("gold", tenant="search"),
+            MigrateIdc(policy),
+            MigrateIdc(policy, tenant="search"),
+        ):
+            with pytest.raises(NotAllowed, match="tess is not operator on cluster live"):
+                tess.create_ticket(replace(plan(2, 1), kind=task.kind, task=task), author="", dry_run=True)
+        for fine in (Isolate("gold", ("t",)), MigrateIdc(policy, tenant="payments")):
+            asked = replace(plan(2, 1), kind=fine.kind, task=fine)
+            assert tess.create_ticket(asked, author="", dry_run=True)[0].tenants == ("payments",)
+
+
+def own(guarded: Guarded, topic: str, tenant: str) -> None:
+    entries = (
+        federation_pb2.FederationEntry(tenant=federation_pb2.Tenant(name=tenant, owner="team")),
+        federation_pb2.FederationEntry(topic=federation_pb2.Topic(cluster="live", name=topic, tenant=tenant)),
+    )
+    with client(guarded, "root") as root:
+        for entry in entries:
+            root.change_federation([federation_pb2.FederationChange(put=entry)])
 
 
 def test_who_loses_a_role_has_lost_it_at_once(guarded: Guarded) -> None:

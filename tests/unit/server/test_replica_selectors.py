@@ -8,8 +8,11 @@ from dataclasses import replace
 import pytest
 
 from guardian.client import GuardianClient
+from guardian.model.federation import IdcPolicy
 from guardian.model.finding import FindingKind
+from guardian.model.plan import Plan
 from guardian.model.replica_selector import IDC_AWARE, RackMapping
+from guardian.model.tasks import MigrateIdc
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.federation import cluster_to_proto
 from tests.unit.server.member import Member, plan
@@ -17,6 +20,11 @@ from tests.unit.server.member import Member, plan
 BROKERS = (Broker(1, "a", "shanghai"), Broker(2, "b", "suzhou"), Broker(3, "c", "suzhou"))
 GOOD = RackMapping("-", {"a": "shanghai", "b": "suzhou", "c": "suzhou"})
 LOOK_MS = 600_000
+
+
+def migrating(asked: Plan) -> Plan:
+    task = MigrateIdc(IdcPolicy("two", (("shanghai", 1), ("suzhou", 1))))
+    return replace(asked, kind=task.kind, task=task)
 
 
 class Reporters:
@@ -94,7 +102,7 @@ def test_a_migration_says_what_keeps_consumers_from_reading_where_it_brings_repl
     member.kafka.set_config(("BROKER", "3"), "replica.selector.class", None)
     del reporters.mappings[2]
     moving = plan(3, 2)
-    _, noted = client.create_ticket(replace(moving, kind="migrate-idc"), author="ann", throttle=1_000_000)
+    _, noted = client.create_ticket(migrating(moving), author="ann", throttle=1_000_000)
     missing, unknown = noted.notes
     assert missing.startswith("broker 3 has no replica.selector.class")
     assert unknown.startswith("whether consumers read in their own data centre is not known of broker 2")
@@ -103,13 +111,13 @@ def test_a_migration_says_what_keeps_consumers_from_reading_where_it_brings_repl
 
 
 def test_a_migration_whose_consumers_will_read_there_says_nothing(member: Member, client: GuardianClient) -> None:
-    _, noted = client.create_ticket(replace(plan(3, 2), kind="migrate-idc"), author="ann", throttle=1_000_000)
+    _, noted = client.create_ticket(migrating(plan(3, 2)), author="ann", throttle=1_000_000)
     assert noted.notes == ()
 
 
 def test_a_migration_that_makes_a_follower_the_leader_tells_of_clients_that_may_stay_behind(
     member: Member, client: GuardianClient
 ) -> None:
-    _, noted = client.create_ticket(replace(plan(2, 3), kind="migrate-idc"), author="ann", throttle=1_000_000)
+    _, noted = client.create_ticket(migrating(plan(2, 3)), author="ann", throttle=1_000_000)
     (note,) = noted.notes
     assert note.startswith("a follower becomes the leader of 1 partition: consumers with librdkafka (2.16.1)")

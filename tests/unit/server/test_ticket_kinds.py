@@ -15,9 +15,10 @@ from guardian.errors import Conflict, InvalidInput
 from guardian.model.acl import AclBinding
 from guardian.model.actor import Agent
 from guardian.model.execution import Execution, ExecutionTask, ForeignWork
+from guardian.model.federation import Topic
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.tasks import AclRepair, ThrottleOverride
+from guardian.model.tasks import AclRepair, CreateTopic, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from tests.unit.server.member import Member, plan
@@ -59,7 +60,8 @@ def paused(member: Member, client: GuardianClient, *foreign: ForeignWork) -> str
 def test_a_topic_to_be_created_becomes_a_ticket_and_nothing_is_created_yet(
     member: Member, client: GuardianClient
 ) -> None:
-    asked = Plan("live", "create-topic", (new("fresh-0", 1, 2), new("fresh-1", 2, 3)))
+    task = CreateTopic(Topic("live", "fresh"), 2, 2)
+    asked = Plan("live", "create-topic", (new("fresh-0", 1, 2), new("fresh-1", 2, 3)), task=task)
     ticket, resolved = client.create_ticket(asked, author="ann")
     assert (ticket.kind, ticket.moves, ticket.bytes_to_copy) == ("create-topic", 2, 0)
     assert [move.is_new for move in resolved.moves] == [True, True]
@@ -72,11 +74,11 @@ def test_a_replication_factor_changes_in_a_ticket_that_is_for_it(member: Member,
     more = plan(1, 2, 3)
     with pytest.raises(InvalidInput, match="replication factor from 2 to 3: give 2 brokers, or ask for it"):
         client.create_ticket(more, author="ann")
-    ticket, _ = client.create_ticket(replace(more, kind=CHANGES_REPLICATION_FACTOR), author="ann")
+    ticket, _ = client.create_ticket(replace(more, kind=CHANGES_REPLICATION_FACTOR, task=None), author="ann")
     assert ticket.kind == CHANGES_REPLICATION_FACTOR
     member.kafka.set_config(("TOPIC", "t"), "min.insync.replicas", "2")
     with pytest.raises(InvalidInput, match=r"from 2 to 1, fewer than min.insync.replicas 2"):
-        client.create_ticket(replace(plan(1), kind=CHANGES_REPLICATION_FACTOR), author="ann")
+        client.create_ticket(replace(plan(1), kind=CHANGES_REPLICATION_FACTOR, task=None), author="ann")
 
 
 def test_access_rules_become_a_ticket_of_what_changes_something(member: Member, client: GuardianClient) -> None:

@@ -26,7 +26,7 @@ from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.preview import PreviewRequest
-from guardian.model.tasks import Balance, ThrottleOverride
+from guardian.model.tasks import Balance, Isolate, Leaders, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from guardian.server.approvals import ApprovalKeeper, Approvals
@@ -238,7 +238,7 @@ def test_a_preview_of_a_file_takes_all_that_its_ticket_may_be_made_with(client: 
     smaller = plan(2)
     with pytest.raises(InvalidInput, match="--change-replication-factor"):
         client.preview_plan(smaller)
-    assert client.preview_plan(replace(smaller, kind=CHANGES_REPLICATION_FACTOR)).rounds
+    assert client.preview_plan(replace(smaller, kind=CHANGES_REPLICATION_FACTOR, task=None)).rounds
 
 
 class Quiet:
@@ -327,6 +327,43 @@ def test_a_broken_policy_approves_nothing_and_expires_all_the_same(
     second, _ = client.create_ticket(plan(3, 2), author="ann", submit=True)
     file.write_text("[[rules]]\nname = 'all'\nautomatic = true\n")
     assert keeper.tick() == [f"ticket {second.id} is APPROVED: approved by rule 'all' (policy)"]
+
+
+def test_a_rule_for_leaders_approves_nothing_that_is_copied(
+    member: Member, client: GuardianClient, tmp_path: Path
+) -> None:
+    file = tmp_path / "approvals.toml"
+    file.write_text("[[rules]]\nname = 'leaders'\nkinds = ['leaders']\nautomatic = true\n")
+    copied, led = (
+        client.create_ticket(replace(plan(*to), kind="leaders", task=Leaders()), author="ann", submit=True)[0]
+        for to in ((3, 2), (2, 1))
+    )
+    untold, _ = client.create_ticket(replace(plan(2, 1), kind="leaders", task=None), author="ann", submit=True)
+    assert [each.kind for each in (copied, led, untold)] == ["run-plan", "leaders", "run-plan"]
+    assert ApprovalKeeper(member.store, Approvals(file), lambda: member.now_ms).tick() == [
+        f"ticket {led.id} is APPROVED: approved by rule 'leaders' (policy)"
+    ]
+    repeated = replace(plan(3, 2), kind="leaders", task=Leaders())
+    again = [client.create_ticket(repeated, author="ann", idempotency_key="k")[0].id for _ in range(2)]
+    assert again[0] == again[1]
+
+
+def test_a_plan_from_the_future_is_as_old_as_its_ticket(member: Member, client: GuardianClient) -> None:
+    member.now_ms = 5000
+    for told, kept in ((10**15, 5000), (-7, 0), (7, 7)):
+        assert client.create_ticket(replace(plan(3, 2), made_at_ms=told), author="ann")[1].made_at_ms == kept
+
+
+def test_who_approves_sees_what_is_asked_for(client: GuardianClient) -> None:
+    asked = replace(plan(3, 2), kind="isolate-label", task=Isolate("gold", ("t",), brokers=(3,)))
+    ticket, _ = client.create_ticket(asked, author="ann", submit=True)
+    assert client.preview(ticket.id).asks == (
+        "task isolate-label: label gold; topics t; brokers 3",
+        "moves partitions of t",
+        "gives label gold to brokers 3 where they get replicas",
+        "gives label gold to topics t",
+    )
+    assert client.preview_plan(plan(3, 2)).asks == ("task balance", "moves partitions of t")
 
 
 def test_the_policy_is_told(client: GuardianClient) -> None:
