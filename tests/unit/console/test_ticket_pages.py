@@ -142,6 +142,11 @@ def test_who_approves_a_ticket_of_brokers_reads_all_that_it_lets_happen(stage: S
     assert describe_ask(ask) in unescape(text_of(stage.web.get("/console/tickets/t-1")))
 
 
+def test_who_approves_reads_what_the_plan_was_asked_for(stage: Stage) -> None:
+    page = text_of(stage.web.get(f"/console/tickets/{stage.ticket(S.RUNNING).id}"))
+    assert '<h2 id="asks">What is asked for</h2><ul><li>task balance</li><li>moves partitions of t</li></ul>' in page
+
+
 def test_pause_resume_throttle_and_cancel(stage: Stage) -> None:
     ticket = stage.ticket(S.RUNNING)
     for action, state in (("pause", S.PAUSED), ("resume", S.RUNNING)):
