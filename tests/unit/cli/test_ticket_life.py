@@ -153,5 +153,8 @@ def test_a_plan_that_is_approved_and_does_not_begin_says_what_it_waits_for() -> 
         assert f"Now it waits: cluster fake: {reason}.\n" in shown.stdout
         told = json.loads(CliRunner().invoke(app, [*line, "-o", "json"], catch_exceptions=False).stdout)
         assert told["waits"].endswith(reason)
+        asks = ["task balance", "moves partitions of t"]
+        assert told["asks"] == asks
+        assert "".join(f"Asks: {each}\n" for each in asks) in shown.stdout
     finally:
         member.stop()
