@@ -46,7 +46,7 @@ def of_its_kind(plan: Plan, *, is_planners: bool) -> Plan:
     why = _why_not(plan, is_planners)
     if not why:
         return plan
-    return replace(plan, kind=RUN_PLAN, notes=(*plan.notes, f"its author calls it {plan.kind}, which is not so: {why}"))
+    return replace(plan, kind=RUN_PLAN, notes=(*plan.notes, f"kind {plan.kind} became {RUN_PLAN}: {why}"))
 
 
 def clamped(plan: Plan, now_ms: int) -> Plan:

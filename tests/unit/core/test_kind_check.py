@@ -86,17 +86,17 @@ def test_what_a_planner_calls_its_plan_is_so(task: PlanTask, fits: PartitionMove
     else:
         assert found.kind == RUN_PLAN
         assert found.task == task
-        assert found.notes[-1].startswith(f"its author calls it {task.kind}, which is not so: {why}")
+        assert found.notes[-1].startswith(f"kind {task.kind} became run-plan: {why}")
 
 
 @pytest.mark.parametrize("task", [Leaders(), Balance(), Remove((1,))])
 def test_a_file_is_no_plan_of_a_planner(task: PlanTask) -> None:
     found = of_its_kind(plan(task, LED), is_planners=False)
     assert (found.kind, found.task) == (RUN_PLAN, task)
-    assert found.notes == (f"its author calls it {task.kind}, which is not so: no planner of Guardian made it",)
+    assert found.notes == (f"kind {task.kind} became run-plan: no planner of Guardian made it",)
     untold = of_its_kind(plan(None, COPIED, kind="leaders"), is_planners=True)
     assert untold.kind == RUN_PLAN
-    assert untold.notes == ("its author calls it leaders, which is not so: it does not say what it was asked for",)
+    assert untold.notes == ("kind leaders became run-plan: it does not say what it was asked for",)
 
 
 @pytest.mark.parametrize(

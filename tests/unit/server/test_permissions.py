@@ -198,7 +198,7 @@ def test_only_a_planner_states_a_kind(guarded: Guarded) -> None:
         for person in (ann, root):
             ticket, resolved = person.create_ticket(plan(2, 3), author="")
             assert (ticket.kind, resolved.task) == ("run-plan", Balance())
-            assert resolved.notes == ("its author calls it balance, which is not so: no planner of Guardian made it",)
+            assert resolved.notes == ("kind balance became run-plan: no planner of Guardian made it",)
         ticket, resolved = analyze.create_ticket(plan(2, 3), author="")
         assert (ticket.kind, ticket.author, resolved.notes) == ("balance", "analyze", ())
         with pytest.raises(NotAllowed, match="analyze is not approver"):
