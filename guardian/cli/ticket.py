@@ -375,7 +375,7 @@ def set_throttle(
 
     Example: guardian ticket throttle t-1a2b3c4d 20MB --reason "the evening peak"
     """
-    asked, most = parse_rate("throttle", rate), parse_rate("throttle", max_rate) if max_rate else 0
+    asked, most = parse_rate("throttle", rate), parse_rate("max-rate", max_rate) if max_rate else 0
     with connect(act.endpoints) as client:
         if act.dry_run:
             found = client.ticket(ticket_id)

@@ -149,15 +149,17 @@ def evidence(plan: Plan) -> list[str]:
 
 
 def idempotency_key(plan: Plan, tickets: Iterable[Ticket]) -> str:
-    """The same strays make one ticket. Where a person has refused it, that holds; where one like it has ended
-    otherwise, or a storm took it back, strays that look the same are new."""
-    rounds = sum(
-        ticket.state in _AGAIN or (ticket.state in _REFUSED and was_withdrawn(ticket))
-        for ticket in tickets
-        if ticket.kind == KIND
-    )
+    """Return the key by which the same strays make one ticket. Where a person has refused it, that holds; where the
+    newest one like it has ended otherwise, or a storm took it back, strays that look the same are new."""
     content = ";".join(f"{move.partition}:{move.original_brokers}" for move in plan.moves)
-    return f"{KIND}-{plan.cluster}-{rounds}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    alike = [each for each in tickets if each.kind == KIND and each.idempotency_key.endswith(f"-{digest}")]
+    newest = max(alike, key=lambda each: (each.created_at_ms, each.id), default=None)
+    if newest is None:
+        return f"{KIND}-{plan.cluster}-{digest}"
+    if newest.state in _AGAIN or (newest.state in _REFUSED and was_withdrawn(newest)):
+        return f"{KIND}-{plan.cluster}-{newest.id}-{digest}"
+    return newest.idempotency_key
 
 
 def why_not_now(tickets: Iterable[Ticket], now_ms: int) -> str:

@@ -216,7 +216,7 @@ def _switch(title: str, section: Mapping[str, object], key: str) -> bool:
 
 def _size(title: str, value: object) -> int:
     size = read_bytes(value) if isinstance(value, str) else None
-    if not size:
+    if not size or not str(value).endswith("B"):
         raise InvalidInput(f'{title} is {value!r}: give bytes as a text, such as "500GB"; leave it out for no limit')
     return size
 

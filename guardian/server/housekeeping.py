@@ -17,12 +17,12 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from guardian.config import LimitsConfig
 from guardian.errors import Conflict, InvalidInput, NotFound
 from guardian.server.store import ReplicatedStore
 from guardian.server.ticket_export import append_lines, exported_ticket
-from guardian.wire.tickets import ticket_from_proto
 from metastore import keys
 from metastore import segment_keys as sk
 from metastore.store import ReadView
@@ -139,28 +139,31 @@ class Housekeeper:
 
     def _old_tickets(self, views: Views) -> tuple[list[str], list[str]]:
         """Return ids of tickets and hashes of plans that may go, of a portion of all."""
-        view, before_ms = views.snapshot, views.clock_ms - ticket_kept_ms(self._limits)
-        tickets = [
-            message.id
-            for _, value in self._next(view, keys.Table.TICKET.prefix, _TICKETS_PER_TICK)
-            if (message := tickets_pb2.Ticket.FromString(value)).updated_at_ms < before_ms
-            and ticket_retention.may_go(view, ticket_from_proto(message), before_ms)
-        ]
+        view, before_ms = views.snapshot, self._before_ms(views)
+        rows = self._next(view, keys.Table.TICKET.prefix, _TICKETS_PER_TICK)
+        tickets = (tickets_pb2.Ticket.FromString(value) for _, value in rows)
+        old = (ticket.id for ticket in tickets if ticket_retention.may_go(view, ticket, before_ms))
         hashes = (keys.plan_of(key) for key, _ in self._next(view, keys.Table.PLAN.prefix, _TICKETS_PER_TICK))
-        old = [plan_hash for plan_hash in hashes if plans.may_go(view, plan_hash, before_ms)]
-        return tickets[: ticket_retention.MAX_NAMED], old[: ticket_retention.MAX_NAMED]
+        unused = (plan_hash for plan_hash in hashes if plans.may_go(view, plan_hash, before_ms))
+        most = ticket_retention.MAX_NAMED
+        return list(islice(old, most)), list(islice(unused, most))
+
+    def _before_ms(self, views: Views) -> int:
+        return views.clock_ms - ticket_kept_ms(self._limits)
 
     def _export(self, ticket_ids: Sequence[str]) -> None:
-        """Append the tickets to the file of the configuration, if any. Raises InvalidInput when that fails."""
-        if not ticket_ids or self._limits.ticket_export is None:
+        """Append the tickets that the command removes to the file of the configuration, if any. Raises InvalidInput
+        when that fails."""
+        path = self._limits.ticket_export
+        if not ticket_ids or path is None:
             return
         views = self._store.read_local()
-        lines = [line for ticket_id in ticket_ids if (line := exported_ticket(views, ticket_id))]
+        going = ticket_retention.selected(views.snapshot, ticket_ids, self._before_ms(views))
         try:
-            append_lines(self._limits.ticket_export, lines)
+            append_lines(path, (exported_ticket(views.snapshot, ticket) for ticket, _ in going))
         except OSError as error:
             raise InvalidInput(
-                f"limits.ticket_export {self._limits.ticket_export} can't be appended to ({error.strerror}): "
+                f"limits.ticket_export {path} can't be appended to ({error.strerror}): "
                 "no ticket is removed until it can"
             ) from None
 

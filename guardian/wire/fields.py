@@ -71,10 +71,9 @@ def read(noun: type[_Noun], message: Message) -> _Noun:
     missing."""
     values: dict[str, Any] = {}
     for name, has_presence, is_required, convert in _readers(typing.cast(Any, noun), message.DESCRIPTOR):
-        if not has_presence or message.HasField(name):
-            value = convert(message, name)
-            if value is not _DEFAULT:
-                values[name] = value
+        value = convert(message, name) if not has_presence or message.HasField(name) else _DEFAULT
+        if value is not _DEFAULT:
+            values[name] = value
         elif is_required:
             raise InvalidInput(f"{name} of {message.DESCRIPTOR.name} is missing: give it")
     return noun(**values)

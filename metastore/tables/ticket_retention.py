@@ -4,26 +4,28 @@ The leader names candidates (guardian.server.housekeeping); each member decides 
 A ticket stays, however old, while something still refers to it:
 
     a setting     one that it set in Kafka and has not restored
-    an exclusion  the exclusion of a broker that it took offline or removed
+    an exclusion  one of its own; of a broker that it took offline anybody's, or that it is not active again
     a finding     one that calls a person, in a cluster where healing filed the ticket: it would begin anew
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from guardian.errors import InvalidInput
-from guardian.model.actor import Agent
-from guardian.model.ticket import Ticket
+from guardian.model.operation import AskKind
+from guardian.model.ticket import TicketState
 from metastore import keys
 from metastore.records import Delete, Record
 from metastore.store import ReadView
 from metastore.tables import events, plans
 from metastore.tables.clock import stored_clock
 from metastore.tables.proposal import Proposal
-from metastore.tables.tickets import stored_execution, stored_ticket
-from protos.guardian.v1 import federation_pb2, records_pb2
+from protos.guardian.v1 import federation_pb2, identity_pb2, records_pb2, tickets_pb2
 
 MAX_NAMED = 100  # tickets, or plans, of one command
 _MAX_RECORDS = 10_000  # beyond it a command begins with no further ticket
+_OVER = frozenset(state.value for state in TicketState if state.is_over)
 
 
 def handle_trim(
@@ -38,36 +40,58 @@ def handle_trim(
     before_ms = stored_clock(view) - command.keep_ms
     records: list[Record] = []
     swept = 0
-    for ticket_id in dict.fromkeys(command.ticket_ids):
-        ticket = stored_ticket(view, ticket_id)
-        if ticket is not None and len(records) < _MAX_RECORDS and may_go(view, ticket, before_ms):
-            records += _ticket_records(view, ticket)
-            swept += 1
+    for _, removal in selected(view, command.ticket_ids, before_ms):
+        records += removal
+        swept += 1
     for plan_hash in dict.fromkeys(command.plan_hashes):
         if plans.may_go(view, plan_hash, before_ms):
-            records += plans.records_of(view, plan_hash)
+            records += plans.records_of(plan_hash)
             swept += 1
     return records, records_pb2.CommandReply(swept=swept)
 
 
-def may_go(view: ReadView, ticket: Ticket, before_ms: int) -> bool:
+def selected(
+    view: ReadView, ticket_ids: Iterable[str], before_ms: int
+) -> Iterator[tuple[tickets_pb2.Ticket, list[Record]]]:
+    """Yield those of the named tickets that one command removes, each with what removes it."""
+    count = 0
+    for ticket_id in dict.fromkeys(ticket_ids):
+        value = view.get(keys.ticket(ticket_id))
+        ticket = tickets_pb2.Ticket.FromString(value) if value is not None else None
+        if ticket is not None and may_go(view, ticket, before_ms):
+            removal = _removal(view, ticket)
+            yield ticket, removal
+            count += len(removal)
+            if count >= _MAX_RECORDS:
+                return
+
+
+def may_go(view: ReadView, ticket: tickets_pb2.Ticket, before_ms: int) -> bool:
     """Whether the ticket ended before that time, since the epoch, and nothing refers to it."""
-    if not ticket.state.is_over or ticket.updated_at_ms >= before_ms:
+    if ticket.state not in _OVER or ticket.updated_at_ms >= before_ms:
         return False
-    execution = stored_execution(view, ticket.id)
-    if (execution is not None and execution.throttles) or _has_exclusion(view, ticket):
+    execution = tickets_pb2.Execution.FromString(view.get(keys.execution(ticket.id)) or b"")
+    if execution.throttles or (ticket.HasField("ask") and _has_broker_away(view, ticket)):
         return False
-    return ticket.author is not Agent.HEALING or all(call.cluster != ticket.cluster for call in events.calls(view))
-
-
-def _has_exclusion(view: ReadView, ticket: Ticket) -> bool:
-    return ticket.ask is not None and any(
-        federation_pb2.FederationEntry.FromString(value).exclusion.by_ticket == ticket.id
-        for _, value in view.scan(keys.exclusions(ticket.cluster))
+    return ticket.author_agent != identity_pb2.AGENT_HEALING or all(
+        call.cluster != ticket.cluster for call in events.calls(view)
     )
 
 
-def _ticket_records(view: ReadView, ticket: Ticket) -> list[Record]:
+def _has_broker_away(view: ReadView, ticket: tickets_pb2.Ticket) -> bool:
+    """Whether an exclusion is the ticket's, or one of the brokers that it took offline is not back."""
+    exclusions = (
+        federation_pb2.FederationEntry.FromString(value).exclusion
+        for _, value in view.scan(keys.exclusions(ticket.cluster))
+    )
+    offline = set(ticket.ask.brokers) if ticket.kind == AskKind.OFFLINE else set()
+    if any(each.by_ticket == ticket.id or each.broker_id in offline for each in exclusions):
+        return True
+    cluster = federation_pb2.Cluster.FromString(view.get(keys.cluster(ticket.cluster)) or b"")
+    return any(each.id in offline and each.state != federation_pb2.ACTIVE for each in cluster.brokers)
+
+
+def _removal(view: ReadView, ticket: tickets_pb2.Ticket) -> list[Record]:
     records: list[Record] = [Delete(keys.ticket(ticket.id)), Delete(keys.execution(ticket.id))]
     records += [Delete(key) for key, _ in view.scan(keys.execution_tasks(ticket.id))]
     if ticket.plan_hash:

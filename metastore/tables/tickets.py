@@ -33,6 +33,7 @@ from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import Lookup, ReadView
 from metastore.tables import plans
+from metastore.tables.clock import bounded, stored_clock
 from metastore.tables.clusters import require_cluster
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2, tickets_pb2
@@ -102,7 +103,7 @@ def handle_amend(
         amended = replace(amended, approved_throttle=command.approved_throttle)
     if amended == ticket:
         raise InvalidInput(f"the command changes nothing of ticket {ticket.id}: give another ask or throttle")
-    at_ms = command.at_ms or proposal.at_ms
+    at_ms = _bounded(view, command.at_ms, proposal)
     line = TicketTransition(ticket.state, at_ms, command.actor, command.reason or "amended")
     amended = replace(amended, updated_at_ms=at_ms, history=(*ticket.history, line))
     return [_put_ticket(amended)], _reply(amended)
@@ -132,7 +133,8 @@ def handle_advance(
         _require_amendment_seen(ticket, command)
     records: list[Record] = []
     if command.HasField("transition"):
-        former, ticket = ticket.state, _moved(ticket, command.transition, proposal.at_ms)
+        former = ticket.state
+        ticket = _moved(ticket, command.transition, _bounded(view, command.transition.at_ms, proposal))
         records.append(_put_ticket(ticket))
         if ticket.state.is_over is not former.is_over:
             key = keys.open_ticket(ticket.id)
@@ -189,8 +191,13 @@ def _made_before(view: ReadView, ticket: Ticket) -> Ticket | None:
     return namesake
 
 
-def _moved(ticket: Ticket, message: tickets_pb2.TicketTransition, proposed_at_ms: int) -> Ticket:
-    transition = transition_from_proto(message)
+def _bounded(view: Lookup, at_ms: int, proposal: Proposal) -> int:
+    """Return a proposer's stamp as near to the group's clock as its command's (metastore.tables.clock)."""
+    return bounded(at_ms, stored_clock(view)) if at_ms else proposal.at_ms
+
+
+def _moved(ticket: Ticket, message: tickets_pb2.TicketTransition, at_ms: int) -> Ticket:
+    transition = replace(transition_from_proto(message), at_ms=at_ms)
     if transition.state not in VALID_TRANSITIONS[ticket.state]:
         allowed = ", ".join(sorted(state.name for state in VALID_TRANSITIONS[ticket.state])) or "nothing: it is over"
         raise InvalidInput(
@@ -198,8 +205,6 @@ def _moved(ticket: Ticket, message: tickets_pb2.TicketTransition, proposed_at_ms
         )
     if not transition.actor:
         raise InvalidInput(f"actor is empty: say who moves ticket {ticket.id} to {transition.state.name}")
-    if not transition.at_ms:
-        transition = replace(transition, at_ms=proposed_at_ms)
     return replace(
         ticket,
         state=transition.state,

@@ -182,14 +182,23 @@ def test_a_refusal_holds_for_the_same_strays_and_an_end_does_not() -> None:
     plan = relocate("live", {STRAY: (3,)}, PARTITIONS, BROKERS, {3}, RULES, ROOMY, 7).plan
     assert plan is not None
     first = idempotency_key(plan, [])
-    assert idempotency_key(replace(plan, made_at_ms=9), [ticket(TicketState.REJECTED)]) == first
-    assert idempotency_key(plan, [ticket(TicketState.SUCCEEDED)]) != first
+
+    def made(state: TicketState, number: int = 1, key: str = first) -> Ticket:
+        return replace(ticket(state, number), idempotency_key=key, created_at_ms=number)
+
+    assert idempotency_key(replace(plan, made_at_ms=9), [made(TicketState.REJECTED)]) == first
+    after = idempotency_key(plan, [made(TicketState.SUCCEEDED)])
+    assert after not in (first, idempotency_key(plan, [made(TicketState.SUCCEEDED, 2)]))
+    refused = made(TicketState.REJECTED, 2, after)
+    others = [ticket(TicketState.SUCCEEDED, number) for number in (3, 4)]
+    for kept in ([made(TicketState.SUCCEEDED), *others, refused], [*others, refused], [refused]):
+        assert idempotency_key(plan, kept) == after, "whatever else was trimmed, the refusal holds"
     for actor, is_same in ((Agent.HEALING, False), ("ann", True)):
         history = tuple(
             TicketTransition(state, 0, by, "")
             for state, by in ((TicketState.CANCELLING, actor), (TicketState.CANCELLED, "executor"))
         )
-        withdrawn = replace(ticket(TicketState.CANCELLED), history=history)
+        withdrawn = replace(made(TicketState.CANCELLED), history=history)
         assert (idempotency_key(plan, [withdrawn]) == first) is is_same
 
 

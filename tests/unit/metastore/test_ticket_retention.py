@@ -13,12 +13,14 @@ from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.topology import TopicPartition
+from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from guardian.wire.entries import entry_to_proto
+from guardian.wire.federation import cluster_to_proto
 from guardian.wire.plans import plan_hash, plan_to_bytes
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto, transition_to_proto
 from metastore import keys
 from metastore.tables import plans
+from metastore.tables.clock import MAX_STEP_MS
 from metastore.views import Views
 from protos.guardian.v1 import events_pb2, federation_pb2
 from protos.guardian.v1 import records_pb2 as pb
@@ -65,6 +67,10 @@ class Group(Metastore):
             reply = self.propose(advance_ticket=command)
             assert not reply.error, reply.error
             state = following
+
+    def set_broker(self, state: BrokerState) -> None:
+        cluster = cluster_to_proto(Cluster("live", "b:1", "id-1", brokers=(Broker(1, state=state),)))
+        assert not self.propose(put_cluster=pb.PutCluster(cluster=cluster)).error
 
     def ticket(self, ticket_id: str) -> Ticket:
         found = Views(self.store).ticket(ticket_id)
@@ -164,12 +170,36 @@ def test_a_ticket_whose_exclusion_stands_stays_until_it_is_lifted(group: Group) 
     ticket = replace(TICKET, kind=ask.kind, ask=ask, plan_hash="")
     group.add(ticket)
     group.move(ticket, *ENDED)
-    lift = put_exclusion(group, ticket.id)
     group.at(START_MS + 10 * KEEP_MS)
+    for owner in (ticket.id, ""):
+        lift = put_exclusion(group, owner)
+        assert group.trim(ticket.id) == 0, "it knows the leaders that the broker gets back"
+        lift()
+    group.set_broker(BrokerState.MAINTENANCE)
     assert group.trim(ticket.id) == 0
-    lift()
-    put_exclusion(group, "")
-    assert group.trim(ticket.id) == 1, "a person's exclusion is not the ticket's"
+    group.set_broker(BrokerState.ACTIVE)
+    assert group.trim(ticket.id) == 1
+
+
+@pytest.mark.parametrize("owner", ["t1", "t2"])
+def test_a_removal_stays_while_its_own_exclusion_stands(group: Group, owner: str) -> None:
+    ask = Ask(AskKind.REMOVE, (1,))
+    ticket = replace(TICKET, kind=ask.kind, ask=ask, plan_hash="")
+    group.add(ticket)
+    group.move(ticket, *ENDED)
+    group.at(START_MS + 10 * KEEP_MS)
+    put_exclusion(group, owner)
+    assert group.trim(ticket.id) == (owner != ticket.id)
+
+
+def test_a_proposer_whose_clock_is_off_ends_a_ticket_when_the_group_says(group: Group) -> None:
+    group.add(TICKET)
+    for stamp_ms, state in ((1, TicketState.APPROVED), (START_MS * 1000, TicketState.REJECTED)):
+        before = group.ticket(TICKET.id).state
+        transition = transition_to_proto(TicketTransition(state, stamp_ms, "ann", "x"))
+        command = pb.AdvanceTicket(ticket_id=TICKET.id, expected_state=before.value, transition=transition)  # type: ignore[arg-type]
+        assert not group.propose(advance_ticket=command).error
+        assert START_MS <= group.ticket(TICKET.id).updated_at_ms <= START_MS + MAX_STEP_MS
 
 
 def test_healings_ticket_stays_while_something_calls_a_person_about_its_cluster(group: Group) -> None:

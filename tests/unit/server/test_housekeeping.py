@@ -237,3 +237,10 @@ def test_lines_are_appended_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(OSError, match="No space"):
         append_lines(path, ["bcd"])
     assert path.read_text() == "a\n"
+
+
+def test_half_a_line_that_a_crash_left_spoils_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "tickets.jsonl"
+    path.write_text('{"ticket": {"id"')
+    append_lines(path, ["{}"])
+    assert path.read_text().splitlines()[1:] == ["{}"]

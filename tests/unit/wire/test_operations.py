@@ -62,3 +62,8 @@ def test_an_operation_of_a_later_version_is_refused() -> None:
     message.brokers[0].standing = 77  # type: ignore[assignment]
     with pytest.raises(InvalidInput, match="standing of BrokerWork is 77"):
         operation_from_proto(message)
+
+
+def test_an_ask_without_a_kind_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="kind of Ask is missing"):
+        ask_from_proto(pb.Ask(brokers=[1]))
