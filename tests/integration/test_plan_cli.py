@@ -227,9 +227,9 @@ def test_a_budget_bounds_what_is_copied() -> None:
         if not move["is_new"]
     )
     assert copied <= 2e9
-    asked = {each["name"]: each["value"] for each in found["settings"]}
-    assert asked["max_bytes"] == "2000000000.0"
-    assert (asked["throttle"], asked["cpu_limit"]) == ("40000000.0", "0.65")  # the member's [planner]
+    asked = found["settings"]
+    assert asked["max_bytes"] == 2e9
+    assert (asked["throttle"], asked["cpu_limit"]) == (40e6, 0.65)  # the member's [planner]
 
 
 def test_leaders_move_without_a_copy_and_away_from_the_broker_named() -> None:
