@@ -7,7 +7,7 @@ Any thread may use it, beside the thread that applies commands. Segments have vi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from guardian.errors import InvalidInput
 from guardian.model.actor import Agent
@@ -119,13 +119,24 @@ class Views:
         ticket_id = self._snapshot.get(keys.ticket_by_idempotency_key(idempotency_key))
         return self.ticket(ticket_id.decode()) if ticket_id is not None else None
 
-    def tickets(self, cluster: str | None = None, author: Agent | None = None) -> tuple[Ticket, ...]:
-        """Return the tickets of a cluster, or of all, and of one of Guardian's own actors, or of all; newest first."""
+    def tickets(
+        self,
+        cluster: str | None = None,
+        author: Agent | None = None,
+        kind: str | None = None,
+        states: Collection[TicketState] = (),
+    ) -> tuple[Ticket, ...]:
+        """Return the tickets of a cluster, of one of Guardian's own actors, of a kind and in some states, or of all;
+        newest first. Others are not taken apart."""
         agent = agent_of(author) if author is not None else None
+        numbers = {state.value for state in states}
         found = [
             ticket_from_proto(message)
             for message in self._ticket_messages()
-            if (cluster is None or message.cluster == cluster) and (agent is None or message.author_agent == agent)
+            if (cluster is None or message.cluster == cluster)
+            and (agent is None or message.author_agent == agent)
+            and (kind is None or message.kind == kind)
+            and (not numbers or message.state in numbers)
         ]
         return tuple(sorted(found, key=lambda ticket: (-ticket.created_at_ms, ticket.id)))
 

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from guardian.core import losing
 from guardian.core.converging import Aim, Losses, Standing, copy_of, gone, look
-from guardian.core.throttling import Copy
+from guardian.core.slots import Slots
 from guardian.errors import Conflict
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState
@@ -27,14 +26,6 @@ from guardian.model.ticket import Ticket, TicketState
 
 CREATED = "was created by this ticket and stays: delete the topic where it is not wanted"
 _NAMED = 3
-
-
-class Slots(Protocol):
-    """What is under way at once, against the limits."""
-
-    def fit(self, copy: Copy | None) -> bool: ...
-
-    def take(self, copy: Copy | None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

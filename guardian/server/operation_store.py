@@ -76,8 +76,8 @@ class ReplicatedOperationStore:
         return {ticket.id for ticket, _ in self._offline(cluster)}
 
     def _offline(self, cluster: str) -> list[tuple[Ticket, Ask]]:
-        tickets = self._store.read_local().tickets(cluster)
-        return [(each, each.ask) for each in tickets if each.ask is not None and each.ask.kind is AskKind.OFFLINE]
+        tickets = self._store.read_local().tickets(cluster, kind=AskKind.OFFLINE)
+        return [(each, each.ask) for each in tickets if each.ask is not None]
 
     def put_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
         self._change([pb.FederationChange(put=entry_to_proto(each)) for each in exclusions])

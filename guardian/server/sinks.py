@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 
-from guardian.core.notifying import Post, is_sent, post_of, standing
+from guardian.core.notifying import ALERTED, Post, is_sent, post_of, standing
 from guardian.errors import GuardianError, Unavailable
 from guardian.model.event import Event
 from guardian.model.sink import Sink, SinkKind
@@ -205,7 +205,7 @@ class EventSinks:
         views = self._store.read()
         if not self._store.is_leader():
             raise Unavailable("this member leads no longer: the new leader goes on")
-        wanted = standing(line.sink, views.tickets(), views.calls(), self._now_ms())
+        wanted = standing(line.sink, views.tickets(states=ALERTED), views.calls(), self._now_ms())
         del views
         if wanted is None:
             return ""

@@ -341,4 +341,6 @@ def test_tickets_of_guardians_own_actor_are_not_those_of_a_person_of_the_same_na
         assert not store.add(replace(TICKET, id=ticket_id, idempotency_key=ticket_id, author=author)).error
     assert [ticket.id for ticket in store.views.tickets(author=Agent.HEALING)] == ["t2"]
     assert store.views.tickets("bulk", Agent.HEALING) == ()
+    assert len(store.views.tickets("live", kind=TICKET.kind, states=(TicketState.PENDING,))) == 3
+    assert store.views.tickets(states=(TicketState.FAILED,)) == store.views.tickets(kind="other") == ()
     assert store.views.ticket_counts() == {TicketState.PENDING: 3}
