@@ -376,7 +376,7 @@ DISK = Board(
                     "s",
                     (f"cluster_broker_device:node_disk_await_seconds:rate5m{{{_AT}}}", _DISK_NAME),
                     (f"cluster:node_disk_await_seconds:median{{{_IN}}}", "{{cluster}} median of all"),
-                    about="Waiting included. A disk far above its cluster is failing: `guardian disks show`.",
+                    about="Waiting included. A disk far above its cluster is failing: `guardian disk show`.",
                 ),
                 _graph("Busy", "percentunit", (f"rate(node_disk_io_time_seconds_total{{{_AT}}}{_RATE})", _DISK_NAME)),
                 _graph("Under way", "short", (f"node_disk_io_now{{{_AT}}}", _DISK_NAME)),
@@ -384,7 +384,7 @@ DISK = Board(
                     "Read",
                     "Bps",
                     (f"rate(node_disk_read_bytes_total{{{_AT}}}{_RATE})", _DISK_NAME),
-                    about="What is not in the page cache: `guardian disk-readers` says who wants it.",
+                    about="What is not in the page cache: `guardian disk readers` says who wants it.",
                 ),
                 _graph("Written", "Bps", (f"rate(node_disk_written_bytes_total{{{_AT}}}{_RATE})", _DISK_NAME)),
                 _graph(

@@ -1,4 +1,4 @@
-"""`guardian broker`: a broker as it is now, asked by a member."""
+"""`guardian broker`: a broker as it is now, asked by a member; its operations are in broker_operations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from guardian.cli import broker_operations
 from guardian.cli.options import (
     DryRunOption,
     EndpointsOption,
@@ -28,12 +29,17 @@ from guardian.model.units import parse_duration_ms, parse_rate
 from guardian.wire.plans import plan_to_proto
 from guardian.wire.tickets import ticket_to_proto
 
-app = typer.Typer(help="What a broker says of itself now, and what copies may take of it.", no_args_is_help=True)
-
-
-@app.callback()
-def _broker() -> None:
-    """What a broker says of itself now."""
+app = typer.Typer(
+    help="Look at a broker, hold copies back there; remove brokers, take them offline and back, restart them.",
+    no_args_is_help=True,
+)
+for _operation in (
+    broker_operations.remove,
+    broker_operations.offline,
+    broker_operations.online,
+    broker_operations.restart,
+):
+    app.command()(_operation)
 
 
 @app.command("throttle")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.audit import FromOption, SinceOption, ToOption, parse_span
-from guardian.cli.disks import no_samples
+from guardian.cli.disk import no_samples
 from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table

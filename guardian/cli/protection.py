@@ -1,4 +1,4 @@
-"""`guardian disks queue` and `guardian disks release`: what an unhealthy disk suffers from, and what is held back."""
+"""`guardian disk queue` and `guardian disk release`: what an unhealthy disk suffers from, and what is held back."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def queue(
 
     Abnormal are writes above what is expected, and any read from disk.
 
-    Example: guardian disks queue live
+    Example: guardian disk queue live
 
-    Example: guardian disks queue live --all -o json
+    Example: guardian disk queue live --all -o json
     """
     with connect(endpoints) as client:
         report = client.protection(cluster, 0 if output is Output.JSON else limit)
@@ -83,7 +83,7 @@ def release(
 
     What stood there before is restored, unless somebody else has changed it since.
 
-    Example: guardian disks release live --broker 2 --disk sdb --for 2h
+    Example: guardian disk release live --broker 2 --disk sdb --for 2h
     """
     hold_ms = parse_duration_ms("--for", hold)
     if disk and broker is None:
@@ -102,7 +102,7 @@ def release(
     if dry_run:
         print(f"nothing would be held back there for {hold}; nothing was changed")
     else:
-        print(f"nothing is held back there for {hold}: `guardian disks queue {cluster}` shows what stands")
+        print(f"nothing is held back there for {hold}: `guardian disk queue {cluster}` shows what stands")
 
 
 def _would_release(report: pb.ProtectionReport, broker: int | None, disk: str) -> Sequence[pb.ProtectionLever]:
@@ -111,7 +111,7 @@ def _would_release(report: pb.ProtectionReport, broker: int | None, disk: str) -
     unhealthy = sorted(DiskKey(each.disk.broker, each.disk.disk) for each in report.disks)
     after, gone = released(held, broker, disk, 0, "", unhealthy)
     if after.holds == held.holds and not gone:
-        raise NotFound(f"nothing is held in cluster {report.cluster!r} there: guardian disks queue {report.cluster}")
+        raise NotFound(f"nothing is held in cluster {report.cluster!r} there: guardian disk queue {report.cluster}")
     return [lever_to_proto(lever) for lever in gone]
 
 

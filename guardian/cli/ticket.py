@@ -333,7 +333,7 @@ def amend(
     add: Annotated[list[int] | None, typer.Option("--add", help="A broker that the ticket shall take too.")] = None,
     drop: Annotated[list[int] | None, typer.Option("--drop", help="A broker that it shall leave alone.")] = None,
 ) -> None:
-    """Give a ticket of brokers (guardian brokers) more of them, or fewer, also while it runs.
+    """Give a ticket of brokers (guardian broker) more of them, or fewer, also while it runs.
 
     A broker that is dropped keeps what it has by then, and loses its exclusion.
 

@@ -235,7 +235,7 @@ def _of_topic(cluster: str, topic: TopicDurability) -> Sighting:
 
 def _of_disk(cluster: str, disk: DiskHealth, disks: int) -> Sighting:
     subject = Subject(FindingKind.SLOW_DISK, cluster, f"broker {disk.broker}, disk {disk.disk}")
-    show = f"guardian disks {cluster} --since 1h"
+    show = f"guardian disk {cluster} --since 1h"
     return Sighting(subject, disk.why, show, disk.since_ms, (disk.broker,), disk.log_dirs, disks=disks)
 
 

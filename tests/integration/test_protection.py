@@ -337,7 +337,7 @@ def test_a_person_releases_a_disk_with_one_command(bench: Bench) -> None:
         bench.until(bench.of_etl, "a quota")
 
         released = run(
-            bench, "disks", "release", "live", "--broker", "1", "--disk", bench.host.overloaded, "--for", "1h"
+            bench, "disk", "release", "live", "--broker", "1", "--disk", bench.host.overloaded, "--for", "1h"
         )
         assert "consumer_byte_rate" in released
         bench.until(lambda: bench.quotas() == before, "the quotas of before")
@@ -346,10 +346,10 @@ def test_a_person_releases_a_disk_with_one_command(bench: Bench) -> None:
         looked_at_ms = bench.report().looked_at_ms
         bench.until(lambda: bench.report().looked_at_ms > looked_at_ms + 8000, "more looks")
         assert bench.quotas() == before
-        shown = run(bench, "disks", "queue", "live")
+        shown = run(bench, "disk", "queue", "live")
         assert "OVER" in shown
         assert f"nothing is held for broker 1, disk {bench.host.overloaded}" in shown
-        assert "OVER" in run(bench, "disks", "live", "--since", "1m")
+        assert "OVER" in run(bench, "disk", "live", "--since", "1m")
 
 
 def run(bench: Bench, *arguments: str) -> str:

@@ -876,7 +876,7 @@ def test_what_is_down_in_maintenance_is_left_out_with_a_sentence() -> None:
     assert world.state() is TicketState.SUCCEEDED
     assert world.reason() == (
         "nodes 1, 2, 3, 5, 6 restarted, leaders as before; broker 4: down and in maintenance, so it is not restarted: "
-        "bring it online (guardian brokers online)"
+        "bring it online (guardian broker online)"
     )
     world.ask(Ask(AskKind.RESTART, (4,), hook="h"), "t-2").run()
     assert world.state("t-2") is TicketState.FAILED

@@ -295,7 +295,7 @@ def _why_left_out(turn: Turn, work: BrokerWork) -> str:
     if work.node not in world.registered:
         return "not in the cluster any more"
     if world.states.get(work.node) is BrokerState.MAINTENANCE:
-        return "down and in maintenance, so it is not restarted: bring it online (guardian brokers online)"
+        return "down and in maintenance, so it is not restarted: bring it online (guardian broker online)"
     return ""
 
 

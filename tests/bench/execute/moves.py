@@ -2,7 +2,7 @@
 
 `execute_41_s`    41 partitions of 1.1 MB go from broker 3 to brokers 1 and 2, unthrottled; from the approval until the
                   ticket says SUCCEEDED, which it does once Kafka has shown every partition in its place
-`resume_s`        broker 3, which holds 81 partitions, is removed at 300 kB/s (`guardian brokers remove`, with a hook);
+`resume_s`        broker 3, which holds 81 partitions, is removed at 300 kB/s (`guardian broker remove`, with a hook);
                   from 22 s on the leader gets kill -9 as soon as a copy has ended and left its slot free; until Kafka
                   shows a further move, which the next leader has begun. The slowest of three kills counts. In the
                   end the broker is gone from the cluster, and nothing of the ticket is left on any broker, itself

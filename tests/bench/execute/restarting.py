@@ -1,4 +1,4 @@
-"""Six brokers restarted under load: by `guardian brokers restart`, and by the loop that everybody has.
+"""Six brokers restarted under load: by `guardian broker restart`, and by the loop that everybody has.
 
     script   restart broker 1, wait until no partition is under-replicated, broker 2, ...          six times one
     ours     leaders away, restart, in sync, leaders back, gate; a rack at a time                  three times two

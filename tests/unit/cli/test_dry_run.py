@@ -33,8 +33,8 @@ from tests.unit.server.member import Member, plan
 LOOKS = {
     "acl propose", "apply diff", "apply links", "apply schema", "audit acls", "audit broker", "audit changes",
     "audit export", "audit idle-topics", "audit principal", "audit tenant-costs", "audit topic", "audit verify",
-    "broker metrics", "certs show", "cluster list", "collection", "context list", "context show", "disk-readers",
-    "disks queue", "disks show", "docs cli",
+    "broker metrics", "certs show", "cluster list", "collection", "context list", "context show", "disk readers",
+    "disk queue", "disk show", "docs cli",
     "docs rights", "durability", "events", "exclusion cordons", "exclusion list",
     "export broker-sets", "export capacity", "export federation", "export placement", "export reassignment",
     "export topic", "findings", "forecast", "healing policy", "healing status", "idc-policy list", "links",
@@ -71,8 +71,8 @@ DESTRUCTIVE = {
 
 # Those whose name sounds like it, and that need no --yes.
 ASKS_NOBODY = {
-    "brokers remove": "a ticket, which somebody else approves",
-    "disks release": "what is let go is held again when the disk needs it",
+    "broker remove": "a ticket, which somebody else approves",
+    "disk release": "what is let go is held again when the disk needs it",
     "exclusion lift": "`exclusion add` brings it back",
     "idc-policy drop": "`idc-policy put` brings it back; what a topic has is not dropped",
     "local wipe": "a demo's data, which `local up` makes anew",
@@ -244,8 +244,8 @@ def test_a_cluster_is_compared_with_what_is_registered(cli: Cli, member: Member)
 
 
 def test_nothing_held_is_nothing_to_release(cli: Cli) -> None:
-    assert isinstance(cli("disks", "release", "live", "--dry-run").exception, NotFound)
-    refused = cli("disks", "release", "live", "--disk", "sdb", "--dry-run")
+    assert isinstance(cli("disk", "release", "live", "--dry-run").exception, NotFound)
+    refused = cli("disk", "release", "live", "--disk", "sdb", "--dry-run")
     assert "--disk is 'sdb', and --broker is missing" in str(refused.exception)
 
 
@@ -256,14 +256,14 @@ def test_what_is_held_would_be_released_and_stays(cli: Cli, member: Member) -> N
         for broker, disk in ((1, "sda"), (2, "sdb"))
     ]
     held.save(Protection("live", tuple(levers)), "held")
-    shown = cli("disks", "release", "live", "--broker", "2", "--for", "2h", "--dry-run")
+    shown = cli("disk", "release", "live", "--broker", "2", "--for", "2h", "--dry-run")
     assert shown.exit_code == 0, shown.output
     assert shown.stdout.splitlines() == [
         "would be released: log dir rate of broker 2, 20.0 MB/s, for broker 2, disk sdb",
         "nothing would be held back there for 2h; nothing was changed",
     ]
-    assert len(json.loads(cli("disks", "release", "live", "--dry-run", "-o", "json").stdout)) == 2
-    assert isinstance(cli("disks", "release", "live", "--broker", "3", "--dry-run").exception, NotFound)
+    assert len(json.loads(cli("disk", "release", "live", "--dry-run", "-o", "json").stdout)) == 2
+    assert isinstance(cli("disk", "release", "live", "--broker", "3", "--dry-run").exception, NotFound)
     assert list(held.protection("live").levers) == levers
 
 

@@ -153,7 +153,7 @@ def test_a_slow_disk_is_told_with_its_beginning_in_the_lake(start: Callable[...,
     # The detector looks at thirty intervals, so it can't have been slow for longer.
     assert int(finding["since_ms"]) <= TO_MS - 25 * MINUTE_MS
     assert "ms of its peers" in finding["evidence"]
-    assert finding["show"] == "guardian disks live --since 1h"
+    assert finding["show"] == "guardian disk live --since 1h"
 
 
 def test_a_line_that_is_near_its_limit_all_the_time_is_told_with_who_crosses(start: Callable[..., Member]) -> None:

@@ -342,7 +342,7 @@ def test_the_cli_shows_what_is_held_and_releases_it(member: Member) -> None:
     ReplicatedProtectionStore(member.store).save(Protection("live", (LEVER,), note="etl was cut"), "etl was cut")
 
     def run(*arguments: str) -> str:
-        result = CliRunner().invoke(app, ["disks", *arguments, "--endpoints", member.endpoint])
+        result = CliRunner().invoke(app, ["disk", *arguments, "--endpoints", member.endpoint])
         assert result.exit_code == 0, result.exception
         return result.output
 
@@ -364,7 +364,7 @@ def test_the_health_of_disks_the_abnormal_queue_and_why_are_one_command(tmp_path
     try:
         story = Story(member, looks=looks)
         story.tick(12)
-        words = ["disks", "live", *SPAN, "--endpoints", member.endpoint]
+        words = ["disk", "live", *SPAN, "--endpoints", member.endpoint]
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, result.exception
         assert "cluster live: 6 disks: 1 SLOW, 5 sound" in result.output
@@ -389,7 +389,7 @@ def test_the_health_of_disks_the_abnormal_queue_and_why_are_one_command(tmp_path
 
 
 def test_a_cluster_may_be_shown_without_the_word_show(member: Member) -> None:
-    for words in (("disks", "live"), ("disks", "show", "live"), ("disks", "--limit", "3", "live")):
+    for words in (("disk", "live"), ("disk", "show", "live"), ("disk", "--limit", "3", "live")):
         result = CliRunner().invoke(app, [*words, "--endpoints", member.endpoint])
         assert "no samples of the disks of cluster live" in result.output, result.exception
         assert "disks are not looked at" in result.output

@@ -1,6 +1,6 @@
-"""`guardian disks` and `guardian disk-readers`: slow disks, what they suffer from, and who makes them read.
+"""`guardian disk` and `guardian disk readers`: slow disks, what they suffer from, and who makes them read.
 
-`guardian disks CLUSTER` is `guardian disks show CLUSTER`.
+`guardian disk CLUSTER` is `guardian disk show CLUSTER`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _ShowByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_ShowByDefault,
-    help="Find slow and overloaded disks, and see what is held back for them; `guardian disks CLUSTER` shows them.",
+    help="Find slow and overloaded disks, and see what is held back for them; `guardian disk CLUSTER` shows them.",
     no_args_is_help=True,
 )
 
@@ -75,13 +75,13 @@ def disks(
 
     idle: has too little to do to be judged.
 
-    What is held back for disks over their limits is shown as well: `guardian disks queue` says more.
+    What is held back for disks over their limits is shown as well: `guardian disk queue` says more.
 
-    With -o json it is in `protection`, as `guardian disks queue -o json` has it.
+    With -o json it is in `protection`, as `guardian disk queue -o json` has it.
 
-    Example: guardian disks show live --since 30m
+    Example: guardian disk show live --since 30m
 
-    Example: guardian disks live --limit 5 --fail
+    Example: guardian disk live --limit 5 --fail
     """
     from_ms, to_ms = parse_span(since, start, end, _now_ms())
     with connect(endpoints) as client:
@@ -99,7 +99,8 @@ app.command()(queue)
 app.command()(release)
 
 
-def disk_readers(
+@app.command()
+def readers(
     cluster: ClusterArgument,
     since: Annotated[str, typer.Option("--since", help="The time that rates are taken over.", show_default="10m")] = "",
     start: FromOption = "",
@@ -116,7 +117,7 @@ def disk_readers(
 
     A group whose committed offset is older than T reads from disk.
 
-    Example: guardian disk-readers live
+    Example: guardian disk readers live
     """
     from_ms, to_ms = parse_span(since or ("" if start else "10m"), start, end, _now_ms())
     with connect(endpoints) as client:
@@ -167,7 +168,7 @@ def _show_protection(client: GuardianClient, cluster: str) -> None:
 
 
 def _protection_as_dict(client: GuardianClient, cluster: str) -> dict[str, object]:
-    """As `guardian disks queue -o json`; where that is not known, `unknown` says why."""
+    """As `guardian disk queue -o json`; where that is not known, `unknown` says why."""
     try:
         return as_dict(client.protection(cluster))
     except GuardianError as error:

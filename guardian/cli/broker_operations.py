@@ -1,4 +1,4 @@
-"""`guardian brokers`: brokers removed, taken offline and back, restarted: each is a ticket that goes through phases."""
+"""`guardian broker`: brokers removed, taken offline and back, restarted: each is a ticket that goes through phases."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ from guardian.model.units import parse_duration_ms, parse_rate
 from guardian.wire.plans import plan_to_proto
 from guardian.wire.tickets import ticket_to_proto
 
-app = typer.Typer(help="Remove brokers, take them offline and back, restart them.", no_args_is_help=True)
-
 _PLANNING_S = 200.0  # a dry run makes a plan
 
 ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
@@ -52,7 +50,6 @@ UnavailableOption = Annotated[
 ]
 
 
-@app.command()
 def remove(
     cluster: ClusterArgument,
     brokers: BrokersArgument,
@@ -77,13 +74,12 @@ def remove(
     What is on them is planned by Guardian itself, again and again until nothing is left: topics may be created all the
     while. More or fewer brokers later: guardian ticket amend.
 
-    Example: guardian brokers remove live 4 5 --hook by-systemd --dry-run
+    Example: guardian broker remove live 4 5 --hook by-systemd --dry-run
     """
     ask = Ask(AskKind.REMOVE, tuple(brokers), shutdown=shutdown, hook=hook)
     _ask(cluster, ask, throttle, dry_run, key, expires, reason, endpoints, output)
 
 
-@app.command()
 def offline(
     cluster: ClusterArgument,
     brokers: BrokersArgument,
@@ -101,15 +97,14 @@ def offline(
 ) -> None:
     """Take brokers offline for a while: leaders away, then stopped. Their replicas stay where they are.
 
-    Nothing is healed on them meanwhile. Afterwards: guardian brokers online.
+    Nothing is healed on them meanwhile. Afterwards: guardian broker online.
 
-    Example: guardian brokers offline live 4 --reason "a new disk"
+    Example: guardian broker offline live 4 --reason "a new disk"
     """
     ask = Ask(AskKind.OFFLINE, tuple(brokers), shutdown=shutdown, hook=hook, accept_unavailable=accept_unavailable)
     _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
 
 
-@app.command()
 def online(
     cluster: ClusterArgument,
     brokers: BrokersArgument,
@@ -126,13 +121,12 @@ def online(
 ) -> None:
     """Bring brokers back that were taken offline: started, in sync, and their leaders as before.
 
-    Example: guardian brokers online live 4
+    Example: guardian broker online live 4
     """
     ask = Ask(AskKind.ONLINE, tuple(brokers), hook=hook, back_within_ms=_duration(back_within))
     _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
 
 
-@app.command()
 def restart(
     cluster: ClusterArgument,
     brokers: Annotated[
@@ -179,7 +173,7 @@ def restart(
     Stops (PAUSED) at the first sign of harm. The hook may also upgrade: whatever it does, the broker must come back.
     Without --finalize metadata.version stays as it is, and brokers can go back to the version that they had.
 
-    Example: guardian brokers restart live --hook by-systemd --dry-run
+    Example: guardian broker restart live --hook by-systemd --dry-run
     """
     with connect(endpoints) as client:
         nodes = tuple(brokers or [broker.id for broker in registered(client.list_clusters(), cluster).brokers])
