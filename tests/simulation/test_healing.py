@@ -36,7 +36,7 @@ from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.sink import sinks_of
-from guardian.model.tasks import Task
+from guardian.model.tasks import Balance, Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
 from guardian.reporter.lake_writer import LakeWriter
@@ -800,7 +800,13 @@ def balance(live: HealedWorld, moves: tuple[PartitionMove, ...], throttle: int =
     """Ann's ticket t-ann with these moves, which runs; none of it is under way yet."""
     now = live.kafka.peek()
     cluster = live.kafka.describe_cluster()
-    plan = resolve(Plan(LIVE, "balance", moves), cluster, now.partitions, now.log_dirs, {})
+    plan = resolve(
+        Plan(LIVE, "balance", moves, task=Balance(), settings=PlannerSettings()),
+        cluster,
+        now.partitions,
+        now.log_dirs,
+        {},
+    )
     put(live, "t-ann", "balance", plan, throttle)
     say(live, TicketState.APPROVED)
     live.driver.tick()
