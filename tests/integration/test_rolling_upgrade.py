@@ -53,7 +53,9 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """This version without FIELD: a member of it drops the field from what it stores."""
     folder = copied(tmp_path_factory.mktemp("older"))
     edit(folder / "protos/guardian/v1/federation.proto", rf"\n  string {FIELD} = \d+;[^\n]*", "")
-    edit(folder / "guardian/wire/federation.py", rf"\n        {FIELD}=\w+\.{FIELD},", "", times=2)
+    wire = folder / "guardian/wire/federation.py"
+    edit(wire, r"(from guardian\.wire\.fields import) ", r"\1 NOT_ON_THE_WIRE, by_hand, ")
+    edit(wire, r"\Z", f"\n\nby_hand(Cluster, {FIELD}=NOT_ON_THE_WIRE)\n")
     protoc = [sys.executable, "-m", "grpc_tools.protoc", "-I.", "--python_out=."]
     subprocess.run([*protoc, "protos/guardian/v1/federation.proto"], cwd=folder, check=True, timeout=DEADLINE_S)
     return folder
