@@ -127,7 +127,7 @@ class Views:
         states: Collection[TicketState] = (),
     ) -> tuple[Ticket, ...]:
         """Return the tickets of a cluster, of one of Guardian's own actors, of a kind and in some states, or of all;
-        newest first. Others are not taken apart."""
+        newest first. The others are not parsed."""
         agent = agent_of(author) if author is not None else None
         numbers = {state.value for state in states}
         found = [

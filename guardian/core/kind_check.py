@@ -33,8 +33,8 @@ from guardian.model.tasks import (
 )
 from guardian.model.topology import ANY_LOG_DIR
 
-# They say all that they do in their task: anybody may state them.
-_TOLD_IN_FULL = (RUN_PLAN, AclRepair.kind, ThrottleOverride.kind)
+# Their task, or the file, is all that they do: anybody may state them.
+_STATED_BY_ANYBODY = (RUN_PLAN, AclRepair.kind, ThrottleOverride.kind)
 
 
 def of_its_kind(plan: Plan, *, is_planners: bool) -> Plan:
@@ -55,7 +55,7 @@ def clamped(plan: Plan, now_ms: int) -> Plan:
 
 
 def _why_not(plan: Plan, is_planners: bool) -> str:
-    if plan.kind in _TOLD_IN_FULL:
+    if plan.kind in _STATED_BY_ANYBODY:
         return ""
     if plan.kind == ReplicationFactor.kind and plan.task is None:
         keeps = (move.partition for move in plan.moves if not move.changes_replication_factor)
@@ -68,7 +68,8 @@ def _why_not(plan: Plan, is_planners: bool) -> str:
 
 
 def _leaves_what_is_gone(move: PartitionMove) -> bool:
-    """Of a broker that is down, and of a log dir that is offline, nobody knows on which log dir a replica is."""
+    """Return whether the move takes replicas only off places that are gone: of a broker that is down, and of a log dir
+    that is offline, the original log dir is not known."""
     target = {place.broker: place.log_dir for place in move.target}
     left = [place for place in move.original if target.get(place.broker) not in (ANY_LOG_DIR, place.log_dir)]
     return bool(left) and all(place.log_dir == ANY_LOG_DIR for place in left)

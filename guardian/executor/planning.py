@@ -72,8 +72,9 @@ class LivePlanner:
 
     def has_made(self, plan: Plan) -> bool:
         """Return whether this is one of the last plans that it made, unchanged."""
+        digest = plan_hash(plan_to_bytes(plan))
         with self._lock:
-            return plan_hash(plan_to_bytes(plan)) in self._plans
+            return digest in self._plans
 
     def facts(self, cluster: str) -> LiveFacts:
         """What Kafka shows of the cluster now. Raises NotFound or ClusterUnavailable."""
@@ -196,8 +197,9 @@ class LivePlanner:
         if answer[:1] == b"E":
             raise error_of(answer)
         plan = plan_from_proto(tickets_pb2.Plan.FromString(answer[1:]))
+        digest = plan_hash(plan_to_bytes(plan))
         with self._lock:
-            self._plans[plan_hash(plan_to_bytes(plan))] = None
+            self._plans[digest] = None
             if len(self._plans) > _REMEMBERED:
                 self._plans.popitem(last=False)
         return plan

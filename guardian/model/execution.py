@@ -38,8 +38,8 @@ class TaskState(Enum):
 
 
 class TaskReason(IntEnum):
-    """Why a task waits or ended, where something is decided by it. Values are those of the wire, and are stored: never
-    renumber."""
+    """Say why a task waits or ended, where something is decided by it. Values are those of the wire, and are stored:
+    never renumber."""
 
     NONE = 0
     PAUSED = 1  # before its copy began

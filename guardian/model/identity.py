@@ -26,7 +26,7 @@ _PATTERN = re.compile(r"[^\s/]{1,255}")
 
 
 class Role(Enum):
-    """In the order of what they may do, but for PLANNER and BROKER, which are beside it: no other role is a planner."""
+    """Order the roles by what they may do. PLANNER and BROKER stand beside it: no other role includes PLANNER."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"

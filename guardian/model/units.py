@@ -44,7 +44,7 @@ def human_bytes(count: float) -> str:
 
 
 def read_bytes(text: str) -> int | None:
-    """Return the bytes, or bytes/s, of "500GB", "1.5 T" or "50MB/s" in powers of ten; None where it is none."""
+    """Return the bytes, or bytes/s, of "500GB", "1.5 T" or "80MB/s" in powers of ten; None where it is none."""
     match = _SIZE.fullmatch(text.strip())
     found = int(Decimal(match[1]) * _SIZES[match[2]]) if match else None
     return found if found is not None and found <= MAX_BYTES else None

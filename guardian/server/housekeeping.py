@@ -127,13 +127,13 @@ class Housekeeper:
 
     def _look(self, views: Views) -> Findings:
         horizon_ms = max(0, views.clock_ms - audit_kept_ms(self._limits))
-        tickets, plans = self._old_tickets(views)
+        old_tickets, unused_plans = self._old_tickets(views)
         return Findings(
             sessions=views.sessions(),
             has_old_audit=bool(horizon_ms and views.audit_page(0, horizon_ms, "", b"", 1)[0]),
             has_deleted_partitions=bool(views.snapshot.scan(sk.DELETED, limit=1)),
-            tickets=tickets,
-            plans=plans,
+            tickets=old_tickets,
+            plans=unused_plans,
             partitions=self._next_partitions(views.snapshot),
         )
 

@@ -35,7 +35,7 @@ _Reader = Callable[[Any, str], Any]
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """How one field is written into its message, as `write(message, value)`, and read from it."""
+    """Write one field into its message, as `write(message, value)`, and read it from there, as `read(message)`."""
 
     write: Callable[[Any, Any], None]
     read: Callable[[Any], Any]

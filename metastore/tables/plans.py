@@ -78,7 +78,7 @@ def is_complete(view: ReadView, plan_hash: str) -> bool:
 
 
 def may_go(view: ReadView, plan_hash: str, before_ms: int) -> bool:
-    """Whether the plan, or a part of it, was put before that time, since the epoch, and no ticket has it."""
+    """Return whether the plan, or a part of it, was put before that time, since the epoch, and no ticket has it."""
     header = _header(view, plan_hash)
     return header is not None and header.put_at_ms < before_ms and not view.scan(keys.plan_uses(plan_hash), limit=1)
 

@@ -67,7 +67,7 @@ def selected(
 
 
 def may_go(view: ReadView, ticket: tickets_pb2.Ticket, before_ms: int) -> bool:
-    """Whether the ticket ended before that time, since the epoch, and nothing refers to it."""
+    """Return whether the ticket ended before that time, since the epoch, and nothing refers to it."""
     if ticket.state not in _OVER or ticket.updated_at_ms >= before_ms:
         return False
     execution = tickets_pb2.Execution.FromString(view.get(keys.execution(ticket.id)) or b"")
@@ -79,7 +79,7 @@ def may_go(view: ReadView, ticket: tickets_pb2.Ticket, before_ms: int) -> bool:
 
 
 def _has_broker_away(view: ReadView, ticket: tickets_pb2.Ticket) -> bool:
-    """Whether an exclusion is the ticket's, or one of the brokers that it took offline is not back."""
+    """Return whether an exclusion is the ticket's, or a broker that it took offline is excluded or not active."""
     exclusions = (
         federation_pb2.FederationEntry.FromString(value).exclusion
         for _, value in view.scan(keys.exclusions(ticket.cluster))

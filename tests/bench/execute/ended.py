@@ -56,7 +56,8 @@ def measured(tell: Tell) -> tuple[dict[str, Figures], dict[str, Any]]:
         alone = stack.enter_context(_member(Path(folder) / "alone", 0))
         tell(f"{_TICKS} ticks of each in turn")
         for _ in range(_WARM_UP):
-            beside.tick_ms(), alone.tick_ms()
+            beside.tick_ms()
+            alone.tick_ms()
         pairs = [(beside.tick_ms(), alone.tick_ms()) for _ in range(_TICKS)]
         for each in (beside, alone):
             each.require_under_way()
