@@ -384,7 +384,7 @@ DISK = Board(
                     "Read",
                     "Bps",
                     (f"rate(node_disk_read_bytes_total{{{_AT}}}{_RATE})", _DISK_NAME),
-                    about="What is not in the page cache: `guardian disk readers` says who wants it.",
+                    about="What is not in the page cache: `guardian group disk-reads` says who wants it.",
                 ),
                 _graph("Written", "Bps", (f"rate(node_disk_written_bytes_total{{{_AT}}}{_RATE})", _DISK_NAME)),
                 _graph(

@@ -9,7 +9,16 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, KeyOption, Output, OutputOption, ReasonOption, actor, connect
+from guardian.cli.options import (
+    ClusterOption,
+    EndpointsOption,
+    KeyOption,
+    Output,
+    OutputOption,
+    ReasonOption,
+    actor,
+    connect,
+)
 from guardian.cli.render import as_dict, print_json
 from guardian.core import repairing
 from guardian.errors import InvalidInput
@@ -21,18 +30,16 @@ from protos.guardian.v1 import activity_pb2 as pb
 
 app = typer.Typer(help="Put access rules right: add what is missing, take out what nobody uses.", no_args_is_help=True)
 
-ClusterArgument = Annotated[str, typer.Argument(help="The cluster.")]
-
 
 @app.command("propose")
 def propose(
-    cluster: ClusterArgument,
+    cluster: ClusterOption = "",
     since: Annotated[str, typer.Option(help="How far back use counts, such as 30d.")] = "30d",
     endpoints: EndpointsOption = "",
 ) -> None:
     """Print the rules that nobody used as a file for `guardian acl repair`: review it before you submit it.
 
-    Example: guardian acl propose live --since 30d > rules.json
+    Example: guardian acl propose --cluster live --since 30d > rules.json
     """
     with connect(endpoints) as client:
         reply = client.acl_use(cluster, time.time_ns() // 1_000_000 - parse_duration_ms("--since", since))
@@ -42,8 +49,8 @@ def propose(
 
 @app.command("repair")
 def repair(
-    cluster: ClusterArgument,
     rules: Annotated[Path, typer.Option("--rules", help='A file of {"add": \\[rule, ...], "remove": \\[rule, ...]}.')],
+    cluster: ClusterOption = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be changed on the cluster, store nothing.")
     ] = False,
@@ -54,7 +61,7 @@ def repair(
 ) -> None:
     """Ask for approval of a reviewed list of access rules: what is missing is added, then the others are taken out.
 
-    Example: guardian acl repair live --rules rules.json --dry-run
+    Example: guardian acl repair --cluster live --rules rules.json --dry-run
     """
     plan = repairing.plan_of(cluster, repairing.read(_text(rules)))
     with connect(endpoints) as client:

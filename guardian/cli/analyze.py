@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guardian.cli.directory import read_directory
-from guardian.cli.options import EndpointsOption, actor, connect
+from guardian.cli.options import EndpointsOption, OnlyClustersOption, actor, connect
 from guardian.cli.planner_settings import SettingsOption, planner_settings
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError, InvalidInput
@@ -29,10 +29,7 @@ _IN_HAND = {TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED}
 
 def analyze(
     every: Annotated[str, typer.Option(help="How often, such as 5m.")] = "5m",
-    cluster: Annotated[
-        list[str] | None,
-        typer.Option("--cluster", help="Only this cluster; may be repeated.", show_default="all of the federation"),
-    ] = None,
+    cluster: OnlyClustersOption = None,
     window: Annotated[str, typer.Option(help="How much of the newest traffic to look at.")] = "24h",
     submit_drafts: Annotated[
         bool, typer.Option("--submit-drafts", help="Make a draft ticket of each plan, unless one is in hand.")

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.federation import audit
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.errors import InvalidInput
@@ -26,9 +26,7 @@ from protos.guardian.v1 import activity_pb2 as pb
 __all__ = ["audit"]
 
 _HOUR_MS = 3_600_000
-_CLUSTER_HELP = "The cluster's name."
 
-ClusterArgument = Annotated[str, typer.Argument(help=_CLUSTER_HELP)]
 SinceOption = Annotated[str, typer.Option("--since", help="How far back, such as 10m or 24h.", show_default="1h")]
 FromOption = Annotated[str, typer.Option("--from", help="The beginning, as 2026-11-21T03:00 or 03:00 (today), local.")]
 ToOption = Annotated[str, typer.Option("--to", help="The end; else now.")]
@@ -41,8 +39,8 @@ _VERDICTS = {pb.ACL_TOO_WIDE: "TOO WIDE", pb.ACL_UNUSED: "UNUSED", pb.ACL_UNSEEN
 
 @audit.command("topic")
 def topic(
-    cluster: ClusterArgument,
     name: Annotated[str, typer.Argument(help="The topic.")],
+    cluster: ClusterOption = "",
     since: SinceOption = "",
     start: FromOption = "",
     end: ToOption = "",
@@ -52,7 +50,7 @@ def topic(
 ) -> None:
     """Show who used a topic: principal, client and address, the busiest first.
 
-    Example: guardian audit topic live orders --from 03:00 --to 03:10
+    Example: guardian audit topic orders --cluster live --from 03:00 --to 03:10
     """
     from_ms, to_ms = parse_span(since, start, end, _now_ms())
     with connect(endpoints) as client:
@@ -79,8 +77,8 @@ def topic(
 
 @audit.command("broker")
 def broker(
-    cluster: ClusterArgument,
     broker_id: Annotated[int, typer.Argument(min=0, help="The broker's id.")],
+    cluster: ClusterOption = "",
     since: SinceOption = "",
     start: FromOption = "",
     end: ToOption = "",
@@ -90,7 +88,7 @@ def broker(
 ) -> None:
     """Show what a broker did, and for whom. More than six hours are answered in whole hours.
 
-    Example: guardian audit broker live 7 --since 10m
+    Example: guardian audit broker 7 --cluster live --since 10m
     """
     from_ms, to_ms = parse_span(since, start, end, _now_ms())
     with connect(endpoints) as client:
@@ -106,8 +104,8 @@ def broker(
 
 @audit.command("principal")
 def principal(
-    cluster: ClusterArgument,
     name: Annotated[str, typer.Argument(help="As Kafka has it, such as User:alice; alice means the same.")],
+    cluster: ClusterOption = "",
     since: SinceOption = "",
     start: FromOption = "",
     end: ToOption = "",
@@ -117,7 +115,7 @@ def principal(
 ) -> None:
     """Show what a principal did, how often. More than six hours are answered in whole hours, without clients.
 
-    Example: guardian audit principal live User:alice --since 24h
+    Example: guardian audit principal User:alice --cluster live --since 24h
     """
     from_ms, to_ms = parse_span(since, start, end, _now_ms())
     with connect(endpoints) as client:
@@ -144,7 +142,7 @@ def principal(
 
 @audit.command("idle-topics")
 def idle_topics(
-    cluster: ClusterArgument,
+    cluster: ClusterOption = "",
     since: LongSinceOption = "7d",
     internal: Annotated[bool, typer.Option("--internal", help="Also topics whose name begins with __.")] = False,
     limit: LimitOption = 1000,
@@ -153,7 +151,7 @@ def idle_topics(
 ) -> None:
     """List the topics that nobody read, or nobody wrote, for so long.
 
-    Example: guardian audit idle-topics live --since 14d
+    Example: guardian audit idle-topics --cluster live --since 14d
     """
     since_ms = _now_ms() - parse_duration_ms("--since", since)
     with connect(endpoints) as client:
@@ -180,7 +178,7 @@ def idle_topics(
 
 @audit.command("tenant-costs")
 def tenant_costs(
-    cluster: ClusterArgument,
+    cluster: ClusterOption = "",
     prices: Annotated[
         Path | None, typer.Option("--prices", help="A price list in TOML: see guardian/activity/README.md.")
     ] = None,
@@ -192,7 +190,7 @@ def tenant_costs(
 ) -> None:
     """Show what tenants moved, and what that costs by a price list; in whole hours.
 
-    Example: guardian audit tenant-costs live --from 2026-11-01 --to 2026-12-01 --prices prices.toml
+    Example: guardian audit tenant-costs --cluster live --from 2026-11-01 --to 2026-12-01 --prices prices.toml
     """
     price_list = load_prices(prices) if prices else None
     from_ms, to_ms = parse_span(since, start, end, _now_ms())
@@ -213,7 +211,7 @@ def tenant_costs(
 
 @audit.command("acls")
 def acls(
-    cluster: ClusterArgument,
+    cluster: ClusterOption = "",
     since: LongSinceOption = "30d",
     everything: Annotated[bool, typer.Option("--all", help="Also rules that fit what was used.")] = False,
     endpoints: EndpointsOption = "",
@@ -224,7 +222,7 @@ def acls(
     unseen: nobody was seen to use it, which says nothing: controllers authorize what brokers pass on to them, such as
     topics that are created, altered or deleted, and send no activity.
 
-    Example: guardian audit acls live --since 30d
+    Example: guardian audit acls --cluster live --since 30d
     """
     since_ms = _now_ms() - parse_duration_ms("--since", since)
     with connect(endpoints) as client:

@@ -11,6 +11,7 @@ import typer
 
 from guardian.cli import broker_operations
 from guardian.cli.options import (
+    ClusterOption,
     DryRunOption,
     EndpointsOption,
     KeyOption,
@@ -44,10 +45,10 @@ for _operation in (
 
 @app.command("throttle")
 def throttle(
-    cluster: Annotated[str, typer.Argument(help="The cluster's name.")],
     broker: Annotated[int, typer.Argument(help="The broker's id.", min=0)],
     rate: Annotated[str, typer.Argument(help="Bytes/s for copies there of tickets with a throttle, such as 20MB.")],
     lasting: Annotated[str, typer.Option("--for", help="How long it holds from now on, such as 8h.")],
+    cluster: ClusterOption = "",
     key: KeyOption = "",
     reason: ReasonOption = "",
     dry_run: DryRunOption = False,
@@ -58,7 +59,7 @@ def throttle(
 
     The ticket is its owner, its reason and its end; cancelled, the rate holds no longer.
 
-    Example: guardian broker throttle live 7 20MB --for 8h --reason "its controller is slow"
+    Example: guardian broker throttle 7 20MB --cluster live --for 8h --reason "its controller is slow"
     """
     until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("--for", lasting)
     plan = overriding.plan_of(cluster, ThrottleOverride(broker, parse_rate("rate", rate), until_ms))
@@ -78,8 +79,8 @@ def throttle(
 
 @app.command()
 def metrics(
-    cluster: Annotated[str, typer.Argument(help="The cluster's name.")],
     broker: Annotated[int, typer.Argument(help="The broker's id.", min=0)],
+    cluster: ClusterOption = "",
     only: Annotated[
         str, typer.Option("--filter", help="A regular expression that is in the name.", show_default="all names")
     ] = "",
@@ -90,7 +91,7 @@ def metrics(
 
     A member asks the broker's reporter, once: what comes into the lake every minute.
 
-    Example: guardian broker metrics live 1 --filter 'ReplicaManager|RequestQueueSize'
+    Example: guardian broker metrics 1 --cluster live --filter 'ReplicaManager|RequestQueueSize'
     """
     try:
         wanted = re.compile(only)

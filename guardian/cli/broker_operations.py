@@ -8,6 +8,7 @@ import typer
 
 from guardian.cli.options import (
     DEFAULT_THROTTLE_TEXT,
+    ClusterOption,
     DryRunOption,
     EndpointsOption,
     ExpiresOption,
@@ -33,7 +34,6 @@ from guardian.wire.tickets import ticket_to_proto
 
 _PLANNING_S = 200.0  # a dry run makes a plan
 
-ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
 BrokersArgument = Annotated[list[int], typer.Argument(help="The brokers' ids.", min=0)]
 HookOption = Annotated[
     str,
@@ -51,8 +51,8 @@ UnavailableOption = Annotated[
 
 
 def remove(
-    cluster: ClusterArgument,
     brokers: BrokersArgument,
+    cluster: ClusterOption = "",
     shutdown: Annotated[
         bool,
         typer.Option(
@@ -74,15 +74,15 @@ def remove(
     What is on them is planned by Guardian itself, again and again until nothing is left: topics may be created all the
     while. More or fewer brokers later: guardian ticket amend.
 
-    Example: guardian broker remove live 4 5 --hook by-systemd --dry-run
+    Example: guardian broker remove 4 5 --cluster live --hook by-systemd --dry-run
     """
     ask = Ask(AskKind.REMOVE, tuple(brokers), shutdown=shutdown, hook=hook)
     _ask(cluster, ask, throttle, dry_run, key, expires, reason, endpoints, output)
 
 
 def offline(
-    cluster: ClusterArgument,
     brokers: BrokersArgument,
+    cluster: ClusterOption = "",
     shutdown: Annotated[
         bool, typer.Option("--shutdown/--no-shutdown", help="They are stopped when they lead nothing any more.")
     ] = True,
@@ -99,15 +99,15 @@ def offline(
 
     Nothing is healed on them meanwhile. Afterwards: guardian broker online.
 
-    Example: guardian broker offline live 4 --reason "a new disk"
+    Example: guardian broker offline 4 --cluster live --reason "a new disk"
     """
     ask = Ask(AskKind.OFFLINE, tuple(brokers), shutdown=shutdown, hook=hook, accept_unavailable=accept_unavailable)
     _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
 
 
 def online(
-    cluster: ClusterArgument,
     brokers: BrokersArgument,
+    cluster: ClusterOption = "",
     hook: HookOption = "",
     back_within: Annotated[
         str, typer.Option("--back-within", help="They must be back by then, such as 20m. [10m]")
@@ -121,14 +121,14 @@ def online(
 ) -> None:
     """Bring brokers back that were taken offline: started, in sync, and their leaders as before.
 
-    Example: guardian broker online live 4
+    Example: guardian broker online 4 --cluster live
     """
     ask = Ask(AskKind.ONLINE, tuple(brokers), hook=hook, back_within_ms=_duration(back_within))
     _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
 
 
 def restart(
-    cluster: ClusterArgument,
+    cluster: ClusterOption = "",
     brokers: Annotated[
         list[int] | None, typer.Argument(help="The brokers' ids.", min=0, show_default="all of the cluster")
     ] = None,
@@ -173,7 +173,7 @@ def restart(
     Stops (PAUSED) at the first sign of harm. The hook may also upgrade: whatever it does, the broker must come back.
     Without --finalize metadata.version stays as it is, and brokers can go back to the version that they had.
 
-    Example: guardian broker restart live --hook by-systemd --dry-run
+    Example: guardian broker restart --cluster live --hook by-systemd --dry-run
     """
     with connect(endpoints) as client:
         nodes = tuple(brokers or [broker.id for broker in registered(client.list_clusters(), cluster).brokers])

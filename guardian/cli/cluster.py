@@ -99,8 +99,9 @@ def add(
     if sets and output is Output.TABLE:
         names = ", ".join(sorted(set(sets.values())))
         print(
-            f"Labels of broker sets: {names}. Plans keep topics of other labels, and of none, off these brokers: give "
-            f"topics their label (guardian topic put {name} TOPIC --label SET), or name labels in shared_labels."
+            f"Labels of broker sets: {names}. Plans keep topics of other labels, and of none, off these brokers: "
+            f"give topics their label (guardian topic put TOPIC --cluster {name} --label SET), or name labels in "
+            "shared_labels."
         )
 
 

@@ -38,7 +38,7 @@ def list_(output: OutputOption = Output.TABLE) -> None:
         print(f"{contexts.config_file()} names no context. Next: guardian context add NAME --endpoints g1:9750,g2:9750")
         return
     print_table(
-        ("", "NAME", "ENDPOINTS", "TLS", "WHO", "HTTP", "TIMEOUT"),
+        ("", "NAME", "ENDPOINTS", "TLS", "WHO", "HTTP", "TIMEOUT", "CLUSTER"),
         [
             (
                 "*" if each.name == found.current else "",
@@ -48,10 +48,11 @@ def list_(output: OutputOption = Output.TABLE) -> None:
                 each.certificate or each.token_file or "-",
                 each.http or "-",
                 each.timeout or "-",
+                each.cluster or "-",
             )
             for each in known
         ],
-        wide=("WHO", "HTTP", "TIMEOUT"),
+        wide=("WHO", "HTTP", "TIMEOUT", "CLUSTER"),
     )
 
 
@@ -80,6 +81,9 @@ def add(
         str | None, typer.Option("--http", help="A member's http://host:port, for support bundles.")
     ] = None,
     timeout: Annotated[str | None, typer.Option("--timeout", help="How long to wait for answers, such as 60s.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="NAME", help="The cluster of commands that are given none.")
+    ] = None,
     current: Annotated[bool, typer.Option("--use", help="Make it the current one too.")] = False,
 ) -> None:
     """Add a context, or change what is given of one that is there. The first one is the current one at once.
@@ -98,6 +102,7 @@ def add(
         "token_file": token_file,
         "http": http,
         "timeout": timeout,
+        "cluster": cluster,
     }
     told = {field: value for field, value in given.items() if value is not None}
     known = before or Context(name, members)

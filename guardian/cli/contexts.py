@@ -10,6 +10,7 @@
         token_file: ~/.config/guardian/token  # or a token in a file; the token itself is never in this one
         http: https://g1.example.net:9751     # of a member: for `guardian support-bundle`
         timeout: 60s                          # where the line is slow
+        cluster: live                         # of commands that need one and are given none
 
 The file is $GUARDIAN_CONFIG, else guardian/config.yaml in $XDG_CONFIG_HOME or ~/.config. Whom a command talks to:
 
@@ -57,6 +58,7 @@ class Context:
     token_file: str = ""
     http: str = ""
     timeout: str = ""
+    cluster: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

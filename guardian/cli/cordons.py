@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from guardian.cli.federation import ClusterOption, exclusions
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.federation import exclusions
+from guardian.cli.options import EndpointsOption, OnlyClusterOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.model.cordon import Cordon
@@ -15,7 +15,7 @@ __all__ = ["exclusions"]
 
 @exclusions.command("cordons")
 def list_cordons(
-    cluster: ClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+    cluster: OnlyClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
 ) -> None:
     """List what Guardian has set on excluded brokers, what that replaced, and what is waited for.
 

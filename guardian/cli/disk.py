@@ -1,30 +1,24 @@
-"""`guardian disk` and `guardian disk readers`: slow disks, what they suffer from, and who makes them read.
-
-`guardian disk CLUSTER` is `guardian disk show CLUSTER`.
-"""
+"""`guardian disk`: slow disks, what they suffer from, and what is held back for them."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from guardian.cli.audit import FromOption, ToOption, parse_span
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.protection import queue, release, show_protection
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.client import GuardianClient
 from guardian.errors import GuardianError
-from guardian.model.units import human_bytes, human_duration
+from guardian.model.units import human_bytes
 from protos.guardian.v1 import insight_pb2 as pb
 
-ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
 _NAMES: Mapping[int, str] = {
     pb.DISK_SLOW: "SLOW",
     pb.DISK_SUSPECT: "SUSPECT",
@@ -35,28 +29,17 @@ _NAMES: Mapping[int, str] = {
 }
 _DISK_NUMBERS = ("AWAIT", "PEERS", "BUSY", "IO/S", "PEERS' IO/S", "BYTES/S", "ODD")
 _DOINGS = 10
-_READER_NUMBERS = ("COMMITTED", "BEHIND", "BYTES/S ~")
-
-
-class _ShowByDefault(TyperGroup):
-    """A group whose first word may be left out."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
-    cls=_ShowByDefault,
-    help="Find slow and overloaded disks, and see what is held back for them; `guardian disk CLUSTER` shows them.",
+    help="Find slow and overloaded disks, and see what is held back for them.",
     no_args_is_help=True,
 )
 
 
 @app.command("show")
 def disks(
-    cluster: ClusterArgument,
+    cluster: ClusterOption = "",
     since: Annotated[str, typer.Option("--since", help="How far back, such as 30m.", show_default="1h")] = "",
     start: FromOption = "",
     end: ToOption = "",
@@ -79,9 +62,9 @@ def disks(
 
     With -o json it is in `protection`, as `guardian disk queue -o json` has it.
 
-    Example: guardian disk show live --since 30m
+    Example: guardian disk show --cluster live --since 30m
 
-    Example: guardian disk live --limit 5 --fail
+    Example: guardian disk show --cluster live --limit 5 --fail
     """
     from_ms, to_ms = parse_span(since, start, end, _now_ms())
     with connect(endpoints) as client:
@@ -97,35 +80,6 @@ def disks(
 
 app.command()(queue)
 app.command()(release)
-
-
-@app.command()
-def readers(
-    cluster: ClusterArgument,
-    since: Annotated[str, typer.Option("--since", help="The time that rates are taken over.", show_default="10m")] = "",
-    start: FromOption = "",
-    end: ToOption = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show so many readers, those that read most.")] = 20,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Show which consumer groups read what is no more in the page cache, from which disks: an estimate.
-
-    A page cache holds what the disks moved in the last T seconds.
-
-    T = MemAvailable / bytes per second, read and written.
-
-    A group whose committed offset is older than T reads from disk.
-
-    Example: guardian disk readers live
-    """
-    from_ms, to_ms = parse_span(since or ("" if start else "10m"), start, end, _now_ms())
-    with connect(endpoints) as client:
-        report = client.disk_readers(cluster, from_ms, to_ms, 0 if output is Output.JSON else limit)
-    if output is Output.JSON:
-        print_json(as_dict(report))
-    else:
-        _show_readers(report)
 
 
 def no_samples(what: str, from_ms: int, to_ms: int) -> str:
@@ -189,44 +143,6 @@ def _disk_row(disk: pb.DiskHealth) -> tuple[str, ...]:
         f"{disk.odd_intervals}/{disk.judged_intervals}" if disk.judged_intervals else "-",
         human_time(disk.since_ms),
         disk.why or "-",
-    )
-
-
-def _show_readers(report: pb.DiskReadersReport) -> None:
-    if not report.samples:
-        print(no_samples(f"the hosts of cluster {report.cluster}", report.from_ms, report.to_ms))
-        return
-    if not report.groups:
-        print(f"no consumer group of cluster {report.cluster} has members now: nobody reads from disk")
-        return
-    if not report.readers:
-        held = [cache.seconds for cache in report.caches if cache.seconds]
-        least = f", which hold {human_duration(1000 * min(held))} or more of what is written" if held else ""
-        print(f"none of {report.groups} consumer groups reads from disk: all are within the page caches{least}")
-        return
-    print_table(
-        ("GROUP", "PARTITION", "BROKER", "DISK", "PAGE CACHE", *_READER_NUMBERS),
-        [_reader_row(reader, report) for reader in report.readers],
-        right=("BROKER", "PAGE CACHE", *_READER_NUMBERS),
-        more=more_of(report.readers, "log_end_offset"),
-    )
-    hidden = report.readers_in_all - len(report.readers)
-    if hidden:
-        print(f"{hidden} more that read no more: --limit {report.readers_in_all} shows all")
-    print("~ estimated from what the topics send, and from committed offsets", file=sys.stderr)
-
-
-def _reader_row(reader: pb.DiskReader, report: pb.DiskReadersReport) -> tuple[str, ...]:
-    held_s = next((cache.seconds for cache in report.caches if cache.broker == reader.broker), 0.0)
-    return (
-        reader.group,
-        f"{reader.topic}-{reader.partition}",
-        str(reader.broker),
-        f"{reader.disk} ({reader.log_dir})",
-        human_duration(1000 * held_s),
-        str(reader.committed_offset),
-        human_duration(1000 * reader.behind_s),
-        human_bytes(reader.bytes_per_s),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.errors import InvalidInput
@@ -17,7 +17,7 @@ _SCOPES = ("broker", "rack", "idc")
 
 
 def durability(
-    cluster: Annotated[str, typer.Argument(help="The cluster's name.")],
+    cluster: ClusterOption = "",
     topic: Annotated[
         list[str] | None, typer.Option("--topic", help="A pattern, such as 'orders-*'. May be repeated.")
     ] = None,
@@ -37,7 +37,7 @@ def durability(
     offline < at_risk < weak < degraded < sound. It asks Kafka now and changes nothing. What is said of acknowledged
     data holds with acks=all: with acks=0 or 1 the leader's copy is all that counts, whatever is set here.
 
-    Example: guardian durability live --topic 'orders-*' --fail-below degraded
+    Example: guardian durability --cluster live --topic 'orders-*' --fail-below degraded
     """
     least = _rating(fail_below) if fail_below else 0
     with connect(endpoints) as client:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClusterOption, Output, OutputOption, connect
 from guardian.cli.render import as_dict, human_time, print_json, print_json_line, print_table
 from guardian.core.notifying import as_json
 from guardian.errors import InvalidInput
@@ -26,7 +26,7 @@ def events(
     ] = None,
     since: Annotated[str, typer.Option("--since", help="Only those of so long ago and newer, such as 2h.")] = "",
     after: Annotated[int, typer.Option("--after", min=0, help="Only those behind the event of this id.")] = 0,
-    cluster: Annotated[str, typer.Option("--cluster", help="Only of this one.")] = "",
+    cluster: OnlyClusterOption = "",
     ticket: Annotated[str, typer.Option("--ticket", help="Only of this one, by its id.")] = "",
     kind: Annotated[
         list[str] | None,

@@ -3,6 +3,7 @@
     options        --context, --timeout and TLS beside --endpoints; their values reach `options.connect`
     a span         where traces are asked for
     --watch        for those that show what changes by itself
+    --cluster      the context's, where a command needs one and is given none
     completion     of parameters whose name says what they are, such as --cluster
     other verbs    a hidden name for what other tools call otherwise: `ticket get` for `ticket show`
 
@@ -23,7 +24,7 @@ from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
 from guardian import tracing
 from guardian.cli import completing
-from guardian.cli.options import PANEL, Connection, EndpointsOption, use
+from guardian.cli.options import PANEL, ClusterOption, Connection, EndpointsOption, cluster_of, use
 from guardian.cli.shared import with_options_of
 from guardian.cli.watching import watchable
 
@@ -138,7 +139,10 @@ def everywhere(app: typer.Typer) -> None:
             continue
         if path in WATCHABLE:
             command.callback = watchable(command.callback)
-        if typing.get_type_hints(command.callback, include_extras=True).get("endpoints") == EndpointsOption:
+        hints = typing.get_type_hints(command.callback, include_extras=True)
+        if hints.get("cluster") == ClusterOption:
+            command.callback = _with_cluster(command.callback)
+        if hints.get("endpoints") == EndpointsOption:
             command.callback = with_options_of(connection, _nothing_more, command.callback)
             command.callback = _traced(command.callback, " ".join(path))
         command.callback = _completed(command.callback)
@@ -156,6 +160,16 @@ def _commands(
     for group in app.registered_groups:
         if group.typer_instance is not None:
             yield from _commands(group.typer_instance, (*path, str(group.name)))
+
+
+def _with_cluster(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Fill in the context's cluster where none is given, once it is known which context that is."""
+
+    @functools.wraps(callback)
+    def run(**given: Any) -> None:
+        callback(**{**given, "cluster": cluster_of(given["cluster"], given["endpoints"])})
+
+    return run
 
 
 def _traced(callback: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -15,7 +15,16 @@ from typing import Annotated, Any
 
 import typer
 
-from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
+from guardian.cli.options import (
+    ClusterOption,
+    DryRunOption,
+    EndpointsOption,
+    OnlyClusterOption,
+    Output,
+    OutputOption,
+    actor,
+    connect,
+)
 from guardian.cli.output_more import more_of
 from guardian.cli.registered import registered
 from guardian.cli.render import as_dict, human_time, print_json, print_table
@@ -38,8 +47,6 @@ ExpectOption = Annotated[
     int | None,
     typer.Option("--expect", min=0, help="Change it only if it is at this revision (see list); 0: not there yet."),
 ]
-ClusterOption = Annotated[str, typer.Option("--cluster", help="Only this cluster's.")]
-ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
 OwnerOption = Annotated[str, typer.Option("--owner", help="The person or team that answers for it.")]
 LabelOption = Annotated[str, typer.Option("--label", help="The label of the brokers where it lives; empty: any.")]
 
@@ -171,7 +178,7 @@ def drop_tenants(
 
 @topics.command("list")
 def list_topics(
-    cluster: ClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+    cluster: OnlyClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
 ) -> None:
     """List the topics of the directory.
 
@@ -199,8 +206,8 @@ def list_topics(
 
 @topics.command("put")
 def put_topics(
-    cluster: ClusterArgument,
     names: Annotated[list[str], typer.Argument(help="Topics: one, or several that are alike.")],
+    cluster: ClusterOption = "",
     topic_id: Annotated[str, typer.Option("--id", help="Kafka's topic id, as kafka-topics --describe prints it.")] = "",
     owner: OwnerOption = "",
     tenant: Annotated[str, typer.Option(help="The tenant whose it is.")] = "",
@@ -215,7 +222,7 @@ def put_topics(
 ) -> None:
     """Add topics to the directory, or replace their entries whole. Nothing changes in Kafka.
 
-    Example: guardian topic put live orders --tenant payments --label gold --in 20MB --out 60MB
+    Example: guardian topic put orders --cluster live --tenant payments --label gold --in 20MB --out 60MB
     """
     bytes_in, bytes_out = _bytes("in", expect_in), _bytes("out", expect_out)
     uuid = _topic_id_bytes(topic_id)
@@ -225,8 +232,8 @@ def put_topics(
 
 @topics.command("drop")
 def drop_topics(
-    cluster: ClusterArgument,
     names: Annotated[list[str], typer.Argument(help="Topics.")],
+    cluster: ClusterOption = "",
     expect: ExpectOption = None,
     dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
@@ -234,7 +241,7 @@ def drop_topics(
 ) -> None:
     """Take topics out of the directory. Nothing changes in Kafka.
 
-    Example: guardian topic drop live orders
+    Example: guardian topic drop orders --cluster live
     """
     dropped = {
         f"topic {cluster}/{name}": pb.FederationKey(topic=pb.TopicKey(cluster=cluster, name=name)) for name in names
@@ -336,7 +343,7 @@ def drop_idc_policies(
 
 @exclusions.command("list")
 def list_exclusions(
-    cluster: ClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+    cluster: OnlyClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
 ) -> None:
     """List the excluded brokers.
 
@@ -355,9 +362,9 @@ def list_exclusions(
 
 @exclusions.command("add")
 def add_exclusions(
-    cluster: ClusterArgument,
     brokers: Annotated[list[int], typer.Argument(min=0, help="Broker ids.")],
     why: Annotated[str, typer.Option(help="The reason, for whoever wants to lift it.")],
+    cluster: ClusterOption = "",
     who: Annotated[str, typer.Option(help="Who answers for it.", show_default="you")] = "",
     lasting: Annotated[str, typer.Option("--for", help="How long, such as 2h; else until it is lifted.")] = "",
     expect: ExpectOption = None,
@@ -367,7 +374,7 @@ def add_exclusions(
 ) -> None:
     """Exclude brokers from getting new replicas: all of them, or none.
 
-    Example: guardian exclusion add live 3 4 --why "fan broken" --for 2h
+    Example: guardian exclusion add 3 4 --cluster live --why "fan broken" --for 2h
     """
     until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("for", lasting) if lasting else 0
     entries = [Exclusion(cluster, broker, who or actor(), why, until_ms) for broker in brokers]
@@ -376,8 +383,8 @@ def add_exclusions(
 
 @exclusions.command("lift")
 def lift_exclusions(
-    cluster: ClusterArgument,
     brokers: Annotated[list[int], typer.Argument(min=0, help="Broker ids.")],
+    cluster: ClusterOption = "",
     expect: ExpectOption = None,
     dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
@@ -387,7 +394,7 @@ def lift_exclusions(
 
     A broker that a removal has emptied takes new replicas again.
 
-    Example: guardian exclusion lift live 3 4
+    Example: guardian exclusion lift 3 4 --cluster live
     """
     lifted = {
         f"exclusion of broker {broker} of cluster {cluster}": pb.FederationKey(

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClusterOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from protos.guardian.v1 import insight_pb2 as pb
 
 
 def findings(
-    cluster: Annotated[str, typer.Argument(help="The cluster's name; none: all.", show_default=False)] = "",
+    cluster: OnlyClusterOption = "",
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show so many, the gravest.")] = 50,
     fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 when there is one.")] = False,
     endpoints: EndpointsOption = "",
@@ -23,7 +23,7 @@ def findings(
 
     The leader looks again and again. What lasts for two looks and a grace period is told here; a short spike is not.
 
-    Example: guardian findings live
+    Example: guardian findings --cluster live
 
     Example: guardian findings --fail -o json
     """

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.cli.render import print_json, print_table
 from guardian.cli.spark import analysing
-from guardian.cli.whatif import ClustersOption, LakeOption, MasterOption
+from guardian.cli.whatif import LakeOption, MasterOption
 from guardian.errors import InvalidInput
 from guardian.model.forecast import Forecast, Outlook
 from guardian.model.units import human_bytes, parse_duration_ms
@@ -26,7 +26,7 @@ _RATES = ("nw_in", "nw_out", "disk_io")
 
 
 def forecast(
-    clusters: ClustersOption = None,
+    clusters: OnlyClustersOption = None,
     window: Annotated[str, typer.Option(help="How far back to look; days tell more than hours.")] = "14d",
     within: Annotated[str, typer.Option(help="Show what may reach its limit within this time.")] = "30d",
     everything: Annotated[bool, typer.Option("--all", help="Show every disk and broker.")] = False,

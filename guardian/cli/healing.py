@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClusterOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.model.units import human_bytes, human_duration
@@ -14,12 +14,10 @@ from protos.guardian.v1 import insight_pb2 as pb
 
 app = typer.Typer(help="What is done by itself about broken brokers and disks, and why not.", no_args_is_help=True)
 
-ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name; none: all.", show_default=False)]
-
 
 @app.command()
 def status(
-    cluster: ClusterArgument = "",
+    cluster: OnlyClusterOption = "",
     fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 when a person is called.")] = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -30,7 +28,7 @@ def status(
 
     done (nothing is left to move), braked (too much at once, or too many tickets), person (a person is called).
 
-    Example: guardian healing status live
+    Example: guardian healing status --cluster live
 
     Example: guardian healing status --fail -o json
     """
@@ -47,7 +45,7 @@ def status(
 
 @app.command()
 def policy(
-    cluster: ClusterArgument = "",
+    cluster: OnlyClusterOption = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -55,7 +53,7 @@ def policy(
 
     Example: guardian healing policy
 
-    Example: guardian healing policy live -o json
+    Example: guardian healing policy --cluster live -o json
     """
     with connect(endpoints) as client:
         report = client.healing(cluster)

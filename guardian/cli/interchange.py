@@ -14,7 +14,7 @@ import typer
 
 from guardian.cli import declared, federation
 from guardian.cli.changes import say_how_many, show
-from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
+from guardian.cli.options import ClusterOption, DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
 from guardian.cli.plan.files import write_file
 from guardian.cli.registered import registered
 from guardian.client import GuardianClient
@@ -41,14 +41,13 @@ from guardian.wire.lines import lines_from_proto
 imports = typer.Typer(help="Take over files of other tools; says what of them can't be kept.", no_args_is_help=True)
 exports = typer.Typer(help="Write files that other tools, and guardian apply, read.", no_args_is_help=True)
 
-ClusterOption = Annotated[str, typer.Option("--cluster", help="The cluster that the file is about.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write it here.", show_default="print")]
 
 
 @imports.command("capacity")
 def import_capacity(
     file: Annotated[Path, typer.Argument(help="Cruise Control's capacity.json, any of its three forms.")],
-    cluster: ClusterOption,
+    cluster: ClusterOption = "",
     host_pattern: Annotated[
         str,
         typer.Option(
@@ -83,7 +82,7 @@ def import_capacity(
 @imports.command("broker-sets")
 def import_broker_sets(
     file: Annotated[Path, typer.Argument(help="Cruise Control's brokerSets.json.")],
-    cluster: ClusterOption,
+    cluster: ClusterOption = "",
     dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -165,7 +164,7 @@ def import_topic(
 @imports.command("reassignment")
 def import_reassignment(
     file: Annotated[Path, typer.Argument(help="A file of kafka-reassign-partitions; - reads standard input.")],
-    cluster: ClusterOption,
+    cluster: ClusterOption = "",
     dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
 ) -> None:
@@ -199,7 +198,7 @@ def export_federation(out: OutOption = None, endpoints: EndpointsOption = "") ->
 
 
 @exports.command("capacity")
-def export_capacity(cluster: ClusterOption, out: OutOption = None, endpoints: EndpointsOption = "") -> None:
+def export_capacity(cluster: ClusterOption = "", out: OutOption = None, endpoints: EndpointsOption = "") -> None:
     """Write what the cluster's machines have as Cruise Control's capacity.json.
 
     Example: guardian export capacity --cluster live --out capacity.json
@@ -218,7 +217,7 @@ def export_capacity(cluster: ClusterOption, out: OutOption = None, endpoints: En
 
 
 @exports.command("broker-sets")
-def export_broker_sets(cluster: ClusterOption, out: OutOption = None, endpoints: EndpointsOption = "") -> None:
+def export_broker_sets(cluster: ClusterOption = "", out: OutOption = None, endpoints: EndpointsOption = "") -> None:
     """Write the labels of the cluster's brokers as Cruise Control's brokerSets.json.
 
     Example: guardian export broker-sets --cluster live --out brokerSets.json
@@ -250,7 +249,7 @@ def export_placement(
 
 @exports.command("topic")
 def export_topic(
-    cluster: ClusterOption,
+    cluster: ClusterOption = "",
     topics: Annotated[
         list[str] | None,
         typer.Option("--topic", help="A topic, or a pattern as a shell has them; may be repeated.", show_default="all"),

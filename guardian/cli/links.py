@@ -11,7 +11,7 @@ import typer
 
 from guardian.cli.audit import FromOption, SinceOption, ToOption, parse_span
 from guardian.cli.disk import no_samples
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.model.units import human_bytes
@@ -25,9 +25,7 @@ def links(
     since: SinceOption = "",
     start: FromOption = "",
     end: ToOption = "",
-    cluster: Annotated[
-        list[str] | None, typer.Option("--cluster", help="Only this one. May be repeated.", show_default="all")
-    ] = None,
+    cluster: OnlyClustersOption = None,
     top: Annotated[int, typer.Option("--top", min=1, max=1000, help="Show so many who cross, of each line.")] = 5,
     fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 when a line is near its limit.")] = False,
     endpoints: EndpointsOption = "",

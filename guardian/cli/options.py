@@ -22,8 +22,24 @@ from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.units import bytes_text, parse_duration_ms
 
 __all__ = [
-    "DEFAULT_THROTTLE_TEXT", "DryRunOption", "EndpointsOption", "ExpiresOption", "KeyOption", "Output",
-    "OutputOption", "ReasonOption", "YesOption", "actor", "confirm", "connect", "expires_in_ms", "use",
+    "DEFAULT_THROTTLE_TEXT",
+    "ClusterOption",
+    "DryRunOption",
+    "EndpointsOption",
+    "ExpiresOption",
+    "KeyOption",
+    "OnlyClusterOption",
+    "OnlyClustersOption",
+    "Output",
+    "OutputOption",
+    "ReasonOption",
+    "YesOption",
+    "actor",
+    "cluster_of",
+    "confirm",
+    "connect",
+    "expires_in_ms",
+    "use",
 ]  # fmt: skip
 
 # Long enough for the members to elect a new leader, short enough for a person who waits.
@@ -45,6 +61,16 @@ EndpointsOption = Annotated[
 ]
 OutputOption = Annotated[
     Output, typer.Option("-o", "--output", callback=output.choose, help="How to print the result.")
+]
+ClusterOption = Annotated[
+    str, typer.Option("--cluster", metavar="NAME", help="The cluster's name.", show_default="the context's")
+]
+OnlyClusterOption = Annotated[
+    str, typer.Option("--cluster", metavar="NAME", help="Only this cluster.", show_default="all")
+]
+OnlyClustersOption = Annotated[
+    list[str] | None,
+    typer.Option("--cluster", metavar="NAME", help="Only this cluster; may be repeated.", show_default="all"),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -113,6 +139,18 @@ def client_bearing(endpoints: str) -> Bearing | None:
     """The token that is shown with each call; None: none."""
     found = chosen(endpoints)
     return bearing_of(_connection.token_file, found.context, found.endpoints)
+
+
+def cluster_of(given: str, endpoints: str) -> str:
+    """Return the cluster given, else the context's. Raises InvalidInput where there is neither."""
+    context = chosen(endpoints).context
+    found = given or (context.cluster if context else "")
+    if not found:
+        raise InvalidInput(
+            "--cluster is missing: give --cluster NAME (guardian cluster list), or the context a default "
+            "(guardian context add CONTEXT --cluster NAME)"
+        )
+    return found
 
 
 def actor() -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
+from guardian.cli.options import ClusterOption, DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.core.protecting import LATE_MS, released, remembers_alone
@@ -19,7 +19,6 @@ from guardian.model.units import human_bytes, parse_duration_ms
 from guardian.wire.protection import lever_to_proto, protection_from_proto
 from protos.guardian.v1 import protection_pb2 as pb
 
-ClusterArgument = Annotated[str, typer.Argument(help="The cluster's name.")]
 _STATES: Mapping[int, str] = {
     pb.DISK_OVER: "OVER",
     pb.DISK_BETWEEN: "between",
@@ -43,7 +42,7 @@ _KINDS: Mapping[int, str] = {
 
 
 def queue(
-    cluster: ClusterArgument,
+    cluster: ClusterOption = "",
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show so many doings, the largest.")] = 20,
     everything: Annotated[bool, typer.Option("--all", help="Also what is normal.")] = False,
     fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 when a disk is over its limits.")] = False,
@@ -56,9 +55,9 @@ def queue(
 
     Abnormal are writes above what is expected, and any read from disk.
 
-    Example: guardian disk queue live
+    Example: guardian disk queue --cluster live
 
-    Example: guardian disk queue live --all -o json
+    Example: guardian disk queue --cluster live --all -o json
     """
     with connect(endpoints) as client:
         report = client.protection(cluster, 0 if output is Output.JSON else limit)
@@ -71,7 +70,7 @@ def queue(
 
 
 def release(
-    cluster: ClusterArgument,
+    cluster: ClusterOption = "",
     broker: Annotated[int | None, typer.Option("--broker", min=0, help="Only of this broker's disks.")] = None,
     disk: Annotated[str, typer.Option("--disk", help="Only of this disk of the broker, such as sdb.")] = "",
     hold: Annotated[str, typer.Option("--for", help="Hold nothing back for so long.")] = "1h",
@@ -83,7 +82,7 @@ def release(
 
     What stood there before is restored, unless somebody else has changed it since.
 
-    Example: guardian disk release live --broker 2 --disk sdb --for 2h
+    Example: guardian disk release --cluster live --broker 2 --disk sdb --for 2h
     """
     hold_ms = parse_duration_ms("--for", hold)
     if disk and broker is None:
@@ -102,7 +101,7 @@ def release(
     if dry_run:
         print(f"nothing would be held back there for {hold}; nothing was changed")
     else:
-        print(f"nothing is held back there for {hold}: `guardian disk queue {cluster}` shows what stands")
+        print(f"nothing is held back there for {hold}: `guardian disk queue --cluster {cluster}` shows what stands")
 
 
 def _would_release(report: pb.ProtectionReport, broker: int | None, disk: str) -> Sequence[pb.ProtectionLever]:
@@ -111,7 +110,9 @@ def _would_release(report: pb.ProtectionReport, broker: int | None, disk: str) -
     unhealthy = sorted(DiskKey(each.disk.broker, each.disk.disk) for each in report.disks)
     after, gone = released(held, broker, disk, 0, "", unhealthy)
     if after.holds == held.holds and not gone:
-        raise NotFound(f"nothing is held in cluster {report.cluster!r} there: guardian disk queue {report.cluster}")
+        raise NotFound(
+            f"nothing is held in cluster {report.cluster!r} there: guardian disk queue --cluster {report.cluster}"
+        )
     return [lever_to_proto(lever) for lever in gone]
 
 

@@ -16,10 +16,12 @@ from guardian.cli.options import (
     EndpointsOption,
     ExpiresOption,
     KeyOption,
+    OnlyClusterOption,
     Output,
     OutputOption,
     ReasonOption,
     actor,
+    cluster_of,
     connect,
     expires_in_ms,
 )
@@ -68,10 +70,10 @@ class _Rates(TypedDict):
     unthrottled: bool
 
 
-PlanFileOption = Annotated[
-    Path | None, typer.Option("--plan", help="Or a file of kafka-reassign-partitions; needs --cluster.")
+PlanFileOption = Annotated[Path | None, typer.Option("--plan", help="Or a file of kafka-reassign-partitions.")]
+FileClusterOption = Annotated[
+    str, typer.Option("--cluster", metavar="NAME", help="The cluster of the file.", show_default="the context's")
 ]
-FileClusterOption = Annotated[str, typer.Option("--cluster", help="The cluster of the file.")]
 MaxThrottleOption = Annotated[
     str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. \\[as --throttle]")
 ]
@@ -118,6 +120,7 @@ def submit(
             expires=expires,
             cluster=cluster,
         )
+    cluster = cluster_of(cluster, endpoints) if plan else ""
     with connect(endpoints) as client:
         if not plan and dry_run:
             Act(reason, dry_run, watch, endpoints, output).rehearse(client.ticket(ticket_id), ticketing.submit)
@@ -146,7 +149,7 @@ def submit(
 
 @app.command("list")
 def list_(
-    cluster: Annotated[str, typer.Option("--cluster", help="Only this cluster's.")] = "",
+    cluster: OnlyClusterOption = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -506,7 +509,7 @@ def preview(
         if plan is None:
             found = client.preview(ticket_id)
         else:
-            moves = _moves_of(plan, cluster, change_replication_factor=change_replication_factor)
+            moves = _moves_of(plan, cluster_of(cluster, endpoints), change_replication_factor=change_replication_factor)
             found = client.preview_plan(moves, **_rates(throttle, max_throttle))
     _show_preview(found, output)
 
@@ -601,8 +604,6 @@ def _require_of_file(ticket_id: str, how: str, **options: object) -> None:
 
 
 def _moves_of(plan: Path, cluster: str, *, change_replication_factor: bool) -> Plan:
-    if not cluster:
-        raise InvalidInput("--plan needs --cluster: the file does not name its cluster")
     moves = reassignment_json.read(_read(plan), cluster)
     return replace(moves, kind=CHANGES_REPLICATION_FACTOR) if change_replication_factor else moves
 

@@ -31,6 +31,7 @@ _PARTS: dict[str, str] = {
     "support-bundle": "support_bundle:support_bundle",
     "version": "tree:version",
     "disk": "disk:app",
+    "group": "group:app",
     "cluster": "cluster:app",
     "broker": "broker:app",
     "machine": "federation:machines",

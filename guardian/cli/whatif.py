@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guardian.cli.directory import read_directory
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect
 from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.cli.render import print_json, print_table
 from guardian.cli.shared import with_options_of
@@ -33,9 +33,6 @@ app = typer.Typer(
 
 _MOST_ROWS = 10
 
-ClustersOption = Annotated[
-    list[str] | None, typer.Option("--cluster", help="May be repeated.", show_default="all clusters")
-]
 LakeOption = Annotated[str, typer.Option("--lake", help="The lake's URL.", show_default="the one that Guardian writes")]
 MasterOption = Annotated[str, typer.Option("--master", help="The Spark master.")]
 _BrokersOption = Annotated[
@@ -127,7 +124,7 @@ class _Asked:
     @classmethod
     def of(
         cls,
-        clusters: ClustersOption = None,
+        clusters: OnlyClustersOption = None,
         window: Annotated[str, typer.Option(help="How much of the newest traffic to look at.")] = "1h",
         settings: SettingsOption = None,
         lake: LakeOption = "",

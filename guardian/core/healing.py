@@ -778,7 +778,7 @@ def _is_wanted(ticket: Ticket, known: Known) -> bool:
 
 
 def _calls(cluster: str, storm: str, verdicts: Iterable[Verdict]) -> tuple[Sighting, ...]:
-    show = f"guardian healing status {cluster}"
+    show = f"guardian healing status --cluster {cluster}"
     called = [Sighting(Subject(FindingKind.STORM, cluster, "healing"), storm, show)] if storm else []
     for verdict in verdicts:
         if verdict.phase is Phase.PERSON:

@@ -62,7 +62,7 @@ def brokers_down(
             yield Sighting(
                 Subject(FindingKind.BROKER_DOWN, cluster, f"broker {broker}"),
                 evidence,
-                "guardian durability " + cluster,
+                f"guardian durability --cluster {cluster}",
                 brokers=(broker,),
                 replicas=hosts,
             )
@@ -89,7 +89,7 @@ def state_unknown(cluster: str, reason: str) -> Sighting:
     return Sighting(
         Subject(FindingKind.STATE_UNKNOWN, cluster, "cluster"),
         f"{reason}; nothing is moved, restarted or removed until a controller answers",
-        f"guardian durability {cluster}",
+        f"guardian durability --cluster {cluster}",
     )
 
 
@@ -101,7 +101,7 @@ def fenced_servers(cluster: str, servers: Iterable[FencedServer]) -> Iterator[Si
             f"{server.title}: it says that it leads {server.leads} partitions, and what they take with acks=0 or "
             "acks=1 is being lost; stop it, or restore its way to the controllers; until then nothing that touches it "
             "is moved, restarted or removed",
-            f"guardian durability {cluster}",
+            f"guardian durability --cluster {cluster}",
             brokers=(server.broker,),
         )
 
@@ -122,7 +122,7 @@ def log_dirs_offline(cluster: str, log_dirs: Iterable[LogDir], partitions: Parti
             Subject(FindingKind.LOG_DIR_OFFLINE, cluster, f"broker {log_dir.broker}, log dir {log_dir.path}"),
             f"log dir {log_dir.path} of broker {log_dir.broker} is offline ({log_dir.error}); {lost} replicas of the "
             "broker are on no log dir that works",
-            "guardian durability " + cluster,
+            f"guardian durability --cluster {cluster}",
             brokers=(log_dir.broker,),
             log_dirs=(log_dir.path,),
             replicas=lost,
@@ -146,7 +146,7 @@ def isr_short(cluster: str, partitions: Partitions, min_isr: Mapping[str, int]) 
             under.append(words)
         elif len(state.isr) == least:
             at.append(words)
-    show = "guardian durability " + cluster
+    show = f"guardian durability --cluster {cluster}"
     if under:
         subject = Subject(FindingKind.UNDER_MIN_ISR, cluster, "partitions")
         yield Sighting(subject, f"{_some(under)}: producers with acks=all are refused", show)

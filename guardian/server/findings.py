@@ -230,12 +230,12 @@ class FindingsWatch:
 
 def _of_topic(cluster: str, topic: TopicDurability) -> Sighting:
     subject = Subject(_TOPIC_KINDS[topic.rating], cluster, f"topic {topic.topic}")
-    return Sighting(subject, "; ".join(topic.reasons), f"guardian durability {cluster} --topic {topic.topic}")
+    return Sighting(subject, "; ".join(topic.reasons), f"guardian durability --cluster {cluster} --topic {topic.topic}")
 
 
 def _of_disk(cluster: str, disk: DiskHealth, disks: int) -> Sighting:
     subject = Subject(FindingKind.SLOW_DISK, cluster, f"broker {disk.broker}, disk {disk.disk}")
-    show = f"guardian disk {cluster} --since 1h"
+    show = f"guardian disk show --cluster {cluster} --since 1h"
     return Sighting(subject, disk.why, show, disk.since_ms, (disk.broker,), disk.log_dirs, disks=disks)
 
 

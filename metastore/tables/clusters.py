@@ -88,8 +88,8 @@ def _require_untouched(view: ReadView, name: str) -> None:
     value = view.get(keys.protection(name))
     if value is not None and not protection_from_proto(protection_pb2.ProtectionState.FromString(value)).is_idle:
         raise Conflict(
-            f"cluster {name} has quotas or throttles that protect its disks: run `guardian disk release {name}` and "
-            "wait until `guardian disk queue` shows none"
+            f"cluster {name} has quotas or throttles that protect its disks: run "
+            f"`guardian disk release --cluster {name}` and wait until `guardian disk queue` shows none"
         )
     cordons = view.scan(keys.cordons(name))
     if cordons:

@@ -244,7 +244,7 @@ def _returned(model: ClusterModel, leaving: Sequence[int]) -> Iterator[str]:
         name = f"broker {number}" + (f" on {host}" if host else "")
         is_free = (
             "without it, it serves any topic that has no label, and its machine is free for other clusters once it is "
-            f"removed (guardian broker remove {model.cluster} {number})"
+            f"removed (guardian broker remove {number} --cluster {model.cluster})"
         )
         if holding[broker]:
             yield f"{name} becomes empty and loses its label: {is_free}"

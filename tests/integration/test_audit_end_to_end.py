@@ -305,7 +305,7 @@ def test_the_leaders_detectors_tell_what_is_weak_without_being_asked(site: Site)
     """Acknowledged data may be on one of two copies: min.insync.replicas is Kafka's default."""
 
     def told() -> list[Row]:
-        result = CliRunner().invoke(app, ["findings", "shop", "-o", "json", "--endpoints", site.endpoint])
+        result = CliRunner().invoke(app, ["findings", "--cluster", "shop", "-o", "json", "--endpoints", site.endpoint])
         assert result.exit_code == 0, result.output
         wanted = ("TOPIC_WEAK", "topic orders")
         return [each for each in json.loads(result.stdout)["findings"] if (each["kind"], each["subject"]) == wanted]

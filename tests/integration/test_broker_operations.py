@@ -314,7 +314,9 @@ def test_a_broker_is_taken_offline_and_comes_back_with_everything_as_it_was(
 
 
 def test_a_ticket_of_brokers_is_amended_by_the_cli(stage: Stage, client: GuardianClient, guardian: Cli) -> None:
-    made = guardian(stage, "broker", "remove", "live", "4", "--hook", "local", "--reason", "an old machine")
+    made = guardian(
+        stage, "broker", "remove", "--cluster", "live", "4", "--hook", "local", "--reason", "an old machine"
+    )
     assert made.returncode == 0, made.stderr
     ticket_id = made.stdout.split()[1]
     amended = guardian(stage, "ticket", "amend", ticket_id, "--add", "5", "--reason", "both of rack b")
@@ -327,7 +329,7 @@ def test_a_ticket_of_brokers_is_amended_by_the_cli(stage: Stage, client: Guardia
     assert f"--add is 5, but ticket {ticket_id} asks for 4, 5: leave it out" in again.stderr
     shown = guardian(stage, "ticket", "show", ticket_id)
     assert shown.returncode == 0, shown.stderr
-    unknown = guardian(stage, "broker", "restart", "live", "99", "--hook", "local")
+    unknown = guardian(stage, "broker", "restart", "--cluster", "live", "99", "--hook", "local")
     assert "brokers has 99, which is not in cluster live" in unknown.stderr
     assert guardian(stage, "ticket", "cancel", ticket_id).returncode == 0
     assert exclusions(client) == []

@@ -97,7 +97,17 @@ def test_a_fleet_registers_itself_is_collected_and_goes_on_after_a_restart(membe
         assert sorted(clusters) == ["sim-1", "sim-2"]
         assert [broker.id for broker in clusters["sim-2"].brokers] == [1, 2, 3, 4, 5]
         assert {broker.idc for broker in clusters["sim-1"].brokers} == {"shanghai", "suzhou", "hangzhou"}
-        asked = ["broker", "metrics", "sim-1", "2", "--filter", "name=LeaderCount", "--endpoints", member.grpc]
+        asked = [
+            "broker",
+            "metrics",
+            "--cluster",
+            "sim-1",
+            "2",
+            "--filter",
+            "name=LeaderCount",
+            "--endpoints",
+            member.grpc,
+        ]
         told = CliRunner().invoke(app, [*asked, "-o", "json"])
         assert told.exit_code == 0, told.output
         (leaders,) = json.loads(told.stdout)["values"].items()

@@ -176,11 +176,11 @@ def test_a_killed_broker_that_stays_away_has_its_replicas_rebuilt_elsewhere(heal
     assert (ticket.state, ticket.kind) == (TicketState.SUCCEEDED, "heal"), ticket
     assert ticket.evidence.startswith("broker_down broker 4: broker 4 is fenced or gone"), ticket.evidence
     assert healed.offsets() == offsets
-    shown = guardian(healed.federation, "healing", "status", "healed")
+    shown = guardian(healed.federation, "healing", "status", "--cluster", "healed")
     assert shown.returncode == 0, shown.stderr
     assert "broker down: broker 4" in shown.stdout
     assert ticket.id in shown.stdout
-    policy = guardian(healed.federation, "healing", "policy", "healed")
+    policy = guardian(healed.federation, "healing", "policy", "--cluster", "healed")
     assert "act" in policy.stdout.splitlines()[1]
     healed.kafka.start_broker(4)
     healed.wait_for("the end of the finding", lambda: not healed.found(pb.BROKER_DOWN))

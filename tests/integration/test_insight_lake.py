@@ -1,5 +1,5 @@
 """A real broker on a host that looks as if it had three disks, one of them slow: from /proc through the plugin, the
-collector and the lake to `guardian disk` and `guardian disk readers`."""
+collector and the lake to `guardian disk` and `guardian group disk-reads`."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_slow_disk_and_who_reads_from_disk_are_found(member: tuple[RealMembe
     producer = data.producer(cluster, acks="all")
 
     def slow() -> dict[str, Any] | None:
-        found = ask(running, "disk", "slow")
+        found = ask(running, "disk", "show", "--cluster", "slow")
         return next((disk for disk in found["disks"] if disk["verdict"] == "DISK_SLOW"), None)
 
     def reader() -> dict[str, Any] | None:
@@ -144,7 +144,7 @@ def test_the_slow_disk_and_who_reads_from_disk_are_found(member: tuple[RealMembe
         group.poll(0.1)
         if group.assignment():
             group.commit(offsets=[confluent_kafka.TopicPartition("t", 0, 1)], asynchronous=False)
-        return next(iter(ask(running, "disk", "readers", "slow")["readers"]), None)
+        return next(iter(ask(running, "group", "disk-reads", "--cluster", "slow")["readers"]), None)
 
     disk = until(slow, "slow disk")
     assert (disk["broker"], disk["disk"], disk["peers"]) == (1, SLOW, 2)

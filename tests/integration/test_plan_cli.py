@@ -181,7 +181,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
         label_gold()
         done("tenant", "put", "ads", "--owner", "ann", "--label", "gold")
-        done("topic", "put", "sim-2", "fresh", "--tenant", "ads", "--label", "gold", "--in", "2MB")
+        done("topic", "put", "--cluster", "sim-2", "fresh", "--tenant", "ads", "--label", "gold", "--in", "2MB")
         done("idc-policy", "put", "two-cities", "--replicas=shanghai=2", "--replicas=suzhou=1", "--leaders=shanghai")
         done("machine", "put", "spare-1", "--idc=shanghai", "--rack=d", "--disk=16000G", "--disks=4", "--cores=16")
 

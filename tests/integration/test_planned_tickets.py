@@ -330,7 +330,7 @@ def test_a_label_gets_machines_of_the_pool_and_gives_one_back(
     late = topics((3, 5), (5, 3), size=100_000)
     register_again(stage, "--label=3=payments")
     done("machine", "put", "m3", "--cluster=live", "--broker=3", "--label=payments")
-    done("topic", "put", "live", late, "--label=payments")
+    done("topic", "put", "--cluster", "live", late, "--label=payments")
     before = replicas(admin, pay, late, orders)
     ends |= data.end_offsets(stage.cluster, [late])
     release = ("isolate", "--label", "payments", "--release", "1")
@@ -447,7 +447,7 @@ def two_cities(client: GuardianClient) -> Iterator[str]:
     done("tenant", "put", "payments")
     yield "two-cities"
     for topic in entries(client, federation_pb2.TOPICS):
-        done("topic", "drop", "live", topic)
+        done("topic", "drop", "--cluster", "live", topic)
     done("tenant", "drop", "payments")
     done("idc-policy", "drop", "two-cities")
 
@@ -456,7 +456,7 @@ def test_a_tenant_migrates_and_then_the_whole_cluster(
     stage: Stage, client: GuardianClient, admin: KafkaControl, topics: Callable[..., str], two_cities: str
 ) -> None:
     pay, orders = topics((1, 2), (2, 1), (4, 2)), topics((2, 1), (1, 2))
-    done("topic", "put", "live", pay, "--tenant=payments")
+    done("topic", "put", "--cluster", "live", pay, "--tenant=payments")
     configs, before = leftovers.dynamic_configs(admin), replicas(admin, pay, orders)
     ends = data.end_offsets(stage.cluster, [pay, orders])
 
@@ -538,7 +538,7 @@ def test_standing_rates_hold_a_running_ticket_back_and_end_without_a_trace(
     wait_for("the ticket's own rate", lambda: rates(admin) == ("600000", "600000"))
 
     def standing(rate: str, lasting: str) -> str:
-        asked = ("broker", "throttle", "live", "3", rate, "--for", lasting, "--reason", "its disk is slow")
+        asked = ("broker", "throttle", "--cluster", "live", "3", rate, "--for", lasting, "--reason", "its disk is slow")
         ticket_id = done(*asked).split()[1]
         client.approve(ticket_id, "bob")
         return ticket_id

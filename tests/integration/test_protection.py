@@ -337,7 +337,17 @@ def test_a_person_releases_a_disk_with_one_command(bench: Bench) -> None:
         bench.until(bench.of_etl, "a quota")
 
         released = run(
-            bench, "disk", "release", "live", "--broker", "1", "--disk", bench.host.overloaded, "--for", "1h"
+            bench,
+            "disk",
+            "release",
+            "--cluster",
+            "live",
+            "--broker",
+            "1",
+            "--disk",
+            bench.host.overloaded,
+            "--for",
+            "1h",
         )
         assert "consumer_byte_rate" in released
         bench.until(lambda: bench.quotas() == before, "the quotas of before")
@@ -346,10 +356,10 @@ def test_a_person_releases_a_disk_with_one_command(bench: Bench) -> None:
         looked_at_ms = bench.report().looked_at_ms
         bench.until(lambda: bench.report().looked_at_ms > looked_at_ms + 8000, "more looks")
         assert bench.quotas() == before
-        shown = run(bench, "disk", "queue", "live")
+        shown = run(bench, "disk", "queue", "--cluster", "live")
         assert "OVER" in shown
         assert f"nothing is held for broker 1, disk {bench.host.overloaded}" in shown
-        assert "OVER" in run(bench, "disk", "live", "--since", "1m")
+        assert "OVER" in run(bench, "disk", "show", "--cluster", "live", "--since", "1m")
 
 
 def run(bench: Bench, *arguments: str) -> str:

@@ -263,7 +263,20 @@ def test_the_command_line_makes_topics_resizes_them_and_adopts_what_others_move(
         wait_for(client, ticket.id, TicketState.SUCCEEDED, TicketState.FAILED)
         assert bench.replicas() == {0: (1, 2), 1: (2, 3)}
 
-        rate = ("broker", "throttle", "shared", "3", "5MB", "--for", "8h", "--reason", "its disk is slow", "-o", "json")
+        rate = (
+            "broker",
+            "throttle",
+            "--cluster",
+            "shared",
+            "3",
+            "5MB",
+            "--for",
+            "8h",
+            "--reason",
+            "its disk is slow",
+            "-o",
+            "json",
+        )
         standing = json.loads(said(guardian(members, *rate)))["id"]
         client.approve(standing, "bob")
         wait_for(client, standing, TicketState.RUNNING)
@@ -311,14 +324,16 @@ def test_access_rules_are_put_right_by_a_ticket(
         client.register_cluster(running.to_cluster())
         rules = tmp_path / "rules.json"
         rules.write_text(json.dumps({"add": [as_rule(missing)], "remove": [as_rule(unused)]}))
-        dry_run = said(guardian(members, "acl", "repair", "ruled", "--rules", str(rules), "--dry-run"))
+        dry_run = said(guardian(members, "acl", "repair", "--cluster", "ruled", "--rules", str(rules), "--dry-run"))
         assert "adds ALLOW User:ann READ GROUP pay* from *" in dry_run
         assert control.describe_acls() == (unused,)
-        submitted = json.loads(said(guardian(members, "acl", "repair", "ruled", "--rules", str(rules), "-o", "json")))
+        submitted = json.loads(
+            said(guardian(members, "acl", "repair", "--cluster", "ruled", "--rules", str(rules), "-o", "json"))
+        )
         assert submitted["remove"] == [as_rule(unused)]
         client.approve(submitted["ticket"]["id"], "bob")
         wait_for(client, submitted["ticket"]["id"], TicketState.SUCCEEDED, TicketState.FAILED)
         assert control.describe_acls() == (missing,)
-        again = guardian(members, "acl", "repair", "ruled", "--rules", str(rules))
+        again = guardian(members, "acl", "repair", "--cluster", "ruled", "--rules", str(rules))
         assert again.returncode == 2
         assert "nothing to do" in again.stderr

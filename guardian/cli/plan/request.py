@@ -9,7 +9,15 @@ from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, ExpiresOption, KeyOption, Output, OutputOption, expires_in_ms
+from guardian.cli.options import (
+    EndpointsOption,
+    ExpiresOption,
+    KeyOption,
+    Output,
+    OutputOption,
+    cluster_of,
+    expires_in_ms,
+)
 from guardian.cli.plan.overrides import Overrides
 from guardian.cli.shared import made_of
 from guardian.errors import InvalidInput
@@ -38,7 +46,15 @@ class Request:
     def of(
         cls,
         overrides: Overrides,
-        cluster: Annotated[list[str], typer.Option("--cluster", help="The cluster to plan for; may be repeated.")],
+        cluster: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--cluster",
+                metavar="NAME",
+                help="The cluster to plan for; may be repeated.",
+                show_default="the context's",
+            ),
+        ] = None,
         window: Annotated[
             str, typer.Option(help="How much of the newest traffic to look at, such as 5m or 24h.")
         ] = "1h",
@@ -61,7 +77,7 @@ class Request:
         endpoints: EndpointsOption = "",
         output: OutputOption = Output.TABLE,
     ) -> Request:
-        clusters = tuple(dict.fromkeys(cluster))
+        clusters = tuple(dict.fromkeys(cluster or [cluster_of("", endpoints)]))
         if len(clusters) > 1 and (out or rollback or picture):
             raise InvalidInput("--out, --rollback and --picture hold one cluster's plan: give one --cluster")
         if len(clusters) > 1 and key:

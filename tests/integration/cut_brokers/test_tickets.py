@@ -196,9 +196,11 @@ def require_all_wait(stage: Stage, cut: tuple[int, ...], plan: Path) -> None:
             for ticket_id in (restart.id, removal.id):
                 client.approve(ticket_id, "bob")
                 wait_for(f"{ticket_id} to say why it waits", partial(stage.shows, FENCED, "ticket", "show", ticket_id))
-            wait_for("the finding", partial(stage.shows, FENCED, "findings", "lab"))
-            assert FENCED in stage.run("findings", "lab").splitlines()[1], "nothing is more urgent"
-            wait_for("healing to say why it waits", partial(stage.shows, FENCED, "healing", "status", "lab"))
+            wait_for("the finding", partial(stage.shows, FENCED, "findings", "--cluster", "lab"))
+            assert FENCED in stage.run("findings", "--cluster", "lab").splitlines()[1], "nothing is more urgent"
+            wait_for(
+                "healing to say why it waits", partial(stage.shows, FENCED, "healing", "status", "--cluster", "lab")
+            )
             grace_over_ms = looked_at_ms(client) + 1000 * 2 * GRACE_S
             wait_for("healing to look past the grace period", lambda: looked_at_ms(client) > grace_over_ms)
         # What was in flight Kafka may end by itself.
@@ -214,7 +216,7 @@ def require_all_wait(stage: Stage, cut: tuple[int, ...], plan: Path) -> None:
         wait_for(f"the end of {ticket_id}", partial(stage.is_settled, ticket_id))
         end = TicketState.CANCELLED if ticket_id == removal.id and len(cut) > 1 else TicketState.SUCCEEDED
         assert stage.state(ticket_id) is end, client.ticket(ticket_id)[0].history[-1].reason
-    wait_for("no finding", lambda: FENCED not in stage.run("findings", "lab"))
+    wait_for("no finding", lambda: FENCED not in stage.run("findings", "--cluster", "lab"))
     assert [ticket.id for ticket in client.tickets() if ticket.author is Agent.HEALING] == []
     assert len(cut) > 1 or not any(5 in replicas for replicas in stage.replicas().values())
     assert stage.replicas()[MOVING, 0] == {1, 3}
@@ -235,7 +237,7 @@ def test_while_one_of_two_brokers_is_dead_and_the_other_lost_the_controllers_all
         lab.kafka.kill_broker(2)
         lab.wait_alive([1], [1])
         lab.cut_from_controllers([1])
-        wait_for("the finding", partial(stage.shows, UNKNOWN, "findings", "lab"))
+        wait_for("the finding", partial(stage.shows, UNKNOWN, "findings", "--cluster", "lab"))
         for ticket_id in (restart.id, move_id):
             client.approve(ticket_id, "bob")
             wait_for(f"{ticket_id} to say why it waits", partial(stage.shows, UNKNOWN, "ticket", "show", ticket_id))

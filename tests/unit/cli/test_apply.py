@@ -134,7 +134,7 @@ def test_diff_can_fail_and_is_for_programs_too(guardian: Run) -> None:
 
 def test_what_the_file_does_not_name_is_left_alone_unless_it_is_pruned(guardian: Run, member: Member) -> None:
     guardian("apply -f FILE")
-    guardian("topic put live mine --owner bob")
+    guardian("topic put --cluster live mine --owner bob")
     guardian("machine put n1 --idc elsewhere")
     guardian("tenant put payments --owner zoe --label gold --description money")
     assert "+" not in guardian("apply diff -f FILE").stdout
@@ -181,12 +181,12 @@ def test_an_entry_that_somebody_changed_meanwhile_stops_the_set(
     guardian: Run, member: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guardian("apply -f FILE")
-    guardian("topic put live orders --owner bob")
+    guardian("topic put --cluster live orders --owner bob")
     looked = declared.known
 
     def looks_then_loses(client: object) -> object:
         found = looked(client)  # type: ignore[arg-type]
-        guardian("topic put live orders --owner zoe")
+        guardian("topic put --cluster live orders --owner zoe")
         return found
 
     monkeypatch.setattr(declared, "known", looks_then_loses)

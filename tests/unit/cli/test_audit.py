@@ -117,7 +117,7 @@ ALICE = pb.ActivityRow(
 
 
 def test_who_used_a_topic_is_a_table(run: Run) -> None:
-    result, guardian = run(reply_of(ALICE), "topic", "live", "orders", "--since", "10m", "--limit", "7")
+    result, guardian = run(reply_of(ALICE), "topic", "--cluster", "live", "orders", "--since", "10m", "--limit", "7")
     assert guardian.asked == ("topic_activity", "live", "orders", NOW_MS - 600_000, NOW_MS, 7)
     header, row = result.stdout.splitlines()
     assert header.split()[:4] == ["PRINCIPAL", "CLIENT", "ADDRESS", "OPERATION"]
@@ -127,12 +127,12 @@ def test_who_used_a_topic_is_a_table(run: Run) -> None:
 
 
 def test_a_principal_may_be_named_without_its_type(run: Run) -> None:
-    assert run(reply_of(ALICE), "principal", "live", "alice")[1].asked[2] == "User:alice"
-    assert run(reply_of(ALICE), "principal", "live", "Role:ops")[1].asked[2] == "Role:ops"
+    assert run(reply_of(ALICE), "principal", "--cluster", "live", "alice")[1].asked[2] == "User:alice"
+    assert run(reply_of(ALICE), "principal", "--cluster", "live", "Role:ops")[1].asked[2] == "Role:ops"
 
 
 def test_json_is_the_whole_answer(run: Run) -> None:
-    result, _ = run(reply_of(ALICE), "broker", "live", "7", "-o", "json")
+    result, _ = run(reply_of(ALICE), "broker", "--cluster", "live", "7", "-o", "json")
     assert json.loads(result.stdout)["rows"][0]["principal"] == "User:alice"
 
 
@@ -141,6 +141,7 @@ def test_what_an_answer_lacks_is_said_beside_it(run: Run) -> None:
     result, _ = run(
         reply_of(shared, truncated=True, dropped_events=8, lost_slices=2, kept_from_ms=NOW_MS + HOUR_MS),
         "topic",
+        "--cluster",
         "live",
         "orders",
     )
@@ -156,7 +157,7 @@ def test_what_an_answer_lacks_is_said_beside_it(run: Run) -> None:
 
 
 def test_an_answer_of_nothing_says_that_nothing_is_known(run: Run) -> None:
-    result, _ = run(reply_of(slices=0, kept_from_ms=0), "topic", "live", "orders")
+    result, _ = run(reply_of(slices=0, kept_from_ms=0), "topic", "--cluster", "live", "orders")
     assert "Nothing is known" in result.stderr
     assert "none is kept" in result.stderr
 
@@ -164,7 +165,7 @@ def test_an_answer_of_nothing_says_that_nothing_is_known(run: Run) -> None:
 def test_idle_topics_say_who_is_missing(run: Run) -> None:
     idle = pb.IdleTopic(name="orders", without_readers=True, last_write_ms=NOW_MS, tenant="payments")
     result, guardian = run(
-        pb.ListIdleTopicsReply(topics=[idle], coverage=COVERED), "idle-topics", "live", "--since", "1h"
+        pb.ListIdleTopicsReply(topics=[idle], coverage=COVERED), "idle-topics", "--cluster", "live", "--since", "1h"
     )
     assert guardian.asked == ("idle_topics", "live", NOW_MS - HOUR_MS, False, 1000)
     assert result.stdout.splitlines()[1].split()[:4] == ["orders", "nobody", "yes", "-"]
@@ -186,15 +187,15 @@ def test_tenants_cost_what_the_price_list_says(run: Run, tmp_path: Path) -> None
     prices = tmp_path / "prices.toml"
     prices.write_text("[default]\nproduced_gb = 0.5\nmillion_requests = 0.25\n")
     reply = pb.ListTenantUsageReply(tenants=[USAGE], coverage=COVERED)
-    result, _ = run(reply, "tenant-costs", "live", "--prices", str(prices))
+    result, _ = run(reply, "tenant-costs", "--cluster", "live", "--prices", str(prices))
     assert result.stdout.splitlines()[1].split() == ["payments", "2", "3.0", "GB", "0", "B", "1000000", "0", "1.75"]
     assert "1 topics have 5 requests whose bytes the brokers did not count" in result.stderr
-    result, _ = run(reply, "tenant-costs", "live", "--prices", str(prices), "-o", "json")
+    result, _ = run(reply, "tenant-costs", "--cluster", "live", "--prices", str(prices), "-o", "json")
     assert json.loads(result.stdout)["tenants"][0]["cost"] == 1.75
 
 
 def test_without_a_price_list_there_is_usage_and_no_cost(run: Run) -> None:
-    result, _ = run(pb.ListTenantUsageReply(tenants=[USAGE], coverage=COVERED), "tenant-costs", "live")
+    result, _ = run(pb.ListTenantUsageReply(tenants=[USAGE], coverage=COVERED), "tenant-costs", "--cluster", "live")
     assert result.stdout.splitlines()[1].split()[-1] == "-"
 
 
@@ -219,7 +220,7 @@ def test_acls_show_what_is_wrong_first_and_count_the_rest(run: Run) -> None:
         coverage=COVERED,
         denials=2,
     )
-    result, _ = run(reply, "acls", "live")
+    result, _ = run(reply, "acls", "--cluster", "live")
     _, wide, unused = result.stdout.splitlines()
     assert wide.startswith("TOO WIDE")
     assert "topic pay-*" in wide
@@ -227,4 +228,4 @@ def test_acls_show_what_is_wrong_first_and_count_the_rest(run: Run) -> None:
     assert unused.startswith("UNUSED")
     assert "1 of 3 rules fit" in result.stderr
     assert "2 rules that deny" in result.stderr
-    assert "topic fine" in run(reply, "acls", "live", "--all")[0].stdout
+    assert "topic fine" in run(reply, "acls", "--cluster", "live", "--all")[0].stdout

@@ -39,7 +39,7 @@ def guardian(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str) -> Any:
-    return CliRunner().invoke(app, ["broker", "metrics", "live", "7", *arguments])
+    return CliRunner().invoke(app, ["broker", "metrics", "--cluster", "live", "7", *arguments])
 
 
 def test_all_metrics_are_lines_with_whole_numbers_as_they_are() -> None:
@@ -66,5 +66,5 @@ def test_a_filter_that_is_no_regular_expression_is_told() -> None:
 
 
 def test_a_ticket_that_is_approved_already_is_not_said_to_need_it() -> None:
-    shown = CliRunner().invoke(app, ["broker", "throttle", "live", "7", "20MB", "--for", "8h"])
+    shown = CliRunner().invoke(app, ["broker", "throttle", "--cluster", "live", "7", "20MB", "--for", "8h"])
     assert shown.stdout == "Ticket t-1 is RUNNING.\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ from typer.testing import CliRunner, Result
 
 from guardian.cli import completing, contexts
 from guardian.cli.contexts import Context, Contexts
-from guardian.errors import GuardianError, InvalidInput, NotFound
+from guardian.cli.options import Connection, cluster_of, use
+from guardian.errors import GuardianError, InvalidInput, NotFound, Unavailable
 from tests.command_line import app
 
 PROD = Context("prod", ("g1:9750", "g2:9750"), ca="~/ca.pem", timeout="60s")
@@ -19,13 +22,14 @@ DEV = Context("dev", ("d1:9750",))
 
 
 @pytest.fixture(autouse=True)
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A configuration file of the test's own, and nothing else that says where Guardian is."""
     for name in ("GUARDIAN_ENDPOINTS", "GUARDIAN_CONTEXT", "GUARDIAN_TIMEOUT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GUARDIAN_LOCAL", str(tmp_path / "local"))
     monkeypatch.setenv("GUARDIAN_CONFIG", str(tmp_path / "config" / "config.yaml"))
-    return tmp_path / "config" / "config.yaml"
+    yield tmp_path / "config" / "config.yaml"
+    use(Connection())
 
 
 def local(tmp_path: Path) -> None:
@@ -162,3 +166,19 @@ def test_names_are_offered_to_the_shell(tmp_path: Path) -> None:
     local(tmp_path)
     assert [name for name, _ in completing.context_names("")] == ["dev", "prod", "local"]
     assert completing.context_names("p") == [("prod", "g1:9750, g2:9750")]
+
+
+def test_a_command_that_is_given_no_cluster_takes_the_contexts() -> None:
+    where = ("--context", "prod", "--timeout", "100ms")
+    contexts.save(Contexts().with_one(replace(PROD, ca="", endpoints=("127.0.0.1:1",))))
+    with pytest.raises(InvalidInput, match=r"--cluster is missing: give --cluster NAME .*, or the context a default"):
+        CliRunner().invoke(app, ["broker", "metrics", "7", *where], catch_exceptions=False)
+    use(Connection())
+    run("add", "prod", "--cluster", "live")
+    assert contexts.load().get("prod").cluster == "live"
+    assert cluster_of("", "") == "live"
+    assert cluster_of("other", "") == "other"
+    with pytest.raises(InvalidInput, match="--cluster is missing"):
+        cluster_of("", "127.0.0.1:2")
+    with pytest.raises(Unavailable):
+        CliRunner().invoke(app, ["broker", "metrics", "7", *where], catch_exceptions=False)

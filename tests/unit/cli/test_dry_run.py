@@ -33,7 +33,7 @@ from tests.unit.server.member import Member, plan
 LOOKS = {
     "acl propose", "apply diff", "apply links", "apply schema", "audit acls", "audit broker", "audit changes",
     "audit export", "audit idle-topics", "audit principal", "audit tenant-costs", "audit topic", "audit verify",
-    "broker metrics", "certs show", "cluster list", "collection", "context list", "context show", "disk readers",
+    "broker metrics", "certs show", "cluster list", "collection", "context list", "context show", "group disk-reads",
     "disk queue", "disk show", "docs cli",
     "docs rights", "durability", "events", "exclusion cordons", "exclusion list",
     "export broker-sets", "export capacity", "export federation", "export placement", "export reassignment",
@@ -226,11 +226,11 @@ def test_a_throttle_is_checked_as_the_server_does(cli: Cli, member: Member, tick
 
 
 def test_a_standing_rate_is_checked_by_the_server_and_not_stored(cli: Cli, member: Member) -> None:
-    asked = ("broker", "throttle", "live", "1", "20MB", "--for", "8h", "--dry-run")
+    asked = ("broker", "throttle", "--cluster", "live", "1", "20MB", "--for", "8h", "--dry-run")
     shown = cli(*asked)
     assert shown.exit_code == 0, shown.output
     assert "A ticket of kind throttle-override can run on cluster live; nothing was stored." in shown.stdout
-    assert isinstance(cli("broker", "throttle", "none", *asked[3:]).exception, NotFound)
+    assert isinstance(cli("broker", "throttle", "--cluster", "none", *asked[4:]).exception, NotFound)
     assert not member.store.read_local().tickets(None)
 
 
@@ -244,8 +244,8 @@ def test_a_cluster_is_compared_with_what_is_registered(cli: Cli, member: Member)
 
 
 def test_nothing_held_is_nothing_to_release(cli: Cli) -> None:
-    assert isinstance(cli("disk", "release", "live", "--dry-run").exception, NotFound)
-    refused = cli("disk", "release", "live", "--disk", "sdb", "--dry-run")
+    assert isinstance(cli("disk", "release", "--cluster", "live", "--dry-run").exception, NotFound)
+    refused = cli("disk", "release", "--cluster", "live", "--disk", "sdb", "--dry-run")
     assert "--disk is 'sdb', and --broker is missing" in str(refused.exception)
 
 
@@ -256,14 +256,14 @@ def test_what_is_held_would_be_released_and_stays(cli: Cli, member: Member) -> N
         for broker, disk in ((1, "sda"), (2, "sdb"))
     ]
     held.save(Protection("live", tuple(levers)), "held")
-    shown = cli("disk", "release", "live", "--broker", "2", "--for", "2h", "--dry-run")
+    shown = cli("disk", "release", "--cluster", "live", "--broker", "2", "--for", "2h", "--dry-run")
     assert shown.exit_code == 0, shown.output
     assert shown.stdout.splitlines() == [
         "would be released: log dir rate of broker 2, 20.0 MB/s, for broker 2, disk sdb",
         "nothing would be held back there for 2h; nothing was changed",
     ]
-    assert len(json.loads(cli("disk", "release", "live", "--dry-run", "-o", "json").stdout)) == 2
-    assert isinstance(cli("disk", "release", "live", "--broker", "3", "--dry-run").exception, NotFound)
+    assert len(json.loads(cli("disk", "release", "--cluster", "live", "--dry-run", "-o", "json").stdout)) == 2
+    assert isinstance(cli("disk", "release", "--cluster", "live", "--broker", "3", "--dry-run").exception, NotFound)
     assert list(held.protection("live").levers) == levers
 
 

@@ -57,7 +57,9 @@ def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
     guardian("tenant put pay --owner ann --label gold --label hot")
     guardian("idc-policy put two --replicas sh=2 --replicas sz=1 --leaders sh")
     uuid = "5b4l2vJWR5-RQrmPPGDP2g"
-    guardian(f"topic put live orders --id {uuid} --tenant pay --label gold --idc-policy two --in 20MB --out 60MB")
+    guardian(
+        f"topic put --cluster live orders --id {uuid} --tenant pay --label gold --idc-policy two --in 20MB --out 60MB"
+    )
     (topic,) = json.loads(guardian("topic list --cluster live -o json"))
     assert topic["topic"]["topic_id"] == uuid
     assert uuid in guardian("topic list")
@@ -66,15 +68,15 @@ def test_tenants_topics_and_policies_belong_together(guardian: Run) -> None:
     with pytest.raises(GuardianError, match="tenant pay is named by topic live/orders"):
         guardian("tenant drop pay")
     with pytest.raises(GuardianError, match="and not at 1"):
-        guardian("topic drop live orders --expect 1")
-    guardian(f"topic drop live orders --expect {topic['revision']}")
+        guardian("topic drop --cluster live orders --expect 1")
+    guardian(f"topic drop --cluster live orders --expect {topic['revision']}")
     assert json.loads(guardian("tenant drop pay -o json")) == [{"entry": "tenant pay", "revision": 0, "dry_run": False}]
     guardian("idc-policy drop two")
     for wrong, message in [("--replicas sh", "--replicas is 'sh'"), ("--replicas sh=x", "--replicas is 'sh=x'")]:
         with pytest.raises(GuardianError, match=message):
             guardian(f"idc-policy put two {wrong}")
     with pytest.raises(GuardianError, match="--id is"):
-        guardian("topic put live orders --id !")
+        guardian("topic put --cluster live orders --id !")
 
 
 PLACEMENT = """
@@ -86,7 +88,7 @@ PLACEMENT = """
 def test_confluents_placement_becomes_a_policy_of_topics(guardian: Run, tmp_path: Path) -> None:
     file = tmp_path / "placement.json"
     file.write_text(PLACEMENT)
-    guardian("topic put west orders --in 20MB")
+    guardian("topic put --cluster west orders --in 20MB")
     line = f"idc-policy import two {file} --cluster west --topic orders --topic new"
 
     dry = guardian(f"{line} --dry-run")
@@ -127,13 +129,13 @@ def test_a_placement_that_names_what_is_not_there_changes_nothing(guardian: Run,
 def test_exclusions_are_lifted_all_or_none(guardian: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("USER", "cyd")
     monkeypatch.setenv("LOGNAME", "cyd")
-    guardian("exclusion add live 3 4 --for 2h", "--why", "fan broken")
+    guardian("exclusion add --cluster live 3 4 --for 2h", "--why", "fan broken")
     out = guardian("exclusion list --cluster live")
     assert "fan broken" in out
     assert "cyd" in out
     with pytest.raises(GuardianError, match="exclusion of broker 5 of cluster live does not exist"):
-        guardian("exclusion lift live 3 5")
-    assert guardian("exclusion lift live 3 4").count("is dropped") == 2
+        guardian("exclusion lift --cluster live 3 5")
+    assert guardian("exclusion lift --cluster live 3 4").count("is dropped") == 2
     audited = guardian("audit changes --limit 3")
     assert "drop exclusion live/3, drop exclusion live/4" in audited
     assert "does not exist" in audited

@@ -182,7 +182,7 @@ def test_topics_come_back_as_a_file_of_topicctl(guardian: Run, member: Member, t
     member.kafka.set_config((TOPIC_CONFIG, "orders"), "retention.ms", "3600000")
     member.kafka.create_topic("__consumer_offsets", {0: (1, 2)})
     member.kafka.create_topic("uneven", {0: (1, 2), 1: (1,)})
-    guardian("topic put live orders --owner ann")
+    guardian("topic put --cluster live orders --owner ann")
     file = tmp_path / "topics.yaml"
     said = guardian(f"export topic --cluster live --static --environment prod --out {file}")
     assert "left out: topic uneven has partitions of 1 and 2 replicas" in said.stderr

@@ -108,7 +108,7 @@ def test_who_approves_is_told_what_for_and_approves_only_that(monkeypatch: pytes
 
 def test_a_ticket_of_brokers_that_runs_already_is_not_said_to_need_approval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broker_operations, "connect", lambda *_: Guardian(TicketState.RUNNING))
-    shown = CliRunner().invoke(app, ["broker", "offline", "live", "4"])
+    shown = CliRunner().invoke(app, ["broker", "offline", "--cluster", "live", "4"])
     assert shown.stdout == "Ticket t-1 is RUNNING.\n", shown.output
 
 
@@ -134,7 +134,10 @@ def test_what_is_for_a_file_is_refused_of_a_ticket_that_exists(command: str, opt
 def test_a_ticket_of_brokers_expires_when_it_was_asked_to(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     guardian = Guardian()
     monkeypatch.setattr(broker_operations, "connect", lambda *_: guardian)
-    assert CliRunner().invoke(app, ["broker", verb, "live", "4", "--hook", "h", "--expires", "12h"]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["broker", verb, "--cluster", "live", "4", "--hook", "h", "--expires", "12h"]).exit_code
+        == 0
+    )
     assert guardian.expires_in_ms == 12 * 3_600_000
 
 

@@ -16,7 +16,7 @@ T0 = 1_790_000_000_000
 
 
 def sighting(subject: Subject = SDB, since_ms: int = 0, evidence: str = "it is slow") -> Sighting:
-    return Sighting(subject, evidence, "guardian disk live", since_ms)
+    return Sighting(subject, evidence, "guardian disk show --cluster live", since_ms)
 
 
 def after(*looks: tuple[int, list[Sighting]], watch: Watch | None = None) -> Watch:
@@ -43,7 +43,9 @@ def test_what_lasts_for_its_grace_period_is_told_with_its_beginning_and_newest_e
     watch = after((0, [sighting()]))
     assert (names(watch), in_grace(watch)) == ([], 1)
     watch = after((5, [sighting(evidence="slower still")]), watch=watch)
-    assert findings(watch) == [Finding(SDB, "slower still", "guardian disk live", T0, T0 + 5 * MINUTE_MS)]
+    assert findings(watch) == [
+        Finding(SDB, "slower still", "guardian disk show --cluster live", T0, T0 + 5 * MINUTE_MS)
+    ]
     assert in_grace(watch) == 0
 
 

@@ -570,7 +570,8 @@ def test_troubles_are_read_from_what_was_seen_with_what_the_last_look_says() -> 
     times = LookTimes(5000, 5000, 10_000)
     place = Place(Detector.BROKERS, "live")
     sightings = [
-        Sighting(down(broker).subject, "away", "guardian durability live", brokers=(broker,)) for broker in (1, 2)
+        Sighting(down(broker).subject, "away", "guardian durability --cluster live", brokers=(broker,))
+        for broker in (1, 2)
     ]
     watch = looked(Watch(), place, 1000, sightings, times)
     watch = looked(watch, place, 7000, sightings, times)

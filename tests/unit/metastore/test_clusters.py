@@ -116,7 +116,7 @@ def test_a_cluster_in_which_something_has_to_be_taken_back_stays(
     owes = Protection("live", intents=(ThrottleIntent("CLIENT", "client-id=etl", "consumer_byte_rate", "5", None),))
     propose(put_protection=pb.PutProtection(protection=protection_to_proto(owes)))
     reply = propose(drop_cluster=pb.DropCluster(name="live"))
-    assert (reply.error_kind, "run `guardian disk release live`" in reply.error) == (pb.CONFLICT, True)
+    assert (reply.error_kind, "run `guardian disk release --cluster live`" in reply.error) == (pb.CONFLICT, True)
     free = pb.PutProtection(protection=protection_to_proto(Protection("live")), expected_revision=1)
     propose(put_protection=free)
     for cluster in ("live", "live-2"):  # another cluster's are none of its

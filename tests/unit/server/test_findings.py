@@ -104,7 +104,7 @@ def test_a_topic_at_risk_is_told_after_its_grace_period_and_not_before(start: Ca
     assert not any("orders" in sentence for sentence in said)
     assert found(member, FindingKind.TOPIC_AT_RISK) == []
     # The topic, two brokers, its partitions below min.insync.replicas, and a disk.
-    assert "5 more are seen, and told when they last" in run(member, "live")[1]
+    assert "5 more are seen, and told when they last" in run(member, "--cluster", "live")[1]
     first_ms = member.now_ms
     said = look(member, 1)
     assert {sentence.partition(":")[2].split(" of live")[0].strip() for sentence in said} == {
@@ -119,8 +119,8 @@ def test_a_topic_at_risk_is_told_after_its_grace_period_and_not_before(start: Ca
     (finding,) = found(member, FindingKind.TOPIC_AT_RISK)
     assert (finding["cluster"], finding["subject"], finding["since_ms"]) == ("live", "topic orders", str(first_ms))
     assert "with one copy in sync" in finding["evidence"]
-    assert finding["show"] == "guardian durability live --topic orders"
-    code, table = run(member, "live", "--fail")
+    assert finding["show"] == "guardian durability --cluster live --topic orders"
+    code, table = run(member, "--cluster", "live", "--fail")
     assert code == 1
     assert "topic at risk" in table
     assert 'guardian_findings{cluster="live",kind="topic_at_risk"} 1.0' in page(member)
@@ -153,7 +153,7 @@ def test_a_slow_disk_is_told_with_its_beginning_in_the_lake(start: Callable[...,
     # The detector looks at thirty intervals, so it can't have been slow for longer.
     assert int(finding["since_ms"]) <= TO_MS - 25 * MINUTE_MS
     assert "ms of its peers" in finding["evidence"]
-    assert finding["show"] == "guardian disk live --since 1h"
+    assert finding["show"] == "guardian disk show --cluster live --since 1h"
 
 
 def test_a_line_that_is_near_its_limit_all_the_time_is_told_with_who_crosses(start: Callable[..., Member]) -> None:
@@ -172,7 +172,7 @@ def test_a_line_on_which_clients_are_not_seen_is_not_called_sound(start: Callabl
     member = start(gbit_per_s=1.0, with_activity=False)
     why = "audit.url is not set, so that nobody knows what clients move over lines"
     assert f"detector links of all clusters: {why}" in look(member)
-    assert f"note: detector links has seen nothing so far: {why}" in run(member, "live")[1]
+    assert f"note: detector links has seen nothing so far: {why}" in run(member, "--cluster", "live")[1]
     assert 'kind="line_near_limit"' not in page(member)
 
 
@@ -200,7 +200,7 @@ def test_what_can_not_be_looked_at_is_told_and_nothing_is_called_sound(
     monkeypatch.setattr(member.kafka, "describe_partitions", away)
     said = look(member)
     assert any(sentence.startswith("detector durability of live:") for sentence in said)
-    output = run(member, "live")[1]
+    output = run(member, "--cluster", "live")[1]
     assert "note: detector durability of live has seen nothing so far:" in output
     assert 'kind="topic_at_risk"' not in page(member)
 
@@ -274,6 +274,6 @@ def test_a_cluster_without_trouble_says_that_somebody_looked(start: Callable[...
     member = start()
     member.now_ms = FROM_MS + 20 * MINUTE_MS  # the disk is not slow yet
     look(member)
-    code, output = run(member, "live", "--fail")
+    code, output = run(member, "--cluster", "live", "--fail")
     assert code == 0
     assert output.startswith("nothing is wrong: 7 looks")

@@ -44,7 +44,7 @@ def test_before_anybody_looked_it_says_so(member: Member) -> None:
 
 def test_without_trouble_it_says_what_was_looked_at(member: Member) -> None:
     look(member)
-    code, output = run(member, "status", "live", "--fail")
+    code, output = run(member, "status", "--cluster", "live", "--fail")
     assert code == 0
     assert output.startswith("live: nothing to heal among 3 brokers, as of ")
     assert output.endswith("(mode observe)\n")
@@ -106,7 +106,7 @@ def test_the_policy_is_shown(member: Member) -> None:
     code, output = run(member, "policy")
     assert code == 0
     assert output.splitlines()[1].split()[:6] == ["live", "observe", "10", "min", "1", "min"]
-    assert json.loads(run(member, "policy", "live", "-o", "json")[1])["live"]["mode"] == "observe"
+    assert json.loads(run(member, "policy", "--cluster", "live", "-o", "json")[1])["live"]["mode"] == "observe"
 
 
 @pytest.mark.slow

@@ -102,12 +102,12 @@ def test_a_broker_that_died_is_in_every_answer(member: Member, client: GuardianC
 
 
 def test_the_table_names_the_worst_first_and_the_exit_code_can_guard_a_pipeline(member: Member) -> None:
-    code, output = run(member, "live", "--limit", "1")
+    code, output = run(member, "--cluster", "live", "--limit", "1")
     assert code == 0
     assert "cluster live: 2 topics: 1 weak" in output
     assert "min.insync.replicas is 1" in output
     assert "1 more topics, rated the same or better: --limit 2 shows all" in output
     assert "broker 1" in output.split("if this were lost now")[1]
-    assert run(member, "live", "--fail-below", "weak")[0] == 0
-    assert run(member, "live", "--fail-below", "degraded")[0] == 1
-    assert run(member, "live", "--topic", "orders-*", "--fail-below", "degraded", "-o", "json")[0] == 0
+    assert run(member, "--cluster", "live", "--fail-below", "weak")[0] == 0
+    assert run(member, "--cluster", "live", "--fail-below", "degraded")[0] == 1
+    assert run(member, "--cluster", "live", "--topic", "orders-*", "--fail-below", "degraded", "-o", "json")[0] == 0

@@ -118,12 +118,12 @@ def test_the_slow_disk_is_first_with_its_evidence(client: GuardianClient) -> Non
 
 
 def test_the_table_of_disks_says_why_and_the_exit_code_can_raise_an_alarm(member: Member) -> None:
-    code, output = run(member, "disk", "live", *SPAN, "--limit", "1", "--fail")
+    code, output = run(member, "disk", "show", "--cluster", "live", *SPAN, "--limit", "1", "--fail")
     assert code == 1
     assert "cluster live: 6 disks: 1 SLOW, 5 sound" in output
     assert "in 30 of 60 intervals" in output
     assert "5 more disks, no worse: --limit 6 shows all" in output
-    code, output = run(member, "disk", "live", *SPAN, "-o", "json")
+    code, output = run(member, "disk", "show", "--cluster", "live", *SPAN, "-o", "json")
     assert code == 0
     assert len(json.loads(output)["disks"]) == 6
 
@@ -139,16 +139,19 @@ def test_a_group_beyond_the_page_cache_reads_from_disk(member: Member, client: G
     assert (reader.broker, reader.disk, reader.log_dir) == (1, "sda", "/data/sda")
     assert reader.behind_s == pytest.approx(600)
     assert reader.bytes_per_s == pytest.approx((30 - 6) * MB / 60)
-    code, output = run(member, "disk", "readers", "live", *SPAN)
+    code, output = run(member, "group", "disk-reads", "--cluster", "live", *SPAN)
     assert code == 0
     assert "sda (/data/sda)" in output
     assert "400.0 kB" in output
 
 
 def test_without_readers_there_is_a_sentence(member: Member) -> None:
-    assert "no consumer group of cluster live has members now" in run(member, "disk", "readers", "live", *SPAN)[1]
+    assert (
+        "no consumer group of cluster live has members now"
+        in run(member, "group", "disk-reads", "--cluster", "live", *SPAN)[1]
+    )
     member.kafka.commit("tail", {TopicPartition("t", 0): MINUTES * 60_000})
-    output = run(member, "disk", "readers", "live", *SPAN)[1]
+    output = run(member, "group", "disk-reads", "--cluster", "live", *SPAN)[1]
     assert "none of 1 consumer groups reads from disk" in output
     assert "hold 2.5 min or more of what is written" in output
 
@@ -255,7 +258,10 @@ def test_a_wrong_links_file_is_told_to_who_asks(member: Member, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("command", "what"),
-    [(["disk", "live"], "the disks of cluster live"), (["disk", "readers", "live"], "the hosts of cluster live")],
+    [
+        (["disk", "show", "--cluster", "live"], "the disks of cluster live"),
+        (["group", "disk-reads", "--cluster", "live"], "the hosts of cluster live"),
+    ],
 )
 def test_where_nothing_was_sampled_that_is_said(member: Member, command: list[str], what: str) -> None:
     code, output = run(member, *command, "--since", "10m")

@@ -346,13 +346,13 @@ def test_the_cli_shows_what_is_held_and_releases_it(member: Member) -> None:
         assert result.exit_code == 0, result.exception
         return result.output
 
-    shown = run("queue", "live")
+    shown = run("queue", "--cluster", "live")
     assert "protection is off" in shown
     assert "client quota: consumer_byte_rate of client-id=etl" in shown
     assert "etl was cut" in shown
-    assert json.loads(run("queue", "live", "-o", "json"))["held"]["levers"][0]["value"] == "5000000"
-    assert "released: client quota" in run("release", "live", "--broker", "1")
-    assert "nothing is held for broker 1, disk sdb until" in run("queue", "live")
+    assert json.loads(run("queue", "--cluster", "live", "-o", "json"))["held"]["levers"][0]["value"] == "5000000"
+    assert "released: client quota" in run("release", "--cluster", "live", "--broker", "1")
+    assert "nothing is held for broker 1, disk sdb until" in run("queue", "--cluster", "live")
 
 
 @pytest.mark.slow
@@ -364,7 +364,7 @@ def test_the_health_of_disks_the_abnormal_queue_and_why_are_one_command(tmp_path
     try:
         story = Story(member, looks=looks)
         story.tick(12)
-        words = ["disk", "live", *SPAN, "--endpoints", member.endpoint]
+        words = ["disk", "show", "--cluster", "live", *SPAN, "--endpoints", member.endpoint]
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, result.exception
         assert "cluster live: 6 disks: 1 SLOW, 5 sound" in result.output
@@ -386,10 +386,3 @@ def test_the_health_of_disks_the_abnormal_queue_and_why_are_one_command(tmp_path
         assert "ask the leader" in without["protection"]["unknown"]
     finally:
         member.stop()
-
-
-def test_a_cluster_may_be_shown_without_the_word_show(member: Member) -> None:
-    for words in (("disk", "live"), ("disk", "show", "live"), ("disk", "--limit", "3", "live")):
-        result = CliRunner().invoke(app, [*words, "--endpoints", member.endpoint])
-        assert "no samples of the disks of cluster live" in result.output, result.exception
-        assert "disks are not looked at" in result.output

@@ -100,7 +100,7 @@ def test_the_machine_with_least_on_it_goes_back() -> None:
     assert set(targets(plan)) == {"g-1"}
     assert plan.notes == (
         "broker 2 becomes empty and loses its label: without it, it serves any topic that has no label, and its "
-        "machine is free for other clusters once it is removed (guardian broker remove live 2)",
+        "machine is free for other clusters once it is removed (guardian broker remove 2 --cluster live)",
     )
 
 
