@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 
 from guardian.model.acl import AclBinding
 from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
 
@@ -22,7 +23,7 @@ class ConfigKey(NamedTuple):
     key: str
 
     @classmethod
-    def of(cls, intent: ThrottleIntent) -> Self:
+    def of(cls, intent: ThrottleIntent | OwnedSetting) -> Self:
         return cls(intent.resource_type, intent.resource_name, intent.key)
 
 

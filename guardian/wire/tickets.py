@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import guardian.wire.plans  # noqa: F401  how moves and plans are written
 from guardian.model.execution import AdaptedRate, Execution, ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.wire.actors import agent_of, name_of
 from guardian.wire.fields import ByHand, alias, by_hand, filled, known, read
@@ -50,6 +53,14 @@ def throttle_from_proto(message: pb.ThrottleIntent) -> ThrottleIntent:
     return read(ThrottleIntent, message)
 
 
+def setting_to_proto(setting: OwnedSetting) -> pb.OwnedSetting:
+    return filled(pb.OwnedSetting(), setting)
+
+
+def setting_from_proto(message: pb.OwnedSetting) -> OwnedSetting:
+    return read(OwnedSetting, message)
+
+
 def _write_author(message: pb.Ticket, author: str) -> None:
     message.author, message.author_agent = author, agent_of(author)
 
@@ -66,6 +77,25 @@ def _write_replaced(message: pb.ThrottleIntent, replaced: str) -> None:
     message.replaced, message.had_value = replaced, True
 
 
+def _write_values(message: pb.OwnedSetting, values: Iterable[str | None]) -> None:
+    message.values.extend(pb.OwnedSetting.Value(text=value) for value in values)
+
+
+def _write_leaving(message: pb.OwnedSetting, leaving: Iterable[str | None]) -> None:
+    gone = frozenset(leaving)
+    for value in message.values if gone else ():
+        value.leaves = _text_of(value) in gone
+
+
+def _text_of(value: pb.OwnedSetting.Value) -> str | None:
+    return value.text if value.HasField("text") else None
+
+
+by_hand(
+    OwnedSetting,
+    values=ByHand(_write_values, lambda message: tuple(map(_text_of, message.values))),
+    leaving=ByHand(_write_leaving, lambda message: tuple(_text_of(each) for each in message.values if each.leaves)),
+)
 by_hand(
     Ticket,
     author=ByHand(_write_author, lambda message: name_of(message.author, message.author_agent)),

@@ -301,6 +301,29 @@ class ThrottleIntent(_message.Message):
     had_value: bool
     def __init__(self, resource_type: _Optional[str] = ..., resource_name: _Optional[str] = ..., key: _Optional[str] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ..., had_value: _Optional[bool] = ...) -> None: ...
 
+class OwnedSetting(_message.Message):
+    __slots__ = ("resource_type", "resource_name", "key", "values", "replaced", "is_foreign")
+    class Value(_message.Message):
+        __slots__ = ("text", "leaves")
+        TEXT_FIELD_NUMBER: _ClassVar[int]
+        LEAVES_FIELD_NUMBER: _ClassVar[int]
+        text: str
+        leaves: bool
+        def __init__(self, text: _Optional[str] = ..., leaves: _Optional[bool] = ...) -> None: ...
+    RESOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_FIELD_NUMBER: _ClassVar[int]
+    IS_FOREIGN_FIELD_NUMBER: _ClassVar[int]
+    resource_type: str
+    resource_name: str
+    key: str
+    values: _containers.RepeatedCompositeFieldContainer[OwnedSetting.Value]
+    replaced: str
+    is_foreign: bool
+    def __init__(self, resource_type: _Optional[str] = ..., resource_name: _Optional[str] = ..., key: _Optional[str] = ..., values: _Optional[_Iterable[_Union[OwnedSetting.Value, _Mapping]]] = ..., replaced: _Optional[str] = ..., is_foreign: _Optional[bool] = ...) -> None: ...
+
 class AdaptedRate(_message.Message):
     __slots__ = ("rate", "broker", "from_idc", "to_idc", "changed_at_ms", "trouble", "baselines", "why", "before", "idle_since_ms")
     RATE_FIELD_NUMBER: _ClassVar[int]

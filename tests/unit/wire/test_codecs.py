@@ -20,6 +20,7 @@ from guardian.model.execution import (
     TaskState,
     ThrottleIntent,
 )
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import (
     BrokerTransfer,
     GoalResult,
@@ -34,7 +35,14 @@ from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 from guardian.wire.federation import cluster_from_proto, cluster_to_proto
 from guardian.wire.plans import plan_from_proto, plan_hash, plan_to_bytes, plan_to_proto
-from guardian.wire.tickets import execution_from_proto, execution_to_proto, ticket_from_proto, ticket_to_proto
+from guardian.wire.tickets import (
+    execution_from_proto,
+    execution_to_proto,
+    setting_from_proto,
+    setting_to_proto,
+    ticket_from_proto,
+    ticket_to_proto,
+)
 from protos.guardian.v1 import federation_pb2, tickets_pb2
 
 places = st.builds(ReplicaPlacement, st.integers(0, 9), st.sampled_from(["any", "/a", "/b"]))
@@ -137,6 +145,12 @@ def test_an_execution_comes_back_as_it_was(chosen: list[PartitionMove], state: T
     said = tuple(DirectoryIntent(each, "label", ("7", "8"), "gold", "") for each in Subject)
     execution = Execution("t-1", tasks, throttles, "note", 7, rates, foreign=foreign, directory=said)
     assert execution_from_proto(execution_to_proto(execution)) == execution
+
+
+@pytest.mark.parametrize("replaced", [None, "", "5"])
+def test_a_setting_comes_back_as_it_was(replaced: str | None) -> None:
+    setting = OwnedSetting("TOPIC", "t", "retention.ms", ("7", None, ""), replaced, (None, ""), is_foreign=True)
+    assert setting_from_proto(setting_to_proto(setting)) == setting
 
 
 def test_a_cluster_comes_back_as_it_was() -> None:
