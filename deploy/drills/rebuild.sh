@@ -91,7 +91,7 @@ served=$(elapsed)
 for member in ${members[@]+"${members[@]}"}; do
     begin "${member%%=*}"
     run guardian raft add "${member%%=*}" --raft "${member#*=}"
-    run guardian raft promote "${member%%=*}" --wait "$wait_s"
+    run guardian raft promote "${member%%=*}" --wait "${wait_s}s"
 done
 run guardian raft members
 [ -n "$dry_run" ] || echo "[time] $served until $FIRST served, $(elapsed) until all $((${#members[@]} + 1)) were voters"

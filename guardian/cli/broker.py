@@ -62,7 +62,7 @@ def throttle(
     Example: guardian broker throttle 7 20MB --cluster live --for 8h --reason "its controller is slow"
     """
     until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("--for", lasting)
-    plan = overriding.plan_of(cluster, ThrottleOverride(broker, parse_rate("rate", rate), until_ms))
+    plan = overriding.plan_of(cluster, ThrottleOverride(broker, parse_rate("RATE", rate), until_ms))
     with connect(endpoints) as client:
         ticket, resolved = client.create_ticket(
             plan, author=actor(), submit=True, reason=reason, idempotency_key=key, dry_run=dry_run

@@ -16,6 +16,7 @@ from guardian.cli.options import (
     Output,
     OutputOption,
     ReasonOption,
+    ThrottleOption,
     actor,
     connect,
     expires_in_ms,
@@ -41,7 +42,6 @@ HookOption = Annotated[
         "--hook", help="The hook of the members' configuration that does it. Without one a person is waited for."
     ),
 ]
-ThrottleOption = Annotated[str, typer.Option(help="Bytes/s per broker for copies, such as 50MB.")]
 UnavailableOption = Annotated[
     bool,
     typer.Option(
@@ -207,7 +207,7 @@ def _ask(
             cluster,
             ask,
             author=actor(),
-            throttle=parse_rate("throttle", throttle),
+            throttle=parse_rate("--throttle", throttle),
             submit=True,
             reason=reason,
             idempotency_key=key,

@@ -18,6 +18,7 @@ from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
 from guardian.model.actor import require_name
 from guardian.model.identity import BrokerId
+from guardian.model.units import parse_duration_ms
 
 if TYPE_CHECKING:
     from guardian.certificates.facts import CertificateFacts
@@ -30,7 +31,7 @@ app = typer.Typer(
 _DAY_MS = 86_400_000
 
 FolderOption = Annotated[Path, typer.Option("--folder", help="Where the authority and its certificates are.")]
-DaysOption = Annotated[float, typer.Option("--days", help="For how long it counts.")]
+ExpiresOption = Annotated[str, typer.Option("--expires", help="After how long it no longer counts, such as 365d.")]
 NamesArgument = Annotated[list[str] | None, typer.Argument(help="Names of certificates in the folder.")]
 _FOLDER = Path("certs")
 
@@ -39,7 +40,7 @@ _FOLDER = Path("certs")
 def init(
     folder: FolderOption = _FOLDER,
     name: Annotated[str, typer.Option("--name", help="What it is called.")] = "Guardian development authority",
-    days: DaysOption = 3650.0,
+    expires: ExpiresOption = "3650d",
     dry_run: DryRunOption = False,
 ) -> None:
     """Make an authority: ca.pem, ca.key and an empty crl.pem.
@@ -51,7 +52,7 @@ def init(
         made.require_none()
         print(f"would make {made.authority}, its key and {made.revoked}. Nothing was written.")
         return
-    made.init(name, days, _now_ms())
+    made.init(name, _days("--expires", expires), _now_ms())
     print(f"made {made.authority}, its key and {made.revoked}; who reads the key can be anybody: keep it apart")
 
 
@@ -73,7 +74,7 @@ def issue(
     member: Annotated[
         bool, typer.Option("--member", help="For a member's [tls]: it bears its name raft:NAME.")
     ] = False,
-    days: DaysOption = 365.0,
+    expires: ExpiresOption = "365d",
     folder: FolderOption = _FOLDER,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -84,7 +85,7 @@ def issue(
     issued = _folder(folder)
     require_name("NAME", name)
     uris = tuple(BrokerId.parse("--broker", each).uri for each in broker or ())
-    wanted = _load("authority").Wanted(name, tuple(host or ()), days, person, uris, member)
+    wanted = _load("authority").Wanted(name, tuple(host or ()), _days("--expires", expires), person, uris, member)
     if dry_run:
         issued.require_new(name)
         print(f"would make {issued.certificate(name)} and {issued.key(name)}. Nothing was written.")
@@ -97,29 +98,29 @@ def issue(
 def renew(
     names: NamesArgument = None,
     all_: Annotated[bool, typer.Option("--all", help="All in the folder.")] = False,
-    within: Annotated[
-        float | None, typer.Option("--within", help="Only those that expire within so many days.")
-    ] = None,
-    days: DaysOption = 365.0,
+    within: Annotated[str, typer.Option("--within", help="Only those that expire within so long, such as 30d.")] = "",
+    expires: ExpiresOption = "365d",
     folder: FolderOption = _FOLDER,
     dry_run: DryRunOption = False,
 ) -> None:
     """Make them anew, for the same names with new keys. Members take the new files up without a restart.
 
-    Example: guardian certs renew --all --within 30
+    Example: guardian certs renew --all --within 30d
     """
     known = _folder(folder)
     if all_ == bool(names):
         raise InvalidInput("give the names to renew, or --all")
+    lifetime = _days("--expires", expires)
+    soon_ms = parse_duration_ms("--within", within) if within else None
     for name in names or known.names():
         facts = known.facts(name)
-        if within is not None and facts.not_after_ms - _now_ms() > within * _DAY_MS:
+        if soon_ms is not None and facts.not_after_ms - _now_ms() > soon_ms:
             print(f"{name}: left as it is, {_days_left(facts)} days")
             continue
         if dry_run:
             print(f"{name}: would be renewed, {_days_left(facts)} days are left")
             continue
-        print(f"{name}: renewed, {_days_left(known.renew(name, days, _now_ms()))} days")
+        print(f"{name}: renewed, {_days_left(known.renew(name, lifetime, _now_ms()))} days")
 
 
 @app.command("revoke")
@@ -223,6 +224,10 @@ def _load(module: str) -> Any:
         raise InvalidInput(
             f"`guardian certs` needs {error.name}, which is not installed: pip install 'kafka-guardian[server]'"
         ) from None
+
+
+def _days(option: str, text: str) -> float:
+    return parse_duration_ms(option, text) / _DAY_MS
 
 
 def _days_left(facts: CertificateFacts) -> str:

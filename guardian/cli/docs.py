@@ -54,6 +54,16 @@ One endpoint is enough: the client learns the other members, goes to the leader 
 when a member dies. Over a slow line give `--timeout 60s`, or `timeout: 60s` in the context: each command waits as
 long for its answer, retries included.
 
+## What options mean
+
+| option | in every command |
+|---|---|
+| `--cluster NAME` | the cluster; by default the context's (`guardian context add CONTEXT --cluster NAME`) |
+| `--reason TEXT` | why, for the history |
+| SIZE, RATE | bytes, and bytes a second, in powers of ten: `500GB`, `1.5T`, `800k`, `50MB` or `50MB/s` |
+| `--since`, `--for`, `--expires`, `--wait`, ... | a number and ms, s, m, h or d: `90s`, `1.5h`, `30d` |
+| `--limit N` | so many rows; the last line says how many more there are, and how to see them |
+
 ## What they print
 
 | `-o` | what |

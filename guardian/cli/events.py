@@ -18,10 +18,10 @@ from guardian.model.units import human_duration, parse_duration_ms
 
 def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then go on with what happens.")] = False,
-    last: Annotated[
+    limit: Annotated[
         int | None,
         typer.Option(
-            "--last", min=1, max=100_000, help="Begin with so many.", show_default="20; all with --since or --ticket"
+            "--limit", min=1, max=100_000, help="The newest so many.", show_default="20; all with --since or --ticket"
         ),
     ] = None,
     since: Annotated[str, typer.Option("--since", help="Only those of so long ago and newer, such as 2h.")] = "",
@@ -49,7 +49,7 @@ def events(
         return
     now_ms = time.time_ns() // 1_000_000
     from_ms = max(0, now_ms - parse_duration_ms("--since", since)) if since else 0
-    begin = last or (0 if since or after or ticket else 20)
+    begin = limit or (0 if since or after or ticket else 20)
     kinds = [_kind(name) for name in kind or ()]
     with connect(endpoints) as client:
         if not follow:

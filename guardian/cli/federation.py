@@ -85,9 +85,9 @@ def put_machines(
     hosts: Annotated[list[str], typer.Argument(help="Host names: one, or several that are alike.")],
     idc: Annotated[str, typer.Option(help="The data centre.")] = "",
     rack: Annotated[str, typer.Option(help="The rack.")] = "",
-    disk: Annotated[str, typer.Option(help="Bytes of all disks together, such as 48000G.")] = "",
+    disk: Annotated[str, typer.Option(metavar="SIZE", help="Bytes of all disks together, such as 48TB.")] = "",
     disks: Annotated[int, typer.Option(min=0, help="How many disks.")] = 0,
-    nic: Annotated[str, typer.Option(help="Bytes/s of its network, such as 1.25GB.")] = "",
+    nic: Annotated[str, typer.Option(metavar="RATE", help="Bytes/s of its network, such as 1.25GB.")] = "",
     cores: Annotated[int, typer.Option(min=0, help="How many CPU cores.")] = 0,
     cluster: Annotated[str, typer.Option(help="The cluster that it is in; empty: it is free.")] = "",
     broker: Annotated[int, typer.Option(min=0, help="Its broker id, where --cluster is given.")] = 0,
@@ -99,7 +99,7 @@ def put_machines(
 ) -> None:
     """Add machines, or replace their entries whole.
 
-    Example: guardian machine put node-7 node-8 --idc shanghai --rack r4 --disk 48000G --disks 12 --cores 32 --dry-run
+    Example: guardian machine put node-7 node-8 --idc shanghai --rack r4 --disk 48TB --disks 12 --cores 32 --dry-run
     """
     if cluster and len(hosts) > 1:
         raise InvalidInput(f"--cluster needs one host, since each has a broker id of its own: {len(hosts)} were given")
@@ -213,8 +213,8 @@ def put_topics(
     tenant: Annotated[str, typer.Option(help="The tenant whose it is.")] = "",
     label: LabelOption = "",
     idc_policy: Annotated[str, typer.Option("--idc-policy", help="Where its replicas live.")] = "",
-    expect_in: Annotated[str, typer.Option("--in", help="Expected bytes/s in, such as 20MB.")] = "",
-    expect_out: Annotated[str, typer.Option("--out", help="Expected bytes/s out, such as 60MB.")] = "",
+    expect_in: Annotated[str, typer.Option("--in", metavar="RATE", help="Expected bytes/s in, such as 20MB.")] = "",
+    expect_out: Annotated[str, typer.Option("--out", metavar="RATE", help="Expected bytes/s out, such as 60MB.")] = "",
     expect: ExpectOption = None,
     dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
@@ -363,9 +363,11 @@ def list_exclusions(
 @exclusions.command("add")
 def add_exclusions(
     brokers: Annotated[list[int], typer.Argument(min=0, help="Broker ids.")],
-    why: Annotated[str, typer.Option(help="The reason, for whoever wants to lift it.")],
+    why: Annotated[str, typer.Option("--reason", help="Why, for whoever wants to lift it.")],
     cluster: ClusterOption = "",
-    who: Annotated[str, typer.Option(help="Who answers for it.", show_default="you")] = "",
+    who: Annotated[
+        str, typer.Option("--owner", help="The person or team that answers for it.", show_default="you")
+    ] = "",
     lasting: Annotated[str, typer.Option("--for", help="How long, such as 2h; else until it is lifted.")] = "",
     expect: ExpectOption = None,
     dry_run: DryRunOption = False,

@@ -26,7 +26,7 @@ def links(
     start: FromOption = "",
     end: ToOption = "",
     cluster: OnlyClustersOption = None,
-    top: Annotated[int, typer.Option("--top", min=1, max=1000, help="Show so many who cross, of each line.")] = 5,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Show so many who cross, of each line.")] = 5,
     fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 when a line is near its limit.")] = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -39,13 +39,13 @@ def links(
 
     The JSON has the bytes of each minute, for each line.
 
-    Example: guardian links --since 1h --top 3
+    Example: guardian links --since 1h --limit 3
 
     Example: guardian links --from 03:00 --to 03:01 -o json
     """
     from_ms, to_ms = parse_span(since, start, end, time.time_ns() // 1_000_000)
     with connect(endpoints) as client:
-        report = client.link_use(from_ms, to_ms, cluster or (), top)
+        report = client.link_use(from_ms, to_ms, cluster or (), limit)
     if output is Output.JSON:
         print_json(as_dict(report))
     else:

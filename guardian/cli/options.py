@@ -22,24 +22,9 @@ from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.units import bytes_text, parse_duration_ms
 
 __all__ = [
-    "DEFAULT_THROTTLE_TEXT",
-    "ClusterOption",
-    "DryRunOption",
-    "EndpointsOption",
-    "ExpiresOption",
-    "KeyOption",
-    "OnlyClusterOption",
-    "OnlyClustersOption",
-    "Output",
-    "OutputOption",
-    "ReasonOption",
-    "YesOption",
-    "actor",
-    "cluster_of",
-    "confirm",
-    "connect",
-    "expires_in_ms",
-    "use",
+    "DEFAULT_THROTTLE_TEXT", "ClusterOption", "DryRunOption", "EndpointsOption", "ExpiresOption", "KeyOption",
+    "OnlyClusterOption", "OnlyClustersOption", "Output", "OutputOption", "ReasonOption", "ThrottleOption",
+    "YesOption", "actor", "cluster_of", "confirm", "connect", "expires_in_ms", "use",
 ]  # fmt: skip
 
 # Long enough for the members to elect a new leader, short enough for a person who waits.
@@ -71,6 +56,15 @@ OnlyClusterOption = Annotated[
 OnlyClustersOption = Annotated[
     list[str] | None,
     typer.Option("--cluster", metavar="NAME", help="Only this cluster; may be repeated.", show_default="all"),
+]
+ThrottleOption = Annotated[
+    str,
+    typer.Option(
+        "--throttle",
+        metavar="RATE",
+        help="Bytes/s per broker for copies, such as 50MB.",
+        show_default=DEFAULT_THROTTLE_TEXT,
+    ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -17,7 +17,7 @@ from guardian.cli.raft_rehearsing import rehearse_change, rehearse_handover
 from guardian.cli.render import as_dict, print_json, print_table, require_an_answer, say
 from guardian.client import GuardianClient
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound, Unavailable
-from guardian.model.units import human_bytes
+from guardian.model.units import human_bytes, parse_duration_ms
 from protos.guardian.v1.raft_pb2 import RaftMember, RaftStatus, Verification
 from raft.protocol import AddLearner, Promote, Remove
 
@@ -29,7 +29,7 @@ app.add_typer(snapshot.app, name="snapshot")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The member's name, as in its configuration.")]
 RaftOption = Annotated[str, typer.Option("--raft", help="host:port of the new member's Raft port.")]
 WaitOption = Annotated[
-    float, typer.Option("--wait", min=0, help="Seconds to wait for the learner to catch up before it is promoted.")
+    str, typer.Option("--wait", help="How long to wait for the learner to catch up before it is promoted, such as 60s.")
 ]
 
 
@@ -79,16 +79,18 @@ def members(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
 
 @app.command("probe")
 def probe(
-    until_all: Annotated[float, typer.Option("--until-all", min=0, help="Seconds to wait until all serve.")] = 0.0,
+    until_all: Annotated[
+        str, typer.Option("--until-all", help="Wait so long until all serve, such as 2m.", show_default="ask once")
+    ] = "",
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Ask each member itself for a linearizable read: who is cut off. Exits with 0: all serve, 1: most, 3: fewer.
 
-    Example: guardian raft probe --endpoints 10.0.0.1:9750,10.0.1.1:9750,10.0.2.1:9750 --until-all 120
+    Example: guardian raft probe --endpoints 10.0.0.1:9750,10.0.1.1:9750,10.0.2.1:9750 --until-all 2m
     """
     with connect(endpoints) as client:
-        probe_until(client, until_all, output)
+        probe_until(client, parse_duration_ms("--until-all", until_all) / 1000 if until_all else 0.0, output)
 
 
 @app.command("transfer-leader")
@@ -139,7 +141,7 @@ def add(
 @app.command("promote")
 def promote(
     name: NameArgument,
-    wait: WaitOption = 60.0,
+    wait: WaitOption = "60s",
     dry_run: DryRunOption = False,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
@@ -153,7 +155,7 @@ def promote(
             _require_member(client, name)
             rehearse_change(client, [Promote(name)], output)
             return
-        _promote(client, name, wait, output=output)
+        _promote(client, name, parse_duration_ms("--wait", wait) / 1000, output=output)
     if output is Output.JSON:
         print_json({"promoted": name})
 
@@ -187,7 +189,7 @@ def replace(
     old: Annotated[str, typer.Argument(metavar="OLD", help="The member that goes, dead or alive.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The new member's name.")],
     raft: RaftOption,
-    wait: WaitOption = 600.0,
+    wait: WaitOption = "10m",
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     endpoints: EndpointsOption = "",
@@ -209,7 +211,7 @@ def replace(
             confirm(f"Replace {old} by {new}?", yes)
         client.add_member(new, raft)
         _tell(f"{new} is in the group", output)
-        _promote(client, new, wait, output=output)
+        _promote(client, new, parse_duration_ms("--wait", wait) / 1000, output=output)
         client.remove_member(old)
     say(f"{old} is no member any more", {"removed": old, "added": new}, output)
 

@@ -37,7 +37,7 @@ from guardian.core.notifying import as_json
 from guardian.core.redacting import redact, redact_tree
 from guardian.errors import GuardianError, InvalidInput, Unavailable
 from guardian.model.ticket import TicketState
-from guardian.model.units import human_bytes, parse_duration_ms
+from guardian.model.units import human_bytes, parse_bytes, parse_duration_ms
 from guardian.wire.approvals import approvals_to_proto
 from guardian.wire.federation import cluster_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto
@@ -88,7 +88,9 @@ def support_bundle(
         list[Path] | None,
         typer.Option("--log", help="A member's log on this machine. May be repeated; local ones are found."),
     ] = None,
-    log_mb: Annotated[int, typer.Option("--log-mb", min=1, max=64, help="Of each log the last megabytes.")] = 5,
+    log_size: Annotated[
+        str, typer.Option("--log-size", metavar="SIZE", help="Of each log so much of its end, up to 64MB.")
+    ] = "5MB",
     unit: Annotated[
         list[str] | None,
         typer.Option(
@@ -120,6 +122,9 @@ def support_bundle(
     if path.exists():
         raise InvalidInput(f"--out is {str(path)!r}, which exists: give another name")
     from_ms = int(began.timestamp() * 1000) - parse_duration_ms("--since", since)
+    log_bytes = parse_bytes("--log-size", log_size)
+    if not 0 < log_bytes <= _MOST_LOG:
+        raise InvalidInput(f"--log-size is {log_size!r}: use 1 byte to 64MB")
     configs, logs = _local_files()
     members = list(dict.fromkeys([*(http or ()), *_http_of(endpoints)]))
     with connect(endpoints) as client:
@@ -130,8 +135,8 @@ def support_bundle(
                 *_of_the_group(client, from_ms),
                 *_of_pages(members, endpoints),
                 *_of_files("config", "its configuration", [*(config or ()), *configs], 1 << 20),
-                *_of_files("logs", f"its log, the last {log_mb} MB", [*(log or ()), *logs], log_mb << 20),
-                *_of_journal(unit or _installed_units(), from_ms, log_mb << 20),
+                *_of_files("logs", f"its log, the last {log_size}", [*(log or ()), *logs], log_bytes),
+                *_of_journal(unit or _installed_units(), from_ms, log_bytes),
             )
         ]
     _write(path, name, began, made)

@@ -70,12 +70,24 @@ class _Rates(TypedDict):
     unthrottled: bool
 
 
+FileThrottleOption = Annotated[
+    str,
+    typer.Option(
+        "--throttle",
+        metavar="RATE",
+        help="Bytes/s per broker for copies of the file, such as 50MB; or none.",
+        show_default=DEFAULT_THROTTLE_TEXT,
+    ),
+]
 PlanFileOption = Annotated[Path | None, typer.Option("--plan", help="Or a file of kafka-reassign-partitions.")]
 FileClusterOption = Annotated[
     str, typer.Option("--cluster", metavar="NAME", help="The cluster of the file.", show_default="the context's")
 ]
 MaxThrottleOption = Annotated[
-    str, typer.Option("--max-throttle", help="Up to which it rises where brokers have room. \\[as --throttle]")
+    str,
+    typer.Option(
+        "--max-throttle", metavar="RATE", help="Up to which it rises where brokers have room. \\[as the throttle]"
+    ),
 ]
 ChangeFactorOption = Annotated[
     bool, typer.Option("--change-replication-factor", help="The file gives more replicas, or fewer, on purpose.")
@@ -87,10 +99,7 @@ def submit(
     ticket_id: Annotated[str, typer.Argument(metavar="[TICKET]", help="A draft ticket's id.")] = "",
     plan: PlanFileOption = None,
     cluster: FileClusterOption = "",
-    throttle: Annotated[
-        str,
-        typer.Option(help="Bytes/s per broker for copies, such as 50MB; or none.", show_default=DEFAULT_THROTTLE_TEXT),
-    ] = "",
+    throttle: FileThrottleOption = "",
     max_throttle: MaxThrottleOption = "",
     change_replication_factor: ChangeFactorOption = False,
     dry_run: Annotated[
@@ -367,10 +376,8 @@ def amend(
 def set_throttle(
     act: Act,
     ticket_id: TicketArgument,
-    rate: Annotated[str, typer.Argument(help="Bytes/s per broker for copies, such as 20MB.")],
-    max_rate: Annotated[
-        str, typer.Option("--max", help="Up to which it rises where brokers have room. \\[as the rate]")
-    ] = "",
+    rate: Annotated[str, typer.Argument(help="Bytes/s per broker for copies, such as 50MB.")],
+    max_throttle: MaxThrottleOption = "",
 ) -> None:
     """Change a ticket's throttle, also while it runs: it holds from the executor's next look on.
 
@@ -378,7 +385,8 @@ def set_throttle(
 
     Example: guardian ticket throttle t-1a2b3c4d 20MB --reason "the evening peak"
     """
-    asked, most = parse_rate("throttle", rate), parse_rate("max-rate", max_rate) if max_rate else 0
+    asked = parse_rate("RATE", rate)
+    most = parse_rate("--max-throttle", max_throttle) if max_throttle else 0
     with connect(act.endpoints) as client:
         if act.dry_run:
             found = client.ticket(ticket_id)
@@ -475,12 +483,7 @@ def preview(
     ticket_id: Annotated[str, typer.Argument(metavar="[TICKET]", help="A ticket's id.")] = "",
     plan: PlanFileOption = None,
     cluster: FileClusterOption = "",
-    throttle: Annotated[
-        str,
-        typer.Option(
-            help="Bytes/s per broker for copies of the file, such as 50MB; or none.", show_default=DEFAULT_THROTTLE_TEXT
-        ),
-    ] = "",
+    throttle: FileThrottleOption = "",
     max_throttle: MaxThrottleOption = "",
     change_replication_factor: ChangeFactorOption = False,
     endpoints: EndpointsOption = "",
@@ -609,9 +612,10 @@ def _moves_of(plan: Path, cluster: str, *, change_replication_factor: bool) -> P
 
 
 def _rates(throttle: str, max_throttle: str) -> _Rates:
+    given = parse_rate("--throttle", throttle) if throttle not in ("", _NO_THROTTLE) else 0
     return _Rates(
-        throttle=0 if throttle == _NO_THROTTLE else parse_rate("throttle", throttle) if throttle else DEFAULT_THROTTLE,
-        max_throttle=parse_rate("max-throttle", max_throttle) if max_throttle else 0,
+        throttle=given or (0 if throttle else DEFAULT_THROTTLE),
+        max_throttle=parse_rate("--max-throttle", max_throttle) if max_throttle else 0,
         unthrottled=throttle == _NO_THROTTLE,
     )
 

@@ -221,7 +221,7 @@ class FindingsWatch:
         for near in found:
             direction = near.use.direction
             subject = Subject(FindingKind.LINE_NEAR_LIMIT, "", f"{direction.from_idc} to {direction.to_idc}")
-            show = "guardian links --since 30m --top 10"
+            show = "guardian links --since 30m --limit 10"
             yield Sighting(subject, near.sentence, show, crossers=tuple(near.crossers))
 
     def _lake(self) -> LakeReader:

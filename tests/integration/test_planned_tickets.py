@@ -407,7 +407,7 @@ def test_a_full_disk_is_relieved_by_no_more_than_it_takes(
     def is_of_it(said: str) -> bool:
         return is_whole(said) and moved_by(client, said) <= all_of_it
 
-    ticket_id = drafted("relieve", "--broker", "4", "--limit", "0.4", accepts=is_of_it)
+    ticket_id = drafted("relieve", "--broker", "4", "--below", "0.4", accepts=is_of_it)
     moves = client.plan(client.ticket(ticket_id)[0].plan_hash).moves
     assert len(moves) == 2, "the least: one leaves it above the limit"
     carried_out(client, ticket_id)

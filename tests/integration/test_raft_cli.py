@@ -147,7 +147,7 @@ def test_a_dead_member_is_replaced_by_one_on_a_new_machine(
         group.start("g4", join=True)
         assert "g4 is a learner" in cli("add", "g4", "--raft", group.member("g4").raft)
         assert roles(cli("members"))["g4"] == "learner"
-        assert "g4 is a voter" in cli("promote", "g4", "--wait", str(DEADLINE_S))
+        assert "g4 is a voter" in cli("promote", "g4", "--wait", f"{DEADLINE_S}s")
         assert "g1 is no member any more" in cli("remove", "g1", "--yes")
         assert sorted(roles(cli("members"))) == ["g2", "g3", "g4"]
         client.change_federation([machine("after")])

@@ -187,7 +187,7 @@ def preallocate(
         if configs:
             raise InvalidInput("--config is for a new topic: leave it out with --expand")
         return lambda _directory, _cluster: ExpandTopic(topic=topic, partitions=partitions)
-    size = parse_bytes("expected-size", expected_size) if expected_size else 0
+    size = parse_bytes("--expected-size", expected_size) if expected_size else 0
 
     def task(directory: Directory, cluster: str) -> CreateTopic:
         known = directory.topic(cluster, topic) or Topic(cluster, topic)
@@ -218,15 +218,15 @@ def empty_disk(log_dirs: _LogDirsOption = None) -> EmptyDisk:
 
 
 def relieve(
-    limit: Annotated[float, typer.Option(help="Share of a disk's bytes to get below.")] = 0.8,
+    below: Annotated[float, typer.Option(help="Share of a disk's bytes to get below.")] = 0.8,
     brokers: _BrokersOption = None,
     log_dirs: _LogDirsOption = None,
 ) -> Relieve:
     """A disk is full now: the least data that brings it below a limit. Without names: every disk above it.
 
-    Example: guardian plan relieve --cluster live --broker 7 --limit 0.75
+    Example: guardian plan relieve --cluster live --broker 7 --below 0.75
     """
-    return Relieve(limit=limit, brokers=tuple(brokers or ()), log_dirs=_parsed(log_dirs))
+    return Relieve(limit=below, brokers=tuple(brokers or ()), log_dirs=_parsed(log_dirs))
 
 
 def heal() -> Heal:

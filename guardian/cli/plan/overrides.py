@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from guardian import config
-from guardian.cli.options import DEFAULT_THROTTLE_TEXT
+from guardian.cli.options import ThrottleOption
 from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.client import GuardianClient
 from guardian.model.planner_settings import PlannerSettings
@@ -40,7 +40,10 @@ class Overrides:
         max_bytes: Annotated[
             str,
             typer.Option(
-                "--max-bytes", help="The most to copy, such as 500GB: the best plan for it.", show_default="any"
+                "--max-bytes",
+                metavar="SIZE",
+                help="The most to copy, such as 500GB: the best plan for it.",
+                show_default="any",
             ),
         ] = "",
         max_time: Annotated[
@@ -59,26 +62,21 @@ class Overrides:
             list[str] | None,
             typer.Option("--exclude-topic", help="Not moved; may end in a star and be repeated.", show_default="none"),
         ] = None,
-        throttle: Annotated[
-            str,
-            typer.Option(
-                "--throttle", help="Bytes/s per broker for copies, such as 80MB.", show_default=DEFAULT_THROTTLE_TEXT
-            ),
-        ] = "",
+        throttle: ThrottleOption = "",
         settings: SettingsOption = None,
     ) -> Overrides:
         changes: dict[str, Any] = {}
         if target_spread is not None:
             changes["target_spread"] = target_spread
         if max_bytes:
-            changes["max_bytes"] = float(parse_bytes("max-bytes", max_bytes))
+            changes["max_bytes"] = float(parse_bytes("--max-bytes", max_bytes))
         if max_time:
-            changes["max_seconds"] = parse_duration_ms("max-time", max_time) / 1000
+            changes["max_seconds"] = parse_duration_ms("--max-time", max_time) / 1000
         if goals:
             changes["goals"] = _split(goals)
             config.require_goals("goal", changes["goals"])
         if throttle:
-            changes["throttle"] = float(parse_rate("throttle", throttle))
+            changes["throttle"] = float(parse_rate("--throttle", throttle))
         found = cls(settings, changes, tuple(exclude_topics or ()))
         found.alone()  # what is wrong is told before anything is read
         return found

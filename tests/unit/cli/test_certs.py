@@ -45,7 +45,7 @@ def run(tmp_path: Path, *arguments: str, refused: type[GuardianError] | None = N
 
 def test_certificates_are_issued_shown_renewed_and_taken_back(folder: CertificateFolder, tmp_path: Path) -> None:
     assert "365.0 days" in run(tmp_path, "issue", "g1", "--host", "g1.example.net", "--host", "10.0.0.1").stdout
-    run(tmp_path, "issue", "ann", "--person", "--days", "20")
+    run(tmp_path, "issue", "ann", "--person", "--expires", "20d")
     shown = json.loads(run(tmp_path, "show", "-o", "json").stdout)
     assert [(each["names"], each["addresses"]) for each in shown] == [
         (["ann"], []),
@@ -53,7 +53,7 @@ def test_certificates_are_issued_shown_renewed_and_taken_back(folder: Certificat
         (["g1", "g1.example.net"], ["10.0.0.1"]),
     ]
     assert "g1.example.net" in run(tmp_path, "show").stdout
-    assert run(tmp_path, "renew", "--all", "--within", "30").stdout.splitlines() == [
+    assert run(tmp_path, "renew", "--all", "--within", "30d").stdout.splitlines() == [
         "ann: renewed, 365.0 days",
         "g1: left as it is, 365.0 days",
     ]

@@ -218,7 +218,7 @@ def test_a_throttle_is_checked_as_the_server_does(cli: Cli, member: Member, tick
     low = cli("ticket", "throttle", ticket.id, "1k", "--dry-run")
     assert isinstance(low.exception, InvalidInput)
     assert "throttle is 1000 bytes/s: use 100000 to" in str(low.exception)
-    most = cli("ticket", "throttle", ticket.id, "20MB", "--max", "10MB", "--dry-run")
+    most = cli("ticket", "throttle", ticket.id, "20MB", "--max-throttle", "10MB", "--dry-run")
     assert "max_throttle is 10000000 bytes/s" in str(most.exception)
     stored = member.store.read_local().ticket(ticket.id)
     assert stored is not None

@@ -36,14 +36,14 @@ def guardian() -> Iterator[Run]:
 
 
 def test_machines_are_put_listed_and_dropped(guardian: Run) -> None:
-    out = guardian("machine put n1 n2 --idc sh --rack r4 --disk 48000G --disks 12 --cores 32 --dry-run")
+    out = guardian("machine put n1 n2 --idc sh --rack r4 --disk 48TB --disks 12 --cores 32 --dry-run")
     assert out.splitlines() == [
         "machine n1 would be stored; nothing was stored",
         "machine n2 would be stored; nothing was stored",
     ]
-    assert "machine n2 is stored at revision" in guardian("machine put n1 n2 --idc sh --disk 48000G")
+    assert "machine n2 is stored at revision" in guardian("machine put n1 n2 --idc sh --disk 48TB")
     assert "48.0 TB" in guardian("machine list")
-    assert "stays as it is" in guardian("machine put n1 --idc sh --disk 48000G --dry-run")
+    assert "stays as it is" in guardian("machine put n1 --idc sh --disk 48TB --dry-run")
     assert "would be dropped" in guardian("machine drop n1 --dry-run")
     assert guardian("machine drop n1") == "machine n1 is dropped\n"
     assert [each["machine"]["host"] for each in json.loads(guardian("machine list -o json"))] == ["n2"]
@@ -129,7 +129,7 @@ def test_a_placement_that_names_what_is_not_there_changes_nothing(guardian: Run,
 def test_exclusions_are_lifted_all_or_none(guardian: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("USER", "cyd")
     monkeypatch.setenv("LOGNAME", "cyd")
-    guardian("exclusion add --cluster live 3 4 --for 2h", "--why", "fan broken")
+    guardian("exclusion add --cluster live 3 4 --for 2h", "--reason", "fan broken")
     out = guardian("exclusion list --cluster live")
     assert "fan broken" in out
     assert "cyd" in out

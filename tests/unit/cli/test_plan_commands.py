@@ -137,7 +137,7 @@ def run(*arguments: str) -> Result:
         (["preallocate", "--topic", "orders", "--partitions", "9", "--expand"], ExpandTopic("orders", 9)),
         (["replication-factor", "--topic", "orders", "--to", "2"], ReplicationFactor(("orders",), 2)),
         (["empty-disk", "--log-dir", "7:/data/d3"], EmptyDisk((LogDir(7, "/data/d3"),))),
-        (["relieve", "--limit", "0.7", "--log-dir", "7:/d"], Relieve(0.7, (), (LogDir(7, "/d"),))),
+        (["relieve", "--below", "0.7", "--log-dir", "7:/d"], Relieve(0.7, (), (LogDir(7, "/d"),))),
         (["heal"], Heal()),
     ],
 )

@@ -93,7 +93,7 @@ def test_members_are_shown_with_their_roles_and_lag(cli: Cli, capsys: pytest.Cap
         (("add", "g 2", "--raft", "h:1"), InvalidInput, "name has 'g 2': use up to 63 letters"),
         (("replace", "g1", "g1", "--raft", "h:1", "--yes"), InvalidInput, "NEW is 'g1', as is OLD"),
         (("add", "g2", "--raft", "h:1"), Conflict, "its group can't grow"),
-        (("promote", "g9", "--wait", "0"), NotFound, "'g9' is no member: the members are g1"),
+        (("promote", "g9", "--wait", "1ms"), NotFound, "'g9' is no member: the members are g1"),
         (("remove", "g9", "--yes"), NotFound, "'g9' is no member: the members are g1"),
         (("remove", "g1", "--yes"), Conflict, "last voter"),
         (("snapshot", "verify", "/nowhere/a.tar"), InvalidInput, "/nowhere/a.tar can't be used: No such file"),
@@ -119,7 +119,7 @@ def test_what_can_not_be_is_refused_in_one_sentence(
 def test_who_serves_is_asked_of_each_member_itself(cli: Cli, member: Member) -> None:
     """The client alone would ask the one that answers, in the place of the other."""
     assert (cli("probe").exit_code, cli("probe").stderr) == (0, "All 1 members serve\n")
-    shown = cli("probe", "-o", "json", "--endpoints", f"{member.endpoint},127.0.0.1:1", "--until-all", "0.6")
+    shown = cli("probe", "-o", "json", "--endpoints", f"{member.endpoint},127.0.0.1:1", "--until-all", "600ms")
     assert shown.exit_code == 3
     found = {each["endpoint"]: each["serves"] for each in json.loads(shown.stdout)}
     assert found == {member.endpoint: True, "127.0.0.1:1": False}

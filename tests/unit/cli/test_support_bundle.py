@@ -86,7 +86,7 @@ def test_what_is_in_it(member: Member, http: str, tmp_path: Path) -> None:
     archive = tmp_path / "b.tar.gz"
     shown = run(
         "--endpoints", member.endpoint, "--out", str(archive), "--config", str(config), "--log", str(log),
-        "--log-mb", "1", "--http", http, "-o", "json",
+        "--log-size", "1MB", "--http", http, "-o", "json",
     )  # fmt: skip
     files = content(archive)
     said = json.loads(shown.stdout)
@@ -167,7 +167,7 @@ def test_a_member_that_logs_to_the_journal_is_asked_there(
 def test_of_a_long_journal_the_last_is_taken(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journalctl(tmp_path, "seq 1 200000", monkeypatch)
     archive = tmp_path / "b.tar.gz"
-    run("--endpoints", member.endpoint, "--out", str(archive), "--unit", "g", "--log-mb", "1")
+    run("--endpoints", member.endpoint, "--out", str(archive), "--unit", "g", "--log-size", "1MB")
     lines = content(archive)["logs/journal-g.log"].splitlines()
     assert lines[-1] == "200000"
     assert lines == [str(each) for each in range(int(lines[0]), 200001)]

@@ -211,7 +211,7 @@ def test_a_replica_that_moved_away_is_no_follower_any_more(tmp_path: Path) -> No
 
 
 def test_the_table_of_lines_names_who_crosses(member: Member) -> None:
-    code, output = run(member, "links", *SPAN, "--top", "1", "--fail")
+    code, output = run(member, "links", *SPAN, "--limit", "1", "--fail")
     assert code == 1
     assert "NEAR ITS LIMIT: sz to sh carried" in output
     assert "1.92 EUR" in output
