@@ -376,7 +376,7 @@ def add_exclusions(
 ) -> None:
     """Exclude brokers from getting new replicas: all of them, or none.
 
-    Example: guardian exclusion add 3 4 --cluster live --why "fan broken" --for 2h
+    Example: guardian exclusion add 3 4 --cluster live --reason "fan broken" --for 2h
     """
     until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("for", lasting) if lasting else 0
     entries = [Exclusion(cluster, broker, who or actor(), why, until_ms) for broker in brokers]

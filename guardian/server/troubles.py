@@ -165,7 +165,7 @@ def _of_forecast(cluster: str, forecast: Forecast) -> Sighting:
         Subject(FindingKind.DISK_FILLS, cluster, f"broker {forecast.broker}, log dir {forecast.log_dir}"),
         f"{human_bytes(forecast.now)} are used and {human_bytes(forecast.per_day)} more a day: "
         f"{human_bytes(forecast.limit)}, {FULL:.0%} of the disk, are reached {when}",
-        f"guardian forecast {cluster}",
+        f"guardian forecast --cluster {cluster}",
         brokers=(forecast.broker,),
         log_dirs=(forecast.log_dir,),
     )

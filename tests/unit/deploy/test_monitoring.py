@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +12,6 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from typer.core import TyperGroup
 
 from deploy.grafana.boards import BOARDS
 from deploy.grafana.build import text_of
@@ -35,7 +33,7 @@ from guardian.wire.entries import entry_to_proto
 from protos.guardian.v1 import federation_pb2, tiering_pb2
 from raft.configuration import Role
 from raft.protocol import MemberStatus
-from tests.command_line import COMMAND
+from tests.command_line import mistake_in
 from tests.unit.deploy.monitoring import (
     DASHBOARDS,
     PROMETHEUS,
@@ -236,12 +234,7 @@ def _commands() -> Iterator[str]:
 
 @pytest.mark.parametrize("line", sorted(set(_commands())))
 def test_a_command_that_is_advised_can_be_typed(line: str) -> None:
-    command = COMMAND
-    words = shlex.split(re.sub(r"\{\{.*?\}\}", "x", re.sub(r"\{\{ (with .*?|end) \}\}", "", line)))[1:]
-    while isinstance(command, TyperGroup):
-        command = command.commands[words.pop(0)]
-    known = {option for parameter in command.params for option in parameter.opts}
-    assert {word for word in words if word.startswith("-")} <= known
+    assert not mistake_in(line)
 
 
 def test_names_and_labels_are_found_in_an_expression() -> None:
