@@ -6,10 +6,11 @@ Any thread may use it, beside the thread that applies commands. Segments have vi
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from guardian.errors import InvalidInput
+from guardian.errors import InvalidInput, NotFound
 from guardian.model.actor import Agent
 from guardian.model.collection import CollectionAssignment
 from guardian.model.cordon import Cordon
@@ -125,20 +126,28 @@ class Views:
         author: Agent | None = None,
         kind: str | None = None,
         states: Collection[TicketState] = (),
+        after: str = "",
+        limit: int | None = None,
     ) -> tuple[Ticket, ...]:
         """Return the tickets of a cluster, of one of Guardian's own actors, of a kind and in some states, or of all;
-        newest first. The others are not parsed."""
+        newest first, so many behind that of an id. The others are not parsed. Raises NotFound for such an id."""
         agent = agent_of(author) if author is not None else None
         numbers = {state.value for state in states}
         found = [
-            ticket_from_proto(message)
+            message
             for message in self._ticket_messages()
             if (cluster is None or message.cluster == cluster)
             and (agent is None or message.author_agent == agent)
             and (kind is None or message.kind == kind)
             and (not numbers or message.state in numbers)
         ]
-        return tuple(sorted(found, key=lambda ticket: (-ticket.created_at_ms, ticket.id)))
+        found.sort(key=_newest_first)
+        if after:
+            last = self.ticket(after)
+            if last is None:
+                raise NotFound(f"ticket {after!r} does not exist any more: begin the list anew")
+            found = found[bisect_right(found, _newest_first(last), key=_newest_first) :]
+        return tuple(map(ticket_from_proto, found[:limit]))
 
     def ticket_counts(self) -> Counter[TicketState]:
         """Return how many tickets are in each state."""
@@ -151,7 +160,7 @@ class Views:
     def open_tickets(self, cluster: str | None = None) -> tuple[Ticket, ...]:
         """Return the tickets of a cluster, or of all, that are not over, newest first."""
         found = (each for each in tickets.open_tickets(self._snapshot) if cluster is None or each.cluster == cluster)
-        return tuple(sorted(found, key=lambda ticket: (-ticket.created_at_ms, ticket.id)))
+        return tuple(sorted(found, key=_newest_first))
 
     def driven_tickets(self) -> tuple[Ticket, ...]:
         """Return the tickets that the executor has work on, oldest first."""
@@ -212,3 +221,7 @@ class Views:
     def sessions(self) -> int:
         """How many are open."""
         return sessions.stored_totals(self._snapshot).sessions
+
+
+def _newest_first(ticket: Ticket | tickets_pb2.Ticket) -> tuple[int, str]:
+    return -ticket.created_at_ms, ticket.id

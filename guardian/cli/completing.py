@@ -7,6 +7,7 @@ nothing, and says nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import typer
 
@@ -27,8 +28,8 @@ def clusters(client: GuardianClient) -> Sequence[Offer]:
 
 def tickets(client: GuardianClient) -> Sequence[Offer]:
     """Newest first."""
-    found = client.tickets()[:_MOST]
-    return [(each.id, f"{each.kind} of {each.cluster}, {each.state.name}") for each in found]
+    found = islice(client.ticket_pages(page_size=_MOST), _MOST)
+    return [(each.id, f"{each.kind} of {each.cluster}, {each.state.name}") for each, _ in found]
 
 
 def members(client: GuardianClient) -> Sequence[Offer]:

@@ -57,6 +57,8 @@ def events(
                 after=after, last=begin, from_ms=from_ms, cluster=cluster, ticket_id=ticket, kinds=kinds
             )
             _show(found, output)
+            if output is Output.TABLE and len(found) == begin:
+                print(f"There may be older ones: --limit {2 * begin}")
             return
         following = client.follow_events(
             after=after, last=begin, from_ms=from_ms, cluster=cluster, ticket_id=ticket, kinds=kinds

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import itertools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from guardian.cli.options import (
     connect,
 )
 from guardian.cli.output_more import more_of
+from guardian.cli.paging import AfterOption, LimitOption, Page, behind
 from guardian.cli.registered import registered
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.errors import InvalidInput
@@ -54,7 +54,12 @@ _Row = tuple[str, ...]
 
 
 @machines.command("list")
-def list_machines(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+def list_machines(
+    limit: LimitOption = None,
+    after: AfterOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """List the machines.
 
     Example: guardian machine list
@@ -77,7 +82,17 @@ def list_machines(endpoints: EndpointsOption = "", output: OutputOption = Output
             str(entry.revision),
         )
 
-    _list(endpoints, output, pb.MACHINES, "", columns, row, ("DISKS", "DISK", "NIC/S", "CORES", "BROKER", "REV"))
+    _list(
+        endpoints,
+        output,
+        pb.MACHINES,
+        "",
+        columns,
+        row,
+        ("DISKS", "DISK", "NIC/S", "CORES", "BROKER", "REV"),
+        limit,
+        after,
+    )
 
 
 @machines.command("put")
@@ -126,7 +141,12 @@ def drop_machines(
 
 
 @tenants.command("list")
-def list_tenants(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+def list_tenants(
+    limit: LimitOption = None,
+    after: AfterOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """List the tenants.
 
     Example: guardian tenant list
@@ -137,7 +157,17 @@ def list_tenants(endpoints: EndpointsOption = "", output: OutputOption = Output.
         labels = ", ".join(tenant.labels) or "any"
         return (tenant.name, tenant.owner or "-", labels, tenant.description, str(entry.revision))
 
-    _list(endpoints, output, pb.TENANTS, "", ("TENANT", "OWNER", "LABELS", "DESCRIPTION", "REV"), row, ("REV",))
+    _list(
+        endpoints,
+        output,
+        pb.TENANTS,
+        "",
+        ("TENANT", "OWNER", "LABELS", "DESCRIPTION", "REV"),
+        row,
+        ("REV",),
+        limit,
+        after,
+    )
 
 
 @tenants.command("put")
@@ -178,7 +208,11 @@ def drop_tenants(
 
 @topics.command("list")
 def list_topics(
-    cluster: OnlyClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+    cluster: OnlyClusterOption = "",
+    limit: LimitOption = None,
+    after: AfterOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """List the topics of the directory.
 
@@ -201,7 +235,7 @@ def list_topics(
             str(entry.revision),
         )
 
-    _list(endpoints, output, pb.TOPICS, cluster, columns, row, ("IN/S", "OUT/S", "REV"))
+    _list(endpoints, output, pb.TOPICS, cluster, columns, row, ("IN/S", "OUT/S", "REV"), limit, after)
 
 
 @topics.command("put")
@@ -250,7 +284,12 @@ def drop_topics(
 
 
 @idc_policies.command("list")
-def list_idc_policies(endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE) -> None:
+def list_idc_policies(
+    limit: LimitOption = None,
+    after: AfterOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """List the IDC policies.
 
     Example: guardian idc-policy list
@@ -261,7 +300,17 @@ def list_idc_policies(endpoints: EndpointsOption = "", output: OutputOption = Ou
         replicas = ", ".join(f"{idc}={count}" for idc, count in sorted(policy.replicas.items()))
         return (policy.name, replicas, policy.preferred_leader_idc or "-", str(entry.revision))
 
-    _list(endpoints, output, pb.IDC_POLICIES, "", ("IDC POLICY", "REPLICAS", "LEADERS IN", "REV"), row, ("REV",))
+    _list(
+        endpoints,
+        output,
+        pb.IDC_POLICIES,
+        "",
+        ("IDC POLICY", "REPLICAS", "LEADERS IN", "REV"),
+        row,
+        ("REV",),
+        limit,
+        after,
+    )
 
 
 @idc_policies.command("put")
@@ -343,7 +392,11 @@ def drop_idc_policies(
 
 @exclusions.command("list")
 def list_exclusions(
-    cluster: OnlyClusterOption = "", endpoints: EndpointsOption = "", output: OutputOption = Output.TABLE
+    cluster: OnlyClusterOption = "",
+    limit: LimitOption = None,
+    after: AfterOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """List the excluded brokers.
 
@@ -357,7 +410,7 @@ def list_exclusions(
         return (exclusion.cluster, str(exclusion.broker_id), *shown)
 
     columns = ("CLUSTER", "BROKER", "WHO", "WHY", "TICKET", "UNTIL", "REV")
-    _list(endpoints, output, pb.EXCLUSIONS, cluster, columns, row, ("BROKER", "REV"))
+    _list(endpoints, output, pb.EXCLUSIONS, cluster, columns, row, ("BROKER", "REV"), limit, after)
 
 
 @exclusions.command("add")
@@ -411,7 +464,7 @@ def lift_exclusions(
 def changes(
     since: Annotated[str, typer.Option(help="How far back, such as 24h; else all that is kept.")] = "",
     who: Annotated[str, typer.Option("--actor", help="Only what this person or service did.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 100,
+    limit: LimitOption = None,
     endpoints: EndpointsOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -419,11 +472,13 @@ def changes(
 
     Example: guardian audit changes --since 24h
     """
-    from_ms = time.time_ns() // 1_000_000 - parse_duration_ms("since", since) if since else 0
+    from_ms = time.time_ns() // 1_000_000 - parse_duration_ms("--since", since) if since else 0
+    page = Page(limit, output)
     with connect(endpoints) as client:
-        records = list(itertools.islice(client.audit(from_ms=from_ms, actor=who), limit))
+        records = page.of(client.audit(from_ms=from_ms, actor=who))
     if output is Output.JSON:
         print_json([as_dict(record) for record in records])
+        page.say_more()
         return
     rows = [
         (human_time(record.at_ms), shown_actor(record), record.action, record.subject, record.error or record.detail)
@@ -432,6 +487,7 @@ def changes(
     print_table(
         ("WHEN", "WHO", "ACTION", "SUBJECT", "DETAIL OR REFUSAL"), rows, more=more_of(records, "index", "detail")
     )
+    page.say_more()
 
 
 def _list(
@@ -442,13 +498,26 @@ def _list(
     columns: Sequence[str],
     row: Callable[[pb.FederationEntry], _Row],
     right: Sequence[str],
+    limit: int | None,
+    after: str,
 ) -> None:
+    page = Page(limit, output)
     with connect(endpoints) as client:
-        entries = list(client.federation(table, cluster=cluster))
+        entries = page.of(behind(client.federation(table, cluster=cluster), after, _key_of), _key_of)
     if output is Output.JSON:
         print_json([_as_dict(entry) for entry in entries])
-        return
-    print_table(columns, map(row, entries), right=right)
+    else:
+        print_table(columns, map(row, entries), right=right)
+    page.say_more()
+
+
+def _key_of(entry: pb.FederationEntry) -> str:
+    """Return the entry's name in its table: live/orders of a topic, live/3 of an exclusion."""
+    of = getattr(entry, entry.WhichOneof("entry") or "")
+    if isinstance(of, pb.Machine):
+        return of.host
+    name = of.broker_id if isinstance(of, pb.Exclusion) else of.name
+    return f"{of.cluster}/{name}" if isinstance(of, pb.Topic | pb.Exclusion) else str(name)
 
 
 def _put(endpoints: str, entries: Sequence[Entry], expect: int | None, dry_run: bool, output: Output) -> None:

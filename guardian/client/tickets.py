@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import grpc
 
@@ -15,7 +16,7 @@ from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.progress import Progress
-from guardian.model.ticket import Ticket
+from guardian.model.ticket import Ticket, TicketState
 from guardian.wire.approvals import approvals_from_proto
 from guardian.wire.operations import ask_to_proto
 from guardian.wire.plans import plan_from_proto, plan_to_proto
@@ -198,16 +199,36 @@ class TicketCalls:
 
     def tickets(self, cluster: str = "") -> tuple[Ticket, ...]:
         """Newest first."""
-        request = tickets_pb2.ListTicketsRequest(cluster=cluster)
-        reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
-        return tuple(ticket_from_proto(ticket) for ticket in reply.tickets)
+        return tuple(ticket for ticket, _ in self.ticket_pages(cluster))
 
     def tickets_with_progress(self, cluster: str = "") -> tuple[tuple[Ticket, Progress | None], ...]:
         """Newest first; how far those are that the executor drives."""
-        request = tickets_pb2.ListTicketsRequest(cluster=cluster)
-        reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
-        known = {each.ticket_id: progress_from_proto(each) for each in reply.progress}
-        return tuple((ticket_from_proto(ticket), known.get(ticket.id)) for ticket in reply.tickets)
+        return tuple(self.ticket_pages(cluster))
+
+    def ticket_pages(
+        self,
+        cluster: str = "",
+        states: Sequence[TicketState] = (),
+        kind: str = "",
+        after: str = "",
+        page_size: int = 0,
+    ) -> Iterator[tuple[Ticket, Progress | None]]:
+        """Yield tickets, newest first, behind that of an id; asks for so many at once, 0 for all. Raises NotFound
+        for that id."""
+        request = tickets_pb2.ListTicketsRequest(
+            cluster=cluster,
+            states=[cast(tickets_pb2.TicketState, state.value) for state in states],
+            kind=kind,
+            page_size=page_size,
+            page_token=after,
+        )
+        while True:
+            reply = self._calls.read(lambda stubs: stubs.tickets.ListTickets, request)
+            known = {each.ticket_id: progress_from_proto(each) for each in reply.progress}
+            yield from ((ticket_from_proto(ticket), known.get(ticket.id)) for ticket in reply.tickets)
+            if not reply.next_page_token:
+                return
+            request.page_token = reply.next_page_token
 
     def watch(self, ticket_id: str) -> Iterator[tuple[Ticket, Execution | None]]:
         """The ticket now and after every change, until it is over; goes on at another member when one dies or hangs.

@@ -53,7 +53,7 @@ from guardian.wire.approvals import approvals_to_proto
 from guardian.wire.operations import ask_from_proto
 from guardian.wire.plans import move_to_proto, plan_from_proto, plan_to_proto
 from guardian.wire.previews import preview_to_proto, progress_to_proto
-from guardian.wire.tickets import execution_to_proto, ticket_to_proto
+from guardian.wire.tickets import execution_to_proto, ticket_state_from_proto, ticket_to_proto
 from metastore.views import Views
 from protos.guardian.v1 import tickets_pb2 as pb
 from protos.guardian.v1 import tickets_pb2_grpc
@@ -314,7 +314,14 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def ListTickets(self, request: pb.ListTicketsRequest, context: grpc.ServicerContext) -> pb.ListTicketsReply:
         views = self._store.read()
-        tickets = views.tickets(request.cluster or None)
+        states = [ticket_state_from_proto(state) for state in request.states]
+        tickets = views.tickets(
+            request.cluster or None,
+            kind=request.kind or None,
+            states=states,
+            after=request.page_token,
+            limit=request.page_size or None,
+        )
         driven = [ticket for ticket in tickets if ticket.state.is_driven]
         now = self._now_ms()
         return pb.ListTicketsReply(
@@ -322,6 +329,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
             progress=[
                 progress_to_proto(ticket.id, progress(ticket, views.execution(ticket.id), now)) for ticket in driven
             ],
+            next_page_token=tickets[-1].id if tickets and len(tickets) == request.page_size else "",
         )
 
     async def WatchTicket(

@@ -556,18 +556,28 @@ class TicketDetail(_message.Message):
     def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., execution: _Optional[_Union[Execution, _Mapping]] = ...) -> None: ...
 
 class ListTicketsRequest(_message.Message):
-    __slots__ = ("cluster",)
+    __slots__ = ("cluster", "states", "kind", "page_size", "page_token")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     cluster: str
-    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+    states: _containers.RepeatedScalarFieldContainer[TicketState]
+    kind: str
+    page_size: int
+    page_token: str
+    def __init__(self, cluster: _Optional[str] = ..., states: _Optional[_Iterable[_Union[TicketState, str]]] = ..., kind: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListTicketsReply(_message.Message):
-    __slots__ = ("tickets", "progress")
+    __slots__ = ("tickets", "progress", "next_page_token")
     TICKETS_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     tickets: _containers.RepeatedCompositeFieldContainer[Ticket]
     progress: _containers.RepeatedCompositeFieldContainer[TicketProgress]
-    def __init__(self, tickets: _Optional[_Iterable[_Union[Ticket, _Mapping]]] = ..., progress: _Optional[_Iterable[_Union[TicketProgress, _Mapping]]] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, tickets: _Optional[_Iterable[_Union[Ticket, _Mapping]]] = ..., progress: _Optional[_Iterable[_Union[TicketProgress, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class TicketProgress(_message.Message):
     __slots__ = ("ticket_id", "total_bytes", "copied_bytes", "bytes_per_s", "eta_ms")

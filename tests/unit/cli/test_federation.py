@@ -139,5 +139,5 @@ def test_exclusions_are_lifted_all_or_none(guardian: Run, monkeypatch: pytest.Mo
     audited = guardian("audit changes --limit 3")
     assert "drop exclusion live/3, drop exclusion live/4" in audited
     assert "does not exist" in audited
-    assert len(json.loads(guardian("audit changes -o json --limit 2"))) == 2
+    assert guardian("audit changes --limit 2").splitlines()[-1] == "There are more: --limit 4"
     assert json.loads(guardian("audit changes --since 1h -o json")) == []  # this member lives in 1970
