@@ -1,6 +1,5 @@
 """Reference pages, made of the code when the site is built: they can't be out of date.
 
-configuration ── the example at the top of guardian/config.py, and every setting's default of its dataclasses
 metrics       ── every metric family that guardian/ makes, found in its syntax
 errors        ── the tree of guardian/errors.py, and what exit codes say
 """
@@ -8,12 +7,11 @@ errors        ── the tree of guardian/errors.py, and what exit codes say
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from guardian import config, errors
+from guardian import errors
 from guardian.cli.exits import MEANINGS, exit_code_of
 
 ROOT = Path(__file__).parents[2]
@@ -25,10 +23,6 @@ _KINDS = {
     "_gauge": "gauge",
     "_count": "counter",
 }
-
-
-_OTHERWISE_NAMED = ("throttle", "healing")
-"""Sections whose settings have other names, or units, in the file than in the code: the example tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,50 +58,6 @@ def _families_in(source: str) -> Iterator[MetricFamily]:
         labels = next((each.value for each in call.keywords if each.arg == "labels"), None)
         names = [str(each.value) for each in ast.walk(labels) if isinstance(each, ast.Constant)] if labels else []
         yield MetricFamily(words[0], _KINDS[function], documentation, tuple(names))
-
-
-def settings() -> Iterator[tuple[str, str]]:
-    """Each setting of a member that has a default, `section.name` first, in the order of the code."""
-    for field in dataclasses.fields(config.ServerConfig):
-        default = field.default if field.default_factory is MISSING else field.default_factory()
-        if field.name in _OTHERWISE_NAMED:
-            continue
-        if dataclasses.is_dataclass(default) and not isinstance(default, type):
-            for each in dataclasses.fields(default):
-                if not each.name.startswith("_"):
-                    yield f"{field.name}.{each.name}", _shown(getattr(default, each.name))
-        else:
-            yield field.name, "required" if default is MISSING else _shown(default)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None or value in ("", (), {}) or isinstance(value, Mapping):
-        return "none"
-    return str(value)
-
-
-def configuration_page() -> str:
-    rows = "\n".join(f"| `{name}` | {default} |" for name, default in settings())
-    return f"""# Configuration of a member
-
-One TOML file per member, read at start. What is wrong is said in one sentence that names the field,
-the value and the fix, with exit code 2.
-
-```toml
-{(config.__doc__ or "").partition("frozen.")[2].strip()}
-```
-
-## Defaults
-
-| setting | default |
-|---|---|
-{rows}
-
-Settings of `[planner]` are in the planner's guide, those of `[hooks]`, `[[sinks]]`, `[healing]` and of
-the files that are named by path in theirs; what the example has for `[throttle]` are its defaults.
-"""
 
 
 def metrics_page() -> str:
@@ -166,7 +116,6 @@ def _exit_code(kind: type[errors.GuardianError]) -> int:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    "reference/configuration.md": configuration_page,
     "reference/metrics.md": metrics_page,
     "reference/errors.md": errors_page,
 }

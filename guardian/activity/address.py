@@ -26,16 +26,16 @@ def parse_url(url: str) -> ServerAddress | Path:
     """Raises InvalidInput that names the field, the value and the fix."""
     if "://" not in url:
         return Path(url)
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        port = -1
+        raise InvalidInput("audit.url has no usable host or port: use clickhouse://user@host:8123/database") from None
     if parts.password:
         raise InvalidInput("audit.url holds a password: put it into a file, and name that in audit.password_file")
     database = unquote(parts.path.strip("/"))
     is_name = database.isascii() and database.isidentifier()
-    if parts.scheme not in _SCHEMES or not parts.hostname or port == -1 or parts.query or not is_name:
+    if parts.scheme not in _SCHEMES or not parts.hostname or parts.query or not is_name:
         raise InvalidInput(f"audit.url is {url!r}: use a path, or clickhouse://user@host:8123/database")
     tls, default_port = _SCHEMES[parts.scheme]
     return ServerAddress(parts.hostname, port or default_port, database, unquote(parts.username or "default"), tls)

@@ -38,6 +38,7 @@ import yaml
 
 from deploy.local.home import STATE, default_home
 from guardian.errors import GuardianError, InvalidInput, NotFound
+from guardian.model.settings import refuse_unknown
 from guardian.model.topology import DEFAULT_ENDPOINT, require_endpoint
 from guardian.model.units import parse_duration_ms
 
@@ -233,7 +234,7 @@ def _read(content: object) -> Contexts:
     if content is None:
         return Contexts()
     top = _mapping("the file", content)
-    _refuse_unknown("", top, {"current", "contexts"})
+    refuse_unknown("", top, ("current", "contexts"))
     current = top.get("current") or ""
     if not isinstance(current, str):
         raise InvalidInput(f"current is {current!r}: give the name of a context")
@@ -247,7 +248,7 @@ def _read(content: object) -> Contexts:
 
 def _context(name: str, section: Mapping[object, object]) -> Context:
     known = {each.name for each in fields(Context)} - {"name"}
-    _refuse_unknown(f"contexts.{name}.", section, known)
+    refuse_unknown(f"contexts.{name}.", section, known)
     endpoints = section.get("endpoints")
     if not isinstance(endpoints, list) or not all(isinstance(each, str) for each in endpoints):
         raise InvalidInput(f"contexts.{name}.endpoints is {endpoints!r}: give a list, such as [g1:9750, g2:9750]")
@@ -266,9 +267,3 @@ def _mapping(where: str, value: object) -> Mapping[object, object]:
     if not isinstance(value, dict):
         raise InvalidInput(f"{where} is {value!r}: write it as `name: value` lines")
     return value
-
-
-def _refuse_unknown(prefix: str, table: Mapping[object, object], known: set[str]) -> None:
-    for key in table:
-        if key not in known:
-            raise InvalidInput(f"{prefix}{key} is not a setting: use one of {', '.join(sorted(known))}")

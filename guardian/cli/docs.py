@@ -1,6 +1,6 @@
 """`guardian docs`: pages of the documentation that are made from the code.
 
-docs/cli.md and docs/rights.md, and tests hold those that are checked in against them.
+docs/cli.md, docs/rights.md and docs/configuration.md; tests compare those that are checked in.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
-from guardian.cli import rights_page
+from guardian.cli import config_pages, rights_page
 from guardian.cli.everywhere import ALIASES, WATCHABLE, connection
 from guardian.cli.exits import MEANINGS
 from guardian.cli.options import PANEL
@@ -104,7 +104,7 @@ def cli(out: OutOption = None) -> None:
 
     Example: guardian docs cli --out docs/cli.md
     """
-    _write(page(), out)
+    write(page(), out)
 
 
 @app.command("rights")
@@ -113,10 +113,20 @@ def rights(out: OutOption = None) -> None:
 
     Example: guardian docs rights --out docs/rights.md
     """
-    _write(rights_page.page(), out)
+    write(rights_page.page(), out)
 
 
-def _write(text: str, out: Path | None) -> None:
+@app.command("configuration")
+def configuration(out: OutOption = None) -> None:
+    """Write the page of all settings: docs/configuration.md.
+
+    Example: guardian docs configuration --out docs/configuration.md
+    """
+    write(config_pages.page(), out)
+
+
+def write(text: str, out: Path | None) -> None:
+    """Write a page to a file, else to standard output. Raises InvalidInput."""
     if out is None:
         print(text, end="")
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +10,8 @@ import typer
 
 from guardian import config
 from guardian.client import GuardianClient
-from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings
+from guardian.model.settings import load
 from guardian.wire.planner import planner_from_proto
 
 SettingsOption = Annotated[
@@ -35,15 +34,4 @@ def section_of(file: Path | None) -> Mapping[str, object]:
     """[planner] of a file, checked; empty without one. Raises InvalidInput that names the file, and what is wrong."""
     if file is None:
         return {}
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidInput(f"settings is {file}: it can't be read as TOML: {error}") from None
-    section = content.get("planner", {})
-    if not isinstance(section, dict):
-        raise InvalidInput(f"settings is {file}: planner is {section!r}: write it as a section, [planner]")
-    try:
-        config.planner_settings(section)
-    except InvalidInput as error:
-        raise InvalidInput(f"settings is {file}: {error}") from None
-    return section
+    return load(file, "settings file", lambda table: config.planner_section("planner", table.get("planner", {})))

@@ -54,6 +54,7 @@ _PARTS: dict[str, str] = {
     "export": "interchange:exports",
     "local": "local:app",
     "context": "context:app",
+    "config": "config:app",
     "docs": "docs:app",
 }
 

@@ -46,6 +46,7 @@ from guardian.core.throttling import Copy, Pace, least, megabytes
 from guardian.errors import InvalidInput
 from guardian.model.execution import AdaptedRate, Baseline
 from guardian.model.reading import BrokerReading, Latency
+from guardian.model.settings import Section, check_ranges, setting
 
 ROOM = 0.95
 _NEARLY_FULL = 0.85  # of a limit, in the last seconds: from there on a look that shows all of it used is no chance
@@ -71,57 +72,49 @@ _NONE_STANDS: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class ThrottleSettings:
-    """`[throttle]` of a member's configuration. Rates are bytes/s; `ceiling` 0: only the ticket's own.
+class ThrottleSettings(Section):
+    """Say how fast copies may be (guardian/executor/README.md); a ticket says where to begin."""
 
-    `adaptive` False: a ticket's rate is fixed. `p99_factor`: by so much clients' requests may become slower; latencies
-    whose p99 is below `p99_ms` are good whatever they were. `nic_gbit_per_s` is for hosts that don't tell.
-
-    Rates are judged by the last `window_s`, rise every `rise_s` at the most, and fall again only when `settle_s` have
-    passed, unless it is grave; a broker that has not answered for `stale_s` can't be seen.
-
-    `fill_lines_without_client_activity` takes clients to move nothing over lines where nobody counts them;
-    `adapt_without_disk_metrics` takes a disk that tells nothing for an idle one.
-    """
-
-    adaptive: bool = True
-    floor: int = 1_000_000
-    ceiling: int = 0
-    disk_utilisation: float = 0.8
-    await_ms: float = 50.0
-    nic_share: float = 0.8
-    nic_gbit_per_s: float = 0.0
-    p99_ms: float = 20.0
-    p99_factor: float = 1.5
-    line_share: float = 0.8
-    rise_s: float = 3.0
-    settle_s: float = 6.0
-    window_s: float = 5.0
-    stale_s: float = 5.0
-    fill_lines_without_client_activity: bool = False
-    adapt_without_disk_metrics: bool = False
+    adaptive: bool = setting(True, "Adapt rates to what brokers have room for; false: each ticket's rate is fixed.")
+    floor_mb_per_s: float = setting(1.0, "Never below, and so much without metrics.", above=0, most=1e6)
+    ceiling_mb_per_s: float = setting(0.0, "Never above, whatever a ticket asks for; 0: as it asks.", least=0, most=1e6)
+    disk_utilisation: float = setting(0.8, "Rates fall from this share of a disk's time busy on.", above=0, most=1)
+    await_ms: float = setting(50.0, "Rates fall from this time for a disk's request on.", above=0, most=1e6)
+    nic_share: float = setting(0.8, "Rates fall from this share of an interface's speed on.", above=0, most=1)
+    nic_gbit_per_s: float = setting(0.0, "Speed of interfaces whose host does not tell it; 0: no limit then.", least=0)
+    p99_ms: float = setting(20.0, "Latencies whose p99 is below this are good whatever they were.", above=0, most=1e6)
+    p99_factor: float = setting(1.5, "Rates fall when clients' requests become so much slower.", above=1, most=100)
+    line_share: float = setting(
+        0.8, "Rates fall from this share of a link's capacity (`links`) on, clients included.", above=0, most=1
+    )
+    rise_s: float = setting(3.0, "Rates rise in so long by a quarter, where they never fell faster.", above=0, most=1e6)
+    settle_s: float = setting(6.0, "Rates fall again after so long, unless it is grave.", above=0, most=1e6)
+    window_s: float = setting(5.0, "Rates are judged by the last so many seconds.", above=0, most=1e6)
+    stale_s: float = setting(5.0, "A broker without an answer for so long goes to the floor.", above=0, most=1e6)
+    fill_lines_without_client_activity: bool = setting(
+        False, "Without [audit] take clients to move nothing over links."
+    )
+    adapt_without_disk_metrics: bool = setting(
+        False, "Take log dirs on a disk without metrics (overlay, NFS, ZFS) for idle ones, with no floor."
+    )
 
     def __post_init__(self) -> None:
-        if self.floor < 1 or self.ceiling < 0:
+        check_ranges(self)
+        if self.ceiling_mb_per_s and self.ceiling < self.floor:
             raise InvalidInput(
-                f"floor_mb_per_s is {self.floor / 1e6:g} and ceiling_mb_per_s {self.ceiling / 1e6:g}: use megabytes "
-                "per second, a floor above 0"
+                f"ceiling_mb_per_s is {self.ceiling_mb_per_s:g}, below the floor of {self.floor_mb_per_s:g}: raise it, "
+                "or leave it out"
             )
-        if self.ceiling and self.ceiling < self.floor:
-            raise InvalidInput(
-                f"ceiling_mb_per_s is {self.ceiling / 1e6:g}, below the floor of {self.floor / 1e6:g}: raise it, or "
-                "leave it out"
-            )
-        for name in ("disk_utilisation", "nic_share", "line_share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise InvalidInput(f"{name} is {getattr(self, name):g}: use a share, above 0 and up to 1")
-        for name in ("await_ms", "p99_ms", "rise_s", "settle_s", "window_s", "stale_s"):
-            if not 0 < getattr(self, name) <= 1e6:
-                raise InvalidInput(f"{name} is {getattr(self, name):g}: use a number above 0")
-        if not 1 < self.p99_factor <= 100:
-            raise InvalidInput(f"p99_factor is {self.p99_factor:g}: use a factor above 1, such as 1.5")
-        if self.nic_gbit_per_s < 0:
-            raise InvalidInput(f"nic_gbit_per_s is {self.nic_gbit_per_s:g}: use 0 or more")
+
+    @property
+    def floor(self) -> int:
+        """Return the floor in bytes/s."""
+        return max(1, round(self.floor_mb_per_s * 1e6))
+
+    @property
+    def ceiling(self) -> int:
+        """Return the ceiling in bytes/s; 0: only the ticket's own."""
+        return round(self.ceiling_mb_per_s * 1e6)
 
 
 Line = tuple[str, str]  # from one IDC to another

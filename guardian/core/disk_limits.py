@@ -31,9 +31,9 @@ _LEAST_IOS_PER_S = 2.0  # below it an await is of no I/O to speak of
 class DiskLimits:
     """`utilisation` is a share of the time."""
 
-    utilisation: float = 0.9
-    await_ms: float = 50.0
-    window_ms: int = 60_000
+    utilisation: float
+    await_ms: float
+    window_ms: int
 
     def __post_init__(self) -> None:
         if not 0 < self.utilisation <= 1:

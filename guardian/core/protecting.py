@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from guardian.core.disk_doings import ClientLoads, ClusterLook
 from guardian.core.disk_limits import DiskLimits
@@ -48,9 +49,9 @@ from guardian.core.protection_levers import (
     why_no_more,
     without_partitions,
 )
-from guardian.errors import InvalidInput
 from guardian.model.execution import ThrottleIntent
 from guardian.model.protection import DiskCondition, DiskKey, DiskState, Doing, Hold, Lever, LeverKind, Protection
+from guardian.model.settings import Section, setting
 from guardian.model.units import human_bytes
 
 CUT = 0.5
@@ -62,23 +63,48 @@ _WORTH = 0.9  # a limit that is nearly what is moved anyway changes nothing
 
 
 @dataclass(frozen=True, slots=True)
-class ProtectionSettings:
-    """`acts` False: nothing is held back, and what is held is let go. `floor` is bytes/s, the least that anything is
-    cut to; `blind_ms`: for so long what is held stays although nothing is seen of its disk; `late_ms`: for so long a
-    quota that was put back is remembered."""
+class ProtectionSettings(Section):
+    """Say what is done about disks over their limits (guardian/protection.md)."""
 
-    acts: bool = False
-    limits: DiskLimits = field(default_factory=DiskLimits)
-    step_ms: int = 30_000
-    floor: int = 1_000_000
-    blind_ms: int = 300_000
+    mode: Literal["off", "observe", "act"] = setting(
+        "observe", "With act what is abnormal is held back; with off no disk is looked at."
+    )
+    look_s: float = setting(5.0, "Time between two looks at an unhealthy disk.", above=0, most=86_400)
+    window_s: float = setting(
+        60.0, "A disk is unhealthy when it is over a limit for so long, on the average.", least=1, most=3600
+    )
+    step_s: float = setting(30.0, "Time between two steps for one disk.", least=1, most=3600)
+    utilisation: float = setting(0.9, "Limit of the share of the time that a disk is busy.", least=0.01, most=1)
+    await_ms: float = setting(50.0, "Limit of the time that an I/O takes.", least=0.1, most=60_000)
+    floor_mb_per_s: float = setting(1.0, "Nothing is held back to less.", above=0, most=1e6)
+    blind_s: float = setting(
+        300.0, "What is held for a disk that can't be seen any more is let go after that.", least=1, most=86_400
+    )
     levers: int = 50
     late_ms: int = LATE_MS
 
-    def __post_init__(self) -> None:
-        for name, value in (("step_ms", self.step_ms), ("floor", self.floor), ("levers", self.levers)):
-            if value < 1:
-                raise InvalidInput(f"{name} is {value}: use at least 1")
+    @property
+    def acts(self) -> bool:
+        """Return whether anything is held back; else what is held is let go."""
+        return self.mode == "act"
+
+    @property
+    def limits(self) -> DiskLimits:
+        return DiskLimits(self.utilisation, self.await_ms, int(self.window_s * 1000))
+
+    @property
+    def step_ms(self) -> int:
+        return int(self.step_s * 1000)
+
+    @property
+    def floor(self) -> int:
+        """Return the least, in bytes/s, that anything is cut to."""
+        return max(1, round(self.floor_mb_per_s * 1e6))
+
+    @property
+    def blind_ms(self) -> int:
+        """Return for how long what is held stays although nothing is known of its disk."""
+        return int(self.blind_s * 1000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ import base64
 import hashlib
 import hmac
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from guardian.errors import InvalidInput, NotSignedIn
+from guardian.model import settings
 from guardian.model.actor import require_name
 
 PREFIX = "gdn_"
@@ -71,13 +71,11 @@ def require_fresh(token: Token, now_ms: int) -> None:
 
 def parse_tokens(text: str) -> tuple[Token, ...]:
     """Raises InvalidInput that names the field, the value and the fix."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"it is not valid TOML: {error}") from None
+    table = settings.parse(text)
+    settings.refuse_unknown("", table, ("tokens",))
     sections = table.get("tokens", [])
-    if set(table) - {"tokens"} or not isinstance(sections, list) or len(sections) > _MAX_TOKENS:
-        raise InvalidInput(f"it holds {', '.join(sorted(table))}: use up to {_MAX_TOKENS} sections [[tokens]], no more")
+    if not isinstance(sections, list) or len(sections) > _MAX_TOKENS:
+        raise InvalidInput(f"tokens is {settings.shown(sections)}: use up to {_MAX_TOKENS} sections [[tokens]]")
     tokens = tuple(_token(f"tokens[{position}]", section) for position, section in enumerate(sections))
     ids = [token.id for token in tokens]
     if len(set(ids)) != len(ids):
@@ -105,11 +103,8 @@ def _written(at_ms: int) -> str:
 
 
 def _token(title: str, section: object) -> Token:
-    if not isinstance(section, dict):
-        raise InvalidInput(f"{title} is {section!r}: write it as a section, [[tokens]]")
-    for key in section:
-        if key not in ("id", "name", "hash", "created", "expires"):
-            raise InvalidInput(f"{title}.{key} is not known: use id, name, hash, created, expires")
+    section = settings.section(title, section)
+    settings.refuse_unknown(f"{title}.", section, ("id", "name", "hash", "created", "expires"))
     identifier, digest = section.get("id"), section.get("hash")
     if not isinstance(identifier, str) or not _ID.fullmatch(identifier):
         raise InvalidInput(f"{title}.id is {identifier!r}: use the 8 hexadecimal digits after {PREFIX} in the token")

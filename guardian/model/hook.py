@@ -1,21 +1,5 @@
 """What stops, starts or restarts one broker, as the members' configuration names it.
 
-    [hooks.by-script]                   # a program of one's own, on the member that leads
-    kind    = "command"
-    command = ["/usr/local/bin/kafka-node", "{action}", "{cluster}", "{broker}"]
-    timeout_s = 300.0                   # it must have ended by then, not the broker be back
-    environment = ["KAFKA_HOME"]        # variables of the member's that it gets besides PATH, HOME and the like
-
-    [hooks.by-systemd]                  # systemctl, on the broker's machine where `host` is given
-    kind = "systemd"
-    unit = "kafka@{broker}.service"
-    host = "guardian@{host}"
-
-    [hooks.by-kubernetes]               # kubectl delete pod: its StatefulSet makes it anew. Restarts only
-    kind      = "kubernetes"
-    namespace = "kafka"
-    pod       = "{cluster}-kafka-{broker}"
-
 In braces: action (stop, start, restart), broker (its id), cluster (its name), host (its machine's, or the one that its
 clients see). Nothing passes through a shell, and no value may begin with a dash. Of the member's environment a hook
 gets what is listed only. It must bear being called twice: a member may die between calling it and writing down that it
@@ -31,14 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from guardian.errors import InvalidInput
+from guardian.model import settings
 from guardian.model.operation import HookAction
+from guardian.model.settings import Section, setting
 
 _FIELDS = ("action", "broker", "cluster", "host")
-_KINDS: Mapping[str, tuple[str, ...]] = {
-    "command": ("command",),
-    "systemd": ("unit", "host"),
-    "kubernetes": ("namespace", "pod"),
-}
 _ALWAYS = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "command": (),
@@ -46,8 +27,78 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "kubernetes": ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"),
 }
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_MAX_TIMEOUT_S = 24 * 3600.0
-_DEFAULT_TIMEOUT_S = 300.0
+
+
+def _variables(path: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) and _VARIABLE.fullmatch(name) for name in value):
+        raise InvalidInput(f'{path} is {settings.shown(value)}: list names of variables, such as ["KAFKA_HOME"]')
+    return tuple(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AnyHook(Section):
+    kind: str = setting(...)
+    timeout_s: float = setting(300.0, "It must have ended by then, not the broker be back.", above=0, most=24 * 3600)
+    environment: tuple[str, ...] = setting(
+        (),
+        "Variables of the member's that it gets besides PATH, HOME and the like.",
+        example=["KAFKA_HOME"],
+        read=_variables,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandHook(_AnyHook):
+    """Run a program of one's own on the member that leads."""
+
+    kind: str = setting("command", "Which of the three kinds it is.")
+    command: tuple[str, ...] = setting(
+        ...,
+        "The words of the command, with fields in braces.",
+        least=1,
+        example=["/usr/local/bin/kafka-node", "{action}", "{cluster}", "{broker}"],
+    )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return self.command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemdHook(_AnyHook):
+    """Call systemctl, on the broker's machine where `host` is given."""
+
+    kind: str = setting("systemd", "Which of the three kinds it is.")
+    unit: str = setting(..., "The unit of the broker.", example="kafka@{broker}.service")
+    host: str = setting("", "The machine, reached by SSH.", example="guardian@{host}")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        host = (f"--host={self.host}",) if self.host else ()
+        return ("systemctl", *host, "{action}", "--", self.unit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesHook(_AnyHook):
+    """Delete the broker's pod, which its StatefulSet makes anew; restarts only."""
+
+    kind: str = setting("kubernetes", "Which of the three kinds it is.")
+    namespace: str = setting(..., "The namespace of the pod.", example="kafka")
+    pod: str = setting(..., "The name of the pod.", example="{cluster}-kafka-{broker}")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        # Until the old process is gone, be it long in its preStop: else that one would pass for the new one.
+        options = ("--wait=true", f"--timeout={math.ceil(self.timeout_s)}s", "--ignore-not-found")
+        return ("kubectl", f"--namespace={self.namespace}", "delete", "pod", *options, "--", self.pod)
+
+
+_KINDS: Mapping[str, type[CommandHook | SystemdHook | KubernetesHook]] = {
+    "command": CommandHook,
+    "systemd": SystemdHook,
+    "kubernetes": KubernetesHook,
+}
+HOOK_SECTIONS = tuple(_KINDS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +118,23 @@ class Hook:
     name: str
     kind: str
     command: tuple[str, ...]
-    actions: frozenset[HookAction] = frozenset(HookAction)
-    timeout_s: float = _DEFAULT_TIMEOUT_S
-    environment: tuple[str, ...] = _ALWAYS
+    actions: frozenset[HookAction]
+    timeout_s: float
+    environment: tuple[str, ...]
 
     @classmethod
     def of(cls, name: str, table: object) -> Hook:
-        """From the section [hooks.NAME]. Raises InvalidInput that names the field, the value and the fix."""
+        """Return what a section [hooks.NAME] says. Raises InvalidInput that names the field, the value and the fix."""
         where = f"hooks.{name}"
-        if not isinstance(table, Mapping):
-            raise InvalidInput(f"{where} is {table!r}: write it as a section, [{where}]")
-        kind = table.get("kind")
+        kind = settings.section(where, table).get("kind")
         if not isinstance(kind, str) or kind not in _KINDS:
-            raise InvalidInput(f"{where}.kind is {kind!r}: use one of {', '.join(_KINDS)}")
-        known = ("kind", "timeout_s", "environment", *_KINDS[kind])
-        for key in table:
-            if key not in known:
-                raise InvalidInput(f"{where}.{key} is not a setting of kind {kind}: use {', '.join(known)}")
-        command = _commands(where, kind, table)
-        for word in command:
+            raise InvalidInput(f"{where}.kind is {settings.shown(kind)}: use {settings.one_of(_KINDS)}")
+        told = settings.read(_KINDS[kind], table, where)
+        for word in told.words:
             _require_known_fields(where, word)
         actions = frozenset({HookAction.RESTART}) if kind == "kubernetes" else frozenset(HookAction)
-        environment = (*_ALWAYS, *_OF_KIND[kind], *_variables(where, table))
-        return cls(name, kind, command, actions, _timeout(where, table), environment)
+        environment = (*_ALWAYS, *_OF_KIND[kind], *told.environment)
+        return cls(name, kind, told.words, actions, told.timeout_s, environment)
 
     @property
     def must_be_seen(self) -> bool:
@@ -128,49 +173,6 @@ class Hook:
         return {name: member[name] for name in self.environment if name in member}
 
 
-def _commands(where: str, kind: str, table: Mapping[str, object]) -> tuple[str, ...]:
-    if kind == "command":
-        words = table.get("command")
-        if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
-            raise InvalidInput(
-                f'{where}.command is {words!r}: use a list of words, such as ["/usr/bin/kafka-node", "{{action}}", '
-                '"{broker}"]'
-            )
-        return tuple(words)
-    if kind == "systemd":
-        host = _text(where, table, "host", required=False)
-        unit = _text(where, table, "unit")
-        return ("systemctl", *((f"--host={host}",) if host else ()), "{action}", "--", unit)
-    namespace, pod = _text(where, table, "namespace"), _text(where, table, "pod")
-    # Until the old process is gone, be it long in its preStop: who did not wait would take that one for the new one.
-    timeout = f"--timeout={math.ceil(_timeout(where, table))}s"
-    options = ("--wait=true", timeout, "--ignore-not-found")
-    return ("kubectl", f"--namespace={namespace}", "delete", "pod", *options, "--", pod)
-
-
-def _variables(where: str, table: Mapping[str, object]) -> tuple[str, ...]:
-    names = table.get("environment", [])
-    if not isinstance(names, list) or not all(isinstance(name, str) and _VARIABLE.fullmatch(name) for name in names):
-        raise InvalidInput(f'{where}.environment is {names!r}: list names of variables, such as ["KAFKA_HOME"]')
-    return tuple(names)
-
-
-def _text(where: str, table: Mapping[str, object], key: str, *, required: bool = True) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str) or (required and not value):
-        raise InvalidInput(f"{where}.{key} is {table.get(key)!r}: give a non-empty string")
-    return value
-
-
-def _timeout(where: str, table: Mapping[str, object]) -> float:
-    value = table.get("timeout_s", _DEFAULT_TIMEOUT_S)
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise InvalidInput(f"{where}.timeout_s is {value!r}: give a number")
-    if not 0 < value <= _MAX_TIMEOUT_S:
-        raise InvalidInput(f"{where}.timeout_s is {value}: use seconds, more than 0 and at most {_MAX_TIMEOUT_S:g}")
-    return float(value)
-
-
 def _require_known_fields(where: str, word: str) -> None:
     try:
         named = [field for _, field, _, _ in string.Formatter().parse(word) if field is not None]
@@ -179,3 +181,8 @@ def _require_known_fields(where: str, word: str) -> None:
     for field in named:
         if field not in _FIELDS:
             raise InvalidInput(f"{where} has {word!r}: in braces use one of {', '.join(_FIELDS)}")
+
+
+def hooks_of(path: str, value: object) -> dict[str, Hook]:
+    """Return what all sections [hooks.NAME] say. Raises InvalidInput."""
+    return {name: Hook.of(name, table) for name, table in settings.section(path, value).items()}

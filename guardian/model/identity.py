@@ -19,6 +19,7 @@ from fnmatch import fnmatchcase
 
 from guardian.errors import InvalidInput
 from guardian.model.actor import MAX_NAME_CHARS, Proof
+from guardian.model.settings import shown
 
 _BROKER_SCHEME = "broker:"
 _BROKER_ID = re.compile(r"([a-z0-9][a-z0-9._-]{0,62})/(\d{1,10})", re.ASCII)
@@ -164,19 +165,11 @@ LOCAL = Identity("local", (Grant(Role.ADMIN),))
 def require_patterns(field_name: str, value: object) -> tuple[str, ...]:
     """Patterns of names, as of the shell. Raises InvalidInput."""
     if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-        raise InvalidInput(f'{field_name} is {value!r}: give a list of names or patterns, such as ["live-*"]')
+        raise InvalidInput(f'{field_name} is {shown(value)}: give a list of names or patterns, such as ["live-*"]')
     for text in value:
         if not _PATTERN.fullmatch(text):
             raise InvalidInput(f"{field_name} has {text!r}: a pattern has up to 255 characters, no space, no slash")
     return tuple(value)
-
-
-def require_role(field_name: str, value: object) -> Role:
-    """Raises InvalidInput."""
-    known = {role.value: role for role in Role}
-    if not isinstance(value, str) or value not in known:
-        raise InvalidInput(f"{field_name} is {value!r}: use one of {', '.join(known)}")
-    return known[value]
 
 
 def _matches(patterns: Iterable[str], name: str) -> bool:

@@ -420,7 +420,7 @@ def _protecting(
     config: ServerConfig, store: ReplicatedStore, kafka: _Kafka, stack: ExitStack
 ) -> tuple[Protector, DiskWatch]:
     """With admin connections of its own. Where it is off nobody is suspected, and what is held is let go."""
-    settings, collect_ms = config.protection.settings, int(config.collect.interval_s * 1000)
+    settings, collect_ms = config.protection, int(config.collect.interval_s * 1000)
     held = ReplicatedProtectionStore(store)
     watch = DiskWatch(
         store,

@@ -101,7 +101,7 @@ def make_security(
         stack.callback(audit_file.stop)
     limits = RateLimits(settings.calls_per_s, settings.burst)
     gate = Gate(prover, refusals, limits, settings.allowed_bootstraps)
-    url = settings.url or f"{'https' if config.http_tls is not None else 'http'}://{config.http}"
+    url = settings.url.rstrip("/") or f"{'https' if config.http_tls is not None else 'http'}://{config.http}"
     session_ms = int(settings.session_hours * 3_600_000)
     return Security(
         FormTokens(key, now_ms),

@@ -1,11 +1,10 @@
-"""The planner's guide names every goal, alias, setting and command that there is, and no other."""
+"""The planner's guide names every goal, alias and command that there is, and no other."""
 
 from __future__ import annotations
 
 import itertools
 import re
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +14,6 @@ from guardian.cli.plan.commands import app as plan
 from guardian.cli.whatif import app as what_if
 from guardian.config import planner_settings
 from guardian.model import tasks
-from guardian.model.planner_settings import PlannerSettings
 from spark_analytics.goals.registry import GOALS
 
 GUIDE = (Path(__file__).parents[2] / "spark_analytics" / "README.md").read_text()
@@ -32,20 +30,6 @@ def rows(heading: str) -> list[list[str]]:
 def test_every_goal_is_there_with_its_names() -> None:
     told = [(cells[0], cells[1], re.findall(r"`(\w+)`", cells[2])) for cells in rows("Goals")]
     assert told == [(f"`{goal.name}`", "hard" if goal.is_hard else "soft", list(goal.aliases)) for goal in GOALS]
-
-
-def test_every_setting_is_there() -> None:
-    assert [cells[0].strip("`") for cells in rows("Settings")] == [field.name for field in fields(PlannerSettings)]
-
-
-def test_defaults_of_settings_are_true() -> None:
-    defaults = {field.name: field.default for field in fields(PlannerSettings)}
-    told = {cells[0].strip("`"): cells[1] for cells in rows("Settings")}
-    numbers = {name: float(text) for name, text in told.items() if re.fullmatch(r"[\d.]+|inf", text)}
-    assert len(numbers) >= 8
-    assert numbers == {name: defaults[name] for name in numbers}
-    assert told["topic_spread"] == str(defaults["topic_spread"]).lower()
-    assert told["throttle"] == f"{defaults['throttle'] / 1e6:g} MB/s"  # type: ignore[operator]
 
 
 def test_every_kind_of_plan_is_there_with_its_task() -> None:

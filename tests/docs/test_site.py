@@ -12,7 +12,7 @@ import yaml
 
 from deploy.site import links, reference
 from deploy.site.pages import ROOT, all_pages
-from guardian import config, errors
+from guardian import errors
 from guardian.cli.exits import MEANINGS
 from tests.unit.deploy.monitoring import rule_uses
 
@@ -88,37 +88,6 @@ def test_every_metric_that_our_alerts_and_dashboards_use_is_in_the_reference() -
     assert len(of_members) >= 10
     assert of_members <= told
     assert all(family.documentation for family in reference.metric_families())
-
-
-def test_every_setting_that_is_told_is_one(tmp_path: Path) -> None:
-    """Each with its default, as it would be written: the file is taken."""
-    required = {
-        "data": "/d",
-        "grpc": "127.0.0.1:1",
-        "http": "127.0.0.1:2",
-        "raft": "127.0.0.1:3",
-        "lake": "/l",
-        "name": "g",
-    }
-    own = "\n".join(f'{name} = "{value}"' for name, value in required.items())
-    told = dict(reference.settings())
-    assert set(required) == {name for name, default in told.items() if default == "required"}
-    for name, default in told.items():
-        section, _, setting = name.rpartition(".")
-        if default in ("none", "required"):
-            continue
-        value = default if re.fullmatch(r"true|false|[\d.]+", default) else f'"{default}"'
-        (tmp_path / "g.toml").write_text(f"{own}\n" + (f"[{section}]\n" if section else "") + f"{setting} = {value}\n")
-        config.load(tmp_path / "g.toml")
-    assert len(told) > 30
-
-
-def test_every_section_of_a_member_is_in_the_example() -> None:
-    example = config.__doc__ or ""
-    for name in {told.partition(".")[0] for told, _ in reference.settings()}:
-        assert re.search(rf"^\[?\[?{name}\b", example, re.MULTILINE) or re.search(
-            rf"^# ?{name}\b", example, re.MULTILINE
-        ), name
 
 
 def test_every_error_and_exit_code_is_told() -> None:

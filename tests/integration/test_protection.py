@@ -54,7 +54,7 @@ mode = "act"
 look_s = 1.0
 window_s = 5.0
 step_s = 2.0
-floor_bytes_per_s = {FLOOR}
+floor_mb_per_s = {FLOOR / 1e6}
 """
 FOREIGN = QuotaEntity(None, "somebody-else")
 
@@ -466,7 +466,7 @@ def test_levers_slow_replicas_that_really_catch_up_and_a_real_move_and_leave_not
     clock = [1_000_000]
     with closing(KafkaControl(bench.cluster, timeout_s=DEADLINE_S)) as control:
         behind = CatchingUp(bench, control)
-        settings = ProtectionSettings(acts=True, step_ms=1000, floor=LEAST)
+        settings = ProtectionSettings("act", step_s=1, floor_mb_per_s=LEAST / 1e6)
         protector = Protector(store, lambda _: control, watch, settings, lambda: clock[0])
 
         def tick_until(condition: Callable[[], object], what: str) -> None:

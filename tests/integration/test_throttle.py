@@ -40,7 +40,7 @@ DISK_LIMIT = 0.6
 WRITERS, WRITE_BYTES, WRITES_A_FILE = 6, 65_536, 512
 # Limits that nothing on this machine comes near, so that a test touches the one that it is about.
 EASY = ThrottleSettings(
-    floor=FLOOR,
+    floor_mb_per_s=FLOOR / 1e6,
     disk_utilisation=1.0,
     await_ms=100_000,
     nic_share=1.0,
@@ -182,7 +182,7 @@ def write_through(path: Path, over: threading.Event) -> None:
 def test_without_metrics_copies_go_at_the_floor(bench: Watched, kafka: KafkaCluster) -> None:
     bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
     silent = LiveSurroundings(
-        lambda _: kafka.to_cluster(), Silent(), ThrottleSettings(floor=FLOOR, stale_s=1.0), dict, now_ms
+        lambda _: kafka.to_cluster(), Silent(), ThrottleSettings(floor_mb_per_s=FLOOR / 1e6, stale_s=1.0), dict, now_ms
     )
     bench.driver.close()
     bench.new_driver(around=silent)

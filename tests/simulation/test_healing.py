@@ -511,7 +511,7 @@ def test_six_of_ten_brokers_down_at_once_move_nothing_and_call_a_person(world: C
     assert live.calls() == [(EventKind.FINDING_RAISED, "storm healing")]
     [event] = [event for event in live.store.read().events(0, 1000) if event.kind.is_of_finding]
     for kind in ("webhook", "slack", "alertmanager"):
-        [sink] = sinks_of([{"name": "s", "kind": kind, "url": "http://h:1"}])
+        [sink] = sinks_of("sinks", [{"name": "s", "kind": kind, "url": "http://h:1"}])
         sent = post_of(sink, event)
         assert sink.wants(event)
         assert sent is not None

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 
 from guardian.core.disk_doings import BrokerLook, ClusterLook
-from guardian.core.disk_limits import DiskCounters, DiskLimits, judge_limits
+from guardian.core.disk_limits import DiskCounters, judge_limits
 from guardian.core.effects import ConfigKey
 from guardian.core.protecting import (
     SETTLE_MS,
@@ -41,7 +41,7 @@ TICK_MS = 5_000
 CAPACITY = 60 * MB
 SOUND = 10 * MB  # what the disk does besides
 SETTINGS = ProtectionSettings(
-    True, DiskLimits(0.9, 1000.0, 20_000), step_ms=10_000, floor=MB, blind_ms=60_000, late_ms=90_000
+    "act", window_s=20, step_s=10, utilisation=0.9, await_ms=1000.0, floor_mb_per_s=1, blind_s=60, late_ms=90_000
 )
 ETL, BATCH = QuotaClient("etl"), QuotaClient("batch", "bob")
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -371,7 +371,7 @@ def test_what_was_decided_from_before_a_release_is_not_sent(world: DiskWorld) ->
 
 def test_when_protection_no_longer_acts_all_that_is_held_is_taken_back(world: DiskWorld) -> None:
     world.run(lambda: len(world.store.protection(CLUSTER).levers) > 1)
-    world.settings_of_protector = replace(SETTINGS, acts=False)
+    world.settings_of_protector = replace(SETTINGS, mode="observe")
     world.new_protector()
     world.run(lambda: world.settings() == world.before)
     assert world.kafka.now_ms < STORM_MS

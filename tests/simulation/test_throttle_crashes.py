@@ -17,7 +17,7 @@ from tests.simulation.world import MB, Crash, InThisThread, Wired, World, move
 
 FOREIGN_RATE = ("BROKER", "1"), "leader.replication.throttled.rate", "777000000"
 Changes = Mapping[ConfigResource, Mapping[str, str | None]]
-SETTINGS = ThrottleSettings(floor=200_000, rise_s=0.1, settle_s=0.1, window_s=0.1)
+SETTINGS = ThrottleSettings(floor_mb_per_s=0.2, rise_s=0.1, settle_s=0.1, window_s=0.1)
 
 
 class Restless:

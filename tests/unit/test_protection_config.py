@@ -21,7 +21,7 @@ lake = "/tmp/lake"
 """
 
 
-def load(tmp_path: Path, text: str) -> config.ProtectionConfig:
+def load(tmp_path: Path, text: str) -> ProtectionSettings:
     path = tmp_path / "g1.toml"
     path.write_text(f"{REST}{text}")
     return config.load(path).protection
@@ -29,25 +29,26 @@ def load(tmp_path: Path, text: str) -> config.ProtectionConfig:
 
 def test_it_observes_and_changes_nothing_unless_told_otherwise(tmp_path: Path) -> None:
     assert load(tmp_path, "").mode == "observe"
-    assert not load(tmp_path, "").settings.acts
-    assert not load(tmp_path, '[protection]\nmode = "off"').settings.acts
+    assert not load(tmp_path, "").acts
+    assert not load(tmp_path, '[protection]\nmode = "off"').acts
 
 
 def test_all_of_it_is_read(tmp_path: Path) -> None:
     text = '[protection]\nmode = "act"\nwindow_s = 30\nstep_s = 15\nutilisation = 0.8\nawait_ms = 20\n'
-    found = load(tmp_path, f"{text}floor_bytes_per_s = 5000\nblind_s = 60\nlook_s = 2")
-    assert found.look_s == 2.0
-    assert found.settings == ProtectionSettings(True, DiskLimits(0.8, 20.0, 30_000), 15_000, 5000, 60_000)
+    found = load(tmp_path, f"{text}floor_mb_per_s = 0.005\nblind_s = 60\nlook_s = 2")
+    assert found == ProtectionSettings("act", 2, 30, 15, 0.8, 20, 0.005, 60)
+    assert (found.acts, found.limits) == (True, DiskLimits(0.8, 20.0, 30_000))
+    assert (found.step_ms, found.floor, found.blind_ms) == (15_000, 5000, 60_000)
 
 
 @pytest.mark.parametrize(
     ("line", "error"),
     [
         ('mode = "on"', """protection.mode is 'on': use "off", "observe" or "act\""""),
-        ("utilisation = 90", "protection.utilisation is 90.0: use 0.01 to 1"),
-        ("window_s = 0", "protection.window_s is 0.0: use 1 to 3600"),
-        ("look_s = 0", "protection.look_s is 0.0: use seconds, more than 0"),
-        ("floor_bytes_per_s = 1.5", "protection.floor_bytes_per_s is 1.5: give a whole number"),
+        ("utilisation = 90", "protection.utilisation is 90: use 0.01 to 1"),
+        ("window_s = 0", "protection.window_s is 0: use 1 to 3600"),
+        ("look_s = 0", "protection.look_s is 0: use more than 0, up to 86400"),
+        ("floor_mb_per_s = 0", "protection.floor_mb_per_s is 0: use more than 0, up to 1000000"),
         ('step_s = "x"', "protection.step_s is 'x': give a number"),
         ("limit = 1", "protection.limit is not a setting: use one of"),
     ],

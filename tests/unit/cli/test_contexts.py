@@ -91,7 +91,7 @@ def test_an_unknown_context_names_those_that_there_are(monkeypatch: pytest.Monke
     [
         ("current: [", "is not valid YAML"),
         ("- a", "the file is .*: write it as `name: value` lines"),
-        ("currant: a", "currant is not a setting: use one of contexts, current"),
+        ("currant: a", "currant is not a setting: did you mean current"),
         ("current: 7", "current is 7: give the name"),
         ("current: a\ncontexts: {}", "current is 'a', which is not one of contexts"),
         ("contexts: {a: 1}", "contexts.a is 1"),

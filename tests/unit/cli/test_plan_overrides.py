@@ -46,10 +46,10 @@ def test_goals_may_be_repeated_or_divided_by_commas() -> None:
     ("options", "sentence"),
     [
         ({"goals": ["cpu-spraed"]}, "goal: goal 'cpu-spraed' is not known: use .*cpu-spread"),
-        ({"target_spread": -1.0}, "target_spread is -1: use a number above 0"),
+        ({"target_spread": -1.0}, "target_spread is -1: use more than 0"),
         ({"throttle": "fast"}, "throttle is 'fast'"),
         ({"exclude_topics": ["a*b"]}, "excluded_topics has 'a\\*b'"),
-        ({"settings": Path("/nowhere.toml")}, "settings is /nowhere.toml: it can't be read"),
+        ({"settings": Path("/nowhere.toml")}, "settings file /nowhere.toml can't be read"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_read(options: dict[str, object], sentence: str) -> None:

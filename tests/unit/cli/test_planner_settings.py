@@ -44,11 +44,11 @@ def test_a_file_without_the_section_changes_nothing(client: GuardianClient, tmp_
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("[planner", "it can't be read as TOML"),
+        ("[planner", "is not valid TOML"),
         ("planner = 3", r"planner is 3: write it as a section, \[planner\]"),
-        ("[planner]\ntarget = 1", "planner.target is not known"),
-        ('[planner]\ncpu_limit = "x"', "planner.cpu_limit is 'x': use a number"),
-        ("[planner]\ncpu_limit = 70", "planner.cpu_limit is 70: use a share above 0 and up to 1"),
+        ("[planner]\ntarget = 1", "planner.target is not a setting: did you mean target_spread"),
+        ('[planner]\ncpu_limit = "x"', "planner.cpu_limit is 'x': give a number"),
+        ("[planner]\ncpu_limit = 70", "planner.cpu_limit is 70: use more than 0, up to 1"),
         ('[planner]\ngoals = ["x-spread"]', "planner.goals: goal 'x-spread' is not known: use "),
     ],
 )
@@ -56,10 +56,10 @@ def test_a_wrong_file_is_refused_by_field_value_and_fix(tmp_path: Path, content:
     file = tmp_path / "guardian.toml"
     file.write_text(content)
 
-    with pytest.raises(InvalidInput, match=rf"settings is .*guardian\.toml: {sentence}"):
+    with pytest.raises(InvalidInput, match=rf"settings file .*guardian\.toml:? {sentence}"):
         section_of(file)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"settings is .*gone\.toml: it can't be read"):
+    with pytest.raises(InvalidInput, match=r"settings file .*gone\.toml can't be read"):
         section_of(tmp_path / "gone.toml")

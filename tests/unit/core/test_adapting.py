@@ -17,7 +17,7 @@ from guardian.model.reading import PRODUCE, BrokerReading, Latency
 from guardian.model.topology import TopicPartition
 
 MB = 1_000_000
-SETTINGS = ThrottleSettings(floor=MB)
+SETTINGS = ThrottleSettings(floor_mb_per_s=1.0)
 COPY = Copy(TopicPartition("t", 0), 0.0, leader=1, sources=(1, 2), destinations=(3,))
 LINE: Line = ("shanghai", "suzhou")
 IDCS = {1: "shanghai", 2: "shanghai", 3: "suzhou", 4: "suzhou"}
@@ -104,7 +104,7 @@ def test_where_there_is_room_what_is_asked_is_reached_in_small_steps_within_half
     ],
 )
 def test_it_begins_between_floor_and_ceiling(asked: int, most: int, ceiling: int, begins: int) -> None:
-    surroundings = replace(around(), settings=replace(SETTINGS, ceiling=ceiling))
+    surroundings = replace(around(), settings=replace(SETTINGS, ceiling_mb_per_s=ceiling / MB))
     assert next_rate((), surroundings, asked=asked, most=most).rate == begins
 
 
@@ -479,8 +479,8 @@ def test_what_holds_copies_back_is_told_the_slowest_first() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("floor", 0),
-        ("ceiling", 1),
+        ("floor_mb_per_s", 0.0),
+        ("ceiling_mb_per_s", 0.5),
         ("disk_utilisation", 0.0),
         ("nic_share", 1.5),
         ("p99_factor", 1.0),

@@ -98,4 +98,4 @@ def test_the_await_of_a_few_ios_means_nothing() -> None:
 @pytest.mark.parametrize(("utilisation", "await_ms"), [(0.0, 50.0), (1.1, 50.0), (0.9, 0.0)])
 def test_impossible_limits_are_refused(utilisation: float, await_ms: float) -> None:
     with pytest.raises(InvalidInput, match="use more than 0"):
-        DiskLimits(utilisation, await_ms)
+        DiskLimits(utilisation, await_ms, 60_000)

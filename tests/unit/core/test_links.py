@@ -268,10 +268,10 @@ def test_a_links_file_is_read_with_the_longest_prefixes_first(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("near = 1.5", "near is 1.5: give a share"),
-        ('near = "much"', "near is 'much': give a number from 0"),
+        ("near = 1.5", "near is 1.5: use more than 0, up to 1"),
+        ('near = "much"', "near is 'much': give a number"),
         ("currency = 5", "currency is 5: give a word"),
-        ("nets = 1", "nets is not known: use currency, lines, near, networks"),
+        ("nets = 1", "nets is not a setting: did you mean networks"),
         ("networks = 5", "networks is 5: write it as a section"),
         ('[networks]\nsh = "10.0.0.0/8"', "networks.sh is '10.0.0.0/8': give a list"),
         (
@@ -279,17 +279,17 @@ def test_a_links_file_is_read_with_the_longest_prefixes_first(tmp_path: Path) ->
             r"networks.sh has '10.0.0.1/8': use a prefix, .* \(10.0.0.1/8 has host bits",
         ),
         ('[networks]\nsh = ["10.0.0.0/8"]\nsz = ["10.0.0.0/8"]', "networks has 10.0.0.0/8 in sh and in sz"),
-        ("lines = 5", "lines is 5: write each line as a section"),
+        ("lines = 5", "lines is 5: write each as a section"),
         ('[[lines]]\nbetween = ["sh"]', r"lines\[0\].between is \['sh'\]: give two IDCs"),
         ('[[lines]]\nbetween = ["sh", "sh"]', r"lines\[0\].between is \['sh', 'sh'\]: give two IDCs"),
         (
             '[[lines]]\nbetween = ["sh", "sz"]\ngbit_per_s = 0',
-            r"lines\[0\].gbit_per_s is 0: give what the line carries",
+            r"lines\[0\].gbit_per_s is 0: use more than 0, finite",
         ),
-        ('[[lines]]\nbetween = ["sh", "sz"]\nprice_gb = -1', r"lines\[0\].price_gb is -1: give a number from 0"),
-        ('[[lines]]\nbetween = ["sh", "sz"]\nprice = 1', r"lines\[0\].price is not known"),
+        ('[[lines]]\nbetween = ["sh", "sz"]\nprice_gb = -1', r"lines\[0\].price_gb is -1: use at least 0, finite"),
+        ('[[lines]]\nbetween = ["sh", "sz"]\nprice = 1', r"lines\[0\].price is not a setting: did you mean price_gb"),
         ('[[lines]]\nbetween = ["a", "b"]\n[[lines]]\nbetween = ["b", "a"]', "lines has a and b twice"),
-        ("= 5", "can't be read"),
+        ("= 5", "is not valid TOML"),
     ],
 )
 def test_a_wrong_links_file_is_refused_with_the_field_the_value_and_the_fix(

@@ -15,7 +15,7 @@ from guardian.model.ticket import TicketState
 
 
 def sink(**settings: object) -> Sink:
-    [made] = sinks_of([{"name": "s", "kind": "webhook", "url": "http://h:1/x", **settings}])
+    [made] = sinks_of("sinks", [{"name": "s", "kind": "webhook", "url": "http://h:1/x", **settings}])
     return made
 
 

@@ -81,7 +81,9 @@ def _samples(member: Member) -> dict[str, frozenset[str]]:
     _run_a_ticket(member)
     member.now_ms = 1_790_000_000_000
     member.findings.tick()
-    sinks = EventSinks(member.store, sinks_of([{"name": "s", "kind": "slack", "url": "http://h"}]), 1, lambda: 1)
+    sinks = EventSinks(
+        member.store, sinks_of("sinks", [{"name": "s", "kind": "slack", "url": "http://h"}]), 1, lambda: 1
+    )
     measured = Measured(
         member.store,
         list,

@@ -34,20 +34,26 @@ def answer(runner: HookRunner, key: HookKey = KEY) -> HookAnswer:
     ("table", "sentence"),
     [
         ("kill -9", "hooks.it is 'kill -9': write it as a section, [hooks.it]"),
-        ({}, "hooks.it.kind is None: use one of command, systemd, kubernetes"),
-        ({"kind": "command"}, "hooks.it.command is None: use a list of words"),
+        ({}, 'hooks.it.kind is None: use "command", "systemd" or "kubernetes"'),
+        ({"kind": "command"}, "hooks.it.command is missing: give the words"),
         ({"kind": "command", "command": []}, "hooks.it.command is []"),
-        ({"kind": "command", "command": ["restart", 4]}, "use a list of words"),
+        ({"kind": "command", "command": ["restart", 4]}, "give a list, such as"),
         ({"kind": "command", "command": ["x", "{id}"]}, "in braces use one of action, broker, cluster, host"),
         ({"kind": "command", "command": ["x", "{broker.real}"]}, "in braces use one of"),
         ({"kind": "command", "command": ["x", "{broker"]}, "write a brace that is meant as"),
-        ({"kind": "command", "command": ["x"], "unit": "k"}, "hooks.it.unit is not a setting of kind command"),
-        ({"kind": "command", "command": ["x"], "timeout_s": 0}, "hooks.it.timeout_s is 0: use seconds"),
+        (
+            {"kind": "command", "command": ["x"], "unit": "k"},
+            "hooks.it.unit is not a setting: use one of command, environment",
+        ),
+        (
+            {"kind": "command", "command": ["x"], "timeout_s": 0},
+            "hooks.it.timeout_s is 0: use more than 0, up to 86400",
+        ),
         ({"kind": "command", "command": ["x"], "timeout_s": "5m"}, "hooks.it.timeout_s is '5m': give a number"),
         ({"kind": "command", "command": ["x"], "environment": "PATH"}, "hooks.it.environment is 'PATH': list names"),
         ({"kind": "command", "command": ["x"], "environment": ["A=b"]}, "hooks.it.environment is ['A=b']: list names"),
-        ({"kind": "systemd"}, "hooks.it.unit is None: give a non-empty string"),
-        ({"kind": "kubernetes", "pod": "p"}, "hooks.it.namespace is None"),
+        ({"kind": "systemd"}, "hooks.it.unit is missing: give the unit"),
+        ({"kind": "kubernetes", "pod": "p"}, "hooks.it.namespace is missing"),
     ],
 )
 def test_a_wrong_hook_is_named_with_the_fix(table: object, sentence: str) -> None:

@@ -93,7 +93,7 @@ def test_the_schema_names_every_field_that_is_read() -> None:
         ("version: 1\nidcs: {a: {racks: [~]}}", "use a rack's name"),
         ("version: 1\nidcs: {a: {networks: [10.0.0.1/8]}}", "f:2: idcs: networks.a has '10.0.0.1/8'"),
         ("version: 1\nlinks: {lines: [{gbit_per_s: 1}]}", r"links.lines\[0\].between is missing"),
-        ("version: 1\nlinks: {near: 2}", "f:2: links: near is 2: give a share"),
+        ("version: 1\nlinks: {near: 2}", "f:2: links: near is 2: use more than 0"),
         ("version: 1\nidcs: {a: }\nmachines: {n: {idc: b}}", "f:3: machines.n.idc names data centre 'b', which"),
         ("version: 1\nidcs: {a: }\nidc_policies: {p: {replicas: {b: 1}}}", "p.replicas.b names data centre 'b'"),
         ("version: 1\nidcs: {a: }\nlinks: {lines: [{between: [a, b]}]}", r"between\[1\] names data centre 'b'"),

@@ -13,7 +13,7 @@ from protos.guardian.v1 import insight_pb2
 
 
 def policies(text: str) -> HealingPolicies:
-    return HealingPolicies.of_section(tomllib.loads(text))
+    return HealingPolicies.read("healing", tomllib.loads(text))
 
 
 def test_without_a_section_clusters_are_observed() -> None:
@@ -35,18 +35,18 @@ def test_the_first_pattern_that_matches_wins_and_inherits_what_it_does_not_say()
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('mode = "on"', "healing.mode is 'on': use observe, propose, act"),
-        ("mode = 1", "healing.mode is 1: use observe, propose, act"),
+        ('mode = "on"', 'healing.mode is \'on\': use "observe", "propose" or "act"'),
+        ("mode = 1", 'healing.mode is 1: use "observe", "propose" or "act"'),
         ("grace = 1", "healing.grace is not a setting: use one of balance_grace_s, broker_grace_s,"),
         ("broker_grace_s = true", "healing.broker_grace_s is True: give a number"),
-        ("broker_grace_s = 1", "healing.broker_grace_s is 1: use 5 to 2.592e+06"),
+        ("broker_grace_s = 1", "healing.broker_grace_s is 1: use 5 to 2592000"),
         ("storm_share = 0.9", "healing.storm_share is 0.9: use 0 to 0.5"),
         ("tickets_per_hour = 1.5", "healing.tickets_per_hour is 1.5: give a whole number"),
-        ("throttle = 10", "healing.throttle is 10: use 100000 to 1e+12"),
-        ("clusters = 3", "healing.clusters is 3: write a section"),
+        ("throttle = 10", "healing.throttle is 10: use 100000 to 1000000000000"),
+        ("clusters = 3", "healing.clusters is 3: write it as a section"),
         ('[clusters]\n"live-*" = 3', "healing.clusters.live-* is 3: write it as a section"),
         ('[clusters."live-*"]\nrest_s = "1h"', "healing.clusters.live-*.rest_s is '1h': give a number"),
-        ("broker_grace_s = nan", "healing.broker_grace_s is nan: use 5 to"),
+        ("broker_grace_s = nan", "healing.broker_grace_s is nan: give a number"),
         ("throttle = inf", "healing.throttle is inf: give a whole number"),
     ],
 )

@@ -39,14 +39,14 @@ def test_a_cost_is_of_gigabytes_and_millions_of_requests() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[defaults]\n", "'defaults'"),
-        ("[default]\nproduced = 1\n", r"\[default\]"),
+        ("[defaults]\n", r"prices.toml: defaults is not a setting: did you mean default\?"),
+        ("[default]\nproduced = 1\n", r"default.produced is not a setting: did you mean produced_gb\?"),
         ("[default]\nproduced_gb = -1\n", "produced_gb is -1"),
         ("[default]\nproduced_gb = true\n", "produced_gb is True"),
         ("[tenants.a]\nfetched_gb = nan\n", "tenants.a.fetched_gb is nan"),
-        ("tenants = 3\n", "tenants = 3"),
+        ("tenants = 3\n", r"tenants is 3: write it as a section, \[tenants\]"),
         ("default = 3\n", r"\[default\]"),
-        ("[", "can't be read"),
+        ("[", "is not valid TOML"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:

@@ -15,9 +15,9 @@ GRANT = '[[grants]]\nwho = ["ann"]\nrole = "admin"\n'
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "grants is empty"),
-        ("grants = 1", "grants is empty"),
-        (f"deny = []\n{GRANT}", "deny is not known: use denied, grants, signed_out"),
+        ("", r"grants has 0 entries: write 1 to 10000 sections, \[\[grants\]\]"),
+        ("grants = 1", "grants is 1: write each as a section"),
+        (f"deny = []\n{GRANT}", "deny is not a setting: did you mean denied"),
         (GRANT.replace("admin", "boss"), "role is 'boss'"),
         (GRANT.replace('["ann"]', '"ann"'), r"grants\[0\].who is 'ann': give a list"),
         (GRANT.replace('"ann"', '"team:x"'), "before a colon use one of group:"),

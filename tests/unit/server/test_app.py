@@ -64,7 +64,10 @@ def test_data_that_another_member_uses_is_left_alone(config: ServerConfig) -> No
 def test_a_wrong_links_file_is_told_at_the_start(config: ServerConfig, tmp_path: Path) -> None:
     links_file = tmp_path / "links.toml"
     links_file.write_text("near = 2")
-    with ExitStack() as stack, pytest.raises(InvalidInput, match=f"links file {links_file}: near is 2: give a share"):
+    with (
+        ExitStack() as stack,
+        pytest.raises(InvalidInput, match=f"links file {links_file}: near is 2: use more"),
+    ):
         start(replace(config, links=links_file), stack)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from guardian.core.disk_doings import LogFacts
-from guardian.core.disk_limits import DiskCounters, DiskLimits
+from guardian.core.disk_limits import DiskCounters
 from guardian.core.protecting import ProtectionSettings
 from guardian.errors import ClusterUnavailable
 from guardian.model.quota import QuotaClient
@@ -164,7 +164,7 @@ def test_the_brokers_whose_disks_the_lake_shows_over_their_limits_are_suspect(tm
             "live", {DISK_SAMPLES: rows(DISK_SAMPLES, disks), LOG_DIR_SAMPLES: rows(LOG_DIR_SAMPLES, log_dirs)}
         )
     writer.flush()
-    suspects = lake_suspects(str(tmp_path), ProtectionSettings(limits=DiskLimits(window_ms=60_000)), 5000, 5000)
+    suspects = lake_suspects(str(tmp_path), ProtectionSettings(window_s=60), 5000, 5000)
     assert suspects("live", NOW + 62_000) == Suspects(over=frozenset({2}), judged=frozenset({1, 2}))
     assert suspects("live", NOW + 3_600_000) == Suspects()
     assert suspects("other", NOW + 62_000) == Suspects()

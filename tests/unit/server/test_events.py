@@ -174,7 +174,7 @@ def test_who_follows_holds_no_snapshot_and_history_is_read_beside_the_event_loop
 def test_how_far_sinks_are_is_read_beside_the_event_loop() -> None:
     async def ask() -> None:
         store = SnapshotStore()
-        sinks = EventSinks(store, sinks_of([SINK]), 1, lambda: 90_005)  # type: ignore[arg-type]
+        sinks = EventSinks(store, sinks_of("sinks", [SINK]), 1, lambda: 90_005)  # type: ignore[arg-type]
         servicer = EventsServicer(store, Quiet(), sinks)  # type: ignore[arg-type]
         reply = await servicer.ListSinks(events_pb2.ListSinksRequest(), None)  # type: ignore[arg-type]
         assert [(sink.name, sink.newest, sink.behind_ms) for sink in reply.sinks] == [("a", 7, 90_000)]

@@ -26,6 +26,7 @@ from protos.guardian.v1 import federation_pb2, records_pb2, tiering_pb2
 from raft.inmem import InMemoryReplica
 from tests import appending
 
+DAY_MS = 86_400_000
 LIMITS = LimitsConfig(session_idle_s=100, sessions=500, audit_days=1, events_per_partition=1000)
 PARTITION = tiering_pb2.TopicIdPartition(cluster_id="c", topic_id=bytes(16), partition=3)
 
@@ -191,11 +192,11 @@ def advance_clock(group: Group, by_ms: int) -> None:
 
 def test_tickets_that_ended_long_ago_go_and_others_stay(group: Group) -> None:
     tickets = Tickets(group)
-    group.housekeeper = Housekeeper(group.store, replace(LIMITS, ticket_days=60_000 / 86_400_000))
+    group.housekeeper = Housekeeper(group.store, replace(LIMITS, ticket_days=1, audit_days=30))
     advance_clock(group, 1)
     for number in range(150):
         tickets.ended(f"old-{number}")
-    advance_clock(group, 50_000)
+    advance_clock(group, DAY_MS - 10_000)
     tickets.ended("young")
     assert group.housekeeper.tick() == []
     advance_clock(group, 10_001)
@@ -206,12 +207,12 @@ def test_tickets_that_ended_long_ago_go_and_others_stay(group: Group) -> None:
 
 def test_a_ticket_is_exported_before_it_goes(group: Group, tmp_path: Path) -> None:
     tickets = Tickets(group)
-    limits = replace(LIMITS, ticket_days=60_000 / 86_400_000, ticket_export=tmp_path / "missing" / "tickets.jsonl")
+    limits = replace(LIMITS, ticket_days=1, audit_days=30, ticket_export=tmp_path / "missing" / "tickets.jsonl")
     group.housekeeper = Housekeeper(group.store, limits)
     advance_clock(group, 1)
     for ticket_id in ("t-1", "t-2"):
         tickets.ended(ticket_id)
-    advance_clock(group, 60_001)
+    advance_clock(group, DAY_MS + 1)
     [refused] = group.housekeeper.tick()
     assert "limits.ticket_export" in refused
     assert "No such file" in refused

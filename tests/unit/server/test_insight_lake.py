@@ -253,7 +253,7 @@ def test_a_wrong_links_file_is_told_to_who_asks(member: Member, tmp_path: Path) 
     (tmp_path / "links.toml").write_text("near = 2")
     result = CliRunner().invoke(app, ["links", *SPAN, "--endpoints", member.endpoint])
     assert isinstance(result.exception, InvalidInput)
-    assert "near is 2: give a share of the capacity" in str(result.exception)
+    assert "near is 2: use more than 0, up to 1" in str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import structlog
@@ -69,9 +70,9 @@ def test_an_exception_is_one_line_too() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])
-def test_no_secret_gets_into_a_line(log_format: str) -> None:
+def test_no_secret_gets_into_a_line(log_format: Literal["text", "json"]) -> None:
     stream = io.StringIO()
-    configure(config._log({"log": {"format": log_format}}), "g1", stream)
+    configure(LogConfig(log_format), "g1", stream)
     log = structlog.get_logger("guardian.x")
     log.info("signed in", token="hunter2-Zq9", url="https://u:hunter2-Zq9@h/", headers={"Authorization": "hunter2-Zq9"})
     logging.getLogger("kafka").warning("sasl.jaas.config password=%s", "hunter2-Zq9")

@@ -47,7 +47,7 @@ def hook() -> Iterator[tuple[type[Hook], str]]:
 
 
 def sink_at(url: str, **settings: object) -> Sink:
-    [made] = sinks_of([{"name": "s", "kind": "webhook", "url": url, **settings}])
+    [made] = sinks_of("sinks", [{"name": "s", "kind": "webhook", "url": url, **settings}])
     return made
 
 
@@ -88,7 +88,7 @@ def test_what_the_answer_says_decides_whether_it_comes_again(
 def test_who_is_not_there_or_whose_address_is_missing_is_asked_later(tmp_path: Path) -> None:
     with pytest.raises(NotTaken, match="does not take it"):
         post(sink_at("http://127.0.0.1:1"), Post("", "text/plain", b""))
-    [secret] = sinks_of([{"name": "s", "kind": "slack", "url_file": str(tmp_path / "url")}])
+    [secret] = sinks_of("sinks", [{"name": "s", "kind": "slack", "url_file": str(tmp_path / "url")}])
     with pytest.raises(NotTaken, match=r"url_file .* can't be read: No such file"):
         post(secret, Post("", "text/plain", b""))
     (tmp_path / "url").write_text("ftp://s3cret")

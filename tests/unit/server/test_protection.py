@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from guardian.cli.protection import show_protection
 from guardian.core.disk_doings import BrokerLook, LogFacts
-from guardian.core.disk_limits import DiskCounters, DiskLimits
+from guardian.core.disk_limits import DiskCounters
 from guardian.core.protecting import ProtectionSettings
 from guardian.errors import ClusterUnavailable, InvalidInput, NotFound, Unavailable
 from guardian.executor.protecting import Protector
@@ -34,7 +34,7 @@ from tests.unit.server.test_insight_lake import SPAN
 T0 = TopicPartition("t", 0)
 SDB = DiskKey(1, "sdb")
 MB = 1_000_000
-SETTINGS = ProtectionSettings(True, DiskLimits(window_ms=10_000), step_ms=5_000, floor=MB)
+SETTINGS = ProtectionSettings("act", window_s=10, step_s=5, floor_mb_per_s=1)
 LEVER = Lever(SDB, LeverKind.CLIENT_QUOTA, "client-id=etl", CONSUMER_BYTE_RATE, 5 * MB, 9 * MB, hit="etl", why="late")
 
 

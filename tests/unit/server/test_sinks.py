@@ -63,7 +63,7 @@ def store() -> ReplicatedStore:
 
 
 def sinks(*names: str) -> tuple[Sink, ...]:
-    return sinks_of([{"name": name, "kind": "webhook", "url": "http://h:1"} for name in names])
+    return sinks_of("sinks", [{"name": name, "kind": "webhook", "url": "http://h:1"} for name in names])
 
 
 def add_tickets(store: ReplicatedStore, *names: str) -> None:
@@ -210,7 +210,7 @@ def test_an_outage_is_said_when_it_begins_when_its_reason_changes_and_when_it_is
 
 def test_how_far_a_sink_is_behind_is_the_age_of_the_oldest_event_that_it_wants(store: ReplicatedStore) -> None:
     receiver, clock = Receiver(), Clock()
-    [picky] = sinks_of([{"name": "p", "kind": "webhook", "url": "http://h:1", "states": ["APPROVED"]}])
+    [picky] = sinks_of("sinks", [{"name": "p", "kind": "webhook", "url": "http://h:1", "states": ["APPROVED"]}])
     now_ms = 1000
     loop = EventSinks(store, (*sinks("a"), picky), 1 << 40, lambda: now_ms, receiver, clock)
     settle(loop)
@@ -283,7 +283,7 @@ def test_no_snapshot_is_held_while_a_sink_thinks(store: ReplicatedStore, monkeyp
 def test_an_alertmanager_is_told_again_of_what_lasts_and_not_of_what_is_over(store: ReplicatedStore) -> None:
     sent: list[list[dict[str, dict[str, str]]]] = []
     clock = Clock()
-    [sink] = sinks_of([{"name": "a", "kind": "alertmanager", "url": "http://h:1"}])
+    [sink] = sinks_of("sinks", [{"name": "a", "kind": "alertmanager", "url": "http://h:1"}])
     loop = EventSinks(store, (sink,), 1 << 40, lambda: 5000, lambda _, it: sent.append(json.loads(it.body)), clock)
     settle(loop)
     add_tickets(store, "t1", "t2")
@@ -321,7 +321,7 @@ def test_old_events_are_forgotten(store: ReplicatedStore) -> None:
 
 def test_what_is_forgotten_before_a_sink_got_it_is_said_and_counted_by_sink(store: ReplicatedStore) -> None:
     receiver = Receiver()
-    [picky] = sinks_of([{"name": "p", "kind": "webhook", "url": "http://h:1", "states": ["APPROVED"]}])
+    [picky] = sinks_of("sinks", [{"name": "p", "kind": "webhook", "url": "http://h:1", "states": ["APPROVED"]}])
     now_ms = 1000
     loop = EventSinks(store, (*sinks("a", "b"), picky), 500, lambda: now_ms, receiver, Clock())
     settle(loop)

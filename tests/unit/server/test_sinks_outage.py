@@ -91,7 +91,7 @@ def receiving() -> Iterator[Receiving]:
 
 def sinks(timeout_s: float, **urls: str) -> tuple[Sink, ...]:
     return sinks_of(
-        [{"name": name, "kind": "webhook", "url": url, "timeout_s": timeout_s} for name, url in urls.items()]
+        "sinks", [{"name": name, "kind": "webhook", "url": url, "timeout_s": timeout_s} for name, url in urls.items()]
     )
 
 

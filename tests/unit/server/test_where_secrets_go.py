@@ -15,6 +15,7 @@ from guardian.errors import InvalidInput, NotAllowed
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.identity import Grant, Identity, Role
 from guardian.model.reading import BrokerCounters
+from guardian.model.settings import read
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
 from guardian.security_config import SecurityConfig
 from guardian.server.connecting import KafkaConnector
@@ -213,4 +214,4 @@ def test_another_login_is_a_registration_too() -> None:
 @pytest.mark.parametrize("value", ["*:9092", ["*"], ["host"], [7], ["a b:9092"], ["h:9092,i:9092"]])
 def test_a_list_of_bootstraps_that_says_nothing_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match=r"^security.allowed_bootstraps is "):
-        SecurityConfig.of_section({"roles": "r", "key_file": "k", "allowed_bootstraps": value})
+        read(SecurityConfig, {"roles": "r", "key_file": "k", "allowed_bootstraps": value}, "security")
