@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from guardian.model.collection import BrokerKey, BrokerMove, CollectionAssignment, CollectorSeat
+from guardian.wire.fields import filled, read
 from protos.guardian.v1 import collection_pb2 as pb
 
 
@@ -16,31 +17,25 @@ def assignment_to_proto(assignment: CollectionAssignment) -> pb.CollectionAssign
     return pb.CollectionAssignment(
         generation=assignment.generation,
         seats=[
-            pb.CollectorSeat(
-                member=member,
-                incarnation=seat.incarnation,
-                acked=seat.acked,
-                gone_since_ms=seat.gone_since_ms,
-                shares=[
-                    pb.CollectorShare(cluster=cluster, brokers=brokers)
-                    for cluster, brokers in shares.get(member, {}).items()
-                ],
+            filled(
+                pb.CollectorSeat(
+                    member=member,
+                    shares=[
+                        pb.CollectorShare(cluster=name, brokers=ids) for name, ids in shares.get(member, {}).items()
+                    ],
+                ),
+                seat,
             )
             for member, seat in sorted(assignment.seats.items())
         ],
-        moves=[
-            pb.BrokerMove(cluster=key.cluster, broker=key.broker, to=move.to, since=move.since)
-            for key, move in sorted(assignment.moves.items())
-        ],
+        moves=[filled(filled(pb.BrokerMove(), key), move) for key, move in sorted(assignment.moves.items())],
     )
 
 
 def assignment_from_proto(message: pb.CollectionAssignment) -> CollectionAssignment:
     return CollectionAssignment(
         generation=message.generation,
-        seats=MappingProxyType(
-            {seat.member: CollectorSeat(seat.incarnation, seat.acked, seat.gone_since_ms) for seat in message.seats}
-        ),
+        seats=MappingProxyType({seat.member: read(CollectorSeat, seat) for seat in message.seats}),
         owners=MappingProxyType(
             {
                 BrokerKey(share.cluster, broker): seat.member
@@ -49,7 +44,5 @@ def assignment_from_proto(message: pb.CollectionAssignment) -> CollectionAssignm
                 for broker in share.brokers
             }
         ),
-        moves=MappingProxyType(
-            {BrokerKey(move.cluster, move.broker): BrokerMove(move.to, move.since) for move in message.moves}
-        ),
+        moves=MappingProxyType({read(BrokerKey, move): read(BrokerMove, move) for move in message.moves}),
     )

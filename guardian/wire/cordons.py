@@ -8,48 +8,31 @@ from collections.abc import Iterable, Iterator
 from guardian.errors import InvalidInput
 from guardian.model.cordon import Cordon
 from guardian.model.topology import TopicPartition
+from guardian.wire.fields import ByHand, by_hand, filled, read
 from protos.guardian.v1 import placement_pb2 as pb
 
 _MAX_PARTITIONS = 1_000_000  # of one broker: far more than Kafka bears
 
 
 def cordon_to_proto(cordon: Cordon) -> pb.Cordon:
-    return pb.Cordon(
-        cluster=cordon.cluster,
-        broker_id=cordon.broker_id,
-        value=cordon.value,
-        replaced=cordon.replaced or "",
-        had_value=cordon.replaced is not None,
-        since_ms=cordon.since_ms,
-        held=_held_to_proto(cordon.held),
-        note=cordon.note,
-        is_lifted=cordon.is_lifted,
-        revision=cordon.revision,
-        is_foreign=cordon.is_foreign,
-    )
+    return filled(pb.Cordon(), cordon)
 
 
 def cordon_from_proto(message: pb.Cordon) -> Cordon:
     """Raises InvalidInput when a field is wrong."""
-    return Cordon(
-        cluster=message.cluster,
-        broker_id=message.broker_id,
-        value=message.value,
-        replaced=message.replaced if message.had_value else None,
-        since_ms=message.since_ms,
-        held=frozenset(_held_from_proto(message)),
-        note=message.note,
-        is_lifted=message.is_lifted,
-        revision=message.revision,
-        is_foreign=message.is_foreign,
-    )
+    return read(Cordon, message)
 
 
-def _held_to_proto(held: Iterable[TopicPartition]) -> list[pb.HeldTopic]:
+def _write_replaced(message: pb.Cordon, replaced: str) -> None:
+    message.replaced, message.had_value = replaced, True
+
+
+def _write_held(message: pb.Cordon, held: Iterable[TopicPartition]) -> None:
     by_topic: dict[str, list[int]] = defaultdict(list)
     for partition in held:
         by_topic[partition.topic].append(partition.partition)
-    return [pb.HeldTopic(topic=topic, ranges=_ranges(sorted(by_topic[topic]))) for topic in sorted(by_topic)]
+    for topic in sorted(by_topic):
+        message.held.add(topic=topic, ranges=_ranges(sorted(by_topic[topic])))
 
 
 def _ranges(numbers: list[int]) -> list[int]:
@@ -77,3 +60,10 @@ def _held_from_proto(message: pb.Cordon) -> Iterator[TopicPartition]:
         for first, last in pairs:
             for number in range(first, last + 1):
                 yield TopicPartition(held.topic, number)
+
+
+by_hand(
+    Cordon,
+    replaced=ByHand(_write_replaced, lambda message: message.replaced if message.had_value else None),
+    held=ByHand(_write_held, lambda message: frozenset(_held_from_proto(message))),
+)

@@ -4,7 +4,7 @@
     tuple of scalars, dataclasses                repeated
     tuple of pairs                               map, in the order of its keys
     Enum                                         its value: an enum's number, or a text
-    NamedTuple                                   a message, or fields of its own where the one of its name is a scalar
+    dataclass, NamedTuple                        a message, or fields of its own where the message has none of its name
     None                                         absent, or unspecified
     the field's default                          absent; of an Enum that is a text, empty
 
@@ -21,7 +21,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 from guardian.errors import InvalidInput
@@ -33,16 +33,20 @@ _Writer = Callable[[Any, str, Any], None]
 _Reader = Callable[[Any, str], Any]
 
 
+_DEFAULT: object = object()  # what was read says nothing: the dataclass's default
+_REQUIRED: object = object()  # and where it has none
+
+
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """Write one field into its message, as `write(message, value)`, and read it from there, as `read(message)`."""
+    """Write one field into its message, as `write(message, value)`, and read it from there, as `read(message)`: by
+    default not at all."""
 
     write: Callable[[Any, Any], None]
-    read: Callable[[Any], Any]
+    read: Callable[[Any], Any] = lambda _message: _DEFAULT
 
 
-_DEFAULT = object()  # what was read says nothing: the dataclass's default
-NOT_ON_THE_WIRE = ByHand(lambda _message, _value: None, lambda _message: _DEFAULT)
+NOT_ON_THE_WIRE = ByHand(lambda _message, _value: None)
 _BY_HAND: dict[type, Mapping[str, ByHand]] = {}
 
 
@@ -70,12 +74,13 @@ def read(noun: type[_Noun], message: Message) -> _Noun:
     """Return a dataclass, or NamedTuple, made of the fields of the message. Raises InvalidInput where one is wrong or
     missing."""
     values: dict[str, Any] = {}
-    for name, has_presence, is_required, convert in _readers(typing.cast(Any, noun), message.DESCRIPTOR):
+    for name, has_presence, absent, convert in _readers(typing.cast(Any, noun), message.DESCRIPTOR):
         value = convert(message, name) if not has_presence or message.HasField(name) else _DEFAULT
+        value = absent if value is _DEFAULT else value
+        if value is _REQUIRED:
+            raise InvalidInput(f"{name} of {message.DESCRIPTOR.name} is missing: give it")
         if value is not _DEFAULT:
             values[name] = value
-        elif is_required:
-            raise InvalidInput(f"{name} of {message.DESCRIPTOR.name} is missing: give it")
     return noun(**values)
 
 
@@ -91,22 +96,26 @@ def known(kind: type[_Kind], name: str, value: int | str) -> _Kind:
 @cache
 def _writers(noun: Any, of: Descriptor) -> tuple[tuple[str, _Writer], ...]:
     declared = _BY_HAND.get(noun, {})
-    return tuple(
-        (name, _written_by(declared[name]) if name in declared else _writer(hint, of.fields_by_name[name]))
-        for name, hint, _ in _fields(noun)
-    )
+    found: list[tuple[str, _Writer]] = []
+    for name, hint, _ in _fields(noun):
+        if name in declared:
+            found.append((name, _written_by(declared[name])))
+        else:
+            found.append((name, _write_among if _is_spread(hint, of, name) else _writer(hint)))
+    return tuple(found)
 
 
 @cache
-def _readers(noun: Any, of: Descriptor) -> tuple[tuple[str, bool, bool, _Reader], ...]:
+def _readers(noun: Any, of: Descriptor) -> tuple[tuple[str, bool, object, _Reader], ...]:
     declared = _BY_HAND.get(noun, {})
     found = []
-    for name, hint, is_required in _fields(noun):
+    for name, hint, absent in _fields(noun):
         if name in declared:
-            found.append((name, False, is_required, _read_by(declared[name])))
+            found.append((name, False, absent, _read_by(declared[name])))
+        elif _is_spread(hint, of, name):
+            found.append((name, False, absent, _read_among(_without_none(hint))))
         else:
-            field = of.fields_by_name[name]
-            found.append((name, field.has_presence, is_required, _reader(hint, field)))
+            found.append((name, of.fields_by_name[name].has_presence, absent, _reader(hint)))
     return tuple(found)
 
 
@@ -118,21 +127,29 @@ def _read_by(declared: ByHand) -> _Reader:
     return lambda message, _: declared.read(message)
 
 
-def _fields(noun: Any) -> list[tuple[str, Any, bool]]:
-    """Return name, type and whether it has no default, of each field."""
+def _fields(noun: Any) -> list[tuple[str, Any, object]]:
+    """Return name and type of each field, and what stands for it where it is absent."""
     hints = typing.get_type_hints(noun)
     if _is_named_tuple(noun):
-        return [(name, hints[name], name not in noun._field_defaults) for name in noun._fields]
+        with_default = {name: name in noun._field_defaults for name in noun._fields}
+    else:
+        with_default = {
+            each.name: each.default is not MISSING or each.default_factory is not MISSING for each in fields(noun)
+        }
     return [
-        (each.name, hints[each.name], each.default is MISSING and each.default_factory is MISSING)
-        for each in fields(noun)
+        (name, hints[name], _DEFAULT if has_default else None if _is_optional(hints[name]) else _REQUIRED)
+        for name, has_default in with_default.items()
     ]
 
 
-def _writer(hint: Any, field: FieldDescriptor) -> _Writer:
+def _read_among(noun: Any) -> _Reader:
+    return lambda message, _: read(noun, message)
+
+
+def _writer(hint: Any) -> _Writer:
     hint = _without_none(hint)
     if _is_noun(hint):
-        return _write_message if field.message_type else _spread
+        return _write_message
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda message, name, value: setattr(message, name, value.value)
     if typing.get_origin(hint) is not tuple:
@@ -145,12 +162,12 @@ def _writer(hint: Any, field: FieldDescriptor) -> _Writer:
     return lambda message, name, value: getattr(message, name).extend(value)
 
 
+def _write_among(message: Any, _name: str, value: Any) -> None:
+    filled(message, value)
+
+
 def _write_message(message: Any, name: str, value: Any) -> None:
     filled(getattr(message, name), value)
-
-
-def _spread(message: Any, _name: str, value: Any) -> None:
-    filled(message, value)
 
 
 def _write_many(message: Any, name: str, value: Any) -> None:
@@ -159,11 +176,10 @@ def _write_many(message: Any, name: str, value: Any) -> None:
         filled(target.add(), each)
 
 
-def _reader(hint: Any, field: FieldDescriptor) -> _Reader:
-    is_optional, hint = hint is not _without_none(hint), _without_none(hint)
+def _reader(hint: Any) -> _Reader:
+    is_optional, hint = _is_optional(hint), _without_none(hint)
     if _is_noun(hint):
-        is_spread = field.message_type is None
-        return lambda message, name: read(hint, message if is_spread else getattr(message, name))
+        return lambda message, name: read(hint, getattr(message, name))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum_reader(hint, is_optional=is_optional)
     if typing.get_origin(hint) is not tuple:
@@ -188,10 +204,19 @@ def _enum_reader(kind: type[Enum], *, is_optional: bool) -> _Reader:
     return convert
 
 
+def _is_optional(hint: Any) -> bool:
+    return isinstance(hint, types.UnionType)
+
+
 def _without_none(hint: Any) -> Any:
-    if isinstance(hint, types.UnionType):
+    if _is_optional(hint):
         [hint] = [each for each in hint.__args__ if each is not types.NoneType]
     return hint
+
+
+def _is_spread(hint: Any, of: Descriptor, name: str) -> bool:
+    """Return whether the fields of a noun stand among those of the message itself."""
+    return _is_noun(_without_none(hint)) and (name not in of.fields_by_name or not of.fields_by_name[name].message_type)
 
 
 def _is_noun(hint: Any) -> bool:

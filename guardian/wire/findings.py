@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from guardian.model.finding import Finding, LastLook, Place
+from guardian.model.finding import Finding, LastLook, Place, Subject
+from guardian.wire.fields import alias, by_hand, filled
 from protos.guardian.v1 import insight_pb2 as pb
 
 
@@ -13,31 +14,12 @@ def findings_to_proto(
 ) -> pb.FindingsReport:
     """`most` of the findings, the gravest."""
     return pb.FindingsReport(
-        findings=map(_finding_to_proto, found[:most]),
+        findings=(filled(pb.Finding(), finding) for finding in found[:most]),
         findings_in_all=len(found),
-        looks=(_look_to_proto(place, last) for place, last in sorted(looks.items())),
+        looks=(filled(filled(pb.DetectorLook(), place), last) for place, last in sorted(looks.items())),
         in_grace=in_grace,
         leads_since_ms=leads_since_ms,
     )
 
 
-def _finding_to_proto(finding: Finding) -> pb.Finding:
-    return pb.Finding(
-        kind=pb.FindingKind.Name(pb.FindingKind.ValueType(int(finding.subject.kind))),
-        cluster=finding.subject.cluster,
-        subject=finding.subject.name,
-        since_ms=finding.since_ms,
-        last_seen_ms=finding.last_seen_ms,
-        evidence=finding.evidence,
-        show=finding.show,
-    )
-
-
-def _look_to_proto(place: Place, last: LastLook) -> pb.DetectorLook:
-    return pb.DetectorLook(
-        detector=place.detector.value,
-        cluster=place.cluster,
-        looked_at_ms=last.looked_at_ms,
-        failed_at_ms=last.failed_at_ms,
-        error=last.error,
-    )
+by_hand(Subject, name=alias("subject"))
