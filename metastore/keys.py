@@ -31,7 +31,7 @@ UUID_BYTES = 16
 class Table(IntEnum):
     META = 0
     CLUSTER = 1
-    PLAN = 2  # content hash -> number of chunks, when one was put last, whether all are there
+    PLAN = 2  # content hash -> number of chunks, when one was put last, whether all are there, how many tickets have it
     PLAN_CHUNK = 3
     TICKET = 4
     TICKET_BY_IDEMPOTENCY_KEY = 5
@@ -64,8 +64,7 @@ class Table(IntEnum):
     LEVEL = 35  # which commands all members know: one record
     CALL = 36  # cluster, finding -> what calls a person
     CLOCK = 37  # the group's clock: one record
-    OPEN_TICKET = 38  # the tickets that are not over, by id: nothing but the key
-    PLAN_USE = 39  # plan hash, ticket id: nothing but the key
+    TICKET_INDEX = 40  # cluster -> its tickets that are not over, and how many are in each state
 
     @property
     def prefix(self) -> bytes:
@@ -124,17 +123,8 @@ def plan_chunk(plan_hash: str, chunk: int) -> bytes:
     return plan_chunks(plan_hash) + _number(_U32, "chunk", chunk)
 
 
-def plan_uses(plan_hash: str) -> bytes:
-    """Return the prefix of a plan's tickets."""
-    return Table.PLAN_USE.prefix + _text(plan_hash)
-
-
-def plan_use(plan_hash: str, ticket_id: str) -> bytes:
-    return plan_uses(plan_hash) + _text(ticket_id)
-
-
-def open_ticket(ticket_id: str) -> bytes:
-    return Table.OPEN_TICKET.prefix + _text(ticket_id)
+def ticket_index(cluster_name: str) -> bytes:
+    return Table.TICKET_INDEX.prefix + _text(cluster_name)
 
 
 def ticket(ticket_id: str) -> bytes:

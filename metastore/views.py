@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.actor import Agent
@@ -23,7 +23,7 @@ from guardian.model.topology import Cluster
 from guardian.wire.actors import agent_of
 from guardian.wire.federation import cluster_from_proto
 from guardian.wire.plans import plan_from_proto
-from guardian.wire.tickets import ticket_from_proto, ticket_state_from_proto
+from guardian.wire.tickets import ticket_from_proto
 from metastore import keys, levels
 from metastore.store import Snapshot
 from metastore.tables import (
@@ -38,6 +38,7 @@ from metastore.tables import (
     plans,
     protection,
     sessions,
+    ticket_index,
     tickets,
 )
 from metastore.tables.proposal import Proposal
@@ -133,9 +134,11 @@ class Views:
         newest first, so many behind that of an id. The others are not parsed. Raises NotFound for such an id."""
         agent = agent_of(author) if author is not None else None
         numbers = {state.value for state in states}
+        rows = self._snapshot.scan(keys.Table.TICKET.prefix)
+        messages = (tickets_pb2.Ticket.FromString(value) for _, value in rows)
         found = [
             message
-            for message in self._ticket_messages()
+            for message in messages
             if (cluster is None or message.cluster == cluster)
             and (agent is None or message.author_agent == agent)
             and (kind is None or message.kind == kind)
@@ -151,16 +154,11 @@ class Views:
 
     def ticket_counts(self) -> Counter[TicketState]:
         """Return how many tickets are in each state."""
-        states = Counter(message.state for message in self._ticket_messages())
-        return Counter({ticket_state_from_proto(state): count for state, count in states.items()})
-
-    def _ticket_messages(self) -> Iterator[tickets_pb2.Ticket]:
-        return (tickets_pb2.Ticket.FromString(value) for _, value in self._snapshot.scan(keys.Table.TICKET.prefix))
+        return ticket_index.counts(self._snapshot)
 
     def open_tickets(self, cluster: str | None = None) -> tuple[Ticket, ...]:
         """Return the tickets of a cluster, or of all, that are not over, newest first."""
-        found = (each for each in tickets.open_tickets(self._snapshot) if cluster is None or each.cluster == cluster)
-        return tuple(sorted(found, key=_newest_first))
+        return tuple(sorted(tickets.open_tickets(self._snapshot, cluster), key=_newest_first))
 
     def driven_tickets(self) -> tuple[Ticket, ...]:
         """Return the tickets that the executor has work on, oldest first."""

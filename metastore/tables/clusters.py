@@ -11,6 +11,7 @@ from guardian.wire.protection import protection_from_proto
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
+from metastore.tables import ticket_index
 from metastore.tables.overlay import first_referrer
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import federation_pb2, placement_pb2, protection_pb2, records_pb2, tickets_pb2
@@ -72,13 +73,11 @@ def handle_drop(
     referrer = first_referrer(view, keys.cluster(command.name))
     if referrer is not None:
         raise Conflict(f"cluster {command.name} is named by {referrer}: drop that first")
-    for _, value in view.scan(keys.Table.TICKET.prefix):
-        ticket = tickets_pb2.Ticket.FromString(value)
-        if ticket.cluster == command.name and not TicketState(ticket.state).is_over:
-            raise Conflict(
-                f"cluster {command.name} has ticket {ticket.id}, which is {TicketState(ticket.state).name}: "
-                f"cancel it or wait until it is over"
-            )
+    for ticket_id in ticket_index.open_ids(view, command.name):
+        state = TicketState(tickets_pb2.Ticket.FromString(view.get(keys.ticket(ticket_id)) or b"").state)
+        raise Conflict(
+            f"cluster {command.name} has ticket {ticket_id}, which is {state.name}: cancel it or wait until it is over"
+        )
     _require_untouched(view, command.name)
     return [Delete(keys.cluster(command.name))], records_pb2.CommandReply()
 

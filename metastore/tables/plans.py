@@ -2,8 +2,8 @@
 
 A plan exists once all of its chunks are there and their content has its hash; before, nobody can read it. Until then
 a chunk may be sent again: another proposer's zlib may compress the same plan to other bytes. A header says how many
-chunks there are, when one was put last, and whether all are there. A plan that no ticket has may go once it is old
-(metastore.tables.ticket_retention).
+chunks there are, when one was put last, whether all are there, and how many tickets have the plan. One that no ticket
+has may go once it is old (metastore.tables.ticket_retention).
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import hashlib
 import re
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from guardian.errors import InvalidInput
 from metastore import keys
 from metastore.records import Delete, Put, Record
-from metastore.store import ReadView
+from metastore.store import Lookup, ReadView
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import records_pb2
 
@@ -25,7 +26,7 @@ MAX_CHUNK_BYTES = 512 << 10
 MAX_CHUNKS = 64
 MAX_PLAN_BYTES = 128 << 20  # uncompressed: what a few bytes may unpack to is bounded
 _HASH = re.compile(r"[0-9a-f]{64}")
-_HEADER = struct.Struct(">IQ?")
+_HEADER = struct.Struct(">IQ?Q")
 
 
 def split(plan_hash: str, serialized: bytes) -> list[records_pb2.PutPlanChunk]:
@@ -80,7 +81,17 @@ def is_complete(view: ReadView, plan_hash: str) -> bool:
 def may_go(view: ReadView, plan_hash: str, before_ms: int) -> bool:
     """Return whether the plan, or a part of it, was put before that time, since the epoch, and no ticket has it."""
     header = _header(view, plan_hash)
-    return header is not None and header.put_at_ms < before_ms and not view.scan(keys.plan_uses(plan_hash), limit=1)
+    return header is not None and header.put_at_ms < before_ms and not header.tickets
+
+
+def use(view: Lookup, tickets: Mapping[str, int]) -> list[Record]:
+    """Return what notes that so many more tickets, or fewer, have the plans of these hashes."""
+    headers = {plan_hash: _header(view, plan_hash) for plan_hash in tickets}
+    return [
+        _put_header(plan_hash, replace(header, tickets=header.tickets + tickets[plan_hash]))
+        for plan_hash, header in headers.items()
+        if header is not None
+    ]
 
 
 def records_of(plan_hash: str) -> list[Record]:
@@ -112,15 +123,17 @@ class _Header:
     chunks: int
     put_at_ms: int
     is_complete: bool
+    tickets: int = 0
 
 
-def _header(view: ReadView, plan_hash: str) -> _Header | None:
+def _header(view: Lookup, plan_hash: str) -> _Header | None:
     value = view.get(keys.plan(plan_hash))
     return _Header(*_HEADER.unpack(value)) if value is not None else None
 
 
 def _put_header(plan_hash: str, header: _Header) -> Put:
-    return Put(keys.plan(plan_hash), _HEADER.pack(header.chunks, max(0, header.put_at_ms), header.is_complete))
+    value = _HEADER.pack(header.chunks, max(0, header.put_at_ms), header.is_complete, header.tickets)
+    return Put(keys.plan(plan_hash), value)
 
 
 def _stored_chunks(view: ReadView, plan_hash: str) -> dict[int, records_pb2.PutPlanChunk]:

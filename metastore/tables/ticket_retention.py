@@ -10,6 +10,7 @@ A ticket stays, however old, while something still refers to it:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from guardian.errors import InvalidInput
@@ -18,7 +19,7 @@ from guardian.model.ticket import TicketState
 from metastore import keys
 from metastore.records import Delete, Record
 from metastore.store import ReadView
-from metastore.tables import events, plans
+from metastore.tables import events, plans, ticket_index
 from metastore.tables.clock import stored_clock
 from metastore.tables.proposal import Proposal
 from protos.guardian.v1 import federation_pb2, identity_pb2, records_pb2, tickets_pb2
@@ -39,10 +40,15 @@ def handle_trim(
             raise InvalidInput(f"{name} has {len(named)} entries: send at most {MAX_NAMED} at a time")
     before_ms = stored_clock(view) - command.keep_ms
     records: list[Record] = []
-    swept = 0
-    for _, removal in selected(view, command.ticket_ids, before_ms):
+    uses: Counter[str] = Counter()
+    changes: list[ticket_index.Change] = []
+    for ticket, removal in selected(view, command.ticket_ids, before_ms):
         records += removal
-        swept += 1
+        changes.append(ticket_index.Change(ticket.cluster, ticket.id, TicketState(ticket.state), None))
+        if ticket.plan_hash:
+            uses[ticket.plan_hash] -= 1
+    records += ticket_index.updates(view, changes) + plans.use(view, uses)
+    swept = len(changes)
     for plan_hash in dict.fromkeys(command.plan_hashes):
         if plans.may_go(view, plan_hash, before_ms):
             records += plans.records_of(plan_hash)
@@ -94,8 +100,6 @@ def _has_broker_away(view: ReadView, ticket: tickets_pb2.Ticket) -> bool:
 def _removal(view: ReadView, ticket: tickets_pb2.Ticket) -> list[Record]:
     records: list[Record] = [Delete(keys.ticket(ticket.id)), Delete(keys.execution(ticket.id))]
     records += [Delete(key) for key, _ in view.scan(keys.execution_tasks(ticket.id))]
-    if ticket.plan_hash:
-        records.append(Delete(keys.plan_use(ticket.plan_hash, ticket.id)))
     if ticket.idempotency_key:
         records.append(Delete(keys.ticket_by_idempotency_key(ticket.idempotency_key)))
     return records

@@ -4,8 +4,8 @@ Adding is idempotent by idempotency key; advancing compares state and execution 
 Conflict when somebody else was first.
 
     ticket           the ticket
-    open ticket      its id, until it is over: ticks of the leader read those, however many have ended
-    plan use         hash of its plan and its id: a plan that no ticket has may go
+    ticket index     of its cluster: ticks of the leader read the open tickets, however many have ended
+    plan             how many tickets have it: one that none has may go
     execution        all of it but its tasks
     execution task   one task, so that a tick of the executor writes those that it changed and no others
 """
@@ -30,9 +30,9 @@ from guardian.wire.tickets import (
     transition_from_proto,
 )
 from metastore import keys
-from metastore.records import Delete, Put, Record
+from metastore.records import Put, Record
 from metastore.store import Lookup, ReadView
-from metastore.tables import plans
+from metastore.tables import plans, ticket_index
 from metastore.tables.clock import bounded, stored_clock
 from metastore.tables.clusters import require_cluster
 from metastore.tables.proposal import Proposal
@@ -70,9 +70,9 @@ def handle_add(
         _require_ask_only(ticket)
     elif not plans.is_complete(view, ticket.plan_hash):
         raise NotFound(f"plan {ticket.plan_hash!r} is not stored: put all of it before its ticket")
-    records: list[Record] = [_put_ticket(ticket), Put(keys.open_ticket(ticket.id), b"")]
+    records: list[Record] = [_put_ticket(ticket), *_indexed(view, ticket, None)]
     if ticket.plan_hash:
-        records.append(Put(keys.plan_use(ticket.plan_hash, ticket.id), b""))
+        records += plans.use(view, {ticket.plan_hash: 1})
     if ticket.idempotency_key:
         records.append(Put(keys.ticket_by_idempotency_key(ticket.idempotency_key), ticket.id.encode()))
     return records, _reply(ticket)
@@ -135,10 +135,7 @@ def handle_advance(
     if command.HasField("transition"):
         former = ticket.state
         ticket = _moved(ticket, command.transition, _bounded(view, command.transition.at_ms, proposal))
-        records.append(_put_ticket(ticket))
-        if ticket.state.is_over is not former.is_over:
-            key = keys.open_ticket(ticket.id)
-            records.append(Delete(key) if ticket.state.is_over else Put(key, b""))
+        records += [_put_ticket(ticket), *_indexed(view, ticket, former)]
     if command.HasField("execution"):
         records += _save(view, ticket, command)
     if not records:
@@ -152,11 +149,10 @@ def stored_ticket(view: ReadView, ticket_id: str) -> Ticket | None:
     return ticket_from_proto(tickets_pb2.Ticket.FromString(value)) if value is not None else None
 
 
-def open_tickets(view: ReadView) -> Iterator[Ticket]:
-    """Yield the tickets that are not over, by id."""
-    prefix = keys.Table.OPEN_TICKET.prefix
-    for key, _ in view.scan(prefix):
-        value = view.get(keys.Table.TICKET.prefix + key[len(prefix) :])
+def open_tickets(view: ReadView, cluster: str | None = None) -> Iterator[Ticket]:
+    """Yield the tickets of a cluster, or of all, that are not over."""
+    ids = ticket_index.all_open_ids(view) if cluster is None else ticket_index.open_ids(view, cluster)
+    for value in view.get_many([keys.ticket(ticket_id) for ticket_id in ids]):
         if value is not None:
             yield ticket_from_proto(tickets_pb2.Ticket.FromString(value))
 
@@ -290,6 +286,10 @@ def _require_sound_troubles(ticket: Ticket) -> None:
 def _require_name(field: str, value: str) -> None:
     if not 1 <= len(value) <= MAX_NAME_CHARS:
         raise InvalidInput(f"{field} of the ticket has {len(value)} characters: use 1 to {MAX_NAME_CHARS}")
+
+
+def _indexed(view: Lookup, ticket: Ticket, former: TicketState | None) -> list[Record]:
+    return ticket_index.updates(view, [ticket_index.Change(ticket.cluster, ticket.id, former, ticket.state)])
 
 
 def _put_ticket(ticket: Ticket) -> Put:

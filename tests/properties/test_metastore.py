@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from metastore.rocksdb import RocksDbStore
 from metastore.segment_views import SegmentViews
 from metastore.state_machine import MetastoreStateMachine
 from metastore.store import Store
+from metastore.tables import plans, ticket_index
 from protos.guardian.v1 import federation_pb2, tickets_pb2, tiering_pb2
 from protos.guardian.v1 import records_pb2 as pb
 from tests import appending
@@ -31,6 +33,7 @@ NAMES = st.sampled_from(["live", "bulk"])
 IDS = st.sampled_from(["t1", "t2", ""])
 STATES = st.sampled_from(tickets_pb2.TicketState.values()[1:8])
 PLANS = [b"plan %d" % number * 20 for number in range(2)]
+HASHES = [hashlib.sha256(plan).hexdigest() for plan in PLANS]
 PARTITIONS = [PartitionId(cluster, b"T" * 16, number) for cluster in ("c", "d") for number in range(2)]
 SEGMENTS = [letter * 16 for letter in (b"A", b"B")]
 
@@ -70,7 +73,7 @@ new_tickets = st.builds(
     id=IDS,
     cluster=NAMES,
     state=STATES,
-    plan_hash=st.sampled_from([hashlib.sha256(plan).hexdigest() for plan in PLANS]),
+    plan_hash=st.sampled_from(HASHES),
     idempotency_key=st.sampled_from(["", "k1", "k2"]),
     created_at_ms=st.integers(0, 5),
 )
@@ -130,7 +133,7 @@ plain_commands = st.one_of(
             pb.TrimTickets,
             keep_ms=st.integers(-1, 2),
             ticket_ids=st.lists(IDS, max_size=2),
-            plan_hashes=st.lists(st.sampled_from([hashlib.sha256(plan).hexdigest() for plan in PLANS]), max_size=2),
+            plan_hashes=st.lists(st.sampled_from(HASHES), max_size=2),
         ),
     ),
     st.builds(pb.Command, trim_audit=st.builds(pb.TrimAudit, keep_ms=st.integers(0, 2))),
@@ -234,10 +237,15 @@ def test_indices_name_the_tickets_that_are_stored(log: list[bytes]) -> None:
         machine.apply(index, entry)
     views = machine.read()
     tickets = views.tickets()
-    tables = (keys.Table.OPEN_TICKET, keys.Table.PLAN_USE)
-    indexed = {key for table in tables for key, _ in views.snapshot.scan(table.prefix)}
-    expected = {keys.open_ticket(ticket.id) for ticket in tickets if not ticket.state.is_over}
-    assert indexed == expected | {keys.plan_use(ticket.plan_hash, ticket.id) for ticket in tickets if ticket.plan_hash}
+    for cluster in ("live", "bulk"):
+        open_ones = [ticket.id for ticket in tickets if ticket.cluster == cluster and not ticket.state.is_over]
+        assert sorted(ticket_index.open_ids(views.snapshot, cluster)) == sorted(open_ones)
+    assert views.ticket_counts() == Counter(ticket.state for ticket in tickets)
+    stored = views.snapshot.scan(keys.Table.TICKET_INDEX.prefix)
+    assert len(stored) == len({ticket.cluster for ticket in tickets}), "none is left of a cluster without tickets"
+    for plan_hash in filter(views.has_plan, HASHES):
+        is_used = any(ticket.plan_hash == plan_hash for ticket in tickets)
+        assert plans.may_go(views.snapshot, plan_hash, before_ms=1 << 60) is not is_used
 
 
 @settings(max_examples=100)

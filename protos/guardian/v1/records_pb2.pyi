@@ -207,6 +207,21 @@ class TrimTickets(_message.Message):
     plan_hashes: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, keep_ms: _Optional[int] = ..., ticket_ids: _Optional[_Iterable[str]] = ..., plan_hashes: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class TicketIndex(_message.Message):
+    __slots__ = ("open_ids", "tickets_by_state")
+    class TicketsByStateEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: int
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
+    OPEN_IDS_FIELD_NUMBER: _ClassVar[int]
+    TICKETS_BY_STATE_FIELD_NUMBER: _ClassVar[int]
+    open_ids: _containers.RepeatedScalarFieldContainer[str]
+    tickets_by_state: _containers.ScalarMap[int, int]
+    def __init__(self, open_ids: _Optional[_Iterable[str]] = ..., tickets_by_state: _Optional[_Mapping[int, int]] = ...) -> None: ...
+
 class RecordRefusals(_message.Message):
     __slots__ = ("refusals",)
     REFUSALS_FIELD_NUMBER: _ClassVar[int]

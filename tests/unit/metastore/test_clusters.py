@@ -15,7 +15,7 @@ from guardian.wire.federation import cluster_to_proto
 from guardian.wire.protection import protection_to_proto
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
-from protos.guardian.v1 import federation_pb2, placement_pb2, tickets_pb2
+from protos.guardian.v1 import federation_pb2, operations_pb2, placement_pb2, tickets_pb2
 from protos.guardian.v1 import records_pb2 as pb
 
 Propose = Callable[..., pb.CommandReply]
@@ -95,17 +95,15 @@ def test_dropping_forgets_the_cluster_once(machine: MetastoreStateMachine, propo
 
 
 def test_a_cluster_with_an_open_ticket_stays(machine: MetastoreStateMachine, propose: Propose) -> None:
-    from metastore import keys
-    from metastore.records import Put
-
     propose(put_cluster=put(LIVE))
-    ticket = tickets_pb2.Ticket(id="t1", cluster="live", state=tickets_pb2.RUNNING)
-    store = machine._store
-    store.write([Put(keys.ticket("t1"), ticket.SerializeToString())], 2)
+    ask = operations_pb2.Ask(kind="offline-brokers", brokers=[1])
+    ticket = tickets_pb2.Ticket(id="t1", cluster="live", kind=ask.kind, ask=ask, state=tickets_pb2.PENDING)
+    assert not propose(add_ticket=pb.AddTicket(ticket=ticket)).error
     reply = propose(drop_cluster=pb.DropCluster(name="live"))
-    assert (reply.error_kind, "t1, which is RUNNING" in reply.error) == (pb.CONFLICT, True)
-    ticket.state = tickets_pb2.FAILED
-    store.write([Put(keys.ticket("t1"), ticket.SerializeToString())], 4)
+    assert (reply.error_kind, "t1, which is PENDING" in reply.error) == (pb.CONFLICT, True)
+    rejected = tickets_pb2.TicketTransition(state=tickets_pb2.REJECTED, actor="ann")
+    advance = pb.AdvanceTicket(ticket_id="t1", expected_state=tickets_pb2.PENDING, transition=rejected)
+    assert not propose(advance_ticket=advance).error
     assert not propose(drop_cluster=pb.DropCluster(name="live")).error
 
 

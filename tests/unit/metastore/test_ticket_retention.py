@@ -95,7 +95,7 @@ def group() -> Group:
 def rows(group: Group) -> set[int]:
     """Return the tables in which something of a ticket or plan is stored."""
     of_tickets = (
-        keys.Table.PLAN, keys.Table.PLAN_CHUNK, keys.Table.PLAN_USE, keys.Table.TICKET, keys.Table.OPEN_TICKET,
+        keys.Table.PLAN, keys.Table.PLAN_CHUNK, keys.Table.TICKET, keys.Table.TICKET_INDEX,
         keys.Table.TICKET_BY_IDEMPOTENCY_KEY, keys.Table.EXECUTION, keys.Table.EXECUTION_TASK,
     )  # fmt: skip
     return {table for table in of_tickets if group.store.scan(table.prefix)}
