@@ -15,9 +15,9 @@ import grpc.aio
 from guardian.errors import InvalidInput
 from guardian.model.event import Event, EventKind
 from guardian.server.async_store import AsyncStore
-from guardian.server.changes import Changed, Changes
 from guardian.server.sinks import EventSinks
 from guardian.wire.events import event_to_proto
+from metastore.changes import Changed, Changes
 from metastore.views import Views
 from protos.guardian.v1 import events_pb2 as pb
 from protos.guardian.v1 import events_pb2_grpc

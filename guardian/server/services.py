@@ -24,7 +24,6 @@ from guardian.server.activity import ActivityServicer
 from guardian.server.admins import connect_by_name
 from guardian.server.asks import Asks
 from guardian.server.async_store import AsyncStore
-from guardian.server.changes import Changes
 from guardian.server.events import EventsServicer
 from guardian.server.federation import FederationServicer
 from guardian.server.findings import FindingsWatch
@@ -43,6 +42,7 @@ from guardian.server.verification import VerificationStatus
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import LeaderEpochs
 from guardian.tiering.servicer import TieringServicer, add_tiering
+from metastore.changes import Changes
 from metastore.state_machine import MetastoreStateMachine
 from protos.guardian.v1 import (
     activity_pb2,

@@ -45,7 +45,6 @@ from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster
 from guardian.server.asks import Asks
 from guardian.server.async_store import AsyncStore
-from guardian.server.changes import Changed, Changes
 from guardian.server.directory import directory_of, exclusions_of
 from guardian.server.store import MAX_EXECUTION_BYTES, ReplicatedStore
 from guardian.server.who_asks import who_asks
@@ -54,6 +53,7 @@ from guardian.wire.operations import ask_from_proto
 from guardian.wire.plans import move_to_proto, plan_from_proto, plan_to_proto
 from guardian.wire.previews import preview_to_proto, progress_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_state_from_proto, ticket_to_proto
+from metastore.changes import Changed, Changes
 from metastore.views import Views
 from protos.guardian.v1 import tickets_pb2 as pb
 from protos.guardian.v1 import tickets_pb2_grpc

@@ -17,12 +17,12 @@ import pytest
 from guardian.errors import ClusterUnavailable
 from guardian.server import requests as callers
 from guardian.server.async_store import AsyncStore, StoreLimits
-from guardian.server.changes import Changes
 from guardian.server.grpc_server import GrpcLimits, GrpcServer, start_grpc
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import LeaderEpochs, TieringLimits
 from guardian.tiering.servicer import TieringServicer, add_tiering
 from guardian.wire import metadata
+from metastore.changes import Changes
 from metastore.commands import append_in
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine

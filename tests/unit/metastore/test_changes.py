@@ -6,8 +6,8 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-from guardian.server.changes import Changed, Changes, Listener
 from metastore import segment_keys as sk
+from metastore.changes import Changed, Changes, Listener
 from metastore.records import Record
 
 P0, P1 = sk.HEAD + b"p0", sk.HEAD + b"p1"
