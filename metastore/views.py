@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.actor import Agent
@@ -219,6 +220,14 @@ class Views:
     def sessions(self) -> int:
         """How many are open."""
         return sessions.stored_totals(self._snapshot).sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is stored, at one moment that is at most `staleness_s` ago; 0: the look is linearizable."""
+
+    views: Views
+    staleness_s: float
 
 
 def _newest_first(ticket: Ticket | tickets_pb2.Ticket) -> tuple[int, str]:

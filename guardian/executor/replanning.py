@@ -26,7 +26,7 @@ class Planner(Protocol):
     def ask(
         self, key: str, cluster: str, task: Task, settings: PlannerSettings | None = None
     ) -> Plan | GuardianError | None:
-        """None while the plan is being made."""
+        """None while the plan is being made; the answer is kept for its key."""
 
     def forget(self, key: str) -> None:
         """The next `ask` with this key begins anew."""

@@ -17,7 +17,7 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from enum import IntEnum
 from typing import Any, TypeVar
@@ -299,8 +299,8 @@ class KafkaControl:
         resources = [(name, values) for (_, name), values in changes.items()]
 
         async def ask(session: _Session) -> Any:
-            return await controllers.ask_controller(
-                session, lambda: _alter_configs_request(BROKER, resources), self.memory.registered
+            return await session.ask_controller(
+                lambda: _alter_configs_request(BROKER, resources), self.memory.registered
             )
 
         refused = _read_refusals(BROKER, self._change(ask), forgiven=frozenset({controllers.NOT_REGISTERED}))
@@ -710,6 +710,25 @@ class _Session:
         limit_s = min(self.attempt_s if limit_s is None else limit_s, self.left_s())
         asked = self._manager.call_soon(self._wire.ask_node, node, request, time.monotonic() + limit_s, self._prove)
         return await self._manager.wait_for(asked, limit_s * 1000)
+
+    async def ask_controller(self, request: Callable[[], Any], registered: Sequence[controllers.Node] = ()) -> Any:
+        """Return the answer of the first controller that gives one, the active one first. `registered` are addresses
+        of controllers, which are asked who they are before any broker is. Raises KafkaError."""
+        failure: KafkaError = kafka_errors.BrokerNotAvailableError("no controller tells where it listens")
+        for node in controllers.controllers(await self._quorum(registered)):
+            try:
+                return await self.ask_node(node, request())
+            except KafkaError as error:
+                failure = error
+        raise failure
+
+    async def _quorum(self, registered: Sequence[controllers.Node]) -> Any:
+        for node in registered:
+            with suppress(KafkaError):
+                quorum = await self.ask_node(node, controllers.describe_quorum(), controllers.PROBE_S)
+                if any(controllers.controllers(quorum)):
+                    return quorum
+        return await self.ask_any(controllers.describe_quorum)
 
     async def ask_each(
         self, brokers: Iterable[int], request: Callable[[int], Any], patience: Patience | None = None

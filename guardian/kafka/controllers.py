@@ -12,11 +12,9 @@ can't be used: the configuration then waits for its broker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from kafka.errors import BrokerNotAvailableError, KafkaError
 from kafka.protocol.admin import DescribeQuorumRequest
 
 from guardian.model.topology import Cluster
@@ -34,37 +32,6 @@ class Node(NamedTuple):
     node_id: int
     host: str
     port: int
-
-
-class Session(Protocol):
-    """What is needed of control's session."""
-
-    async def ask_any(self, request: Callable[[], Any]) -> Any:
-        """The answer of whichever broker gives one."""
-
-    async def ask_node(self, node: Node, request: Any, limit_s: float | None = None) -> Any:
-        """The answer of a node that need not be a broker, over a connection of its own."""
-
-
-async def ask_controller(session: Session, request: Callable[[], Any], registered: Sequence[Node] = ()) -> Any:
-    """Return the answer of the first controller that gives one, the active one first. `registered` are addresses of
-    controllers, which are asked who they are before any broker is. Raises KafkaError."""
-    failure: KafkaError = BrokerNotAvailableError("no controller tells where it listens")
-    for node in controllers(await _quorum(session, registered)):
-        try:
-            return await session.ask_node(node, request())
-        except KafkaError as error:
-            failure = error
-    raise failure
-
-
-async def _quorum(session: Session, registered: Sequence[Node]) -> Any:
-    for node in registered:
-        with suppress(KafkaError):
-            quorum = await session.ask_node(node, _describe_quorum(), PROBE_S)
-            if any(controllers(quorum)):
-                return quorum
-    return await session.ask_any(_describe_quorum)
 
 
 def registered_controllers(cluster: Cluster) -> tuple[Node, ...]:
@@ -87,5 +54,6 @@ def controllers(quorum: Any) -> Iterator[Node]:
         yield Node(node.node_id, listener.host, listener.port)
 
 
-def _describe_quorum() -> Any:
+def describe_quorum() -> Any:
+    """Return the request that tells where controllers listen."""
     return DescribeQuorumRequest(topics=[(_METADATA, [(0,)])], min_version=_NODES_FROM)

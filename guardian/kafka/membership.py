@@ -20,6 +20,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from guardian.kafka.reasons import NO_ERROR, reason
+from guardian.kafka.topics import Session
 from guardian.model.operation import MetadataVersion, Quorum
 
 _METADATA = "__cluster_metadata"
@@ -41,19 +42,10 @@ class UnregisterBrokerResponse(ApiMessage, load_json="guardian.kafka.schemas"): 
     """Of Kafka's protocol since 2.8."""
 
 
-class Session(Protocol):
-    """What these calls need of the connection: the answer of whichever broker gives one."""
-
-    async def ask_any(self, request: Any) -> Any: ...
-
-
 class SessionWithAll(Session, Protocol):
     """And the answers of all brokers that give one soon."""
 
     async def ask_once(self, brokers: Iterable[int], request: Callable[[int], Any]) -> dict[int, Any]: ...
-
-    @property
-    def attempt_ms(self) -> int: ...
 
 
 async def registered_brokers(session: Session) -> dict[int, bool] | None:

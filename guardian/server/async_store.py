@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from guardian.errors import GuardianError, InvalidInput, Overloaded
-from guardian.server.store import DEFAULT_TIMEOUT_S, OVERLOADED_RETRY_MS, Look, from_raft, reply_of
+from guardian.server.store import DEFAULT_TIMEOUT_S, OVERLOADED_RETRY_MS, from_raft, reply_of
 from metastore.state_machine import MetastoreStateMachine
-from metastore.views import Views
+from metastore.views import Look, Views
 from protos.guardian.v1.raw_pb2 import RawCommandReply
 from raft.errors import RaftError
 from raft.protocol import Replica

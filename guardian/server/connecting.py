@@ -7,10 +7,10 @@ no controller   ──▶ reporters of its brokers: how old the metadata of each
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
+from guardian.executor.around import Reporters
 from guardian.kafka.admin import KafkaAdmin
 from guardian.kafka.control import KafkaControl
 from guardian.kafka.credentials import SecretFolder
@@ -19,13 +19,6 @@ from guardian.model.reading import BrokerCounters
 from guardian.model.topology import Broker, Cluster
 
 _KEPT = 4  # of a name: as it is registered, as it was, and as somebody tries it
-
-
-class Reporters(Protocol):
-    """Who asks brokers for their counters."""
-
-    def ask(self, brokers: Sequence[Broker]) -> Callable[[], list[BrokerCounters]]:
-        """Send the questions; the function that it returns waits, not long, and leaves out who is late."""
 
 
 class KafkaConnector:

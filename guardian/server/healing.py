@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import structlog
 
@@ -26,6 +25,7 @@ from guardian.core.healing import Act, Cure, CureKind, Decision, Idle, Known, Ti
 from guardian.core.relieving import ClusterPlaces
 from guardian.errors import Conflict, GuardianError, InvalidInput, Undecided
 from guardian.executor.rehearsing import resolved_now
+from guardian.executor.replanning import Planner
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.actor import Agent
 from guardian.model.finding import Subject
@@ -44,18 +44,6 @@ from metastore.views import Views
 _log = structlog.get_logger(__name__)
 _BUSY_S = 60.0  # until partitions that another ticket moves are looked at again
 _MAX_REASON_CHARS = 400
-
-
-class PlanSource(Protocol):
-    """guardian.executor.planning.LivePlanner."""
-
-    def ask(
-        self, key: str, cluster: str, task: Task, settings: PlannerSettings | None = None
-    ) -> Plan | GuardianError | None:
-        """None while the plan is being made; the answer is kept for its key."""
-
-    def forget(self, key: str) -> None:
-        """The next `ask` with this key begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +75,7 @@ class Healer:
         self,
         store: ReplicatedStore,
         findings: FindingsWatch,
-        planner: PlanSource,
+        planner: Planner,
         connect: Callable[[Cluster], KafkaAdmin],
         policies: HealingPolicies,
         settings: PlannerSettings,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from guardian.errors import (
     Conflict,
@@ -34,7 +33,7 @@ from metastore import levels
 from metastore.commands import SessionUse
 from metastore.state_machine import MetastoreStateMachine
 from metastore.tables import plans
-from metastore.views import Views
+from metastore.views import Look, Views
 from protos.guardian.v1 import federation_pb2, records_pb2
 from raft import errors as raft_errors
 from raft.protocol import Replica, ReplicaStatus
@@ -52,14 +51,6 @@ _REFUSALS: dict[int, type[GuardianError]] = {
     records_pb2.CONFLICT: Conflict,
     records_pb2.SESSION_EXPIRED: SessionExpired,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What is stored, at one moment that is at most `staleness_s` ago; 0: the look is linearizable."""
-
-    views: Views
-    staleness_s: float
 
 
 class ReplicatedStore:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from guardian.errors import InvalidInput
 from guardian.tiering.counting import TieringCounters
-from guardian.tiering.ports import Changed, Feed, Group, TieringLimits
+from guardian.tiering.ports import Feed, Group, TieringLimits
 from metastore import segment_keys as sk
+from metastore.changes import Changed
 from metastore.segment_views import SegmentViews
 from metastore.tables.partition_heads import partition_from_proto
 from metastore.views import Views

@@ -10,18 +10,9 @@ from google.protobuf.message import Message
 
 from guardian.errors import GuardianError
 from guardian.model.actor import Actor
+from metastore.changes import Subscriber
 from metastore.commands import SessionUse
-from metastore.views import Views
-
-
-class Look(Protocol):
-    """What is stored, at one moment that is at most `staleness_s` ago; 0: the look is linearizable."""
-
-    @property
-    def views(self) -> Views: ...
-
-    @property
-    def staleness_s(self) -> float: ...
+from metastore.views import Look, Views
 
 
 class Group(Protocol):
@@ -56,22 +47,12 @@ class Callers(Protocol):
         """Return the place in a session that the call names, if any. Raises InvalidInput."""
 
 
-class Changed(Protocol):
-    """`partitions` are the encoded names of those with new events, or a new state; `is_all`: any may have."""
-
-    @property
-    def partitions(self) -> frozenset[bytes]: ...
-
-    @property
-    def is_all(self) -> bool: ...
-
-
 class Feed(Protocol):
     """Tells on the event loop what changed in this member's store, after it did."""
 
-    def subscribe(self, subscriber: Callable[[Changed], None]) -> None: ...
+    def subscribe(self, subscriber: Subscriber) -> None: ...
 
-    def unsubscribe(self, subscriber: Callable[[Changed], None]) -> None: ...
+    def unsubscribe(self, subscriber: Subscriber) -> None: ...
 
 
 class LeaderEpochs(Protocol):

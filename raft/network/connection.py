@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
 from itertools import count, islice
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from raft.network.frames import LENGTH
 
@@ -54,17 +54,12 @@ class Closing(Enum):
     UNSENT = "send_buffer_full"
 
 
-class Owner(Protocol):
+class Callbacks(NamedTuple):
     """Called by a connection; every call may close it."""
 
-    def on_open(self, connection: Connection) -> None:
-        """It can carry frames."""
-
-    def on_frame(self, connection: Connection, body: memoryview) -> None:
-        """`body` is valid during the call only."""
-
-    def on_failure(self, connection: Connection, why: Closing, detail: str) -> None:
-        """It has closed itself."""
+    opened: Callable[[Connection], None]  # it can carry frames
+    received: Callable[[Connection, memoryview], None]  # a frame's body, valid during the call only
+    failed: Callable[[Connection, Closing, str], None]  # it has closed itself, for this reason, with details
 
 
 class _State(Enum):
@@ -75,13 +70,13 @@ class _State(Enum):
 
 
 class Connection:
-    """`start` it; then it lives by the poller's events until `close`, or until it tells its owner of a failure."""
+    """`start` it; then it lives by the poller's events until `close`, or until it reports a failure."""
 
-    def __init__(self, owner: Owner, poller: Poller, endpoint: socket.socket, *, is_dialled: bool) -> None:
+    def __init__(self, callbacks: Callbacks, poller: Poller, endpoint: socket.socket, *, is_dialled: bool) -> None:
         self.is_dialled = is_dialled
         self.unsent_bytes = 0
         self.max_frame_bytes = GREETING_BYTES
-        self._owner = owner
+        self._callbacks = callbacks
         self._poller = poller
         self._socket = endpoint
         self._descriptor = endpoint.fileno()
@@ -94,7 +89,7 @@ class Connection:
         self._start = self._end = 0  # of what was received and is not delivered yet
 
     @classmethod
-    def dial(cls, owner: Owner, poller: Poller, family: int, address: tuple[str | int, ...]) -> Connection:
+    def dial(cls, callbacks: Callbacks, poller: Poller, family: int, address: tuple[str | int, ...]) -> Connection:
         """A connection on its way. Raises OSError when it fails at once."""
         endpoint = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:
@@ -105,10 +100,10 @@ class Connection:
         except OSError:
             endpoint.close()
             raise
-        return cls(owner, poller, endpoint, is_dialled=True)
+        return cls(callbacks, poller, endpoint, is_dialled=True)
 
     @classmethod
-    def accepted(cls, owner: Owner, poller: Poller, endpoint: socket.socket) -> Connection:
+    def accepted(cls, callbacks: Callbacks, poller: Poller, endpoint: socket.socket) -> Connection:
         """Takes an accepted socket over. Raises OSError when it is gone already."""
         try:
             endpoint.setblocking(False)
@@ -116,7 +111,7 @@ class Connection:
         except OSError:
             endpoint.close()
             raise
-        return cls(owner, poller, endpoint, is_dialled=False)
+        return cls(callbacks, poller, endpoint, is_dialled=False)
 
     def start(self, context: ssl.SSLContext | None) -> None:
         """`context`: for TLS."""
@@ -144,7 +139,7 @@ class Connection:
         self._make_room(_BUFFER_BYTES)
 
     def send(self, frame: bytes) -> bool:
-        """Sends or queues a frame. False: too much waits already, and the connection is closed (the owner is told)."""
+        """Sends or queues a frame. False: too much waits already, and the connection is closed (`failed` is called)."""
         if self._state is not _State.OPEN:
             return False
         if self.unsent_bytes + len(frame) > MAX_UNSENT_BYTES:
@@ -158,7 +153,7 @@ class Connection:
         return not self.is_closed
 
     def close(self) -> None:
-        """Without telling the owner. A second call does nothing."""
+        """Close without calling `failed`. A second call does nothing."""
         if self._state is _State.CLOSED:
             return
         self._state = _State.CLOSED
@@ -223,7 +218,7 @@ class Connection:
     def _opened(self) -> None:
         self._state = _State.OPEN
         self._subscribe(READ)
-        self._owner.on_open(self)
+        self._callbacks.opened(self)
 
     def _read(self) -> None:
         """Until nothing is left, or others must have their turn; what TLS has decrypted is always taken, since no
@@ -277,7 +272,7 @@ class Connection:
                 self._make_room(LENGTH.size + length)
                 return
             self._start = body + length
-            self._owner.on_frame(self, memoryview(self._buffer)[body : body + length])
+            self._callbacks.received(self, memoryview(self._buffer)[body : body + length])
             if self.is_closed:
                 return
         self._make_room(LENGTH.size)
@@ -329,7 +324,7 @@ class Connection:
 
     def _fail(self, why: Closing, detail: str) -> None:
         self.close()
-        self._owner.on_failure(self, why, detail)
+        self._callbacks.failed(self, why, detail)
 
 
 def _tune(endpoint: socket.socket) -> None:

@@ -35,7 +35,7 @@ from uuid import uuid4
 from raft.errors import CannotStart
 from raft.network import frames
 from raft.network.addresses import Lookup, resolve
-from raft.network.connection import ERROR, READ, Closing, Connection, Poller
+from raft.network.connection import ERROR, READ, Callbacks, Closing, Connection, Poller
 from raft.network.duplicates import Refusals, refused
 from raft.network.frames import RefusedMessage, RefusedVersion
 from raft.network.refusal_log import RefusalLog
@@ -112,6 +112,7 @@ class Network:
         self.counters: Counter[str] = Counter()
         self._refusal_log = RefusalLog(_logger, self.counters)
         self._poller = poller
+        self._callbacks = Callbacks(self._opened, self._received, self._failed)
         self._name = name
         self._client_address = client_address
         self._group_id = group_id
@@ -220,7 +221,7 @@ class Network:
 
     # What connections call.
 
-    def on_open(self, connection: Connection) -> None:
+    def _opened(self, connection: Connection) -> None:
         if not connection.is_dialled:
             return
         refusal = self._unproven(connection, self._names[connection])
@@ -230,7 +231,7 @@ class Network:
         self._greeting[connection] = self._now + _GREETING_S
         self._say_hello(connection)
 
-    def on_frame(self, connection: Connection, body: memoryview) -> None:
+    def _received(self, connection: Connection, body: memoryview) -> None:
         try:
             message = frames.decode(body)
         except RefusedVersion as refused:
@@ -249,7 +250,7 @@ class Network:
         else:
             self._on_message(self._names[connection], message)
 
-    def on_failure(self, connection: Connection, why: Closing, detail: str) -> None:
+    def _failed(self, connection: Connection, why: Closing, detail: str) -> None:
         is_vain = connection.is_dialled and connection in self._greeting and why is Closing.GONE
         self._ended(connection, "dial_failed" if is_vain else why.value, detail)
 
@@ -396,7 +397,7 @@ class Network:
                 raise OSError(f"can't resolve {peer.address}")
             family, address = found[peer.attempts % len(found)]
             peer.attempts += 1
-            connection = Connection.dial(self, self._poller, family, address)
+            connection = Connection.dial(self._callbacks, self._poller, family, address)
         except OSError as error:
             self.counters["dial_failed"] += 1
             _logger.debug("can't dial %s: %s", name, error)
@@ -433,7 +434,7 @@ class Network:
 
     def _take(self, endpoint: socket.socket) -> None:
         try:
-            connection = Connection.accepted(self, self._poller, endpoint)
+            connection = Connection.accepted(self._callbacks, self._poller, endpoint)
         except OSError:
             return
         silent = [greeting for greeting in self._greeting if not greeting.is_dialled]

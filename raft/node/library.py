@@ -14,9 +14,9 @@ all named below and checked at import: another version refuses to start.
 from __future__ import annotations
 
 import math
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 import pysyncobj.syncobj as library
 from pysyncobj import SyncObj, SyncObjConf
@@ -48,23 +48,14 @@ class Timing:
     election_max: float = 1.6
 
 
-class Hooks(Protocol):
+class Hooks(NamedTuple):
     """What the core calls, all from within `tick` and `receive`."""
 
-    def send(self, member: str, message: Message) -> bool:
-        """A message of the library's: votes, requests for votes, acknowledgements."""
-
-    def apply(self, index: int, entry: bytes) -> None:
-        """An entry is committed; called once for each, in order."""
-
-    def began_term(self) -> None:
-        """This member leads, and its first entry is in the log."""
-
-    def work(self) -> None:
-        """Once a tick, after committing and applying, before it waits for messages."""
-
-    def became(self, *, is_leader: bool) -> None:
-        """The role has changed; as a leader before its first entry is appended."""
+    send: Callable[[str, Message], bool]  # to a member: votes, requests for votes, acknowledgements
+    apply: Callable[[int, bytes], None]  # an entry that is committed, by its index; once for each, in order
+    began_term: Callable[[], None]  # this member leads, and its first entry is in the log
+    work: Callable[[], None]  # once a tick, after committing and applying, before it waits for messages
+    became: Callable[[bool], None]  # the role has changed, to leader or not; before a leader's first entry is appended
 
 
 class Core(SyncObj):  # type: ignore[misc]  # the library ships no types
@@ -211,7 +202,7 @@ class Core(SyncObj):  # type: ignore[misc]  # the library ships no types
         """Never: a dump loses what is acknowledged (T5)."""
 
     def _state_changed(self, _old: int, new: int) -> None:
-        self._hooks.became(is_leader=new == _LEADER)
+        self._hooks.became(new == _LEADER)
 
     def _node(self, name: str) -> Node:
         node = self._nodes.get(name)

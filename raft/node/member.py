@@ -25,7 +25,7 @@ from raft.node.changing import Changing
 from raft.node.door import Door
 from raft.node.feeding import Feeder
 from raft.node.installing import Installing
-from raft.node.library import Core, Message, Timing
+from raft.node.library import Core, Hooks, Message, Timing
 from raft.node.maintenance import Maintenance
 from raft.node.matching import Contradiction, Mismatch, NewEntries, NothingNew, compare
 from raft.node.parting import Parting
@@ -67,7 +67,7 @@ Connect = Callable[["Member", Any], Network]
 
 
 class Member:
-    """Satisfies raft.node.library.Hooks. All but `call` is for the tick thread."""
+    """All but `call` is for the tick thread."""
 
     def __init__(
         self,
@@ -95,7 +95,8 @@ class Member:
         self._confirmed = ConfirmedIndexes(directory)
         self.waker = Waker()
         self.disk = DiskProbe(directory, disk_reserve_bytes)
-        self.core = Core(name, journal, max(1, state_machine.applied_index), self, timing)
+        hooks = Hooks(self.send, self.apply, self.began_term, self.work, self.became)
+        self.core = Core(name, journal, max(1, state_machine.applied_index), hooks, timing)
         self.network = connect(self, self.core.poller)
         self.parting = Parting(self.network)
         self.seat = Seat(name, identity.incarnation, journal, self.core, self.network, timing, self.waker.wake)
@@ -298,7 +299,7 @@ class Member:
             self.proposals.expire(now)
         self.network.tick(now)
 
-    def became(self, *, is_leader: bool) -> None:
+    def became(self, is_leader: bool) -> None:
         now = self._now
         if is_leader:
             self.seat.counters["terms_led"] += 1

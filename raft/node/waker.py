@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import Protocol
 
-_READ = 1
-
-
-class Poller(Protocol):
-    def subscribe(self, descr: int, callback: Callable[[int, int], None], eventMask: int) -> None: ...  # noqa: N803
+from raft.network.connection import READ, Poller
 
 
 class Waker:
@@ -41,7 +35,7 @@ class Waker:
                 os.read(self._reader, 1)
 
     def subscribe(self, poller: Poller) -> None:
-        poller.subscribe(self._reader, lambda _descriptor, _events: None, _READ)
+        poller.subscribe(self._reader, lambda _descriptor, _events: None, READ)
 
     def close(self) -> None:
         """A later wake does nothing."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-from guardian.server.store import Look
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.following import Follower
-from guardian.tiering.ports import Changed, TieringLimits
+from guardian.tiering.ports import TieringLimits
+from metastore.changes import Changed
 from metastore.memory import MemoryStore
 from metastore.state_machine import MetastoreStateMachine
-from metastore.views import Views
+from metastore.views import Look, Views
 from protos.guardian.v1 import tiering_pb2 as pb
 from tests import appending
 
