@@ -146,7 +146,7 @@ def _batch(slices: Slices, shares: Shares, of_slice: Ints, order: Ints) -> pa.Re
         "dropped": counted(none, slices.dropped),
         "lost": counted(none, slices.lost),
     }
-    return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
+    return pa.RecordBatch.from_pydict(columns, schema=SCHEMA)
 
 
 def _flags(of_uses: npt.NDArray[np.bool_], others: int) -> npt.NDArray[np.bool_]:

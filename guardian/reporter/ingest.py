@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from google.protobuf.message import Message
 
 from guardian.errors import InvalidInput
 from guardian.model.topology import Broker, Cluster
@@ -28,6 +29,7 @@ from spark_analytics.lake.schema import (
     NIC_SAMPLES,
     PARTITION_SAMPLES,
     TABLES,
+    table_of,
 )
 
 Rows = Mapping[str, pa.Table]
@@ -90,21 +92,29 @@ def ingest(batch: reporter_pb2.MetricBatch, layout: MetricLayout, asked: Asked) 
     moment = _Moment(at_ms, batch.broker_id, batch.broker_started_at_ms)
     return {
         PARTITION_SAMPLES: _partition_rows(batch, layout, found, moment),
-        LOG_DIR_SAMPLES: _table(LOG_DIR_SAMPLES, _log_dir_rows(batch, moment)),
-        DISK_SAMPLES: _table(DISK_SAMPLES, _disk_rows(batch, moment)),
-        NIC_SAMPLES: _table(NIC_SAMPLES, _nic_rows(batch, moment)),
+        LOG_DIR_SAMPLES: _host_rows(LOG_DIR_SAMPLES, batch.host.log_dirs, moment, log_dir="path"),
+        DISK_SAMPLES: _host_rows(DISK_SAMPLES, batch.host.disks, moment, disk="name"),
+        NIC_SAMPLES: _host_rows(NIC_SAMPLES, batch.host.nics, moment, nic="name"),
         METRIC_SAMPLES: _metric_rows(layout, found, moment),
-        BROKER_SAMPLES: _table(BROKER_SAMPLES, [_broker_row(batch, found, asked, moment)]),
+        BROKER_SAMPLES: _broker_table(_broker_row(batch, found, asked, moment)),
     }
 
 
 def failed_collection(asked: Asked, error: str) -> Rows:
     """The row that says that a collection failed, and why. Its `at_ms` is the member's clock."""
     broker = asked.broker
-    known = (asked.answered_at_ms, broker.id, 0, broker.rack, broker.idc, 0, 0, 0, 0, 0)
-    row = (*known, error or "the collection failed", asked.member)
-    unknown = (None,) * (len(TABLES[BROKER_SAMPLES]) - len(row))
-    return {BROKER_SAMPLES: _table(BROKER_SAMPLES, [(*row, *unknown)])}
+    totals = ("broker_started_at_ms", "bytes_in_total", "bytes_out_total", "metrics")
+    memory = ("memory_available_bytes", "page_cache_bytes")
+    row: dict[str, int | str | None] = {
+        "at_ms": asked.answered_at_ms,
+        "broker": broker.id,
+        "rack": broker.rack,
+        "idc": broker.idc,
+        "error": error or "the collection failed",
+        "member": asked.member,
+        **dict.fromkeys((*totals, *memory), 0),
+    }
+    return {BROKER_SAMPLES: _broker_table(row)}
 
 
 def _require_from(batch: reporter_pb2.MetricBatch, cluster: Cluster, broker: Broker) -> None:
@@ -135,25 +145,27 @@ def _partition_rows(
     )
     is_leader = np.nan_to_num(replicas) > 0
     size, start, end = log.astype(np.int64)
-    return pa.Table.from_arrays(
-        [
-            *_repeated(moment, len(rows)),
-            _texts(list(layout.topics), topics),
-            pa.array(layout.partition_numbers[rows]),
-            _texts([log_dir.path for log_dir in batch.host.log_dirs], log_dirs),
-            pa.array(is_leader),
-            pa.array(size),
-            pa.array(start),
-            pa.array(end),
-            *(
-                pa.array(_counts(found.topics[column, topics]))
-                for column in (OfTopic.BYTES_IN, OfTopic.BYTES_OUT, OfTopic.MESSAGES_IN)
-            ),
-            _nullable(replicas, is_leader, pa.int32()),
-            _nullable(in_sync, is_leader, pa.int32()),
-            _nullable(lag, ~is_leader, pa.int64()),
-        ],
-        schema=TABLES[PARTITION_SAMPLES],
+    bytes_in, bytes_out, messages_in = (
+        _counts(found.topics[column, topics]) for column in (OfTopic.BYTES_IN, OfTopic.BYTES_OUT, OfTopic.MESSAGES_IN)
+    )
+    return table_of(
+        TABLES[PARTITION_SAMPLES],
+        {
+            **_repeated(moment, len(rows)),
+            "topic": _texts(list(layout.topics), topics),
+            "partition": layout.partition_numbers[rows],
+            "log_dir": _texts([log_dir.path for log_dir in batch.host.log_dirs], log_dirs),
+            "is_leader": is_leader,
+            "size_bytes": size,
+            "log_start_offset": start,
+            "log_end_offset": end,
+            "topic_bytes_in_total": bytes_in,
+            "topic_bytes_out_total": bytes_out,
+            "topic_messages_in_total": messages_in,
+            "replicas": _nullable(replicas, is_leader, pa.int32()),
+            "in_sync_replicas": _nullable(in_sync, is_leader, pa.int32()),
+            "fetch_lag": _nullable(lag, ~is_leader, pa.int64()),
+        },
     )
 
 
@@ -182,101 +194,72 @@ def _require_replica(replica: str, log_dir: str) -> None:
 
 def _metric_rows(layout: MetricLayout, found: Scattered, moment: _Moment) -> pa.Table:
     at = np.flatnonzero(np.isfinite(found.kept))
-    return pa.Table.from_arrays(
-        [*_repeated(moment, len(at)), _texts(layout.kept, at), pa.array(found.kept[at])],
-        schema=TABLES[METRIC_SAMPLES],
+    return table_of(
+        TABLES[METRIC_SAMPLES],
+        {**_repeated(moment, len(at)), "metric": _texts(layout.kept, at), "value": found.kept[at]},
     )
 
 
-def _log_dir_rows(batch: reporter_pb2.MetricBatch, moment: _Moment) -> list[tuple[Any, ...]]:
-    return [
-        (
-            moment.at_ms,
-            moment.broker,
-            log_dir.path,
-            log_dir.disk,
-            log_dir.total_bytes,
-            log_dir.usable_bytes,
-            log_dir.offline,
-            log_dir.size_bytes,
-        )
-        for log_dir in batch.host.log_dirs
-    ]
+def _host_rows(table: str, facts: Iterable[Message], moment: _Moment, **renamed: str) -> pa.Table:
+    """One row for each log dir, disk or interface; its fields have the columns' names, but for those `renamed`."""
+    each_one = tuple(facts)
+    columns: dict[str, Any] = {"at_ms": [moment.at_ms] * len(each_one), "broker": [moment.broker] * len(each_one)}
+    for name in TABLES[table].names:
+        if name not in columns:
+            field = renamed.get(name, name)
+            columns[name] = [getattr(each, field) for each in each_one]
+    return _table(table, columns)
 
 
-def _disk_rows(batch: reporter_pb2.MetricBatch, moment: _Moment) -> list[tuple[Any, ...]]:
-    return [
-        (
-            moment.at_ms,
-            moment.broker,
-            disk.name,
-            disk.bytes_read,
-            disk.bytes_written,
-            disk.reads_completed,
-            disk.writes_completed,
-            disk.busy_ms,
-            disk.read_ms,
-            disk.write_ms,
-            disk.in_flight,
-        )
-        for disk in batch.host.disks
-    ]
-
-
-def _nic_rows(batch: reporter_pb2.MetricBatch, moment: _Moment) -> list[tuple[Any, ...]]:
-    return [
-        (
-            moment.at_ms,
-            moment.broker,
-            nic.name,
-            nic.bytes_received,
-            nic.bytes_sent,
-            nic.receive_errors,
-            nic.send_errors,
-            nic.bits_per_s,
-        )
-        for nic in batch.host.nics
-    ]
-
-
-def _broker_row(batch: reporter_pb2.MetricBatch, found: Scattered, asked: Asked, moment: _Moment) -> tuple[Any, ...]:
+def _broker_row(
+    batch: reporter_pb2.MetricBatch, found: Scattered, asked: Asked, moment: _Moment
+) -> dict[str, int | str | None]:
     counts = dict(zip(OfBroker, _counts(found.broker).tolist(), strict=True))
     host = batch.host
-    return (
-        moment.at_ms,
-        moment.broker,
-        moment.broker_started_at_ms,
-        batch.rack or asked.broker.rack,
-        asked.broker.idc,
-        counts[OfBroker.BYTES_IN],
-        counts[OfBroker.BYTES_OUT],
-        len(batch.values),
-        host.memory.available_bytes,
-        host.memory.page_cache_bytes,
-        "",
-        asked.member,
-        asked.skew_ms(batch),
-        counts[OfBroker.MESSAGES_IN],
-        counts[OfBroker.REPLICATION_BYTES_IN],
-        counts[OfBroker.REPLICATION_BYTES_OUT],
-        host.memory.total_bytes,
-        host.memory.dirty_bytes,
-        *_cpu(host),
-        *_pressure(host),
-    )
+    return {
+        "at_ms": moment.at_ms,
+        "broker": moment.broker,
+        "broker_started_at_ms": moment.broker_started_at_ms,
+        "rack": batch.rack or asked.broker.rack,
+        "idc": asked.broker.idc,
+        "bytes_in_total": counts[OfBroker.BYTES_IN],
+        "bytes_out_total": counts[OfBroker.BYTES_OUT],
+        "metrics": len(batch.values),
+        "memory_available_bytes": host.memory.available_bytes,
+        "page_cache_bytes": host.memory.page_cache_bytes,
+        "error": "",
+        "member": asked.member,
+        "skew_ms": asked.skew_ms(batch),
+        "messages_in_total": counts[OfBroker.MESSAGES_IN],
+        "replication_bytes_in_total": counts[OfBroker.REPLICATION_BYTES_IN],
+        "replication_bytes_out_total": counts[OfBroker.REPLICATION_BYTES_OUT],
+        "memory_total_bytes": host.memory.total_bytes,
+        "memory_dirty_bytes": host.memory.dirty_bytes,
+        **_cpu(host),
+        **_pressure(host),
+    }
 
 
-def _cpu(host: reporter_pb2.HostFacts) -> Sequence[int | None]:
+def _cpu(host: reporter_pb2.HostFacts) -> dict[str, int]:
     if not host.HasField("cpu"):
-        return (None,) * 4
+        return {}
     cpu = host.cpu
-    return cpu.cores, cpu.user_ms + cpu.system_ms + cpu.steal_ms, cpu.io_wait_ms, cpu.idle_ms
+    return {
+        "cores": cpu.cores,
+        "cpu_busy_ms": cpu.user_ms + cpu.system_ms + cpu.steal_ms,
+        "cpu_io_wait_ms": cpu.io_wait_ms,
+        "cpu_idle_ms": cpu.idle_ms,
+    }
 
 
-def _pressure(host: reporter_pb2.HostFacts) -> Sequence[int | None]:
+def _pressure(host: reporter_pb2.HostFacts) -> dict[str, int]:
     if not host.HasField("pressure"):
-        return (None,) * 3
-    return host.pressure.cpu_some_us, host.pressure.io_some_us, host.pressure.memory_some_us
+        return {}
+    return {
+        "cpu_pressure_us": host.pressure.cpu_some_us,
+        "io_pressure_us": host.pressure.io_some_us,
+        "memory_pressure_us": host.pressure.memory_some_us,
+    }
 
 
 def _is_whole(values: Floats) -> npt.NDArray[np.bool_]:
@@ -293,21 +276,26 @@ def _nullable(values: Floats, where: npt.NDArray[np.bool_], kind: pa.DataType) -
     return pa.array(np.where(known, values, 0).astype(kind.to_pandas_dtype()), mask=~known)
 
 
-def _repeated(moment: _Moment, count: int) -> Iterable[pa.Array]:
-    yield pa.repeat(pa.scalar(moment.at_ms, pa.int64()), count)
-    yield pa.repeat(pa.scalar(moment.broker, pa.int32()), count)
-    yield pa.repeat(pa.scalar(moment.broker_started_at_ms, pa.int64()), count)
+def _repeated(moment: _Moment, count: int) -> dict[str, pa.Array]:
+    return {
+        "at_ms": pa.repeat(pa.scalar(moment.at_ms, pa.int64()), count),
+        "broker": pa.repeat(pa.scalar(moment.broker, pa.int32()), count),
+        "broker_started_at_ms": pa.repeat(pa.scalar(moment.broker_started_at_ms, pa.int64()), count),
+    }
 
 
 def _texts(texts: Sequence[str], positions: npt.NDArray[Any]) -> pa.Array:
     return pa.array(texts, pa.string()).take(pa.array(positions))
 
 
-def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    schema = TABLES[name]
-    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
+def _broker_table(row: Mapping[str, int | str | None]) -> pa.Table:
+    """Return the one row; columns that it lacks are null."""
+    missing = dict.fromkeys(TABLES[BROKER_SAMPLES].names)
+    return _table(BROKER_SAMPLES, {name: [value] for name, value in {**missing, **row}.items()})
+
+
+def _table(name: str, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     try:
-        arrays = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
+        return table_of(TABLES[name], columns)
     except (OverflowError, pa.ArrowInvalid) as error:
         raise InvalidInput(f"a number of {name} is out of range: {error}, look at the broker's host facts") from error
-    return pa.Table.from_arrays(arrays, schema=schema)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from spark_analytics.lake import rates
 from spark_analytics.lake.rollup import HOURS
+from spark_analytics.lake.schema import table_of
 from spark_analytics.model.cluster_model import Floats, Ints
 
 NEEDED = tuple(name for name in HOURS.names if name not in ("write_rate", "read_rate"))
@@ -37,6 +38,7 @@ REPLICAS = pa.schema(
         ("read_p95", pa.float64()),
     ]
 )
+_LATEST = ("broker", "topic", "partition", "log_dir", "is_leader", "size_bytes", "at_ms", "replicas")
 _QUANTILES = (0.5, 0.95)
 _WIDTH = 3
 _TREND_S = 6 * 3600
@@ -49,7 +51,7 @@ def replica_rows(hours: pa.Table) -> pa.Table:
     is what it gave to consumers as a follower. Null where nothing tells.
     """
     order, begins, ends = _in_order(hours)
-    latest = hours.select(REPLICAS.names[:8]).take(pa.array(order[ends - 1]))
+    latest = hours.select(_LATEST).take(pa.array(order[ends - 1]))
     covered = np.add.reduceat(_column(hours, "covered_ms")[order], begins)
     messages = np.add.reduceat(_column(hours, "messages")[order], begins)
     led = _column(hours, "led")[order] > 0
@@ -65,28 +67,30 @@ def replica_rows(hours: pa.Table) -> pa.Table:
     lasted = np.bincount(np.repeat(np.arange(len(begins)), pairs), weights, len(begins))
     written, read = (rates.quantiles(held[:, column], weights, starts, _QUANTILES) for column in (1, 2))
     written[:, ~ever_led] = np.nan
+    (write_rate, write_p95), (read_rate, read_p95) = written, read
     with np.errstate(divide="ignore", invalid="ignore"):
         messages_rate = np.where(covered > 0, messages * 1000 / covered, np.nan)
-    columns = [
-        *latest.columns,
-        np.add.reduceat(_column(hours, "samples")[order], begins),
-        covered,
-        messages_rate,
-        _growth(hours, order, begins),
-        np.where(ever_led, pairs, 0),
-        np.where(ever_led, np.rint(lasted), 0).astype(np.int64),
-        *written,
-        *read,
-    ]
-    return pa.Table.from_arrays(
-        [_typed(column, field) for column, field in zip(columns, REPLICAS, strict=True)], REPLICAS.names
+    return table_of(
+        REPLICAS,
+        {
+            **{name: latest[name].combine_chunks() for name in _LATEST},
+            "samples": np.add.reduceat(_column(hours, "samples")[order], begins),
+            "covered_ms": covered,
+            "messages_rate": _known(messages_rate),
+            "growth_bytes_per_s": _known(_growth(hours, order, begins)),
+            "rate_pairs": np.where(ever_led, pairs, 0),
+            "led_ms": np.where(ever_led, np.rint(lasted), 0).astype(np.int64),
+            "write_rate": _known(write_rate),
+            "write_p95": _known(write_p95),
+            "read_rate": _known(read_rate),
+            "read_p95": _known(read_p95),
+        },
     )
 
 
-def _typed(column: pa.ChunkedArray | Floats | Ints, field: pa.Field) -> pa.Array:
-    if isinstance(column, np.ndarray):
-        return pa.array(column, field.type, from_pandas=True)
-    return column.combine_chunks().cast(field.type)
+def _known(values: Floats) -> pa.Array:
+    """Return the values with null for NaN."""
+    return pa.array(values, from_pandas=True)
 
 
 def _column(hours: pa.Table, name: str) -> Ints:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spark_analytics.lake import rates
-from spark_analytics.lake.schema import PARTITION_HOURS, TABLES
+from spark_analytics.lake.schema import PARTITION_HOURS, TABLES, table_of
 from spark_analytics.model.cluster_model import Bools, Floats, Ints
 
 HOURS = pa.schema(list(TABLES[PARTITION_HOURS]))
@@ -40,6 +40,7 @@ SAMPLED = (
 """The columns of partition_samples that are needed."""
 
 _HOUR_MS = 3_600_000
+_AT_END = ("at_ms", "broker", "topic", "partition", "log_dir", "is_leader", "size_bytes", "replicas")
 _COUNTED = (
     "at_ms",
     "broker_started_at_ms",
@@ -109,29 +110,27 @@ def _of_broker(rows: pa.Table) -> pa.Table:
     starts = np.searchsorted(pairs.sample, np.append(begins, len(samples.row)))
     codes = rates.encode(pairs.written), rates.encode(pairs.read)
     weights = pairs.lasts_ms.astype(np.float64)
-    medians = [rates.quantiles(code, weights, starts, (0.5,))[0] for code in codes]
-    at_end = rows.select(
-        ["at_ms", "broker", "topic", "partition", "log_dir", "is_leader", "size_bytes", "replicas"]
-    ).take(latest)
-    columns = [
-        *at_end.columns,
-        rows["at_ms"].take(first),
-        rows["size_bytes"].take(first),
-        pa.array((ends - begins).astype(np.int32)),
-        pa.array(np.add.reduceat(np.where(forward, lasts, 0), begins)),
-        pa.array(np.add.reduceat(np.where(forward, gained, 0), begins)),
-        *(pa.array(median.astype(np.float32), from_pandas=True) for median in medians),
-        _binary(np.stack([rates.encode(weights), *codes], axis=1), starts),
-        pa.array(has_led),
-    ]
-    return pa.Table.from_arrays(
-        [_plain(column, field) for column, field in zip(columns, HOURS, strict=True)], HOURS.names
+    write_rate, read_rate = (
+        pa.array(rates.quantiles(code, weights, starts, (0.5,))[0].astype(np.float32), from_pandas=True)
+        for code in codes
     )
-
-
-def _plain(column: pa.ChunkedArray | pa.Array, field: pa.Field) -> pa.Array:
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return whole if whole.type == field.type else whole.cast(field.type)
+    at_end = rows.select(_AT_END).take(latest)
+    at_begin = rows.select(["at_ms", "size_bytes"]).take(first)
+    return table_of(
+        HOURS,
+        {
+            **{name: at_end[name].combine_chunks() for name in _AT_END},
+            "first_at_ms": at_begin["at_ms"].combine_chunks(),
+            "first_size_bytes": at_begin["size_bytes"].combine_chunks(),
+            "samples": (ends - begins).astype(np.int32),
+            "covered_ms": np.add.reduceat(np.where(forward, lasts, 0), begins),
+            "messages": np.add.reduceat(np.where(forward, gained, 0), begins),
+            "write_rate": write_rate,
+            "read_rate": read_rate,
+            "pairs": _binary(np.stack([rates.encode(weights), *codes], axis=1), starts),
+            "led": has_led,
+        },
+    )
 
 
 def _in_order(rows: pa.Table) -> _Samples:

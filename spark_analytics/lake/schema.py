@@ -14,7 +14,9 @@ version 1 is null in older files, and wherever the broker or its host has no suc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 
@@ -174,6 +176,22 @@ TABLES: dict[str, pa.Schema] = {
         metadata=_METADATA,
     ),
 }
+
+
+def table_of(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
+    """Return rows from columns by name, in the schema's order. Raises ValueError where their names are not the
+    schema's, and OverflowError or pa.ArrowInvalid for a value that does not fit."""
+    names = schema.names
+    if columns.keys() != set(names):
+        raise ValueError(f"columns: other names than the schema's (got {sorted(columns)}); use {sorted(names)}")
+    arrays = [_array(columns[name], kind) for name, kind in zip(names, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)  # from_pydict takes twice as long
+
+
+def _array(values: Any, kind: pa.DataType) -> pa.Array:
+    if not isinstance(values, pa.Array):
+        return pa.array(values, kind)
+    return values if values.type == kind else values.cast(kind)
 
 
 def hour_of(at_ms: int) -> str:

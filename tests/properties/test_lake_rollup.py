@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spark_analytics.lake import replicas as lake_replicas
+from spark_analytics.lake import rollup
 from spark_analytics.lake.replicas import NEEDED, replica_rows
 from spark_analytics.lake.rollup import SAMPLED, roll_up
 from spark_analytics.lake.schema import PARTITION_SAMPLES, TABLES
@@ -182,6 +184,21 @@ def test_neither_the_order_of_rows_nor_a_second_copy_changes_a_byte(rows: list[d
     twice = rows + rows
     order.shuffle(twice)
     assert roll_up(samples(twice)).equals(once)
+
+
+def test_columns_in_another_order_have_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"broker": 3, "broker_started_at_ms": 1, "topic": "a", "partition": 2, "log_dir": "/d", "is_leader": True}
+    rows = [
+        row | {"at_ms": START_MS + minute * 60_000, "size_bytes": 7 * minute, "log_end_offset": 5 * minute}
+        | {"topic_bytes_in_total": 1100 * minute, "topic_bytes_out_total": 130 * minute, "replicas": 4}
+        for minute in range(9)
+    ]  # fmt: skip
+    rolled, replicas = roll_up(samples(rows)), replica_rows(roll_up(samples(rows)).select(NEEDED))
+    for module, name in ((rollup, "HOURS"), (lake_replicas, "REPLICAS")):
+        monkeypatch.setattr(module, name, pa.schema(reversed(getattr(module, name))))
+    assert roll_up(samples(rows)).schema == pa.schema(reversed(rolled.schema))
+    assert roll_up(samples(rows)).to_pylist() == rolled.to_pylist()
+    assert replica_rows(roll_up(samples(rows)).select(NEEDED)).to_pylist() == replicas.to_pylist()
 
 
 def test_what_a_replica_is_now_is_what_its_last_sample_says() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from guardian.activity import rows as making
 from guardian.activity import schema
 from guardian.activity.rows import SCHEMA, SliceName, joined, refused_slice, rows_of_slices, slice_rows
 from guardian.errors import InvalidInput
@@ -50,6 +52,14 @@ def rows_of(activity: ActivitySlice, correction_ms: int = 0) -> list[Mapping[str
 
 def test_rows_have_the_columns_of_the_table() -> None:
     assert SCHEMA.names == list(schema.COLUMNS)
+
+
+def test_columns_in_another_order_have_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    activity = found((ORDERS, READ, 9), (CLICKS, WRITE, 2), moved=((USER, APP, 100.0, 70.0),))
+    before = rows_of(activity)
+    monkeypatch.setattr(making, "SCHEMA", pa.schema(reversed(SCHEMA)))
+    assert slice_rows(NAME, activity).rows.schema == making.SCHEMA
+    assert rows_of(activity) == before
 
 
 def test_each_use_is_a_row_and_the_slice_has_a_marker() -> None:

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from guardian.errors import InvalidInput
@@ -11,7 +12,7 @@ from guardian.model.topology import Broker, Cluster
 from guardian.reporter.ingest import Asked, Rows, failed_collection, ingest
 from guardian.reporter.layout import MetricLayout
 from protos.guardian.v1 import reporter_pb2 as pb
-from spark_analytics.lake.schema import PARTITION_HOURS, TABLES
+from spark_analytics.lake.schema import PARTITION_HOURS, TABLES, table_of
 
 BROKER = Broker(3, rack="shanghai-a", idc="shanghai", reporter="127.0.0.1:9400")
 CLUSTER = Cluster("live", "127.0.0.1:9092", cluster_id="CaLbNkNkTYGNSip0w9qa6w", brokers=(BROKER,))
@@ -95,6 +96,30 @@ def test_every_table_has_the_schema_of_the_lake() -> None:
     rows = rows_of(batch())
     sampled = {name: schema for name, schema in TABLES.items() if name != PARTITION_HOURS}  # those are rolled up later
     assert {name: table.schema for name, table in rows.items()} == sampled
+    for table in (*rows.values(), *failed_collection(ASKED, "no answer").values()):
+        missing = [field.name for field in table.schema if not field.nullable and table[field.name].null_count]
+        assert missing == []
+
+
+@pytest.mark.parametrize("table", sorted(TABLES.keys() - {PARTITION_HOURS}))
+def test_columns_in_another_order_have_the_same_values(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = batch({**METRICS, "kafka.server:type=ReplicaManager,name=LeaderCount:Value": 4.0})
+
+    def all_rows() -> list[Rows]:
+        return [rows_of(answer), failed_collection(ASKED, "no answer")]
+
+    before = [rows[table].to_pylist() for rows in all_rows() if table in rows]
+    assert before[0]
+    reordered = pa.schema(reversed(TABLES[table]))
+    monkeypatch.setitem(TABLES, table, reordered)
+    after = [rows[table] for rows in all_rows() if table in rows]
+    assert [rows.schema for rows in after] == [reordered] * len(after)
+    assert [rows.to_pylist() for rows in after] == before
+
+
+def test_a_column_that_no_schema_knows_is_refused() -> None:
+    with pytest.raises(ValueError, match="other names than the schema's"):
+        table_of(TABLES["nic_samples"], {name: [] for name in (*TABLES["nic_samples"].names, "speed")})
 
 
 def test_a_replica_is_a_directory_and_its_metrics_say_the_rest() -> None:
