@@ -113,7 +113,9 @@ def rights(out: OutOption = None) -> None:
 
     Example: guardian docs rights --out docs/rights.md
     """
-    write(rights_page.page(), out)
+    from guardian.server.web_routes import route_table
+
+    write(rights_page.page(route_table()), out)
 
 
 @app.command("configuration")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from guardian.core.permitting import RPCS, Rule, Where
-from guardian.core.routing import ROUTES
+from guardian.core.routing import RouteTable
 from guardian.model.identity import Role
 
 _HEAD = """\
@@ -14,19 +14,20 @@ _HEAD = """\
 <!-- Made by `guardian docs rights --out docs/rights.md`: change the rules, not this page. -->
 
 The rule of an RPC is an option at the method in its `.proto` (`protos/guardian/v1/access.proto`), the one of an HTTP
-route a line in `guardian/core/routing.py`. A method without a rule does not build, a route without one is nobody's.
+route an `@access` at its handler (`guardian/core/routing.py`). A method without a rule does not build, and a member
+does not start with a route without one.
 What the roles are: [Security](security.md).
 """
 
 
-def page() -> str:
+def page(routes: RouteTable) -> str:
     """Return the page in Markdown."""
     rpcs = [
         (method.removeprefix("/").removeprefix("guardian.v1."), *_columns(rule.where, rule.roles), _notes(rule))
         for method, rule in sorted(RPCS.items())
     ]
-    routes = [
-        (f"{method} {template}", *_columns(rule.where, rule.roles)) for (method, template), rule in ROUTES.items()
+    guarded = [
+        (f"{method} {template}", *_columns(rule.where, rule.roles)) for (method, template), rule in routes.rules.items()
     ]
     return "\n".join(
         [
@@ -35,7 +36,7 @@ def page() -> str:
             *_table(("method", "role", "where", "besides"), rpcs),
             "\n## HTTP routes\n",
             "The first route that fits counts.\n",
-            *_table(("route", "role", "where"), routes),
+            *_table(("route", "role", "where"), guarded),
             "",
         ]
     )

@@ -15,6 +15,7 @@ from guardian.console.heat import lines, traffic
 from guardian.console.lines import STATES, VERDICTS
 from guardian.console.rendering import url
 from guardian.console.views import Crumb, Views
+from guardian.core.routing import VIEW_CLUSTER, access
 from guardian.errors import NotFound
 from guardian.web.observed import ClusterSeen
 from protos.guardian.v1 import insight_pb2
@@ -66,6 +67,7 @@ class BrokerPages:
         router.get("/disks/{disk:path}")(self.disk)
         return router
 
+    @access(VIEW_CLUSTER)
     def broker(self, request: Request, name: Name, broker_id: int) -> Response:
         view = self._views.of_cluster(request, name, "brokers")
         broker = view.cluster.broker(broker_id)
@@ -90,6 +92,7 @@ class BrokerPages:
             **_copies(view.part(self._looks.copying, name), broker_id),
         )
 
+    @access(VIEW_CLUSTER)
     def activity(self, request: Request, name: Name, broker_id: int) -> Response:
         view = self._views.of_cluster(request, name)
         return view.shown(
@@ -101,6 +104,7 @@ class BrokerPages:
             reply=view.part(self._looks.activity, name, broker=broker_id),
         )
 
+    @access(VIEW_CLUSTER)
     def disk(self, request: Request, name: Name, broker_id: int, disk: str) -> Response:
         view = self._views.of_cluster(request, name, "disks")
         seen = view.part(self._looks.seen, name)

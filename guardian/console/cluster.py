@@ -25,6 +25,7 @@ from guardian.console.lines import (
 from guardian.console.looking import HOUR_MS
 from guardian.console.paging import List, page_of
 from guardian.console.views import Views
+from guardian.core.routing import VIEW_CLUSTER, access
 from guardian.errors import InvalidInput
 from guardian.model.topology import BrokerState, Cluster
 from guardian.web.observed import ClusterSeen
@@ -57,6 +58,7 @@ class ClusterPages:
         router.get("/topics")(self.topics)
         return router
 
+    @access(VIEW_CLUSTER)
     def overview(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "overview")
         report = view.part(self._looks.findings, name)
@@ -72,6 +74,7 @@ class ClusterPages:
             **_at_a_glance(view.cluster, seen),
         )
 
+    @access(VIEW_CLUSTER)
     def activity(self, request: Request, name: Name, of: str = "disk_busy", span: str = "1h") -> Response:
         """The heat map of brokers or disks, and the cluster's traffic."""
         if of not in MEASURES:
@@ -96,6 +99,7 @@ class ClusterPages:
             skews=skews(seen) if seen else [],
         )
 
+    @access(VIEW_CLUSTER)
     def durability(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "durability")
         report = view.part(self._looks.durability, name)
@@ -109,6 +113,7 @@ class ClusterPages:
             all_told=report is not None and len(report.topics) == report.topics_in_all,
         )
 
+    @access(VIEW_CLUSTER)
     def brokers(self, request: Request, name: Name, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "brokers")
         seen = view.part(self._looks.seen, name)
@@ -123,6 +128,7 @@ class ClusterPages:
             states=STATES,
         )
 
+    @access(VIEW_CLUSTER)
     def disks(self, request: Request, name: Name, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "disks")
         seen = view.part(self._looks.seen, name)
@@ -137,6 +143,7 @@ class ClusterPages:
             held=view.part(self._looks.protection, name),
         )
 
+    @access(VIEW_CLUSTER)
     def topics(self, request: Request, name: Name, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "topics")
         sizes = view.part(self._looks.topic_sizes, name) or ()

@@ -11,6 +11,7 @@ from guardian.console.health import ClusterLine, cluster_lines, gravity_of, idc_
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.views import View, Views
+from guardian.core.routing import VIEW, access
 from guardian.model.topology import Cluster
 
 _MOST_HITS = 20
@@ -50,6 +51,7 @@ class FederationPages:
         router.get("/search")(self.search)
         return router
 
+    @access(VIEW)
     def federation(self, request: Request, asked: List) -> Response:
         view = self._views.of(request, "federation")
         clusters = self._looks.clusters(request)
@@ -74,6 +76,7 @@ class FederationPages:
             waiting=sum(line.tickets_waiting for line in lines),
         )
 
+    @access(VIEW)
     def search(self, request: Request, q: str = "") -> Response:
         """Names that begin with what is typed come first; a single hit is gone to."""
         wanted = q.strip()[:_LONGEST_SEARCH]

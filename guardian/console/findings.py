@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from guardian.console.health import gravity_of, name_of
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.views import Views
+from guardian.core.routing import VIEW, access
 from protos.guardian.v1 import insight_pb2 as pb
 
 _MOST_SHOWN = 50
@@ -57,6 +58,7 @@ class FindingPages:
         router.get("/findings")(self.findings)
         return router
 
+    @access(VIEW)
     def findings(self, request: Request, asked: List, cluster: str = "") -> Response:
         if cluster:
             self._looks.cluster(request, cluster)

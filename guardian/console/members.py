@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from guardian.console.rendering import url
 from guardian.console.views import Views
+from guardian.core.routing import VIEW, VIEW_ALL, access
 from guardian.errors import InvalidInput
 from guardian.web.parts import WebParts
 from protos.guardian.v1 import federation_pb2, identity_pb2, raft_pb2
@@ -28,6 +29,7 @@ class MemberPages:
         router.get("/audit")(self.audit)
         return router
 
+    @access(VIEW)
     def members(self, request: Request) -> Response:
         seen = self._views.looks.members(request)
         answers = [each for each in seen.values() if each is not None]
@@ -42,6 +44,7 @@ class MemberPages:
             counters=sorted(best.counters.items()) if best else [],
         )
 
+    @access(VIEW_ALL)
     def audit(self, request: Request, actor: str = "", until: int = 0, below: int = 0) -> Response:
         """From the newest; `until` and `below` are where the page before ended."""
         if not 0 <= until <= _MOST_MS or not 0 <= below <= _MOST_MS:

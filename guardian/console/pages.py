@@ -17,6 +17,7 @@ from fastapi.responses import RedirectResponse, Response
 from guardian.console import plans, reading, tickets
 from guardian.console.rendering import STATIC_PATH, THEME_COOKIE, Renderer, static_answer, theme_of
 from guardian.console.sections import Section
+from guardian.core.routing import OPEN, access
 from guardian.errors import NotFound
 from guardian.web.parts import WebParts
 
@@ -49,6 +50,7 @@ def _frame() -> APIRouter:
     router = APIRouter()
 
     @router.get("/static/{name}")
+    @access(OPEN)
     def static(name: str) -> Response:
         answer = static_answer(name)
         if answer is None:
@@ -56,6 +58,7 @@ def _frame() -> APIRouter:
         return answer
 
     @router.get("/theme")
+    @access(OPEN)
     def theme(request: Request, back: str = "/console/", to: str = "") -> Response:
         """Without `to`: the other one, after which comes what the system has."""
         chosen = to or {"": "dark", "dark": "light", "light": ""}[theme_of(request)]

@@ -34,6 +34,7 @@ from guardian.console.sections import Pages
 from guardian.console.tickets import LOCAL, NAME_COOKIE, actor_of, remember_name
 from guardian.console.tickets_kept import Recent
 from guardian.console.tickets_view import TONES
+from guardian.core.routing import OPERATE, VIEW, access
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.kafka import reassignment_json
@@ -94,9 +95,11 @@ class PlanPages:
         router.get("/tickets/{ticket_id}/plan")(self.plan)
         return router
 
+    @access(VIEW)
     def plans(self, request: Request) -> Response:
         return self._form(request)
 
+    @access(VIEW)
     def check(
         self,
         request: Request,
@@ -130,6 +133,7 @@ class PlanPages:
         person = self._web.user_of(request)
         return self._shown(request, self._draw(person, resolved), Asked(size=200), hidden=hidden)
 
+    @access(OPERATE)
     def make_ticket(
         self,
         request: Request,
@@ -160,6 +164,7 @@ class PlanPages:
         remember_name(request, answer, actor)
         return answer
 
+    @access(VIEW)
     def plan(
         self,
         request: Request,

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.views import Views
+from guardian.core.routing import VIEW, access
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.federation import Machine, Tenant, Topic
 
@@ -88,6 +89,7 @@ class TenantPages:
         router.get("/machines")(self.machines)
         return router
 
+    @access(VIEW)
     def tenants(self, request: Request, asked: List) -> Response:
         view = self._views.of(request, "tenants")
         topics = view.part(self._looks.topics_by_tenant) or {}
@@ -101,6 +103,7 @@ class TenantPages:
             without=sum(len(each) for (tenant, _), each in topics.items() if not tenant),
         )
 
+    @access(VIEW)
     def tenant(self, request: Request, name: str, asked: List) -> Response:
         view = self._views.of(request, "tenants", ("Tenants", url("tenants")))
         tenant = next((each for each in self._looks.tenants(request) if each.name == name), None)
@@ -127,6 +130,7 @@ class TenantPages:
             clusters=sorted({topic.cluster for topic in topics}),
         )
 
+    @access(VIEW)
     def usage(self, request: Request, name: str, cluster: str) -> Response:
         self._looks.cluster(request, cluster)
         view = self._views.of(request, "tenants", ("Tenants", url("tenants")), (name, url("tenants", name)))
@@ -141,6 +145,7 @@ class TenantPages:
             used=next((each for each in reply.tenants if each.tenant == name), None) if reply else None,
         )
 
+    @access(VIEW)
     def machines(self, request: Request, asked: List, show: str = "") -> Response:
         if show not in _FREE:
             raise InvalidInput(f"show is {show!r}: use free, used or nothing")

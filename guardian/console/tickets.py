@@ -51,6 +51,7 @@ from guardian.core.approving import expires_at_ms
 from guardian.core.burning_down import burn_down
 from guardian.core.describing_tasks import asks_of
 from guardian.core.operations.asking import describe_ask
+from guardian.core.routing import OPERATE, VIEW, access
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.model.event import EventKind
 from guardian.model.execution import Execution, ExecutionTask, TaskState
@@ -157,6 +158,7 @@ class TicketPages:
         router.post("/tickets/{ticket_id}/{action}", dependencies=guarded)(self.act)
         return router
 
+    @access(VIEW)
     def tickets(
         self,
         request: Request,
@@ -192,25 +194,30 @@ class TicketPages:
             known=_of_list(listed),
         )
 
+    @access(VIEW)
     def ticket(
         self, request: Request, ticket_id: str, q: str = "", page: int = 1, sort: str = "", size: int = 50, at: str = ""
     ) -> Response:
         return self._page(request, ticket_id, Asked(q, page, sort, size), at)
 
+    @access(VIEW)
     async def tickets_live(self, request: Request) -> Response:
         person = self._web.user_of(request)
         return self._stream(f"tickets of {person!r}", lambda: self._look_at_list(person))
 
+    @access(VIEW)
     def ticket_live(self, request: Request, ticket_id: str) -> Response:
         """In a thread, since it asks first whether the person may see the ticket; the stream holds none."""
         person = self._web.user_of(request)
         self._detail(person, ticket_id)
         return self._stream(f"ticket {ticket_id} of {person!r}", lambda: self._look_at(person, ticket_id))
 
+    @access(VIEW)
     def series(self, request: Request, ticket_id: str, broker: int | None = None) -> Response:
         person = self._web.user_of(request)
         return JSONResponse(self._series.of(_SeriesKey(person, ticket_id, broker)))
 
+    @access(OPERATE)
     def act(
         self,
         request: Request,
@@ -223,6 +230,7 @@ class TicketPages:
             raise NotFound(f"action is {action!r}: use one of approve, throttle, {', '.join(_ACTS)}")
         return self._done(request, ticket_id, actor, lambda client, who: _ACTS[action](client, ticket_id, who, reason))
 
+    @access(OPERATE)
     def approve(
         self,
         request: Request,
@@ -239,6 +247,7 @@ class TicketPages:
             lambda client, who: client.approve(ticket_id, who, reason, expected_ask_revision=revision),
         )
 
+    @access(OPERATE)
     def throttle(
         self,
         request: Request,

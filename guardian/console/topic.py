@@ -14,6 +14,7 @@ from guardian.console.heat import traffic
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.views import Views
+from guardian.core.routing import VIEW_CLUSTER, access
 from guardian.errors import NotFound
 from guardian.model.topology import Cluster
 from guardian.web.observed import ReplicaSeen, TopicSeen
@@ -77,6 +78,7 @@ class TopicPages:
         router.get("/durability")(self.durability)
         return router
 
+    @access(VIEW_CLUSTER)
     def topic(self, request: Request, name: Name, topic: str, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "topics")
         seen = view.part(self._looks.topic_seen, name, topic)
@@ -102,6 +104,7 @@ class TopicPages:
             **_traffic(seen),
         )
 
+    @access(VIEW_CLUSTER)
     def activity(self, request: Request, name: Name, topic: str) -> Response:
         view = self._views.of_cluster(request, name)
         return view.shown(
@@ -113,6 +116,7 @@ class TopicPages:
             reply=view.part(self._looks.activity, name, topic=topic),
         )
 
+    @access(VIEW_CLUSTER)
     def durability(self, request: Request, name: Name, topic: str) -> Response:
         view = self._views.of_cluster(request, name)
         report = view.part(self._looks.durability, name, topic)

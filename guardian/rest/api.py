@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 
 from guardian import __version__
 from guardian.client import GuardianClient
+from guardian.core.routing import OPERATE, VIEW, VIEW_ALL, VIEW_CLUSTER, RouteRule, access
 from guardian.errors import InvalidInput, NotFound
 from guardian.kafka import reassignment_json
 from guardian.model.directory import Directory
@@ -102,6 +103,7 @@ _OWN_SCHEMAS: dict[str, Any] = {
 }
 
 Limit = Annotated[int, Query(ge=1, le=_MAX_LIMIT, description="How many at most.")]
+_Register = Callable[[Callable[..., Response]], Callable[..., Response]]
 ClusterFilter = Annotated[str, Query(description="Of this cluster only.")]
 
 
@@ -133,15 +135,14 @@ class Api:
             add()
         self._openapi()
 
-    def _get(
-        self, path: str, schema: Mapping[str, Any], what: str, tag: str
-    ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
-        return self.router.get(path, responses=_answers(schema, what), response_class=JSONResponse, tags=[tag])
+    def _get(self, path: str, rule: RouteRule, schema: Mapping[str, Any], what: str, tag: str) -> _Register:
+        register = self.router.get(path, responses=_answers(schema, what), response_class=JSONResponse, tags=[tag])
+        return lambda handler: register(access(rule)(handler))
 
     def _post(
-        self, path: str, schema: Mapping[str, Any], what: str, tag: str, status: int = 200
-    ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
-        return self.router.post(
+        self, path: str, rule: RouteRule, schema: Mapping[str, Any], what: str, tag: str, status: int = 200
+    ) -> _Register:
+        register = self.router.post(
             path,
             responses=_answers(schema, what, status),
             status_code=status,
@@ -149,6 +150,7 @@ class Api:
             tags=[tag],
             dependencies=[Depends(_require_json)],
         )
+        return lambda handler: register(access(rule)(handler))
 
     def _client(self, request: Request) -> GuardianClient:
         return self._parts.client_for(self._parts.user_of(request))
@@ -157,29 +159,33 @@ class Api:
         return self._parts.user_of(request)
 
     def _clusters(self) -> None:
-        @self._get("/clusters", _object(clusters=_list_of("Cluster")), "All that are registered.", "clusters")
+        @self._get("/clusters", VIEW, _object(clusters=_list_of("Cluster")), "All that are registered.", "clusters")
         def clusters(request: Request) -> Response:
             """The registered clusters, with their brokers."""
             found = self._client(request).list_clusters()
             return JSONResponse({"clusters": [as_dict(cluster_to_proto(cluster)) for cluster in found]})
 
-        @self._get("/clusters/{cluster}", _ref("Cluster"), "It.", "clusters")
+        @self._get("/clusters/{cluster}", VIEW_CLUSTER, _ref("Cluster"), "It.", "clusters")
         def cluster(request: Request, cluster: str) -> Response:
             """One cluster."""
             return JSONResponse(as_dict(cluster_to_proto(_cluster(self._client(request), cluster))))
 
-        @self._get("/clusters/{cluster}/brokers", _object(brokers=_list_of("Broker")), "By id.", "clusters")
+        @self._get(
+            "/clusters/{cluster}/brokers", VIEW_CLUSTER, _object(brokers=_list_of("Broker")), "By id.", "clusters"
+        )
         def brokers(request: Request, cluster: str) -> Response:
             """A cluster's brokers: rack, IDC, label, state, and where their metrics are."""
             found = cluster_to_proto(_cluster(self._client(request), cluster)).brokers
             return JSONResponse({"brokers": [as_dict(broker) for broker in found]})
 
-        @self._get("/clusters/{cluster}/brokers/{broker}/metrics", _ref("BrokerMetrics"), "Now.", "clusters")
+        @self._get(
+            "/clusters/{cluster}/brokers/{broker}/metrics", VIEW_CLUSTER, _ref("BrokerMetrics"), "Now.", "clusters"
+        )
         def metrics(request: Request, cluster: str, broker: int) -> Response:
             """All numbers that a broker's reporter has now."""
             return JSONResponse(as_dict(self._client(request).broker_metrics(cluster, broker)))
 
-        @self._get("/clusters/{cluster}/durability", _ref("DurabilityReport"), "How safe.", "clusters")
+        @self._get("/clusters/{cluster}/durability", VIEW_CLUSTER, _ref("DurabilityReport"), "How safe.", "clusters")
         def durability(
             request: Request,
             cluster: str,
@@ -191,7 +197,7 @@ class Api:
     def _topics(self) -> None:
         listed = _object(topics=_list_of("ListedTopic"), total={"type": "integer"}, next={"type": "string"})
 
-        @self._get("/clusters/{cluster}/topics", listed, "By name; `next` is empty at the end.", "topics")
+        @self._get("/clusters/{cluster}/topics", VIEW_CLUSTER, listed, "By name; `next` is empty at the end.", "topics")
         def topics(
             request: Request,
             cluster: str,
@@ -227,7 +233,7 @@ class Api:
 
         one = _object(name={"type": "string"}, partitions=_list_of("TopicPartition"))
 
-        @self._get("/clusters/{cluster}/topics/{topic}", one, "It.", "topics")
+        @self._get("/clusters/{cluster}/topics/{topic}", VIEW_CLUSTER, one, "It.", "topics")
         def topic(request: Request, cluster: str, topic: str) -> Response:
             """A topic's partitions: leader, replicas and those in sync."""
             user = self._user(request)
@@ -248,14 +254,14 @@ class Api:
             return JSONResponse({"name": topic, "partitions": rows})
 
     def _plans(self) -> None:
-        @self._post("/clusters/{cluster}/plans", _ref("Plan"), "The plan; nothing is stored.", "plans")
+        @self._post("/clusters/{cluster}/plans", VIEW_CLUSTER, _ref("Plan"), "The plan; nothing is stored.", "plans")
         def plan(request: Request, cluster: str, body: PlanBody) -> Response:
             """Makes a plan at once, from what Kafka shows and the newest samples: many seconds on a large cluster."""
             user = self._user(request)
             require_role(user, Role.VIEWER, cluster)
             return JSONResponse(as_dict(plan_to_proto(self._made(user, cluster, body))))
 
-        @self._get("/plans/{plan_hash}", _ref("Plan"), "It.", "plans")
+        @self._get("/plans/{plan_hash}", VIEW, _ref("Plan"), "It.", "plans")
         def stored(request: Request, plan_hash: str) -> Response:
             """The plan of a ticket, by the ticket's `plan_hash`."""
             return JSONResponse(as_dict(plan_to_proto(self._client(request).plan(plan_hash))))
@@ -263,7 +269,7 @@ class Api:
     def _tickets(self) -> None:
         listed = _object(tickets=_list_of("Ticket"), progress=_list_of("TicketProgress"), total={"type": "integer"})
 
-        @self._get("/tickets", listed, "The newest first; progress of those that run.", "tickets")
+        @self._get("/tickets", VIEW, listed, "The newest first; progress of those that run.", "tickets")
         def tickets(
             request: Request,
             cluster: ClusterFilter = "",
@@ -284,7 +290,7 @@ class Api:
                 }
             )
 
-        @self._post("/tickets", _ref("CreateTicketReply"), "The ticket and its plan.", "tickets", 201)
+        @self._post("/tickets", VIEW, _ref("CreateTicketReply"), "The ticket and its plan.", "tickets", 201)
         def create(request: Request, body: TicketBody) -> Response:
             """Makes a ticket: of a plan that is made now, of a reassignment, or one that asks for brokers."""
             if sum(each is not None for each in (body.plan, body.reassignment, body.ask)) != 1:
@@ -324,7 +330,7 @@ class Api:
             return JSONResponse(as_dict(reply), 200 if body.dry_run else 201, location)
 
         @self._get(
-            "/tickets/{ticket_id}", _ref("TicketDetail"), "The ticket, and its execution once it ran.", "tickets"
+            "/tickets/{ticket_id}", VIEW, _ref("TicketDetail"), "The ticket, and its execution once it ran.", "tickets"
         )
         def ticket(request: Request, ticket_id: str) -> Response:
             """One ticket."""
@@ -334,7 +340,7 @@ class Api:
             )
             return JSONResponse(as_dict(detail))
 
-        @self._get("/tickets/{ticket_id}/preview", _ref("PreviewTicketReply"), "Tick by tick.", "tickets")
+        @self._get("/tickets/{ticket_id}/preview", VIEW, _ref("PreviewTicketReply"), "Tick by tick.", "tickets")
         def preview(request: Request, ticket_id: str) -> Response:
             """What the ticket would send to Kafka, in order; of one that is over, what its way back would."""
             return JSONResponse(as_dict(preview_to_proto(self._client(request).preview(ticket_id))))
@@ -355,7 +361,7 @@ class Api:
         for name, act, what in actions:
             self._action(name, act, what)
 
-        @self._post("/tickets/{ticket_id}/throttle", _ref("Ticket"), "The ticket.", "tickets")
+        @self._post("/tickets/{ticket_id}/throttle", OPERATE, _ref("Ticket"), "The ticket.", "tickets")
         def throttle(request: Request, ticket_id: str, body: ThrottleBody) -> Response:
             """Changes how fast its copies may be, while it runs too."""
             user = self._user(request)
@@ -371,20 +377,20 @@ class Api:
 
         action.__name__ = name.replace("-", "_")
         action.__doc__ = what
-        self._post(f"/tickets/{{ticket_id}}/{name}", _ref("Ticket"), "The ticket.", "tickets")(action)
+        self._post(f"/tickets/{{ticket_id}}/{name}", OPERATE, _ref("Ticket"), "The ticket.", "tickets")(action)
 
     def _seen(self) -> None:
-        @self._get("/findings", _ref("FindingsReport"), "The gravest first.", "health")
+        @self._get("/findings", VIEW, _ref("FindingsReport"), "The gravest first.", "health")
         def findings(request: Request, cluster: ClusterFilter = "", limit: Limit = 100) -> Response:
             """What the leader's detectors find, and when they looked."""
             return JSONResponse(as_dict(self._client(request).findings(cluster, limit)))
 
-        @self._get("/healing", _ref("HealingReport"), "By cluster.", "health")
+        @self._get("/healing", VIEW, _ref("HealingReport"), "By cluster.", "health")
         def healing(request: Request, cluster: ClusterFilter = "") -> Response:
             """What is done by itself about broken brokers and disks, and why not."""
             return JSONResponse(as_dict(self._client(request).healing(cluster)))
 
-        @self._get("/events", _object(events=_list_of("Event")), "Oldest first.", "health")
+        @self._get("/events", VIEW, _object(events=_list_of("Event")), "Oldest first.", "health")
         def events(
             request: Request,
             after: Annotated[int, Query(ge=0, description="Behind the event with this id.")] = 0,
@@ -402,7 +408,7 @@ class Api:
                 found = client.events(last=limit, cluster=cluster, ticket_id=ticket, kinds=kinds)
             return JSONResponse({"events": [as_dict(event_to_proto(event)) for event in found]})
 
-        @self._get("/audit", _object(records=_list_of("AuditRecord")), "Newest first.", "health")
+        @self._get("/audit", VIEW_ALL, _object(records=_list_of("AuditRecord")), "Newest first.", "health")
         def audit(
             request: Request,
             actor: Annotated[str, Query(description="Of this one only.")] = "",
@@ -421,7 +427,7 @@ class Api:
     def _group(self) -> None:
         schema = _object(member=_ref("Member"), raft=_list_of("RaftMember"))
 
-        @self._get("/members", schema, "`member` is the one that answers.", "members")
+        @self._get("/members", VIEW, schema, "`member` is the one that answers.", "members")
         def members(request: Request) -> Response:
             """The members of Guardian's Raft group, and who leads."""
             client = self._client(request)
@@ -431,12 +437,14 @@ class Api:
 
     def _openapi(self) -> None:
         @self.router.get("/openapi.json", include_in_schema=False)
+        @access(VIEW)
         def openapi() -> Response:
             if self._document is None:
                 self._document = api_document(self.router)
             return JSONResponse(self._document)
 
         @self.router.api_route("/{rest:path}", methods=["GET", "POST"], include_in_schema=False)
+        @access(VIEW)
         def unknown(rest: str) -> Response:
             return problem(404, "not-found", f"{PREFIX}/{rest[:100]} is no path of this API: see {PREFIX}/openapi.json")
 

@@ -90,7 +90,7 @@ from guardian.server.straying import StrayGuard
 from guardian.server.tenancy import TopicTenants
 from guardian.server.tls import HttpTls, grpc_tls, http_tls, own_client_tls
 from guardian.server.tracing import TracingInterceptor
-from guardian.server.web import create_app
+from guardian.server.web import MEMBER_METRICS, METRIC_PAGES, TENANT_METRICS, create_app
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.verifying import LeaderFinder
 from guardian.web.parts import Person, WebParts
@@ -295,9 +295,9 @@ def _serve_http(
     stack: ExitStack,
 ) -> None:
     """Metrics, the console and REST."""
-    pages = {"/metrics": CollectorRegistry(), "/metrics/tenants": CollectorRegistry()}
-    pages["/metrics"].register(MemberMetrics(measured))
-    pages["/metrics/tenants"].register(TopicTenants(store.read_local))
+    pages = {path: CollectorRegistry() for path in METRIC_PAGES}
+    pages[MEMBER_METRICS].register(MemberMetrics(measured))
+    pages[TENANT_METRICS].register(TopicTenants(store.read_local))
     web = WebParts(
         config.name,
         _own_client(config, security, stack),

@@ -18,6 +18,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from guardian.core.permitting import Where
+from guardian.core.routing import OPEN, VIEW, RouteRule, access
 from guardian.core.sealing import seal, unseal
 from guardian.errors import GuardianError, NotSignedIn
 from guardian.model.identity import Identity
@@ -158,10 +160,12 @@ def router(signing_in: SigningIn, form_guard: Callable[..., Any]) -> APIRouter:
     routes = APIRouter(prefix="/auth", include_in_schema=False)
 
     @routes.get("/login")
+    @access(OPEN)
     def login(next: str = "/") -> Response:
         return signing_in.login_page(next)
 
     @routes.post("/token")
+    @access(OPEN)
     def with_token(
         request: Request, token: Annotated[str, Form()] = "", next: Annotated[str, Form()] = "/"
     ) -> Response:
@@ -169,10 +173,12 @@ def router(signing_in: SigningIn, form_guard: Callable[..., Any]) -> APIRouter:
         return signing_in.with_token(token[:_MAX_CHARS], next, address)
 
     @routes.get("/oidc")
+    @access(OPEN)
     def provider() -> Response:
         return JSONResponse(signing_in.told_to_clients())
 
     @routes.get("/oidc/start")
+    @access(OPEN)
     def start(next: str = "/") -> Response:
         try:
             return signing_in.begin(next)
@@ -180,14 +186,17 @@ def router(signing_in: SigningIn, form_guard: Callable[..., Any]) -> APIRouter:
             return signing_in.login_page(next, str(error), 503)
 
     @routes.get("/callback")
+    @access(OPEN)
     def callback(request: Request, code: str = "", state: str = "", error: str = "") -> Response:
         return signing_in.end(request, code[:_MAX_CHARS], state[:_MAX_CHARS], error)
 
     @routes.post("/logout", dependencies=[Depends(form_guard)])
+    @access(RouteRule(Where.OPEN, knows_people=True))
     def logout() -> Response:
         return signing_in.sign_out()
 
     @routes.get("/me")
+    @access(VIEW)
     def me(user: Annotated[Identity, Depends(user_of)]) -> Response:
         grants = [
             {"role": grant.role.value, "clusters": [*grant.clusters], "tenants": [*grant.tenants]}

@@ -17,6 +17,7 @@ from starlette.middleware import Middleware
 from guardian.client import ClientTls
 from guardian.config import ServerConfig, is_loopback
 from guardian.core.rate_limiting import RateLimits
+from guardian.core.routing import RouteTable
 from guardian.core.sealing import MIN_KEY_BYTES
 from guardian.core.tokens import parse_tokens
 from guardian.model.roles import parse_roles
@@ -32,6 +33,7 @@ from guardian.server.refusals import Refusals, Why
 from guardian.server.store import ReplicatedStore
 from guardian.server.watched_file import WatchedFile, read_secret
 from guardian.server.web_guard import GuardSettings, WebGuard
+from guardian.server.web_routes import routes_of
 from metastore.state_machine import MetastoreStateMachine
 
 
@@ -53,8 +55,9 @@ class Security:
         return [router(self.signing_in, self.forms.required)] if self.signing_in is not None else []
 
     def protect(self, app: FastAPI) -> FastAPI:
-        """Puts the guard in front of the application's routes, behind what adds headers to all answers."""
-        app.user_middleware.append(Middleware(WebGuard, settings=self.guard))
+        """Put the guard in front of the application's routes, behind what adds headers to all answers. Raises TypeError
+        where a route has no rule."""
+        app.user_middleware.append(Middleware(WebGuard, settings=self.guard, routes=RouteTable(routes_of(app))))
         return app
 
     def note_certificate(self, what: str, why: str, address: str = "") -> None:

@@ -29,6 +29,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guardian.console import pages
+from guardian.core.routing import METRICS, OPEN, VIEW, access
 from guardian.errors import GuardianError, Overloaded
 from guardian.server.web_tracing import TracedRequests
 from guardian.web.parts import WebParts
@@ -37,6 +38,7 @@ from metastore.store import StoreError
 
 _log = structlog.get_logger(__name__)
 
+MEMBER_METRICS, TENANT_METRICS = METRIC_PAGES = ("/metrics", "/metrics/tenants")
 MAX_BODY_BYTES = 64 << 20  # as a gRPC message: a plan of a large cluster
 BODY_TIMEOUT_S = 60.0
 _HEADERS = {
@@ -68,6 +70,7 @@ def create_app(web: WebParts, routers: Iterable[APIRouter] = ()) -> FastAPI:
     app.router.on_shutdown.append(console.close)
 
     @app.get("/", include_in_schema=False)
+    @access(VIEW)
     def root() -> Response:
         return RedirectResponse("/console/")
 
@@ -120,16 +123,19 @@ def _told(console: pages.Console, web: WebParts, request: Request, error: Except
 
 def _probes(app: FastAPI, web: WebParts) -> None:
     @app.get("/healthz", include_in_schema=False)
+    @access(OPEN)
     async def healthz() -> Response:
         return PlainTextResponse("alive\n")
 
     @app.get("/readyz", include_in_schema=False)
+    @access(OPEN)
     def readyz() -> Response:
         reason = web.not_ready()
         lines = [reason or "ready", *(f"caution: {sentence}" for sentence in web.cautions)]
         return PlainTextResponse("".join(f"{line}\n" for line in lines), 503 if reason else 200)
 
     @app.get("/sd/prometheus", include_in_schema=False)
+    @access(METRICS)
     def targets() -> Response:
         return Response(web.targets(), media_type="application/json")
 
@@ -143,6 +149,7 @@ def _probes(app: FastAPI, web: WebParts) -> None:
 def _without_parameters(answer: Callable[[], Response]) -> Callable[[], Response]:
     """FastAPI reads a partial's parameters as a query's."""
 
+    @access(METRICS)
     def answers() -> Response:
         return answer()
 

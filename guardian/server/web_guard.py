@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guardian.core.permitting import Place, Where, require
-from guardian.core.routing import RouteRule, find_rule, is_for_programs
+from guardian.core.routing import RouteRule, RouteTable, is_for_programs
 from guardian.errors import NotAllowed, NotSignedIn, Overloaded
 from guardian.model.identity import Identity
 from guardian.server.permissions import Gate
@@ -46,9 +46,10 @@ class GuardSettings:
 class WebGuard:
     """ASGI. Goes in front of the routes, behind what puts headers on each answer."""
 
-    def __init__(self, app: ASGIApp, settings: GuardSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: GuardSettings, routes: RouteTable) -> None:
         self._app = app
         self._settings = settings
+        self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -105,7 +106,7 @@ class WebGuard:
     def _of_person(self, gate: Gate, scope: Scope, headers: Headers) -> Response | None:  # noqa: PLR0911  a refusal each
         """What is answered instead of the route's answer; None: he may, and the route is told who he is."""
         method, path = scope["method"], scope["path"]
-        found = find_rule(method, path)
+        found = self._routes.find(method, path)
         if found is None:
             found = (RouteRule(Where.ANYWHERE, ()), {})  # after who it is: strangers are not told what there is
         rule, parameters = found
@@ -135,7 +136,7 @@ class WebGuard:
         return None
 
     def _places(self, rule: RouteRule, parameters: dict[str, str]) -> tuple[Place, ...]:
-        return (Place(parameters[rule.cluster]),) if rule.where is Where.CLUSTER else ()
+        return (Place(parameters["cluster"]),) if rule.where is Where.CLUSTER else ()
 
     def _known(self, gate: Gate, headers: Headers, path: str) -> Identity | None:
         """Who it is, where nobody need say so."""

@@ -20,6 +20,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from guardian import __version__
+from guardian.core.routing import VIEW, VIEW_CLUSTER, access
 from guardian.errors import GuardianError, InvalidInput, NotFound
 from guardian.model.identity import Identity, Role
 from guardian.rest.cruise_control.endpoints import BY_NAME, ENDPOINTS, WITHOUT_COUNTERPART, Endpoint
@@ -69,13 +70,23 @@ class CruiseControl:
         self._tasks = UserTasks(parts.now_ms)
         self._operations = Operations(parts, self._tasks, concurrency)
         self.router = APIRouter()
-        for path in (f"/clusters/{{cluster}}/{ROOT}/{{endpoint}}", f"/{ROOT}/{{endpoint}}"):
-            self.router.add_api_route(path, self._handle, methods=["GET", "POST"], include_in_schema=False)
+        for before, handler in (("/clusters/{cluster}", self._of_cluster), ("", self._of_default)):
+            path = f"{before}/{ROOT}/{{endpoint}}"
+            self.router.add_api_route(path, handler, methods=["GET", "POST"], include_in_schema=False)
 
     def close(self) -> None:
         self._tasks.close()
 
-    async def _handle(self, request: Request, endpoint: str, cluster: str = "") -> Response:
+    # What an endpoint's acting needs is checked where its parameters are known.
+    @access(VIEW_CLUSTER)
+    async def _of_cluster(self, request: Request, endpoint: str, cluster: str) -> Response:
+        return await self._handle(request, endpoint, cluster)
+
+    @access(VIEW)
+    async def _of_default(self, request: Request, endpoint: str) -> Response:
+        return await self._handle(request, endpoint, "")
+
+    async def _handle(self, request: Request, endpoint: str, cluster: str) -> Response:
         wants_json = request.query_params.get("json", "").lower() == "true"
         wants_schema = request.query_params.get("get_response_schema", "").lower() == "true"
         try:

@@ -82,21 +82,6 @@ def whole_app(clients: ActingClients, security: Security, now_ms: int) -> FastAP
     return create_app(web, [*security.routers(), *rest.routers])
 
 
-def every_route(app: FastAPI) -> list[tuple[str, str]]:
-    """Method and path of all that the application serves, files of the console included."""
-    return sorted({each for each in _flat(app.router.routes, "") if each[0] not in ("HEAD", "OPTIONS")})
-
-
-def _flat(routes: Any, prefix: str) -> Iterator[tuple[str, str]]:
-    for route in routes:
-        if hasattr(route, "methods") and hasattr(route, "path"):
-            yield from ((method, prefix + route.path) for method in route.methods or ())
-        elif hasattr(route, "original_router"):  # FastAPI keeps a router that was included as it is
-            yield from _flat(route.original_router.routes, prefix + route.include_context.prefix)
-        else:
-            raise AssertionError(f"{route!r} is no route that this test understands")
-
-
 @contextmanager
 def guarded_web(folder: Path, provider: Provider | None = None, url: str = "http://testserver") -> Iterator[GuardedWeb]:
     web = GuardedWeb(folder, provider, url)

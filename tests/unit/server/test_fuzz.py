@@ -28,7 +28,6 @@ from guardian.client import GuardianClient
 from guardian.client.bearing import bearer
 from guardian.core.audit_chain import check_lines
 from guardian.core.redacting import redact, redact_tree
-from guardian.core.routing import find_rule
 from guardian.core.sealing import seal, unseal
 from guardian.core.tokens import find_token, make_token, parse_tokens, write_tokens
 from guardian.errors import GuardianError
@@ -45,6 +44,7 @@ from guardian.model.units import parse_duration_ms
 from guardian.rest.cruise_control.endpoints import ENDPOINTS
 from guardian.rest.cruise_control.parameters import parse
 from guardian.server.auth_routes import own_path
+from guardian.server.web_routes import route_table
 from tests.unit.server.guarded import ROLES, Guarded, Rpc, every_rpc, headers
 from tests.unit.server.member import plan
 
@@ -292,6 +292,7 @@ def _json(read: Callable[[Any], object]) -> Callable[[str, Path], object]:
     return _file(lambda path: read(read_json(path, "the file")))
 
 
+ROUTES = route_table()
 PARSERS: dict[str, tuple[Callable[[str, Path], object], str]] = {
     "roles": (lambda text, _: parse_roles(text), f"{ROLES}[signed_out]\nann = 2026-11-23T08:00:00Z\n"),
     "tokens": (lambda text, _: parse_tokens(text), write_tokens(_STORED)),
@@ -301,7 +302,7 @@ PARSERS: dict[str, tuple[Callable[[str, Path], object], str]] = {
     "window": (lambda text, _: parse_window(text), "Mon-Fri 22:00-06:00"),
     "duration": (lambda text, _: parse_duration_ms("x", text), "90d"),
     "path": (lambda text, _: own_path(text), "/console/"),
-    "route": (lambda text, _: find_rule("GET", text), "/console/clusters/live/topics/t"),
+    "route": (lambda text, _: ROUTES.find("GET", text), "/console/clusters/live/topics/t"),
     "redacting": (lambda text, _: (redact(text), redact_tree({text: [text]})), "password=x Bearer abcdefgh"),
     "configuration": (_file(config.load), 'name = "g1"\ndata = "/d"\n[security]\nroles = "r"\nkey_file = "k"\n'),
     "approvals": (_file(load_approvals), '[[rules]]\nname = "x"\napprovers = ["a"]\nwindows = ["22:00-06:00"]\n'),

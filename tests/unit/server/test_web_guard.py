@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
 from starlette.middleware import Middleware
 
 from guardian.core.permitting import Where
-from guardian.core.routing import ROUTES, find_rule, template_pattern
+from guardian.core.routing import OPEN, VIEW_CLUSTER, RouteTable, access, template_pattern
 from guardian.server.proving import SESSION_COOKIE
 from guardian.server.web_guard import GuardSettings, WebGuard
+from guardian.server.web_routes import route_table, routes_of
 from tests.unit.server.guarded import ROLES
-from tests.unit.server.guarded_web import OWN, GuardedWeb, every_route, guarded_web
+from tests.unit.server.guarded_web import OWN, GuardedWeb, guarded_web
 
+ROUTES = route_table()
 HTML = {"Accept": "text/html"}
 
 
@@ -44,22 +46,40 @@ def bearer(web: GuardedWeb, name: str) -> dict[str, str]:
 
 
 def protected() -> list[tuple[str, str]]:
-    return [key for key, rule in ROUTES.items() if rule.where is not Where.OPEN]
+    return [key for key, rule in ROUTES.rules.items() if rule.where is not Where.OPEN]
 
 
-def test_every_route_has_a_rule_and_every_rule_a_route(web: GuardedWeb) -> None:
-    assert set(ROUTES) == set(every_route(web.app))
+def test_the_described_routes_are_those_that_a_member_serves(web: GuardedWeb) -> None:
+    assert RouteTable(routes_of(web.app)).rules == ROUTES.rules
+
+
+def test_no_member_starts_with_a_route_without_a_rule(web: GuardedWeb) -> None:
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    router = APIRouter(prefix="/more")
+    app.include_router(router)
+
+    @router.get("/{name}")
+    def forgotten(name: str) -> str:
+        return name
+
+    with pytest.raises(TypeError, match=r"GET /more/\{name\}: no rule says who may use it"):
+        web.security.protect(app)
+    access(VIEW_CLUSTER)(forgotten)
+    with pytest.raises(TypeError, match="its rule is about a cluster"):
+        web.security.protect(app)
+    access(OPEN)(forgotten)
+    assert web.security.protect(app) is app
 
 
 def test_the_rule_of_a_path_is_that_of_the_route_which_answers_it() -> None:
-    for method, template in ROUTES:
-        found = find_rule(method, asked(template))
+    for (method, template), rule in ROUTES.rules.items():
+        found = ROUTES.find(method, asked(template))
         assert found is not None
-        assert found[0] == ROUTES[method, template], (method, template)
+        assert found[0] == rule, (method, template)
 
 
 def test_what_is_open_to_all() -> None:
-    assert {template for (_, template), rule in ROUTES.items() if rule.where is Where.OPEN} == {
+    assert {template for (_, template), rule in ROUTES.rules.items() if rule.where is Where.OPEN} == {
         "/healthz",
         "/readyz",
         "/auth/login",
@@ -103,14 +123,16 @@ def test_no_route_answers_who_has_no_role(web: GuardedWeb, browser: TestClient, 
         assert (name, f"{method} {asked(template)}") in {(who, what) for who, what, _ in web.guarded.refused()}
 
 
-@pytest.mark.parametrize(("method", "template"), [key for key, rule in ROUTES.items() if rule.where is Where.CLUSTER])
+@pytest.mark.parametrize(
+    ("method", "template"), [key for key, rule in ROUTES.rules.items() if rule.where is Where.CLUSTER]
+)
 def test_a_cluster_is_shown_to_who_may_see_it(web: GuardedWeb, browser: TestClient, method: str, template: str) -> None:
     path = asked(template.replace("{cluster}", "live"))
     assert browser.request(method, path, headers=bearer(web, "olga")).status_code == 403
 
 
 def test_a_viewer_changes_nothing(web: GuardedWeb, browser: TestClient) -> None:
-    for (method, template), rule in ROUTES.items():
+    for (method, template), rule in ROUTES.rules.items():
         if method == "POST" and rule.roles and rule.roles[0].value == "operator":
             answer = browser.post(asked(template), headers={**bearer(web, "vic"), **OWN})
             assert answer.status_code == 403, template
@@ -232,7 +254,7 @@ def test_a_form_of_another_session_is_refused(web: GuardedWeb, browser: TestClie
 )
 def test_another_sites_page_changes_nothing(web: GuardedWeb, browser: TestClient, headers: dict[str, str]) -> None:
     web.sign_in("root")
-    for (method, template), rule in ROUTES.items():
+    for (method, template), rule in ROUTES.rules.items():
         if method == "POST" and rule.where is not Where.OPEN:
             answer = browser.post(asked(template), headers=headers)
             assert (answer.status_code, "another site" in answer.text or "page of this console" in answer.text) == (
@@ -306,7 +328,7 @@ def test_another_sites_form_changes_nothing_with_a_password(
     web: GuardedWeb, browser: TestClient, headers: dict[str, str]
 ) -> None:
     shown = basic("root", web.guarded.token["root"]) | headers
-    for (method, template), rule in ROUTES.items():
+    for (method, template), rule in ROUTES.rules.items():
         if method == "POST" and rule.where is not Where.OPEN:
             answer = browser.post(asked(template), headers=shown)
             assert (answer.status_code, "page of this console" in answer.text) == (403, True), template
@@ -346,6 +368,6 @@ def test_templates_match_what_the_router_would() -> None:
 def test_a_name_that_points_to_loopback_is_told_nothing(host: str, status: int) -> None:
     app = FastAPI()
     app.get("/x")(lambda: "told")
-    app.user_middleware.append(Middleware(WebGuard, settings=GuardSettings(is_loopback=True)))
+    app.user_middleware.append(Middleware(WebGuard, routes=RouteTable(()), settings=GuardSettings(is_loopback=True)))
     with TestClient(app) as browser:
         assert browser.get("/x", headers={"Host": host}).status_code == status
