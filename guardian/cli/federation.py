@@ -9,8 +9,9 @@ import base64
 import binascii
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -25,9 +26,10 @@ from guardian.cli.options import (
     connect,
 )
 from guardian.cli.output_more import more_of
-from guardian.cli.paging import AfterOption, LimitOption, Page, behind
+from guardian.cli.paging import Page, paged
 from guardian.cli.registered import registered
 from guardian.cli.render import as_dict, human_time, print_json, print_table
+from guardian.cli.shared import made_of
 from guardian.errors import InvalidInput
 from guardian.interop import confluent_placement
 from guardian.model.federation import Entry, Exclusion, IdcPolicy, Machine, Tenant, Topic, name_of
@@ -43,23 +45,62 @@ idc_policies = typer.Typer(help="How many replicas live in which data centre.", 
 exclusions = typer.Typer(help="Brokers that get no new replicas.", no_args_is_help=True)
 audit = typer.Typer(help="Who changed what in Guardian, and who did what on the clusters.", no_args_is_help=True)
 
-ExpectOption = Annotated[
-    int | None,
-    typer.Option("--expect", min=0, help="Change it only if it is at this revision (see list); 0: not there yet."),
-]
 OwnerOption = Annotated[str, typer.Option("--owner", help="The person or team that answers for it.")]
 LabelOption = Annotated[str, typer.Option("--label", help="The label of the brokers where it lives; empty: any.")]
 
 _Row = tuple[str, ...]
+_Made = TypeVar("_Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The options of commands that change entries, and how that is done: all of them, or none."""
+
+    expect: int | None
+    dry_run: bool
+    endpoints: str
+    output: Output
+
+    def put(self, entries: Sequence[Entry]) -> None:
+        puts = [pb.FederationChange(put=entry_to_proto(entry), expected_revision=self.expect) for entry in entries]
+        self.make(puts, [name_of(entry) for entry in entries])
+
+    def drop(self, dropped: dict[str, pb.FederationKey]) -> None:
+        drops = [pb.FederationChange(drop=key, expected_revision=self.expect) for key in dropped.values()]
+        self.make(drops, list(dropped))
+
+    def make(self, changes: Sequence[pb.FederationChange], names: Sequence[str]) -> None:
+        """Make the changes, and say what became of each entry."""
+        with connect(self.endpoints) as client:
+            revisions = client.change_federation(changes, dry_run=self.dry_run)
+        rows = list(zip(names, changes, revisions, strict=True))
+        if self.output is Output.JSON:
+            print_json([{"entry": name, "revision": each, "dry_run": self.dry_run} for name, _, each in rows])
+            return
+        for name, change, revision in rows:
+            print(_outcome(name, change.HasField("drop"), revision, self.dry_run))
+
+
+def changing(command: Callable[..., _Made]) -> Callable[..., _Made]:
+    """Return the command with the options of a change, of which its first parameter is made."""
+    return made_of(_change, command)
+
+
+def _change(
+    expect: Annotated[
+        int | None,
+        typer.Option("--expect", min=0, help="Change it only if it is at this revision (see list); 0: not there yet."),
+    ] = None,
+    dry_run: DryRunOption = False,
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> Change:
+    return Change(expect, dry_run, endpoints, output)
 
 
 @machines.command("list")
-def list_machines(
-    limit: LimitOption = None,
-    after: AfterOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@paged
+def list_machines(page: Page) -> None:
     """List the machines.
 
     Example: guardian machine list
@@ -82,21 +123,13 @@ def list_machines(
             str(entry.revision),
         )
 
-    _list(
-        endpoints,
-        output,
-        pb.MACHINES,
-        "",
-        columns,
-        row,
-        ("DISKS", "DISK", "NIC/S", "CORES", "BROKER", "REV"),
-        limit,
-        after,
-    )
+    _list(page, pb.MACHINES, "", columns, row, ("DISKS", "DISK", "NIC/S", "CORES", "BROKER", "REV"))
 
 
 @machines.command("put")
+@changing
 def put_machines(
+    change: Change,
     hosts: Annotated[list[str], typer.Argument(help="Host names: one, or several that are alike.")],
     idc: Annotated[str, typer.Option(help="The data centre.")] = "",
     rack: Annotated[str, typer.Option(help="The rack.")] = "",
@@ -107,10 +140,6 @@ def put_machines(
     cluster: Annotated[str, typer.Option(help="The cluster that it is in; empty: it is free.")] = "",
     broker: Annotated[int, typer.Option(min=0, help="Its broker id, where --cluster is given.")] = 0,
     label: LabelOption = "",
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Add machines, or replace their entries whole.
 
@@ -122,31 +151,25 @@ def put_machines(
     entries = [
         Machine(host, idc, rack, disk_bytes, disks, nic_bytes_per_s, cores, cluster, broker, label) for host in hosts
     ]
-    _put(endpoints, entries, expect, dry_run, output)
+    change.put(entries)
 
 
 @machines.command("drop")
+@changing
 def drop_machines(
+    change: Change,
     hosts: Annotated[list[str], typer.Argument(help="Host names.")],
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Forget machines.
 
     Example: guardian machine drop node-7 --dry-run
     """
-    _drop(endpoints, {f"machine {host}": pb.FederationKey(machine=host) for host in hosts}, expect, dry_run, output)
+    change.drop({f"machine {host}": pb.FederationKey(machine=host) for host in hosts})
 
 
 @tenants.command("list")
-def list_tenants(
-    limit: LimitOption = None,
-    after: AfterOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@paged
+def list_tenants(page: Page) -> None:
     """List the tenants.
 
     Example: guardian tenant list
@@ -157,21 +180,13 @@ def list_tenants(
         labels = ", ".join(tenant.labels) or "any"
         return (tenant.name, tenant.owner or "-", labels, tenant.description, str(entry.revision))
 
-    _list(
-        endpoints,
-        output,
-        pb.TENANTS,
-        "",
-        ("TENANT", "OWNER", "LABELS", "DESCRIPTION", "REV"),
-        row,
-        ("REV",),
-        limit,
-        after,
-    )
+    _list(page, pb.TENANTS, "", ("TENANT", "OWNER", "LABELS", "DESCRIPTION", "REV"), row, ("REV",))
 
 
 @tenants.command("put")
+@changing
 def put_tenant(
+    change: Change,
     name: Annotated[str, typer.Argument(help="The tenant's name.")],
     owner: OwnerOption = "",
     label: Annotated[
@@ -179,41 +194,30 @@ def put_tenant(
         typer.Option("--label", help="A broker label that its topics may use; may be repeated; none: any."),
     ] = None,
     description: Annotated[str, typer.Option(help="What it is for.")] = "",
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Add a tenant, or replace its entry whole.
 
     Example: guardian tenant put payments --owner ann --label gold --dry-run
     """
-    _put(endpoints, [Tenant(name, owner, tuple(label or ()), description)], expect, dry_run, output)
+    change.put([Tenant(name, owner, tuple(label or ()), description)])
 
 
 @tenants.command("drop")
+@changing
 def drop_tenants(
+    change: Change,
     names: Annotated[list[str], typer.Argument(help="Tenants' names.")],
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Forget tenants that have no topics.
 
     Example: guardian tenant drop payments
     """
-    _drop(endpoints, {f"tenant {name}": pb.FederationKey(tenant=name) for name in names}, expect, dry_run, output)
+    change.drop({f"tenant {name}": pb.FederationKey(tenant=name) for name in names})
 
 
 @topics.command("list")
-def list_topics(
-    cluster: OnlyClusterOption = "",
-    limit: LimitOption = None,
-    after: AfterOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@paged
+def list_topics(page: Page, cluster: OnlyClusterOption = "") -> None:
     """List the topics of the directory.
 
     Example: guardian topic list --cluster live
@@ -235,11 +239,13 @@ def list_topics(
             str(entry.revision),
         )
 
-    _list(endpoints, output, pb.TOPICS, cluster, columns, row, ("IN/S", "OUT/S", "REV"), limit, after)
+    _list(page, pb.TOPICS, cluster, columns, row, ("IN/S", "OUT/S", "REV"))
 
 
 @topics.command("put")
+@changing
 def put_topics(
+    change: Change,
     names: Annotated[list[str], typer.Argument(help="Topics: one, or several that are alike.")],
     cluster: ClusterOption = "",
     topic_id: Annotated[str, typer.Option("--id", help="Kafka's topic id, as kafka-topics --describe prints it.")] = "",
@@ -249,10 +255,6 @@ def put_topics(
     idc_policy: Annotated[str, typer.Option("--idc-policy", help="Where its replicas live.")] = "",
     expect_in: Annotated[str, typer.Option("--in", metavar="RATE", help="Expected bytes/s in, such as 20MB.")] = "",
     expect_out: Annotated[str, typer.Option("--out", metavar="RATE", help="Expected bytes/s out, such as 60MB.")] = "",
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Add topics to the directory, or replace their entries whole. Nothing changes in Kafka.
 
@@ -261,17 +263,15 @@ def put_topics(
     bytes_in, bytes_out = _bytes("in", expect_in), _bytes("out", expect_out)
     uuid = _topic_id_bytes(topic_id)
     entries = [Topic(cluster, name, uuid, owner, tenant, label, idc_policy, bytes_in, bytes_out) for name in names]
-    _put(endpoints, entries, expect, dry_run, output)
+    change.put(entries)
 
 
 @topics.command("drop")
+@changing
 def drop_topics(
+    change: Change,
     names: Annotated[list[str], typer.Argument(help="Topics.")],
     cluster: ClusterOption = "",
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Take topics out of the directory. Nothing changes in Kafka.
 
@@ -280,16 +280,12 @@ def drop_topics(
     dropped = {
         f"topic {cluster}/{name}": pb.FederationKey(topic=pb.TopicKey(cluster=cluster, name=name)) for name in names
     }
-    _drop(endpoints, dropped, expect, dry_run, output)
+    change.drop(dropped)
 
 
 @idc_policies.command("list")
-def list_idc_policies(
-    limit: LimitOption = None,
-    after: AfterOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@paged
+def list_idc_policies(page: Page) -> None:
     """List the IDC policies.
 
     Example: guardian idc-policy list
@@ -300,38 +296,28 @@ def list_idc_policies(
         replicas = ", ".join(f"{idc}={count}" for idc, count in sorted(policy.replicas.items()))
         return (policy.name, replicas, policy.preferred_leader_idc or "-", str(entry.revision))
 
-    _list(
-        endpoints,
-        output,
-        pb.IDC_POLICIES,
-        "",
-        ("IDC POLICY", "REPLICAS", "LEADERS IN", "REV"),
-        row,
-        ("REV",),
-        limit,
-        after,
-    )
+    _list(page, pb.IDC_POLICIES, "", ("IDC POLICY", "REPLICAS", "LEADERS IN", "REV"), row, ("REV",))
 
 
 @idc_policies.command("put")
+@changing
 def put_idc_policy(
+    change: Change,
     name: Annotated[str, typer.Argument(help="The policy's name.")],
     replicas: Annotated[list[str], typer.Option("--replicas", help="IDC=COUNT: how many live there; repeat it.")],
     leaders: Annotated[str, typer.Option(help="The data centre where leaders should be.")] = "",
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Add an IDC policy, or replace its entry whole.
 
     Example: guardian idc-policy put two-cities --replicas shanghai=2 --replicas suzhou=1 --leaders shanghai
     """
-    _put(endpoints, [IdcPolicy(name, tuple(map(_replicas, replicas)), leaders)], expect, dry_run, output)
+    change.put([IdcPolicy(name, tuple(map(_replicas, replicas)), leaders)])
 
 
 @idc_policies.command("import")
+@changing
 def import_idc_policy(
+    change: Change,
     name: Annotated[str, typer.Argument(help="The policy's name.")],
     file: Annotated[Path, typer.Argument(help="Confluent's placement constraints, the JSON of a topic.")],
     cluster: Annotated[
@@ -340,10 +326,6 @@ def import_idc_policy(
     topics_: Annotated[
         list[str] | None, typer.Option("--topic", help="A topic of --cluster that gets the policy; may be repeated.")
     ] = None,
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Make an IDC policy of Confluent's placement constraints, and give it to topics; says what could not be kept.
 
@@ -353,17 +335,17 @@ def import_idc_policy(
     """
     if topics_ and not cluster:
         raise InvalidInput(f"--topic is {topics_[0]!r} and --cluster is missing: say whose topic it is")
-    with connect(endpoints) as client:
+    with connect(change.endpoints) as client:
         imported = confluent_placement.read(
             file, name, registered(client.list_clusters(), cluster) if cluster else None
         )
-        changes = [pb.FederationChange(put=entry_to_proto(imported.policy), expected_revision=expect)]
+        changes = [pb.FederationChange(put=entry_to_proto(imported.policy), expected_revision=change.expect)]
         for topic in dict.fromkeys(topics_ or ()):
             (known,) = [*client.federation(pb.TOPICS, cluster=cluster, name=topic)] or [pb.FederationEntry()]
             changes.append(_with_policy(known, cluster, topic, name))
     for remark in imported.remarks:
         typer.echo(f"Note: {remark}", err=True)
-    _change(endpoints, changes, [name_of(entry_from_proto(change.put)) for change in changes], dry_run, output)
+    change.make(changes, [name_of(entry_from_proto(change.put)) for change in changes])
 
 
 def _with_policy(known: pb.FederationEntry, cluster: str, topic: str, policy: str) -> pb.FederationChange:
@@ -375,29 +357,22 @@ def _with_policy(known: pb.FederationEntry, cluster: str, topic: str, policy: st
 
 
 @idc_policies.command("drop")
+@changing
 def drop_idc_policies(
+    change: Change,
     names: Annotated[list[str], typer.Argument(help="Policies' names.")],
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Forget IDC policies that no topic has.
 
     Example: guardian idc-policy drop two-cities
     """
     dropped = {f"IDC policy {name}": pb.FederationKey(idc_policy=name) for name in names}
-    _drop(endpoints, dropped, expect, dry_run, output)
+    change.drop(dropped)
 
 
 @exclusions.command("list")
-def list_exclusions(
-    cluster: OnlyClusterOption = "",
-    limit: LimitOption = None,
-    after: AfterOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+@paged
+def list_exclusions(page: Page, cluster: OnlyClusterOption = "") -> None:
     """List the excluded brokers.
 
     Example: guardian exclusion list --cluster live
@@ -410,11 +385,13 @@ def list_exclusions(
         return (exclusion.cluster, str(exclusion.broker_id), *shown)
 
     columns = ("CLUSTER", "BROKER", "WHO", "WHY", "TICKET", "UNTIL", "REV")
-    _list(endpoints, output, pb.EXCLUSIONS, cluster, columns, row, ("BROKER", "REV"), limit, after)
+    _list(page, pb.EXCLUSIONS, cluster, columns, row, ("BROKER", "REV"))
 
 
 @exclusions.command("add")
+@changing
 def add_exclusions(
+    change: Change,
     brokers: Annotated[list[int], typer.Argument(min=0, help="Broker ids.")],
     why: Annotated[str, typer.Option("--reason", help="Why, for whoever wants to lift it.")],
     cluster: ClusterOption = "",
@@ -422,10 +399,6 @@ def add_exclusions(
         str, typer.Option("--owner", help="The person or team that answers for it.", show_default="you")
     ] = "",
     lasting: Annotated[str, typer.Option("--for", help="How long, such as 2h; else until it is lifted.")] = "",
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Exclude brokers from getting new replicas: all of them, or none.
 
@@ -433,17 +406,15 @@ def add_exclusions(
     """
     until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("for", lasting) if lasting else 0
     entries = [Exclusion(cluster, broker, who or actor(), why, until_ms) for broker in brokers]
-    _put(endpoints, entries, expect, dry_run, output)
+    change.put(entries)
 
 
 @exclusions.command("lift")
+@changing
 def lift_exclusions(
+    change: Change,
     brokers: Annotated[list[int], typer.Argument(min=0, help="Broker ids.")],
     cluster: ClusterOption = "",
-    expect: ExpectOption = None,
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Lift exclusions: all of them, or none when one of the brokers is not excluded.
 
@@ -457,26 +428,24 @@ def lift_exclusions(
         )
         for broker in brokers
     }
-    _drop(endpoints, lifted, expect, dry_run, output)
+    change.drop(lifted)
 
 
 @audit.command("changes")
+@paged
 def changes(
+    page: Page,
     since: Annotated[str, typer.Option(help="How far back, such as 24h; else all that is kept.")] = "",
     who: Annotated[str, typer.Option("--actor", help="Only what this person or service did.")] = "",
-    limit: LimitOption = None,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Show who changed what, newest first, and what was refused.
 
     Example: guardian audit changes --since 24h
     """
     from_ms = time.time_ns() // 1_000_000 - parse_duration_ms("--since", since) if since else 0
-    page = Page(limit, output)
-    with connect(endpoints) as client:
-        records = page.of(client.audit(from_ms=from_ms, actor=who))
-    if output is Output.JSON:
+    with connect(page.endpoints) as client:
+        records = page.of(page.behind(client.audit(from_ms=from_ms, actor=who), _index_of), _index_of)
+    if page.output is Output.JSON:
         print_json([as_dict(record) for record in records])
         page.say_more()
         return
@@ -491,24 +460,24 @@ def changes(
 
 
 def _list(
-    endpoints: str,
-    output: Output,
+    page: Page,
     table: pb.FederationTable,
     cluster: str,
     columns: Sequence[str],
     row: Callable[[pb.FederationEntry], _Row],
     right: Sequence[str],
-    limit: int | None,
-    after: str,
 ) -> None:
-    page = Page(limit, output)
-    with connect(endpoints) as client:
-        entries = page.of(behind(client.federation(table, cluster=cluster), after, _key_of), _key_of)
-    if output is Output.JSON:
+    with connect(page.endpoints) as client:
+        entries = page.of(page.behind(client.federation(table, cluster=cluster), _key_of), _key_of)
+    if page.output is Output.JSON:
         print_json([_as_dict(entry) for entry in entries])
     else:
         print_table(columns, map(row, entries), right=right)
     page.say_more()
+
+
+def _index_of(record: pb.AuditRecord) -> str:
+    return str(record.index)
 
 
 def _key_of(entry: pb.FederationEntry) -> str:
@@ -518,31 +487,6 @@ def _key_of(entry: pb.FederationEntry) -> str:
         return of.host
     name = of.broker_id if isinstance(of, pb.Exclusion) else of.name
     return f"{of.cluster}/{name}" if isinstance(of, pb.Topic | pb.Exclusion) else str(name)
-
-
-def _put(endpoints: str, entries: Sequence[Entry], expect: int | None, dry_run: bool, output: Output) -> None:
-    changes = [pb.FederationChange(put=entry_to_proto(entry), expected_revision=expect) for entry in entries]
-    _change(endpoints, changes, [name_of(entry) for entry in entries], dry_run, output)
-
-
-def _drop(
-    endpoints: str, dropped: dict[str, pb.FederationKey], expect: int | None, dry_run: bool, output: Output
-) -> None:
-    changes = [pb.FederationChange(drop=key, expected_revision=expect) for key in dropped.values()]
-    _change(endpoints, changes, list(dropped), dry_run, output)
-
-
-def _change(
-    endpoints: str, changes: Sequence[pb.FederationChange], names: Sequence[str], dry_run: bool, output: Output
-) -> None:
-    with connect(endpoints) as client:
-        revisions = client.change_federation(changes, dry_run=dry_run)
-    if output is Output.JSON:
-        rows = zip(names, revisions, strict=True)
-        print_json([{"entry": name, "revision": revision, "dry_run": dry_run} for name, revision in rows])
-        return
-    for name, change, revision in zip(names, changes, revisions, strict=True):
-        print(_outcome(name, change.HasField("drop"), revision, dry_run))
 
 
 def _outcome(name: str, is_drop: bool, revision: int, dry_run: bool) -> str:

@@ -26,7 +26,7 @@ from guardian.cli.options import (
     expires_in_ms,
 )
 from guardian.cli.output_more import more_of
-from guardian.cli.paging import AfterOption, LimitOption, Page
+from guardian.cli.paging import Page, paged
 from guardian.cli.plan.tables import describe_move, show_plan
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.cli.ticket_acting import Act, Decide, WatchOption, acting, acting_at_length
@@ -158,27 +158,24 @@ def submit(
 
 
 @app.command("list")
+@paged
 def list_(
+    page: Page,
     cluster: OnlyClusterOption = "",
     states: Annotated[
         list[str] | None,
         typer.Option("--state", help="Only those in this state, such as pending; may be repeated.", show_default="all"),
     ] = None,
     kind: Annotated[str, typer.Option("--kind", help="Only those of this kind.", show_default="all")] = "",
-    limit: LimitOption = None,
-    after: AfterOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """List tickets, newest first.
 
     Example: guardian ticket list --cluster live --state pending --state running
     """
-    page = Page(limit, output)
-    with connect(endpoints) as client:
-        found = client.ticket_pages(cluster, [_state(text) for text in states or ()], kind, after, page.size)
+    with connect(page.endpoints) as client:
+        found = client.ticket_pages(cluster, [_state(text) for text in states or ()], kind, page.after, page.size)
         tickets = page.of(found, lambda each: each[0].id)
-    if output is Output.JSON:
+    if page.output is Output.JSON:
         print_json([with_progress(ticket, progress) for ticket, progress in tickets])
         page.say_more()
         return

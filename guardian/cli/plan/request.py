@@ -49,10 +49,7 @@ class Request:
         cluster: Annotated[
             list[str] | None,
             typer.Option(
-                "--cluster",
-                metavar="NAME",
-                help="The cluster to plan for; may be repeated.",
-                show_default="the context's",
+                "--cluster", metavar="NAME", help="Plan for it; may be repeated.", show_default="the context's"
             ),
         ] = None,
         window: Annotated[

@@ -82,7 +82,7 @@ def test_a_command_that_asks_guardian_is_told_how_to_reach_it(path: tuple[str, .
 def test_each_result_can_be_had_by_programs() -> None:
     """Those without -o print no result: they serve, run for hours, or make a file that programs read."""
     without = {path for path, one in ALL.items() if not any(each.name == "output" for each in one.params)}
-    files = {"apply", "certs", "context", "docs", "export", "import", "local", "token"}
+    files = {"apply", "certs", "config", "context", "docs", "export", "import", "local", "token"}
     own = {path for path in without if path[0] not in files}
     assert {" ".join(path) for path in own} <= {
         "acl propose", "analyze", "audit export", "login", "logout", "raft snapshot restore", "raft snapshot salvage",

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from guardian.cli.output import Output
-from guardian.cli.paging import Page, behind
+from guardian.cli.paging import Page
 from guardian.client import GuardianClient
 from guardian.errors import InvalidInput, NotFound
 from tests.command_line import app
@@ -79,16 +79,27 @@ def test_the_directory_comes_in_pages_of_names(member: Member) -> None:
         run(member, "topic list --after live/z")
 
 
-def test_a_list_without_names_grows() -> None:
-    page = Page(2, Output.TABLE)
+def page_of(limit: int, after: str = "", output: Output = Output.TABLE) -> Page:
+    return Page(limit, after, "", output)
+
+
+def test_a_list_without_names_grows(capsys: pytest.CaptureFixture[str]) -> None:
+    page = page_of(2, output=Output.JSON)
     assert page.of(count()) == [0, 1]
-    assert Page(None, Output.JSON).of([1] * 1000) == [1] * 1000
-    assert len(Page(None, Output.TABLE).of([1] * 1000)) == 100
-
-
-def test_a_longer_list_is_advised(capsys: pytest.CaptureFixture[str]) -> None:
-    page = Page(2, Output.JSON)
-    page.of(count())
     page.say_more()
     assert capsys.readouterr() == ("", "There are more: --limit 4\n")
-    assert list(behind("abc", "b", str)) == ["c"]
+    assert page_of(0).of([1] * 1000) == [1] * 1000
+
+
+def test_programs_get_all_rows_and_people_a_page(member: Member) -> None:
+    names = " ".join(f"t{number}" for number in range(120))
+    run(member, f"topic put {names} --cluster live")
+    assert len(json.loads(run(member, "topic list --cluster live -o json"))) >= 120
+    shown = run(member, "topic list --cluster live").splitlines()
+    assert len(shown) == 102
+    assert shown[-1].startswith("There are more: --after live/")
+
+
+def test_rows_behind_the_last_one_are_none() -> None:
+    assert list(page_of(2, "b").behind("abc", str)) == ["c"]
+    assert list(page_of(2, "c").behind("abc", str)) == []
