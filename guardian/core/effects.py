@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from guardian.model.acl import AclBinding
-from guardian.model.execution import ThrottleIntent
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
@@ -23,8 +22,8 @@ class ConfigKey(NamedTuple):
     key: str
 
     @classmethod
-    def of(cls, intent: ThrottleIntent | OwnedSetting) -> Self:
-        return cls(intent.resource_type, intent.resource_name, intent.key)
+    def of(cls, setting: OwnedSetting) -> Self:
+        return cls(setting.resource_type, setting.resource_name, setting.key)
 
 
 class ConfigChange(NamedTuple):

@@ -15,8 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from guardian.core.effects import ConfigKey
+from guardian.core.throttling import LISTS
 from guardian.model.event import Call, Event, EventKind, ThrottleChange
-from guardian.model.execution import AdaptedRate, Execution, ThrottleIntent
+from guardian.model.execution import AdaptedRate, Execution
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import Lever, LeverKind, Protection
 from guardian.model.ticket import Ticket
 
@@ -151,7 +154,7 @@ def standing(ticket: Ticket) -> Event | None:
     return replace(event, kind=EventKind.TICKET_MOVED, at_ms=entered.at_ms, summary=summary)
 
 
-def changes_of(before: Iterable[ThrottleIntent], after: Iterable[ThrottleIntent]) -> Iterator[ThrottleChange]:
+def changes_of(before: Iterable[OwnedSetting], after: Iterable[OwnedSetting]) -> Iterator[ThrottleChange]:
     """By key. Of several values that may stand there, the last one is the one that is wanted."""
     was, now = _values(before), _values(after)
     for key in sorted(was.keys() | now.keys()):
@@ -162,9 +165,13 @@ def changes_of(before: Iterable[ThrottleIntent], after: Iterable[ThrottleIntent]
             yield ThrottleChange(f"{kind.lower()} {name}", setting, _short(old), _short(new), why)
 
 
-def _values(intents: Iterable[ThrottleIntent]) -> dict[tuple[str, str, str], str]:
-    """Without marks of what others have set: those hold no value of ours."""
-    return {(each.resource_type, each.resource_name, each.key): each.value for each in intents if each.value}
+def _values(settings: Iterable[OwnedSetting]) -> dict[ConfigKey, str]:
+    """The present values, and of lists all entries."""
+    return {
+        ConfigKey.of(each): ",".join(map(str, each.values)) if each.key in LISTS else str(each.value)
+        for each in settings
+        if each.values
+    }
 
 
 def _rate_changes(before: Iterable[AdaptedRate], after: Iterable[AdaptedRate]) -> Iterator[ThrottleChange]:

@@ -50,10 +50,11 @@ from guardian.core.effects import (
 from guardian.core.holding import Beside
 from guardian.core.progressing import bytes_of, finished, measured
 from guardian.core.slots import ExecutionLimits, Slots
-from guardian.core.throttling import BROKER, TOPIC, Copy
+from guardian.core.throttling import BROKER, LISTS, TOPIC, Copy
 from guardian.core.warming import WarmUp
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState, ThrottleIntent
+from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.text import Text, without_text
 from guardian.model.ticket import Ticket, TicketState
@@ -237,22 +238,20 @@ def step(
     paced = adapting.pace(execution.rates, copies.values(), throttle, at.around, now_ms, at.max_throttle, at.standing)
     pace = overriding.capped(paced.pace, at.standing)
     wanted = throttling.wanted(copies.values(), pace)
-    held_before = [task for task in execution.tasks if task.reason != TaskReason.PAUSED]
-    before = throttling.wanted(copies_of.of_active(held_before).values(), throttle)
     recorded = execution.throttles + _shown_again(execution, observation, at.held_by_others)
     gone_brokers = _gone(recorded, tasks, observation)
-    throttles = throttling.reconcile(recorded, wanted, before, observation, gone_brokers, at.settled, at.beside.rates)
+    throttles = throttling.reconcile(recorded, wanted, observation, gone_brokers, at.settled, at.beside.rates)
     held = frozenset(
         number
         for number, copy in (copies.items() if throttles.unset else ())
-        if throttles.unset & throttling.wanted([copy], throttle).keys
+        if throttles.unset & throttling.wanted([copy], throttle).required.keys()
     )
     tasks = tuple(_explain(task, looks.get(task.number), held, at.refusals) for task in tasks)
     tasks = tuple(_measure(task, observation, is_idle=task.number in idle) for task in tasks)
     effects = _effects(tasks, looks, held | idle, throttles.changes, observation)
     effects += (SettleDebts(throttles.debts),) if throttles.debts else ()
-    transition = None if throttles.intents or effects else _ending(ticket_state, tasks)
-    lifted = throttling.lifted(execution.lifted, recorded, throttles.intents)
+    transition = None if throttles.settings or effects else _ending(ticket_state, tasks)
+    lifted = throttling.lifted(execution.lifted, recorded, throttles)
     is_last_look = bool(transition and lifted) and looks_once_more(execution)
     silent = throttling.unread(lifted, observation) if is_last_look else frozenset()
     if transition and lifted:
@@ -261,7 +260,7 @@ def step(
     notes = (_pause(ticket_state, tasks), *explained, *throttles.notes, _not_read(silent))
     sentence = _sentence(ticket_state, execution.tasks, tasks, notes, transition)
     stored = replace(
-        execution, tasks=tasks, throttles=throttles.intents, rates=paced.rates, note=sentence, lifted=lifted
+        execution, tasks=tasks, throttles=throttles.settings, rates=paced.rates, note=sentence, lifted=lifted
     )
     return Step(stored, transition, effects, sentence)
 
@@ -304,9 +303,9 @@ def _is_elsewhere(before: ExecutionTask, after: ExecutionTask) -> bool:
     return replace(before, copied_bytes=after.copied_bytes, detail=after.detail, reason=after.reason) != after
 
 
-def _held_throttles(execution: Execution) -> set[tuple[ConfigKey, str]]:
+def _held_throttles(execution: Execution) -> set[tuple[object, ...]]:
     """The keys, and of lists their entries."""
-    return {(ConfigKey.of(each), each.value if each.resource_type == TOPIC else "") for each in execution.throttles}
+    return {(ConfigKey.of(each), *(each.values if each.key in LISTS else ())) for each in execution.throttles}
 
 
 def _does_more_than_adapt(effect: object) -> bool:
@@ -327,7 +326,7 @@ def looks_once_more(execution: Execution) -> bool:
 
 def _shown_again(
     execution: Execution, observation: ClusterObservation, held_by_others: frozenset[ConfigKey]
-) -> tuple[ThrottleIntent, ...]:
+) -> tuple[OwnedSetting, ...]:
     """Throttles that were put back, and yet are there at the last look, though nobody else holds them."""
     if not looks_once_more(execution):
         return ()
@@ -348,7 +347,7 @@ def _copy_of_ended(task: ExecutionTask) -> Copy | None:
 
 
 def _gone(
-    throttles: tuple[ThrottleIntent, ...], tasks: tuple[ExecutionTask, ...], observation: ClusterObservation
+    throttles: tuple[OwnedSetting, ...], tasks: tuple[ExecutionTask, ...], observation: ClusterObservation
 ) -> frozenset[int]:
     """Throttled brokers that are down, and that no task waits for any more."""
     throttled = {int(intent.resource_name) for intent in throttles if intent.resource_type == BROKER}
@@ -408,7 +407,7 @@ def _idle(looks: Mapping[int, Look]) -> frozenset[int]:
 
 def _measure(task: ExecutionTask, observation: ClusterObservation, *, is_idle: bool) -> ExecutionTask:
     if is_idle:
-        return replace(task, detail="paused before its copy began", reason=TaskReason.PAUSED)
+        return replace(task, detail="paused before its copy began")
     return measured(task, observation) if task.state in _ACTIVE else task
 
 

@@ -122,9 +122,10 @@ def throttles(
     """The brokers whose rates somebody else has set, in words; empty where there are none. `protected` are the keys
     that the protection of disks holds."""
     ours = {
-        (intent.resource_type, intent.resource_name, intent.key, intent.value)
+        (*ConfigKey.of(setting), value)
         for execution in executions
-        for intent in execution.throttles
+        for setting in execution.throttles
+        for value in setting.values
     }
     brokers = sorted(
         int(name)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from guardian.core.throttling import BROKER, FOLLOWER_RATE, LEADER_RATE, Copy, megabytes
 from guardian.model.cluster_state import ClusterObservation, LogDir
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
 _PATIENCE_MS = 30_000
@@ -56,10 +56,10 @@ def watched(
 
 
 def remarks(
-    gains: Mapping[Way, Gain], throttles: Iterable[ThrottleIntent], observation: ClusterObservation, now_ms: int
+    gains: Mapping[Way, Gain], throttles: Iterable[OwnedSetting], observation: ClusterObservation, now_ms: int
 ) -> tuple[str, ...]:
     """A sentence for each throttled copy that gains nothing."""
-    rates = {(each.resource_name, each.key): each.value for each in throttles if each.resource_type == BROKER}
+    rates = {(each.resource_name, each.key): str(each.value) for each in throttles if each.resource_type == BROKER}
     held = _Held(observation)
     stuck = [way for way, gain in sorted(gains.items()) if _gains_nothing(way, gain, held, now_ms)]
     said = [sentence for way in stuck for sentence in _sentence(way, rates)]

@@ -168,15 +168,21 @@ def _reconcile(
     if values is not None:
         reconcile_key = _reconcile_list if key.key in policy.lists else _reconcile_value
         return reconcile_key(of_key, values.get(key.key))
-    if resource in live.deleted or (key in live.settled and not is_required):
+    return of_key.part() if resource in live.deleted else _unread(of_key, live)
+
+
+def _unread(of_key: _Key, live: Live) -> Reconciliation:
+    """Keep the record, but for a resource that is down and of which nothing is required: that owes what it replaced."""
+    key, setting = of_key.key, of_key.setting
+    if setting is None or of_key.is_required or key[:2] not in live.down:
+        note = "can't be read until it answers" if setting is not None else ""
+        return of_key.part(setting, note=note, is_unset=of_key.is_required, is_blocked=True)
+    if key in live.settled:
         return of_key.part()
-    if setting is not None and resource in live.down and not is_required:
-        if setting.is_foreign:
-            return of_key.part(note="was set by somebody else before it went down, and is left alone", is_blocked=True)
-        owed = of_key.part(setting, note="is restored through a controller, as it is down", is_blocked=True)
-        return replace(owed, debts={key: setting.replaced})
-    note = "can't be read until it answers" if setting is not None else ""
-    return of_key.part(setting, note=note, is_unset=is_required, is_blocked=True)
+    if setting.is_foreign:
+        return of_key.part(note="was set by somebody else before it went down, and is left alone", is_blocked=True)
+    owed = of_key.part(setting, note="is restored through a controller, as it is down", is_blocked=True)
+    return replace(owed, debts={key: setting.replaced})
 
 
 def _reconcile_value(of_key: _Key, live: str | None) -> Reconciliation:
@@ -203,7 +209,7 @@ def _reconcile_value(of_key: _Key, live: str | None) -> Reconciliation:
 def _restore(of_key: _Key, setting: OwnedSetting | None, live: str | None, *, is_ours: bool) -> Reconciliation:
     if setting is None:
         return of_key.part()
-    left = replace(setting, leaving=setting.values, is_foreign=False)
+    left = replace(setting, leaving=setting.values if of_key.is_pending is None else (), is_foreign=False)
     if is_ours:
         return of_key.part(left, ConfigChange(live, setting.replaced))
     if of_key.is_pending is None and not setting.leaving:
@@ -223,7 +229,7 @@ def _foreign(of_key: _Key, setting: OwnedSetting, live: str | None) -> Reconcili
     kept = replace(setting, leaving=(), is_foreign=True) if of_key.is_required else None
     if not of_key.is_required and of_key.is_pending:
         # A late request of ours would replace it: then it is what is restored.
-        kept = replace(setting, replaced=live)
+        kept = replace(setting, replaced=live, is_foreign=False)
     found = of_key.part(kept, note=f"was set to {live} by somebody else and is left alone", is_blocked=True)
     return replace(found, foreign={of_key.key: live})
 
@@ -261,7 +267,7 @@ def _reconcile_list(of_key: _Key, live: str | None) -> Reconciliation:
     if not recording:
         # All that is required stood there before: that it did is what is left to remember.
         return of_key.part(_setting(of_key, (), replaced) if required else None)
-    leaving = tuple(entry for entry in recording if entry not in desired)
+    leaving = tuple(each for each in recording if each not in desired) if of_key.is_pending is None else ()
     stored = replace(_setting(of_key, tuple(recording), replaced), leaving=leaving)
     kept = [entry for entry in listed if entry not in mine - desired]
     result = kept + sorted(desired - set(kept), key=_entry_order)

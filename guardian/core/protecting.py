@@ -30,8 +30,8 @@ from typing import Literal
 from guardian.core.disk_doings import ClientLoads, ClusterLook
 from guardian.core.disk_limits import DiskLimits
 from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey, SettleDebts
+from guardian.core.owned_settings import CLIENT
 from guardian.core.protection_levers import (
-    CLIENT,
     Age,
     Candidate,
     LeverIdentity,
@@ -49,7 +49,7 @@ from guardian.core.protection_levers import (
     why_no_more,
     without_partitions,
 )
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import DiskCondition, DiskKey, DiskState, Doing, Hold, Lever, LeverKind, Protection
 from guardian.model.settings import Section, setting
 from guardian.model.units import human_bytes
@@ -150,8 +150,8 @@ class _Draft:
     stepped: dict[DiskKey, int]
     sentences: list[str]
     remarks: list[str]
-    foreign: frozenset[ConfigKey]
-    recorded: tuple[ThrottleIntent, ...]
+    blocked: frozenset[ConfigKey]
+    recorded: tuple[OwnedSetting, ...]
 
 
 def since_ms(protection: Protection, disk: DiskKey) -> int:
@@ -185,7 +185,7 @@ def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: i
     age = _age(now, settings, now_ms)
     # Whose values stand where ours should is found out before anything is decided on them.
     present = reconcile(now.intents, wanted(now.levers), age, view.cluster, view.held)
-    draft = _Draft(list(now.levers), dict(now.stepped_ms), [], [], present.foreign, now.intents)
+    draft = _Draft(list(now.levers), dict(now.stepped_ms), [], [], present.blocked, now.intents)
     if settings.acts:
         _drop_held(draft, holds)
         _drop_moved(draft, view)
@@ -207,7 +207,7 @@ def protect(now: Protection, view: View, settings: ProtectionSettings, now_ms: i
     stored = replace(
         now,
         levers=levers,
-        intents=found.intents,
+        intents=found.settings,
         holds=holds,
         note=note,
         stepped_ms=stepped,
@@ -372,7 +372,7 @@ def _tighten(
 
 def _refusal(draft: _Draft, candidate: Candidate, lever: Lever | None, view: View, settings: ProtectionSettings) -> str:
     trial = lever or _lever(candidate, 1, "", 0)
-    if key_of(trial) in draft.foreign or key_of(trial) in view.held:
+    if key_of(trial) in draft.blocked or key_of(trial) in view.held:
         return f"{_what(candidate)} is set by somebody else and is left alone"
     if lever is None and lists_for(candidate.kind, candidate.disk.broker, draft.recorded, view.held):
         return f"{_what(candidate)} is not set: replicas that it is not for stay listed until a ticket ends"

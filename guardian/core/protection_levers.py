@@ -16,8 +16,7 @@ it. One that has caught up is listed no longer: its bytes would fill what is lef
 where it outranks all others and hits nobody else: for its user and client id. Where its user is not known it is set for
 the client id, unless some quota that names users might outrank it.
 
-Levers are decisions; `wanted` is what they come to in Kafka, and `reconcile` takes Kafka there: the record of what may
-have been set (intents) is stored before anything is sent, and only values of that record are changed or taken back.
+Levers are decisions; `wanted` is what they come to in Kafka, and `reconcile` takes Kafka there (owned_settings.py).
 """
 
 from __future__ import annotations
@@ -25,12 +24,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from guardian.core import throttling
+from guardian.core import owned_settings
 from guardian.core.disk_doings import ClientLoads, ClusterLook
-from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.core.effects import ConfigKey
+from guardian.core.owned_settings import CLIENT, Live, Policy, Reconciliation, number_of
 from guardian.core.throttling import (
     BROKER,
     FOLLOWER_RATE,
@@ -38,12 +38,13 @@ from guardian.core.throttling import (
     HEADROOM,
     LEADER_RATE,
     LEADER_REPLICAS,
+    LISTS,
     LOG_DIR_RATE,
     TOPIC,
     Throttle,
+    deleted_topics,
 )
-from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import Behaviour, DiskKey, Doing, Lever, LeverKind
 from guardian.model.quota import (
     CONSUMER_BYTE_RATE,
@@ -58,11 +59,9 @@ from guardian.model.topology import TopicPartition, broker_names
 from guardian.model.units import human_bytes
 
 LeverIdentity = tuple[DiskKey, LeverKind, str, str]
-CLIENT = "CLIENT"  # the resource type of a quota entity, beside Kafka's BROKER and TOPIC
-_MANY_VALUES = 64
+_POLICY = Policy(lists=LISTS, is_cap=True, keeps_older=True)
 # What is remembered of clients that are free again is stored at each change: of more of them, no longer than needed.
 _REMEMBERED_QUOTAS = 200
-_NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
 _RATE_KEYS = {
     LeverKind.FOLLOWER_RATE: FOLLOWER_RATE,
     LeverKind.LEADER_RATE: LEADER_RATE,
@@ -111,26 +110,6 @@ class Age(IntEnum):
     NEW = 1
     SETTLED = 2  # not in any ordinary way
     FORGOTTEN = 3  # nor in a broker that was stopped
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """`rates` are values of brokers' keys and of quotas, `entries` of topics' lists of replicas."""
-
-    rates: Mapping[ConfigKey, int] = field(default_factory=dict)
-    entries: Mapping[ConfigKey, frozenset[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Reconciled:
-    """`foreign` are keys that somebody else has set meanwhile; `debts` are what stood before on brokers that are down,
-    for a controller to put back."""
-
-    intents: tuple[ThrottleIntent, ...]
-    changes: Mapping[ConfigKey, ConfigChange]
-    foreign: frozenset[ConfigKey]
-    notes: tuple[str, ...]
-    debts: Mapping[ConfigKey, str | None] = field(default_factory=dict)
 
 
 def candidates(
@@ -306,13 +285,13 @@ def is_held(kind: LeverKind, partition: TopicPartition, held: frozenset[ConfigKe
     return kind in _ENTRY_KEYS and ConfigKey(TOPIC, partition.topic, _ENTRY_KEYS[kind]) in held
 
 
-def lists_for(kind: LeverKind, broker: int, intents: Iterable[ThrottleIntent], held: frozenset[ConfigKey]) -> bool:
+def lists_for(kind: LeverKind, broker: int, settings: Iterable[OwnedSetting], held: frozenset[ConfigKey]) -> bool:
     """Whether replicas of the broker may still be on a list that a ticket uses now: whatever rate is set counts for
     them."""
     return any(
-        ConfigKey.of(intent) in held and any(entry.endswith(f":{broker}") for entry in intent.value.split(","))
-        for intent in intents
-        if intent.key == _ENTRY_KEYS.get(kind)
+        ConfigKey.of(setting) in held and any(str(entry).endswith(f":{broker}") for entry in setting.values)
+        for setting in settings
+        if setting.key == _ENTRY_KEYS.get(kind)
     )
 
 
@@ -355,7 +334,7 @@ def _entries(kind: LeverKind, doing: Doing) -> Iterable[str]:
         yield f"{topic}:{number}:{doing.disk.broker}"
 
 
-def wanted(levers: Iterable[Lever]) -> Wanted:
+def wanted(levers: Iterable[Lever]) -> Throttle:
     """Several disks may want the same of Kafka: the lowest value, but none below what must flow through all."""
     values: dict[ConfigKey, list[Lever]] = defaultdict(list)
     entries: dict[ConfigKey, set[str]] = defaultdict(set)
@@ -370,7 +349,7 @@ def wanted(levers: Iterable[Lever]) -> Wanted:
         lowest = min(lever.value for lever in found)
         least = max if key.resource_type == CLIENT else sum
         rates[key] = max(lowest, least(lever.least for lever in found)) if len(found) > 1 else lowest
-    return Wanted(rates, {key: frozenset(each) for key, each in entries.items()})
+    return Throttle(rates, {key: frozenset(each) for key, each in entries.items()})
 
 
 def key_of(lever: Lever) -> ConfigKey:
@@ -378,14 +357,6 @@ def key_of(lever: Lever) -> ConfigKey:
     if lever.kind is LeverKind.CLIENT_QUOTA:
         return ConfigKey(CLIENT, lever.subject, lever.quota_key)
     return ConfigKey(BROKER, str(lever.disk.broker), _RATE_KEYS[lever.kind])
-
-
-def present_quotas(cluster: ClusterLook) -> dict[ConfigKey, str]:
-    return {
-        ConfigKey(CLIENT, entity.name, key): quota_text(value)
-        for entity, values in cluster.quotas.items()
-        for key, value in values.items()
-    }
 
 
 def quota_text(value: float) -> str:
@@ -396,7 +367,7 @@ def limit_before(candidate: Candidate, cluster: ClusterLook) -> float | None:
     """The quota that a client has already, or the broker's rate, by whomever; None: none."""
     if candidate.kind is not LeverKind.CLIENT_QUOTA:
         broker = (BROKER, str(candidate.disk.broker))
-        return _number(cluster.configs.get(broker, {}).get(_RATE_KEYS[candidate.kind]))
+        return number_of(cluster.configs.get(broker, {}).get(_RATE_KEYS[candidate.kind]))
     entity = QuotaEntity.of_name(candidate.subject)
     client = QuotaClient(entity.client_id or "", entity.user)
     found = effective_quota(cluster.quotas, candidate.quota_key, client)
@@ -404,162 +375,47 @@ def limit_before(candidate: Candidate, cluster: ClusterLook) -> float | None:
 
 
 def reconcile(
-    recorded: tuple[ThrottleIntent, ...],
-    now: Wanted,
+    recorded: tuple[OwnedSetting, ...],
+    now: Throttle,
     age: Age,
     cluster: ClusterLook,
     held: frozenset[ConfigKey],
-) -> Reconciled:
-    """What to record and what to change so that Kafka shows `now`. What is not wanted stays recorded as long as some
-    request for it may be on its way; `held` are keys that tickets use at present: those are left as they are."""
-    settled = age >= Age.SETTLED
-    by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
-    for intent in recorded:
-        by_key[ConfigKey.of(intent)].append(intent)
-    let_go = [key for key in by_key if key.resource_type == CLIENT and key not in now.rates]
-    remembers_quotas = len(let_go) <= _REMEMBERED_QUOTAS
-    quotas = present_quotas(cluster)
-    parts = []
-    for key in sorted({*by_key, *now.rates}):
-        if key.resource_type == TOPIC:
-            continue
-        mine = tuple(by_key[key])
-        if key in held:
-            note = f"{key.key} of {_name(key)} is a ticket's now, and is left alone until that ends"
-            parts.append(Reconciled(mine, {}, frozenset({key}), (note,)))
-            continue
-        if key.resource_type == CLIENT:
-            present = quotas.get(key)
-        else:
-            values = cluster.configs.get((key.resource_type, key.resource_name))
-            if values is None:
-                parts.append(_unreadable(key, mine, key in now.rates, settled, cluster))
-                continue
-            present = values.get(key.key)
-        is_over = age >= Age.FORGOTTEN if key.resource_type == CLIENT and remembers_quotas else settled
-        parts.append(_reconcile_value(key, mine, present, now.rates.get(key), is_over))
-    parts.append(_reconcile_lists(recorded, now, settled, cluster, held))
-    return Reconciled(
-        tuple(intent for part in parts for intent in part.intents),
-        {key: change for part in parts for key, change in part.changes.items()},
-        frozenset(key for part in parts for key in part.foreign),
-        tuple(note for part in parts for note in part.notes),
-        {key: value for part in parts for key, value in part.debts.items()},
+) -> Reconciliation:
+    """Return what to record and what to change so that Kafka shows `now`. What is not wanted stays recorded as long as
+    some request for it may be on its way; `held` are keys that tickets use at present: those are left as they are."""
+    keys = {ConfigKey.of(setting) for setting in recorded}
+    all_keys = keys | now.required.keys()
+    let_go = [key for key in keys if key.resource_type == CLIENT and key not in now.rates]
+    lasts = Age.FORGOTTEN if len(let_go) <= _REMEMBERED_QUOTAS else Age.SETTLED
+    pending = {key for key in keys if age < (lasts if key.resource_type == CLIENT else Age.SETTLED)}
+    configs: dict[tuple[str, str], Mapping[str, str]] = {key[:2]: {} for key in all_keys if key.resource_type == CLIENT}
+    for entity, values in cluster.quotas.items():
+        configs[CLIENT, entity.name] = {key: quota_text(value) for key, value in values.items()}
+    live = Live(
+        configs | dict(cluster.configs),
+        deleted=deleted_topics({key[:2] for key in all_keys} - cluster.configs.keys(), cluster.partitions),
+        down=_down(all_keys, cluster) if age >= Age.SETTLED else frozenset(),
+        others=held,
     )
+    return owned_settings.reconcile(now.required, recorded, live, _POLICY, pending)
 
 
-def _unreadable(
-    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], is_wanted: bool, settled: bool, cluster: ClusterLook
-) -> Reconciled:
-    """A broker that is down keeps its configuration; a controller can put it back, but can't tell what it is."""
-    note = f"{key.key} of {_name(key)} can't be read until it answers"
-    is_down = int(key.resource_name) not in cluster.brokers and bool(cluster.brokers)
-    if recorded and is_down and not is_wanted and _is_foreign(recorded[-1]):
-        note = f"{key.key} of {_name(key)}, which is down, was set by somebody else and is left alone"
-        return Reconciled((), {}, frozenset({key}), (note,))
-    if recorded and is_down and settled and not is_wanted:
-        note = f"{key.key} of {_name(key)}, which is down, is put back through a controller"
-        return Reconciled(recorded, {}, frozenset({key}), (note,), {key: recorded[0].replaced})
-    return Reconciled(recorded, {}, frozenset({key}), (note,) if recorded else ())
+def _down(keys: Iterable[ConfigKey], cluster: ClusterLook) -> frozenset[tuple[str, str]]:
+    """Return the brokers that are down: each keeps its configuration, which a controller can restore."""
+    brokers = {key[:2] for key in keys if key.resource_type == BROKER} if cluster.brokers else set()
+    return frozenset(each for each in brokers if int(each[1]) not in cluster.brokers)
 
 
-def _reconcile_value(
-    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, is_over: bool
-) -> Reconciled:
-    """All values that were ever sent stay recorded until the lever goes: a broker may answer from before one. Last
-    comes what somebody else has set meanwhile, for when the broker can't tell any more. `is_over`: no request can still
-    be on its way."""
-    none: frozenset[ConfigKey] = frozenset()
-    recorded = tuple(intent for intent in recorded if not _is_foreign(intent))
-    replaced = recorded[0].replaced if recorded else present
-    ours = present != replaced and any(intent.value == present for intent in recorded)
-    if recorded and not ours and present != replaced:
-        note = f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone"
-        if rate is None and key.resource_type == CLIENT and not is_over:
-            # A late request of ours would replace it: then it is what comes back.
-            kept = tuple(replace(intent, replaced=present) for intent in recorded)
-            return Reconciled(kept, {}, frozenset({key}), (note,))
-        theirs = ThrottleIntent(*key, _NOT_OURS, present)
-        return Reconciled((*recorded, theirs) if rate is not None else (), {}, frozenset({key}), (note,))
-    if rate is None:
-        if ours:
-            return Reconciled(recorded, {key: ConfigChange(present, replaced)}, none, ())
-        # Not there any more, or not there yet: a request may still be on its way, a broker may answer from before it.
-        return Reconciled(() if is_over else recorded, {}, none, ())
-    # What must flow for several disks together may be more than was allowed before: that is not for us to raise.
-    most = _number(replaced)
-    value = str(rate) if most is None or rate < most else str(replaced)
-    mine = ThrottleIntent(*key, value, replaced)
-    others = tuple(intent for intent in recorded if intent.value != value)[-_MANY_VALUES:]
-    if present == value:
-        return Reconciled((*others, mine) if recorded else (), {}, none, ())
-    return Reconciled((*others, mine), {key: ConfigChange(present, value)}, none, ())
-
-
-def _number(value: str | None) -> float | None:
-    try:
-        return float(value) if value is not None else None
-    except ValueError:
-        return None
-
-
-def _is_foreign(intent: ThrottleIntent) -> bool:
-    """Seen in place of ours."""
-    return intent.value == _NOT_OURS
-
-
-def _reconcile_lists(
-    recorded: tuple[ThrottleIntent, ...],
-    now: Wanted,
-    settled: bool,
-    cluster: ClusterLook,
-    held: frozenset[ConfigKey],
-) -> Reconciled:
-    """Lists of replicas are kept as tickets keep theirs: only our own entries come and go."""
-    lists = tuple(intent for intent in recorded if intent.resource_type == TOPIC)
-    kept = tuple(each for each in lists if ConfigKey.of(each) in held)
-    free = tuple(each for each in lists if each not in kept)
-    observation = ClusterObservation(
-        cluster.at_ms,
-        {},
-        cluster.partitions,
-        cluster.reassignments,
-        cluster.log_dirs,
-        {resource: values for resource, values in cluster.configs.items() if resource[0] == TOPIC},
-    )
-    found = throttling.reconcile(
-        free,
-        Throttle(entries={key: each for key, each in now.entries.items() if key not in held}),
-        Throttle(entries={} if settled else _recorded_entries(free)),
-        observation,
-    )
-    return Reconciled((*kept, *found.intents), found.changes, frozenset(), found.notes)
-
-
-def _recorded_entries(intents: Iterable[ThrottleIntent]) -> dict[ConfigKey, frozenset[str]]:
-    found: dict[ConfigKey, frozenset[str]] = {}
-    for intent in intents:
-        key = ConfigKey.of(intent)
-        found[key] = found.get(key, frozenset()) | frozenset(filter(None, intent.value.split(",")))
-    return found
-
-
-def _name(key: ConfigKey) -> str:
-    if key.resource_type == CLIENT:
-        return str(QuotaEntity.of_name(key.resource_name))
-    return f"{key.resource_type.lower()} {key.resource_name}"
-
-
-def topics_of(levers: Iterable[Lever], intents: Iterable[ThrottleIntent]) -> frozenset[str]:
+def topics_of(levers: Iterable[Lever], settings: Iterable[OwnedSetting]) -> frozenset[str]:
     """The topics whose configuration has to be read."""
     named = {entry.rsplit(":", 2)[0] for lever in levers for entry in lever.entries}
-    return frozenset(named | {intent.resource_name for intent in intents if intent.resource_type == TOPIC})
+    return frozenset(named | {each.resource_name for each in settings if each.resource_type == TOPIC})
 
 
-def brokers_of(levers: Iterable[Lever], intents: Iterable[ThrottleIntent]) -> frozenset[int]:
+def brokers_of(levers: Iterable[Lever], settings: Iterable[OwnedSetting]) -> frozenset[int]:
     """The brokers whose configuration has to be read."""
     named = {lever.disk.broker for lever in levers if lever.kind is not LeverKind.CLIENT_QUOTA}
-    return frozenset(named | {int(intent.resource_name) for intent in intents if intent.resource_type == BROKER})
+    return frozenset(named | {int(each.resource_name) for each in settings if each.resource_type == BROKER})
 
 
 def partitions_of(lever: Lever) -> tuple[TopicPartition, ...]:

@@ -11,32 +11,26 @@ How much. A ticket asks for one rate per broker, but too low a rate never lets a
 Hence rate = max(asked, HEADROOM x what must flow anyway). Replicas are listed exactly, both sides: a wildcard would
 also hold back replicas that catch up after a restart (trap 17).
 
-Without a trace. A `ThrottleIntent` is committed before its value is sent, and stays until Kafka shows that nothing of
-ours is left. It is the record of all that we may have set:
+Without a trace. The engine (owned_settings.py) keeps a record of all that we may have set, and restores it. Of rates:
+one that was deleted while copies run is set again: nothing is what it replaces then. Of replica lists: only our own
+entries are removed; a list that somebody turned into a wildcard is not ours.
 
-    rates             one intent for each value that may have been sent; `replaced` is what stood there before.
-                      Ours is a present value that equals one of them. It is changed and restored; any other value is
-                      somebody else's by now and is left alone. A last intent without a value says that one was
-                      seen, for when its broker dies. One that was deleted while copies run is set again: nothing is
-                      what it replaces then.
-    replica lists     one intent whose value is our own entries. Only those are taken out again; entries that stood
-                      there before are not ours, and neither is a list that somebody turned into a wildcard.
-
-An intent that is no longer wanted is kept for one more step before its absence from Kafka counts, because a broker
-may answer from before the last change. What was put back, or was followed by another rate of ours, is remembered all
-the same (`lifted`): a request may have lain in the socket of a broker that was stopped, and come to be after that. What
-shows up again when the ticket looks once more at its end is ours, but for keys that somebody else of Guardian holds.
+What was put back, or was followed by another rate of ours, is remembered all the same (`lifted`): a request may have
+lain in the socket of a broker that was stopped, and come to be after that. What shows up again when the ticket looks
+once more at its end is ours, but for keys that somebody else of Guardian holds.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.core import owned_settings
+from guardian.core.effects import ConfigKey
+from guardian.core.owned_settings import WILDCARD, Live, Policy, Reconciliation, Required, entries_of
 from guardian.model.cluster_state import ClusterObservation
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
 BROKER = "BROKER"
@@ -50,12 +44,10 @@ THROTTLES = frozenset({LEADER_RATE, FOLLOWER_RATE, LOG_DIR_RATE, LEADER_REPLICAS
 
 # A catching-up replica gets half of the write rate on top of it: it closes an hour's gap in two.
 HEADROOM = 1.5
-WILDCARD = "*"
-# Of a rate that changes at each tick Kafka may never show the newest: so many older ones count as ours.
-_KEPT = 100
+LISTS = frozenset({LEADER_REPLICAS, FOLLOWER_REPLICAS})
+_POLICY = Policy(lists=LISTS, sets_deleted_again=True)
 # Kafka fences a broker that is stopped after 9 s, and each tick until then may leave a request in its socket.
 _KEPT_LIFTED = 10
-_NOT_OURS = ""  # no rate: what was seen last is what somebody else has set
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +92,8 @@ class Throttle:
     entries: Mapping[ConfigKey, frozenset[str]] = field(default_factory=dict)
 
     @property
-    def keys(self) -> frozenset[ConfigKey]:
-        return frozenset(self.rates) | frozenset(self.entries)
-
-
-@dataclass(frozen=True, slots=True)
-class Reconciled:
-    """`unset` are wanted keys that Kafka does not show yet; `notes` name what others set and we leave alone; `debts`
-    are what brokers that are gone must find when they come back."""
-
-    intents: tuple[ThrottleIntent, ...]
-    changes: Mapping[ConfigKey, ConfigChange]
-    unset: frozenset[ConfigKey]
-    notes: tuple[str, ...]
-    debts: Mapping[ConfigKey, str | None] = field(default_factory=dict)
+    def required(self) -> Required:
+        return {**{key: str(rate) for key, rate in self.rates.items()}, **self.entries}
 
 
 def wanted(copies: Iterable[Copy], asked: int | Pace) -> Throttle:
@@ -164,79 +144,67 @@ def megabytes(rate: int) -> str:
 
 
 def reconcile(
-    recorded: tuple[ThrottleIntent, ...],
+    recorded: tuple[OwnedSetting, ...],
     now: Throttle,
-    before: Throttle,
     observation: ClusterObservation,
     gone: frozenset[int] = frozenset(),
     settled: frozenset[ConfigKey] = frozenset(),
     theirs: frozenset[ConfigKey] = frozenset(),
-) -> Reconciled:
-    """What to record and what to change so that Kafka shows `now`; `before` is what was wanted a step ago.
+) -> Reconciliation:
+    """Return what to record and what to change so that Kafka shows `now`.
 
     `gone` are brokers that are down and of which nothing is wanted any more; a controller has confirmed that it put
     back what is `settled`. A rate that is `theirs`, of another ticket, is waited for: set over theirs, it would be put
     back to theirs, when nobody has that any more.
     """
-    by_key: dict[ConfigKey, list[ThrottleIntent]] = defaultdict(list)
-    for intent in recorded:
-        by_key[ConfigKey.of(intent)].append(intent)
-    parts = []
-    for key in sorted(set(by_key) | now.keys):
-        values = observation.configs.get((key.resource_type, key.resource_name))
-        if values is None and key.resource_type == BROKER and int(key.resource_name) in gone and key not in now.rates:
-            parts.append(_debt(key, tuple(by_key[key]), is_settled=key in settled))
-        elif values is None:
-            parts.append(_unreadable(key, tuple(by_key[key]), now, observation))
-        elif key in theirs and not by_key[key]:
-            parts.append(_part(unset=frozenset({key}), note=f"{key.key} of {_name(key)} is another ticket's: waits"))
-        elif key.resource_type == BROKER:
-            held = key in before.rates
-            parts.append(_reconcile_rate(key, tuple(by_key[key]), values.get(key.key), now.rates.get(key), held))
-        else:
-            parts.append(_reconcile_entries(key, by_key[key], values.get(key.key), now, before))
-    return _merge(parts)
+    down = frozenset((BROKER, str(broker)) for broker in gone)
+    others = theirs.difference(map(ConfigKey.of, recorded))
+    known = {ConfigKey.of(each)[:2] for each in recorded} | {key[:2] for key in now.entries}
+    deleted = deleted_topics(known - observation.configs.keys(), observation.partitions)
+    live = Live(observation.configs, deleted, down, settled, others)
+    return owned_settings.reconcile(now.required, recorded, live, _POLICY)
+
+
+def deleted_topics(
+    resources: Collection[tuple[str, str]], partitions: Collection[TopicPartition]
+) -> frozenset[tuple[str, str]]:
+    """Return those of the resources that are topics without partitions: a deleted topic took its settings along."""
+    topics = {name for kind, name in resources if kind == TOPIC}
+    existing = {partition.topic for partition in partitions} if topics else set()
+    return frozenset((TOPIC, name) for name in topics - existing)
 
 
 def lifted(
-    remembered: Sequence[ThrottleIntent], before: Iterable[ThrottleIntent], after: Iterable[ThrottleIntent]
-) -> tuple[ThrottleIntent, ...]:
+    remembered: Iterable[OwnedSetting], before: Iterable[OwnedSetting], now: Reconciliation
+) -> tuple[OwnedSetting, ...]:
     """What was put back by now, and rates that others of ours took the place of: their requests may come late, too. Of
     a list only what stood there before us, where something did: its entries are those of the ticket's moves."""
-    kept = {ConfigKey.of(intent) for intent in after}
-    held = {(ConfigKey.of(intent), intent.value) for intent in after if intent.resource_type == BROKER}
-    gone = [
-        each
-        for each in before
-        if ((key := ConfigKey.of(each)), each.value) not in held and (key not in kept or each.resource_type == BROKER)
-    ]
-    found: dict[ConfigKey, dict[str, ThrottleIntent]] = {}
-    for intent in (*remembered, *gone):
-        of_key = found.setdefault(ConfigKey.of(intent), {})
-        if intent.resource_type == BROKER and not _is_foreign(intent):
-            of_key.pop(intent.value, None)
-            of_key[intent.value] = intent
-        elif intent.resource_type == BROKER:
-            of_key.pop(intent.replaced or "", None)  # theirs from now on, and said to be left alone
-        elif intent.resource_type == TOPIC and intent.replaced:
-            of_key[""] = replace(intent, value="")
-    return tuple(intent for key in sorted(found) for intent in list(found[key].values())[-_KEPT_LIFTED:])
+    found = {ConfigKey.of(each): each for each in remembered}
+    kept = {ConfigKey.of(each): each.values for each in now.settings}
+    for each in before:
+        key = ConfigKey.of(each)
+        gone = tuple(value for value in each.values if value not in kept.get(key, ()))
+        if key.key in LISTS:
+            if key not in kept and each.replaced:
+                found[key] = replace(each, values=(), leaving=())
+        elif gone:
+            older = tuple(value for value in found[key].values if value not in gone) if key in found else ()
+            found[key] = OwnedSetting(*key, (*older, *gone)[-_KEPT_LIFTED:], each.replaced)
+    for key in found.keys() & now.foreign.keys():  # theirs from now on, and said to be left alone
+        values = tuple(value for value in found[key].values if value != now.foreign[key])
+        found[key] = replace(found[key], values=values)
+    return tuple(found[key] for key in sorted(found))
 
 
-def rates_shown_again(
-    remembered: Iterable[ThrottleIntent], observation: ClusterObservation
-) -> tuple[ThrottleIntent, ...]:
+def rates_shown_again(remembered: Iterable[OwnedSetting], observation: ClusterObservation) -> tuple[OwnedSetting, ...]:
     """Of rates that were put back: those of keys on which Kafka shows one of them, but for brokers to or from which
     somebody reassigns now."""
     theirs = {broker for each in observation.reassignments.values() for broker in each.replicas}
     rates = [each for each in remembered if each.resource_type == BROKER and int(each.resource_name) not in theirs]
-    replaced = {ConfigKey.of(each): each.replaced for each in rates}  # the newest of a key is its last
-    rates = [replace(each, replaced=replaced[ConfigKey.of(each)]) for each in rates]
-    again = {ConfigKey.of(each) for each in rates if _is_shown(each, observation)}
-    return tuple(each for each in rates if ConfigKey.of(each) in again)
+    return tuple(each for each in rates if _is_shown(each, observation))
 
 
-def unread(remembered: Iterable[ThrottleIntent], observation: ClusterObservation) -> frozenset[int]:
+def unread(remembered: Iterable[OwnedSetting], observation: ClusterObservation) -> frozenset[int]:
     """Brokers that live, had a rate of ours, and do not answer."""
     brokers = {int(each.resource_name) for each in remembered if each.resource_type == BROKER}
     silent = {broker for broker in brokers if (BROKER, str(broker)) not in observation.configs}
@@ -244,11 +212,11 @@ def unread(remembered: Iterable[ThrottleIntent], observation: ClusterObservation
 
 
 def entries_shown_again(
-    remembered: Iterable[ThrottleIntent], copies: Iterable[Copy], observation: ClusterObservation
-) -> tuple[ThrottleIntent, ...]:
+    remembered: Iterable[OwnedSetting], copies: Iterable[Copy], observation: ClusterObservation
+) -> tuple[OwnedSetting, ...]:
     """Entries of the lists that these copies, which are over, had: those that Kafka shows, but for what stood there
     before us, and for partitions that somebody reassigns now."""
-    replaced = {ConfigKey.of(intent): intent.replaced for intent in remembered if intent.resource_type == TOPIC}
+    replaced = {ConfigKey.of(each): each.replaced for each in remembered if each.key in LISTS}
     ours: dict[ConfigKey, set[str]] = defaultdict(set)
     for copy in copies:
         if copy.partition not in observation.reassignments:
@@ -256,16 +224,16 @@ def entries_shown_again(
                 ours[key].add(entry)
     found = []
     for key, entries in sorted(ours.items()):
-        listed = _split(observation.configs.get((key.resource_type, key.resource_name), {}).get(key.key))
-        shown = entries.intersection(listed) - set(_split(replaced.get(key)))
+        listed = entries_of(observation.configs.get((key.resource_type, key.resource_name), {}).get(key.key))
+        shown = entries.intersection(listed) - set(entries_of(replaced.get(key)))
         if shown and WILDCARD not in listed:
-            found.append(ThrottleIntent(*key, _join(shown), replaced.get(key)))
+            found.append(OwnedSetting(*key, tuple(sorted(shown)), replaced.get(key)))
     return tuple(found)
 
 
-def _is_shown(intent: ThrottleIntent, observation: ClusterObservation) -> bool:
-    present = observation.configs.get((intent.resource_type, intent.resource_name), {}).get(intent.key)
-    return present == intent.value != intent.replaced
+def _is_shown(setting: OwnedSetting, observation: ClusterObservation) -> bool:
+    present = observation.configs.get((setting.resource_type, setting.resource_name), {}).get(setting.key)
+    return present in setting.values and present != setting.replaced
 
 
 def _flows(copy: Copy) -> Iterable[tuple[ConfigKey, float]]:
@@ -290,132 +258,3 @@ def _entries(copy: Copy) -> Iterable[tuple[ConfigKey, str]]:
         yield ConfigKey(TOPIC, topic, LEADER_REPLICAS), f"{number}:{broker}"
     for broker in copy.destinations:
         yield ConfigKey(TOPIC, topic, FOLLOWER_REPLICAS), f"{number}:{broker}"
-
-
-def _unreadable(
-    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], now: Throttle, observation: ClusterObservation
-) -> Reconciled:
-    """A deleted topic took its configuration along; a broker that is down keeps it until it is back."""
-    if key.resource_type == TOPIC and not any(tp.topic == key.resource_name for tp in observation.partitions):
-        return _part()
-    unset = frozenset({key}) & now.keys
-    if not recorded:
-        return _part(unset=unset)
-    return _part(recorded, unset=unset, note=f"{key.key} of {_name(key)} can't be read until it answers")
-
-
-def _debt(key: ConfigKey, recorded: tuple[ThrottleIntent, ...], *, is_settled: bool) -> Reconciled:
-    """A controller describes no broker's configuration, so that its word is taken for it."""
-    if is_settled:
-        return _part()
-    if recorded and _is_foreign(recorded[-1]):
-        return _part(note=f"{key.key} of {_name(key)}, which is down, was set by somebody else and is left alone")
-    note = f"{key.key} of {_name(key)}, which is down, is put back through a controller"
-    return replace(_part(recorded, note=note), debts={key: recorded[0].replaced})
-
-
-def _reconcile_rate(
-    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, held: bool
-) -> Reconciled:
-    recorded = tuple(intent for intent in recorded if not _is_foreign(intent))
-    replaced = recorded[0].replaced if recorded else present
-    ours = present != replaced and any(intent.value == present for intent in recorded)
-    if recorded and not ours and present != replaced:
-        return _changed_by_another(key, recorded, present, rate)
-    if rate is None:
-        if ours:
-            return _part(recorded, {key: ConfigChange(present, replaced)})
-        # The rate may have been set without being shown yet: putting it back once more comes after it in any case.
-        return _part(recorded, {key: ConfigChange(present, replaced)}) if held and recorded else _part()
-    value = str(rate)
-    if present == value and not recorded:
-        return _part()
-    mine = ThrottleIntent(*key, value, replaced)
-    # What is shown may be older than the rate that was set last, which would come up later as nobody's.
-    if present == value and (not recorded or recorded[-1].value == value):
-        return _part((mine,))
-    others = tuple(intent for intent in recorded if intent.value != value)
-    shown = tuple(intent for intent in others[:-_KEPT] if intent.value == present)
-    others = shown + others[-_KEPT:]
-    unset = frozenset() if ours else frozenset({key})
-    return _part((*others, mine), {key: ConfigChange(present, value)}, unset)
-
-
-def _changed_by_another(
-    key: ConfigKey, recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None
-) -> Reconciled:
-    """What another tool has set is left alone. Who deletes a rate chooses none: kafka-reassign-partitions --verify does
-    so on all brokers (KAFKA.md, trap 5), and what runs would copy without any. What it took away with ours, the rate of
-    before, is not put back either."""
-    if rate is None or present is not None:
-        keep = (*recorded, ThrottleIntent(*key, _NOT_OURS, present)) if rate is not None else ()
-        return _part(keep, note=f"{key.key} of {_name(key)} was set to {present} by somebody else and is left alone")
-    value = str(rate)
-    others = tuple(replace(intent, replaced=None) for intent in recorded if intent.value != value)
-    note = f"{key.key} of {_name(key)} was deleted by somebody else while copies run, and is set again"
-    intents = (*others[-_KEPT:], ThrottleIntent(*key, value, None))
-    return _part(intents, {key: ConfigChange(None, value)}, frozenset({key}), note)
-
-
-def _is_foreign(intent: ThrottleIntent) -> bool:
-    """Seen in place of ours, for when the broker can't tell any more."""
-    return intent.value == _NOT_OURS
-
-
-def _reconcile_entries(
-    key: ConfigKey, recorded: list[ThrottleIntent], present: str | None, now: Throttle, before: Throttle
-) -> Reconciled:
-    listed = _split(present)
-    if WILDCARD in listed:
-        return _part(note=f"{key.key} of {_name(key)} is {present}, set by somebody else, and is left alone")
-    replaced = recorded[0].replaced if recorded else present
-    foreign = frozenset(_split(replaced))
-    desired = now.entries.get(key, frozenset()) - foreign
-    mine = frozenset(entry for intent in recorded for entry in _split(intent.value))
-    lasting = {entry for entry in mine if entry in listed or entry in before.entries.get(key, frozenset())}
-    recording = desired | lasting
-    if not recording:
-        # All that is wanted stood there before: that it did is what is left to remember.
-        return _part((ThrottleIntent(*key, "", replaced),)) if now.entries.get(key) else _part()
-    intent = ThrottleIntent(*key, _join(recording), replaced)
-    kept = [entry for entry in listed if entry not in mine - desired]
-    result = kept + sorted(desired - set(kept), key=_entry_order)
-    unset = frozenset() if desired <= set(listed) else frozenset({key})
-    if result == listed:
-        return _part((intent,))
-    return _part((intent,), {key: ConfigChange(present, ",".join(result) or None)}, unset)
-
-
-def _split(value: str | None) -> list[str]:
-    return [entry.strip() for entry in value.split(",") if entry.strip()] if value else []
-
-
-def _join(entries: Iterable[str]) -> str:
-    return ",".join(sorted(entries, key=_entry_order))
-
-
-def _entry_order(entry: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in entry.split(":"))
-
-
-def _name(key: ConfigKey) -> str:
-    return f"{key.resource_type.lower()} {key.resource_name}"
-
-
-def _part(
-    intents: tuple[ThrottleIntent, ...] = (),
-    changes: Mapping[ConfigKey, ConfigChange] | None = None,
-    unset: frozenset[ConfigKey] = frozenset(),
-    note: str = "",
-) -> Reconciled:
-    return Reconciled(intents, changes or {}, unset, (note,) if note else ())
-
-
-def _merge(parts: list[Reconciled]) -> Reconciled:
-    return Reconciled(
-        tuple(intent for part in parts for intent in part.intents),
-        {key: change for part in parts for key, change in part.changes.items()},
-        frozenset(key for part in parts for key in part.unset),
-        tuple(note for part in parts for note in part.notes),
-        {key: value for part in parts for key, value in part.debts.items()},
-    )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from guardian.model.operation import Operation
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove
 from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
@@ -42,7 +43,6 @@ class TaskReason(IntEnum):
     never renumber."""
 
     NONE = 0
-    PAUSED = 1  # before its copy began
     OVERTAKEN = 2  # its partition went elsewhere before it started
     TOPIC_DELETED = 3
 
@@ -75,17 +75,6 @@ class ExecutionTask:
     missing_since_ms: int = 0
     topic_partitions: int = 0
     reason: int = TaskReason.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class ThrottleIntent:
-    """A Kafka configuration that we set. `replaced` is None when the key was not set before."""
-
-    resource_type: str  # BROKER or TOPIC
-    resource_name: str
-    key: str
-    value: str
-    replaced: str | None
 
 
 class Subject(Enum):
@@ -161,11 +150,11 @@ class Execution:
 
     ticket_id: str
     tasks: tuple[ExecutionTask, ...]
-    throttles: tuple[ThrottleIntent, ...] = ()
+    throttles: tuple[OwnedSetting, ...] = ()
     note: Text = ""
     revision: int = 0
     rates: tuple[AdaptedRate, ...] = ()
     operation: Operation | None = None
     foreign: tuple[ForeignWork, ...] = ()
     directory: tuple[DirectoryIntent, ...] = ()
-    lifted: tuple[ThrottleIntent, ...] = ()
+    lifted: tuple[OwnedSetting, ...] = ()

@@ -21,3 +21,8 @@ class OwnedSetting:
     replaced: str | None = None
     leaving: tuple[str | None, ...] = ()
     is_foreign: bool = False
+
+    @property
+    def value(self) -> str | None:
+        """Return the present value."""
+        return self.values[-1] if self.values else None

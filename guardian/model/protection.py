@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.quota import QuotaClient
 from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
@@ -140,7 +140,7 @@ class Protection:
 
     cluster: str
     levers: tuple[Lever, ...] = ()
-    intents: tuple[ThrottleIntent, ...] = ()
+    intents: tuple[OwnedSetting, ...] = ()
     holds: tuple[Hold, ...] = ()
     note: Text = ""
     revision: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import guardian.wire.plans  # noqa: F401  how moves and plans are written
-from guardian.model.execution import AdaptedRate, Execution, ThrottleIntent
+from guardian.model.execution import AdaptedRate, Execution
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.wire.actors import agent_of, name_of
@@ -45,14 +45,6 @@ def execution_from_proto(message: pb.Execution) -> Execution:
     return read(Execution, message)
 
 
-def throttle_to_proto(throttle: ThrottleIntent) -> pb.ThrottleIntent:
-    return filled(pb.ThrottleIntent(), throttle)
-
-
-def throttle_from_proto(message: pb.ThrottleIntent) -> ThrottleIntent:
-    return read(ThrottleIntent, message)
-
-
 def setting_to_proto(setting: OwnedSetting) -> pb.OwnedSetting:
     return filled(pb.OwnedSetting(), setting)
 
@@ -71,10 +63,6 @@ def _write_actor(message: pb.TicketTransition, actor: str) -> None:
 
 def _write_line(message: pb.AdaptedRate, line: tuple[str, str]) -> None:
     message.from_idc, message.to_idc = line
-
-
-def _write_replaced(message: pb.ThrottleIntent, replaced: str) -> None:
-    message.replaced, message.had_value = replaced, True
 
 
 def _write_values(message: pb.OwnedSetting, values: Iterable[str | None]) -> None:
@@ -105,8 +93,4 @@ by_hand(TicketTransition, actor=ByHand(_write_actor, lambda message: name_of(mes
 by_hand(
     AdaptedRate,
     line=ByHand(_write_line, lambda message: (message.from_idc, message.to_idc) if message.from_idc else None),
-)
-by_hand(
-    ThrottleIntent,
-    replaced=ByHand(_write_replaced, lambda message: message.replaced if message.had_value else None),
 )

@@ -10,7 +10,8 @@ from guardian.core.adapting import Around, ThrottleSettings
 from guardian.core.effects import ConfigKey
 from guardian.executor.driver import Driver
 from guardian.kafka.admin import ConfigResource
-from guardian.model.execution import AdaptedRate, ThrottleIntent
+from guardian.model.execution import AdaptedRate
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.reading import BrokerReading
 from guardian.model.ticket import TicketState
 from tests.simulation.world import MB, Crash, InThisThread, Wired, World, move
@@ -211,13 +212,13 @@ def test_what_somebody_else_lists_and_sets_meanwhile_stays() -> None:
 def test_what_the_protection_of_disks_holds_is_not_taken_for_the_ticket_s_own() -> None:
     """A disk's floor is the rate that the ticket had there last, and its list has the replica that has moved."""
     world = restless_world().tick()
-    held: list[ThrottleIntent] = []
+    held: list[OwnedSetting] = []
 
     def on_tick(_tick: int) -> None:
         lifted = world.execution().lifted
         if not has_all_put_back(world) or held:
             return
-        listed = ThrottleIntent("TOPIC", "t", "follower.replication.throttled.replicas", "0:3", None)
+        listed = OwnedSetting("TOPIC", "t", "follower.replication.throttled.replicas", ("0:3",), None)
         held.extend((next(each for each in lifted if each.resource_type == "BROKER"), listed))
         world.store.protected = frozenset(map(ConfigKey.of, held))
         for each in held:

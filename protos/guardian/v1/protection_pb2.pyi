@@ -118,13 +118,13 @@ class ProtectionState(_message.Message):
     CHANGED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     levers: _containers.RepeatedCompositeFieldContainer[ProtectionLever]
-    intents: _containers.RepeatedCompositeFieldContainer[_tickets_pb2.ThrottleIntent]
+    intents: _containers.RepeatedCompositeFieldContainer[_tickets_pb2.OwnedSetting]
     holds: _containers.RepeatedCompositeFieldContainer[ProtectionHold]
     note: str
     revision: int
     steps: _containers.RepeatedCompositeFieldContainer[ProtectionStepTime]
     changed_at_ms: int
-    def __init__(self, cluster: _Optional[str] = ..., levers: _Optional[_Iterable[_Union[ProtectionLever, _Mapping]]] = ..., intents: _Optional[_Iterable[_Union[_tickets_pb2.ThrottleIntent, _Mapping]]] = ..., holds: _Optional[_Iterable[_Union[ProtectionHold, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., steps: _Optional[_Iterable[_Union[ProtectionStepTime, _Mapping]]] = ..., changed_at_ms: _Optional[int] = ...) -> None: ...
+    def __init__(self, cluster: _Optional[str] = ..., levers: _Optional[_Iterable[_Union[ProtectionLever, _Mapping]]] = ..., intents: _Optional[_Iterable[_Union[_tickets_pb2.OwnedSetting, _Mapping]]] = ..., holds: _Optional[_Iterable[_Union[ProtectionHold, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., steps: _Optional[_Iterable[_Union[ProtectionStepTime, _Mapping]]] = ..., changed_at_ms: _Optional[int] = ...) -> None: ...
 
 class GetProtectionRequest(_message.Message):
     __slots__ = ("cluster", "max_doings")

@@ -42,7 +42,6 @@ class TaskState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 class TaskReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     TASK_REASON_UNSPECIFIED: _ClassVar[TaskReason]
-    TASK_PAUSED_BEFORE_COPY: _ClassVar[TaskReason]
     TASK_OVERTAKEN: _ClassVar[TaskReason]
     TASK_TOPIC_DELETED: _ClassVar[TaskReason]
 TICKET_STATE_UNSPECIFIED: TicketState
@@ -67,7 +66,6 @@ TASK_REVERTING: TaskState
 TASK_REVERTED: TaskState
 TASK_FAILED: TaskState
 TASK_REASON_UNSPECIFIED: TaskReason
-TASK_PAUSED_BEFORE_COPY: TaskReason
 TASK_OVERTAKEN: TaskReason
 TASK_TOPIC_DELETED: TaskReason
 
@@ -285,22 +283,6 @@ class TicketTransition(_message.Message):
     agent: _identity_pb2.Agent
     def __init__(self, state: _Optional[_Union[TicketState, str]] = ..., at_ms: _Optional[int] = ..., actor: _Optional[str] = ..., reason: _Optional[str] = ..., agent: _Optional[_Union[_identity_pb2.Agent, str]] = ...) -> None: ...
 
-class ThrottleIntent(_message.Message):
-    __slots__ = ("resource_type", "resource_name", "key", "value", "replaced", "had_value")
-    RESOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
-    RESOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
-    KEY_FIELD_NUMBER: _ClassVar[int]
-    VALUE_FIELD_NUMBER: _ClassVar[int]
-    REPLACED_FIELD_NUMBER: _ClassVar[int]
-    HAD_VALUE_FIELD_NUMBER: _ClassVar[int]
-    resource_type: str
-    resource_name: str
-    key: str
-    value: str
-    replaced: str
-    had_value: bool
-    def __init__(self, resource_type: _Optional[str] = ..., resource_name: _Optional[str] = ..., key: _Optional[str] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ..., had_value: _Optional[bool] = ...) -> None: ...
-
 class OwnedSetting(_message.Message):
     __slots__ = ("resource_type", "resource_name", "key", "values", "replaced", "is_foreign")
     class Value(_message.Message):
@@ -411,15 +393,15 @@ class Execution(_message.Message):
     LIFTED_FIELD_NUMBER: _ClassVar[int]
     ticket_id: str
     tasks: _containers.RepeatedCompositeFieldContainer[ExecutionTask]
-    throttles: _containers.RepeatedCompositeFieldContainer[ThrottleIntent]
+    throttles: _containers.RepeatedCompositeFieldContainer[OwnedSetting]
     note: str
     revision: int
     rates: _containers.RepeatedCompositeFieldContainer[AdaptedRate]
     operation: _operations_pb2.Operation
     foreign: _containers.RepeatedCompositeFieldContainer[ForeignWork]
     directory: _containers.RepeatedCompositeFieldContainer[DirectoryIntent]
-    lifted: _containers.RepeatedCompositeFieldContainer[ThrottleIntent]
-    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[ThrottleIntent, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ..., directory: _Optional[_Iterable[_Union[DirectoryIntent, _Mapping]]] = ..., lifted: _Optional[_Iterable[_Union[ThrottleIntent, _Mapping]]] = ...) -> None: ...
+    lifted: _containers.RepeatedCompositeFieldContainer[OwnedSetting]
+    def __init__(self, ticket_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[ExecutionTask, _Mapping]]] = ..., throttles: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ..., note: _Optional[str] = ..., revision: _Optional[int] = ..., rates: _Optional[_Iterable[_Union[AdaptedRate, _Mapping]]] = ..., operation: _Optional[_Union[_operations_pb2.Operation, _Mapping]] = ..., foreign: _Optional[_Iterable[_Union[ForeignWork, _Mapping]]] = ..., directory: _Optional[_Iterable[_Union[DirectoryIntent, _Mapping]]] = ..., lifted: _Optional[_Iterable[_Union[OwnedSetting, _Mapping]]] = ...) -> None: ...
 
 class DirectoryIntent(_message.Message):
     __slots__ = ("subject", "field", "names", "value", "replaced")

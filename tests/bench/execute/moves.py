@@ -183,7 +183,7 @@ def _require_moving(stage: Stage, ticket_id: str) -> None:
     state, execution = stage.client.ticket(ticket_id)
     if state.state is not TicketState.RUNNING or not execution or not execution.tasks:
         raise BenchFailed(f"ticket {ticket_id} is {_told(state, execution)}: it was to move")
-    rates = {intent.value for intent in execution.throttles if intent.resource_type == BROKER}
+    rates = {str(setting.value) for setting in execution.throttles if setting.resource_type == BROKER}
     if rates != {str(_RATE)}:
         told = f"at {', '.join(sorted(rates))} bytes/s" if rates else "without a throttle"
         raise BenchFailed(f"ticket {ticket_id} copies {told}: it was to be at {_RATE}")

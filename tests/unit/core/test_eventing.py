@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from guardian.core.eventing import MAX_CHANGES, MAX_EVENTS, changes_of, of_protection, of_throttles, of_ticket, standing
 from guardian.model.event import EventKind, ThrottleChange
-from guardian.model.execution import AdaptedRate, Execution, ThrottleIntent
+from guardian.model.execution import AdaptedRate, Execution
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import DiskKey, Lever, LeverKind, Protection
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 
@@ -21,8 +22,8 @@ def moved(ticket: Ticket, state: TicketState, actor: str = "ben", reason: str = 
     return replace(ticket, state=state, history=(*ticket.history, TicketTransition(state, 7, actor, reason)))
 
 
-def rate_intent(broker: int, value: str) -> ThrottleIntent:
-    return ThrottleIntent("BROKER", str(broker), RATE_KEY, value, None)
+def rate_intent(broker: int, value: str) -> OwnedSetting:
+    return OwnedSetting("BROKER", str(broker), RATE_KEY, (value,), None)
 
 
 def test_a_new_ticket_is_told_with_its_author_and_reason() -> None:
@@ -136,7 +137,7 @@ def test_what_protects_a_disk_is_told_with_why() -> None:
 
 def test_long_lists_are_shortened() -> None:
     value = ",".join(f"{n}:1" for n in range(500))
-    intent = ThrottleIntent("TOPIC", "t", "leader.replication.throttled.replicas", value, None)
+    intent = OwnedSetting("TOPIC", "t", "leader.replication.throttled.replicas", tuple(value.split(",")), None)
     [change] = changes_of((), (intent,))
     assert len(change.after) == 200
     assert change.after.endswith("...")

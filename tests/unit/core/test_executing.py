@@ -29,7 +29,8 @@ from guardian.model.cluster_state import (
     PartitionState,
     Reassignment,
 )
-from guardian.model.execution import AdaptedRate, Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.execution import AdaptedRate, Execution, ExecutionTask, TaskState
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -470,7 +471,9 @@ def test_a_way_back_that_copies_much_is_not_soon_over() -> None:
 RUNS = ExecutionTask(0, MOVE, TaskState.RUNNING, started_at_ms=5_000)
 RATE, ENTRIES = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
 THROTTLED = Execution(
-    "t-1", (RUNS,), (ThrottleIntent("BROKER", "1", RATE, "5", None), ThrottleIntent("TOPIC", "t", ENTRIES, "0:1", None))
+    "t-1",
+    (RUNS,),
+    (OwnedSetting("BROKER", "1", RATE, ("5",), None), OwnedSetting("TOPIC", "t", ENTRIES, ("0:1",), None)),
 )
 
 
@@ -479,7 +482,7 @@ THROTTLED = Execution(
     [
         replace(THROTTLED, tasks=(replace(RUNS, copied_bytes=1, detail="a tenth"),)),
         replace(THROTTLED, rates=(AdaptedRate(6, 1),), note="faster"),
-        replace(THROTTLED, throttles=(replace(THROTTLED.throttles[0], value="6"), THROTTLED.throttles[1])),
+        replace(THROTTLED, throttles=(replace(THROTTLED.throttles[0], values=("6",)), THROTTLED.throttles[1])),
     ],
 )
 def test_what_only_tells_how_far_and_how_fast_copies_are_waits_for_the_clock(after: Execution) -> None:
@@ -492,7 +495,7 @@ def test_what_only_tells_how_far_and_how_fast_copies_are_waits_for_the_clock(aft
         replace(THROTTLED, tasks=(replace(RUNS, state=TaskState.DONE),)),
         replace(THROTTLED, tasks=(RUNS, RUNS)),
         replace(THROTTLED, throttles=THROTTLED.throttles[:1]),
-        replace(THROTTLED, throttles=(THROTTLED.throttles[0], replace(THROTTLED.throttles[1], value="0:1,1:1"))),
+        replace(THROTTLED, throttles=(THROTTLED.throttles[0], replace(THROTTLED.throttles[1], values=("0:1", "1:1")))),
     ],
 )
 def test_what_another_step_may_follow_does_not_wait(after: Execution) -> None:

@@ -10,7 +10,8 @@ from guardian.core import foreign
 from guardian.core.effects import ConfigKey
 from guardian.errors import Conflict
 from guardian.model.cluster_state import ClusterObservation, Reassignment
-from guardian.model.execution import Execution, ExecutionTask, ForeignWork, TaskState, ThrottleIntent
+from guardian.model.execution import Execution, ExecutionTask, ForeignWork, TaskState
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
@@ -131,7 +132,7 @@ def test_rates_that_no_ticket_recorded_are_somebody_elses() -> None:
         ("BROKER", "1"): {RATE: "7"},
         ("BROKER", "3"): {"log.cleaner.threads": "1"},
     }
-    mine = replace(OURS, throttles=(ThrottleIntent("BROKER", "1", RATE, "7", None),))
+    mine = replace(OURS, throttles=(OwnedSetting("BROKER", "1", RATE, ("7",), None),))
     assert foreign.throttles(observed({}, configs), [mine]) == "throttles that are not Guardian's stand on broker 2"
     assert foreign.throttles(observed({}, configs), [OURS]).endswith("stand on brokers 1, 2")
     protected = {ConfigKey("BROKER", "2", RATE)}

@@ -6,7 +6,7 @@ from guardian.core import gaining
 from guardian.core.gaining import Gain, Way
 from guardian.core.throttling import FOLLOWER_RATE, LEADER_RATE, Copy
 from guardian.model.cluster_state import ClusterObservation, LogDir, LogDirReplica
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
 MB = 1_000_000
@@ -14,8 +14,8 @@ T0 = TopicPartition("orders", 3)
 COPY = Copy(T0, 0.0, leader=1, sources=(1, 2), destinations=(3,))
 WAY = Way(T0, 1, 3)
 RATES = (
-    ThrottleIntent("BROKER", "1", LEADER_RATE, str(2 * MB), None),
-    ThrottleIntent("BROKER", "3", FOLLOWER_RATE, str(MB), None),
+    OwnedSetting("BROKER", "1", LEADER_RATE, (str(2 * MB),), None),
+    OwnedSetting("BROKER", "3", FOLLOWER_RATE, (str(MB),), None),
 )
 SENTENCE = (
     "orders-3 gains nothing on broker 3 at 1 MB/s: producers write as fast; raise the ticket's --throttle, or "
@@ -33,7 +33,7 @@ def held(leader: int, destination: int | None) -> ClusterObservation:
     return ClusterObservation(0, {}, {}, {}, dirs, {})
 
 
-def said(*looks: tuple[int, int, int | None], rates: tuple[ThrottleIntent, ...] = RATES) -> tuple[str, ...]:
+def said(*looks: tuple[int, int, int | None], rates: tuple[OwnedSetting, ...] = RATES) -> tuple[str, ...]:
     """What is said at the last of the looks: (seconds, megabytes of the leader, megabytes that have arrived)."""
     gains: dict[Way, Gain] = {}
     for second, leader, arrived in looks:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from guardian.core.effects import ConfigKey
 from guardian.core.holding import Beside, Hold, beside, claimed, held
 from guardian.core.throttling import FOLLOWER_RATE
-from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.execution import Execution, ExecutionTask, TaskState
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.topology import TopicPartition
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
-RATE = ThrottleIntent("BROKER", "7", FOLLOWER_RATE, "1000", None)
+RATE = OwnedSetting("BROKER", "7", FOLLOWER_RATE, ("1000",), None)
 
 
 def move(name: TopicPartition, original: tuple[int, ...], target: tuple[int, ...]) -> PartitionMove:

@@ -22,7 +22,7 @@ from guardian.core.protecting import (
 )
 from guardian.errors import InvalidInput
 from guardian.model.cluster_state import PartitionState, Reassignment
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import (
     Behaviour,
     ClientUse,
@@ -72,8 +72,8 @@ def values(protection: Protection) -> dict[str, int]:
 def test_the_largest_is_halved_and_recorded_before_it_is_sent() -> None:
     step = protect(FREE, view(DiskState.OVER, reads("small", 3.0 * MB), reads("large", 20.0 * MB)), SETTINGS, NOW)
     assert values(step.protection) == {"large": 10 * MB}
-    assert [(each.resource_type, each.value, each.replaced) for each in step.protection.intents] == [
-        ("CLIENT", "10000000", None)
+    assert [(each.resource_type, each.values, each.replaced) for each in step.protection.intents] == [
+        ("CLIENT", ("10000000",), None)
     ]
     (effect,) = step.effects
     assert isinstance(effect, AlterQuotas)
@@ -365,7 +365,7 @@ FOLLOWERS = ConfigKey("TOPIC", "t", "follower.replication.throttled.replicas")
 
 def test_a_needed_replica_that_can_not_leave_a_tickets_list_is_freed_of_the_rate() -> None:
     """Nor does a rate come back for others while it is still listed."""
-    listed = ThrottleIntent(*FOLLOWERS, "0:1,1:1", None)
+    listed = OwnedSetting(*FOLLOWERS, ("0:1", "1:1"), None)
     u0 = TopicPartition("u", 0)
     held = replace(FREE, levers=(CATCHING_UP,), intents=(listed,))
     needed = catching_up(in_sync=1, min_isr={"t": 1, "u": 1}, configs={("BROKER", "1"): {}})

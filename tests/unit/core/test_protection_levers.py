@@ -8,9 +8,11 @@ import pytest
 
 from guardian.core.disk_doings import ClientLoads, ClusterLook
 from guardian.core.effects import ConfigChange, ConfigKey
-from guardian.core.protection_levers import CLIENT, Age, Candidates, Wanted, candidates, reconcile, wanted
+from guardian.core.owned_settings import CLIENT
+from guardian.core.protection_levers import Age, Candidates, candidates, reconcile, wanted
+from guardian.core.throttling import Throttle
 from guardian.model.cluster_state import PartitionState, Reassignment
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import Behaviour, ClientUse, DiskKey, Doing, Lever, LeverKind
 from guardian.model.quota import CONSUMER_BYTE_RATE, QuotaClient, QuotaEntity
 from guardian.model.topology import TopicPartition
@@ -149,113 +151,116 @@ def look(quota: float | None = None, **configs: str) -> ClusterLook:
     return cluster(quotas=quotas, configs={("BROKER", "1"): configs, ("TOPIC", "t"): {}})
 
 
-def intent(value: str, replaced: str | None = None, key: ConfigKey = QUOTA) -> ThrottleIntent:
-    return ThrottleIntent(*key, value, replaced)
+def setting(*values: str, replaced: str | None = None, key: ConfigKey = QUOTA) -> OwnedSetting:
+    return OwnedSetting(*key, values, replaced)
 
 
 NOBODY: frozenset[ConfigKey] = frozenset()
 
 
 def test_a_quota_is_recorded_before_it_is_set_with_what_it_replaces() -> None:
-    found = reconcile((), Wanted({QUOTA: 7}), Age.FORGOTTEN, look(30.0), NOBODY)
-    assert found.intents == (intent("7", "30"),)
+    found = reconcile((), Throttle({QUOTA: 7}), Age.FORGOTTEN, look(30.0), NOBODY)
+    assert found.settings == (setting("7", replaced="30"),)
     assert found.changes == {QUOTA: ConfigChange("30", "7")}
 
 
 def test_what_several_disks_need_together_raises_nobodys_rate() -> None:
     look = cluster(configs={("BROKER", "1"): {FOLLOWER.key: "5"}})
-    found = reconcile((), Wanted({FOLLOWER: 8}, {}), Age.FORGOTTEN, look, frozenset())
-    assert (found.intents, found.changes) == ((), {})
-    mine = (ThrottleIntent(*FOLLOWER, "3", "5"),)
+    found = reconcile((), Throttle({FOLLOWER: 8}, {}), Age.FORGOTTEN, look, frozenset())
+    assert (found.settings, found.changes) == ((), {})
+    mine = (OwnedSetting(*FOLLOWER, ("3",), "5"),)
     look = cluster(configs={("BROKER", "1"): {FOLLOWER.key: "3"}})
-    assert reconcile(mine, Wanted({FOLLOWER: 8}, {}), Age.FORGOTTEN, look, frozenset()).changes == {
+    assert reconcile(mine, Throttle({FOLLOWER: 8}, {}), Age.FORGOTTEN, look, frozenset()).changes == {
         FOLLOWER: ConfigChange("3", "5")
     }
 
 
 def test_every_value_that_was_sent_is_ours_until_the_lever_goes() -> None:
-    recorded = (intent("7", "30"), intent("5", "30"))
+    recorded = (setting("7", "5", replaced="30"),)
     for present in (7.0, 5.0, 30.0):
-        found = reconcile(recorded, Wanted({QUOTA: 3}), Age.FORGOTTEN, look(present), NOBODY)
+        found = reconcile(recorded, Throttle({QUOTA: 3}), Age.FORGOTTEN, look(present), NOBODY)
         assert found.changes == {QUOTA: ConfigChange(str(int(present)), "3")}
-        assert found.intents == (*recorded, intent("3", "30"))
+        assert found.settings == (setting("7", "5", "3", replaced="30"),)
 
 
 def test_what_is_wanted_no_more_is_put_back_and_the_record_goes_when_that_is_seen_and_settled() -> None:
-    recorded = (intent("7", "30"),)
-    restoring = reconcile(recorded, Wanted(), Age.FORGOTTEN, look(7.0), NOBODY)
-    assert (restoring.intents, restoring.changes) == (recorded, {QUOTA: ConfigChange("7", "30")})
-    assert reconcile(recorded, Wanted(), Age.NEW, look(30.0), NOBODY).intents == recorded
-    assert reconcile(recorded, Wanted(), Age.FORGOTTEN, look(30.0), NOBODY).intents == ()
-    unset = reconcile((intent("7"),), Wanted(), Age.FORGOTTEN, look(7.0), NOBODY)
+    recorded = (setting("7", replaced="30"),)
+    restoring = reconcile(recorded, Throttle(), Age.FORGOTTEN, look(7.0), NOBODY)
+    assert (restoring.settings, restoring.changes) == (recorded, {QUOTA: ConfigChange("7", "30")})
+    assert reconcile(recorded, Throttle(), Age.NEW, look(30.0), NOBODY).settings == recorded
+    assert reconcile(recorded, Throttle(), Age.FORGOTTEN, look(30.0), NOBODY).settings == ()
+    unset = reconcile((setting("7"),), Throttle(), Age.FORGOTTEN, look(7.0), NOBODY)
     assert unset.changes == {QUOTA: ConfigChange("7", None)}
 
 
 def test_a_quota_that_was_put_back_stays_on_record_for_a_late_request_and_a_rate_does_not() -> None:
-    quota, rate = (intent("5", "30"), intent("7", "30")), intent("7", None, FOLLOWER)
-    back = reconcile((*quota, rate), Wanted(), Age.SETTLED, look(30.0), NOBODY)
-    assert (set(back.intents), back.changes) == (set(quota), {})
-    late = reconcile(back.intents, Wanted(), Age.SETTLED, look(5.0), NOBODY)
-    assert (late.intents, late.changes) == (back.intents, {QUOTA: ConfigChange("5", "30")})
+    quota, rate = (setting("5", "7", replaced="30"),), setting("7", key=FOLLOWER)
+    back = reconcile((*quota, rate), Throttle(), Age.SETTLED, look(30.0), NOBODY)
+    assert (set(back.settings), back.changes) == (set(quota), {})
+    late = reconcile(back.settings, Throttle(), Age.SETTLED, look(5.0), NOBODY)
+    assert (late.settings, late.changes) == (back.settings, {QUOTA: ConfigChange("5", "30")})
     # Somebody's own value is what comes back from now on, and a lever may come back too.
-    theirs = reconcile(back.intents, Wanted(), Age.SETTLED, look(9.0), NOBODY)
-    assert (theirs.intents, theirs.changes) == ((intent("5", "9"), intent("7", "9")), {})
-    late = reconcile(theirs.intents, Wanted(), Age.SETTLED, look(5.0), NOBODY)
+    theirs = reconcile(back.settings, Throttle(), Age.SETTLED, look(9.0), NOBODY)
+    assert (theirs.settings, theirs.changes) == ((setting("5", "7", replaced="9"),), {})
+    late = reconcile(theirs.settings, Throttle(), Age.SETTLED, look(5.0), NOBODY)
     assert late.changes == {QUOTA: ConfigChange("5", "9")}
-    assert reconcile(theirs.intents, Wanted(), Age.SETTLED, look(9.0), NOBODY).notes == ()
-    again = reconcile(back.intents, Wanted({QUOTA: 3}), Age.SETTLED, look(30.0), NOBODY)
-    assert (again.intents, again.changes) == ((*back.intents, intent("3", "30")), {QUOTA: ConfigChange("30", "3")})
-    assert reconcile(back.intents, Wanted(), Age.FORGOTTEN, look(30.0), NOBODY).intents == ()
+    assert reconcile(theirs.settings, Throttle(), Age.SETTLED, look(9.0), NOBODY).notes == ()
+    again = reconcile(back.settings, Throttle({QUOTA: 3}), Age.SETTLED, look(30.0), NOBODY)
+    assert (again.settings, again.changes) == (
+        (setting("5", "7", "3", replaced="30"),),
+        {QUOTA: ConfigChange("30", "3")},
+    )
+    assert reconcile(back.settings, Throttle(), Age.FORGOTTEN, look(30.0), NOBODY).settings == ()
 
 
 def test_what_somebody_else_has_set_meanwhile_is_left_alone() -> None:
-    for now in (Wanted({QUOTA: 3}), Wanted()):
-        found = reconcile((intent("7", "30"),), now, Age.FORGOTTEN, look(9.0), NOBODY)
+    for now in (Throttle({QUOTA: 3}), Throttle()):
+        found = reconcile((setting("7", replaced="30"),), now, Age.FORGOTTEN, look(9.0), NOBODY)
         assert not found.changes
-        assert found.foreign == {QUOTA}
+        assert set(found.foreign) == {QUOTA}
         assert found.notes == ("consumer_byte_rate of client id etl was set to 9 by somebody else and is left alone",)
 
 
 def test_a_key_that_a_ticket_holds_is_left_alone_and_stays_on_record() -> None:
-    recorded = (intent("7", None, FOLLOWER), intent("0:1", None, FOLLOWERS))
-    found = reconcile(recorded, Wanted(), Age.FORGOTTEN, look(None), frozenset({FOLLOWER, FOLLOWERS}))
-    assert set(found.intents) == set(recorded)
+    recorded = (setting("7", key=FOLLOWER), setting("0:1", key=FOLLOWERS))
+    found = reconcile(recorded, Throttle(), Age.FORGOTTEN, look(None), frozenset({FOLLOWER, FOLLOWERS}))
+    assert set(found.settings) == set(recorded)
     assert not found.changes
 
 
 def test_what_somebody_else_has_set_on_a_broker_is_left_alone_when_it_is_down() -> None:
-    ours = (intent("7", "30", FOLLOWER),)
-    wants, name = Wanted({FOLLOWER: 7}), FOLLOWER.key
+    ours = (setting("7", replaced="30", key=FOLLOWER),)
+    wants, name = Throttle({FOLLOWER: 7}), FOLLOWER.key
     seen = reconcile(ours, wants, Age.FORGOTTEN, look(None, **{name: "9"}), NOBODY)
-    assert seen.foreign == {FOLLOWER}
+    assert set(seen.foreign) == {FOLLOWER}
     assert not seen.changes
-    assert reconcile(seen.intents, wants, Age.FORGOTTEN, look(None, **{name: "9"}), NOBODY).intents == seen.intents
+    assert reconcile(seen.settings, wants, Age.FORGOTTEN, look(None, **{name: "9"}), NOBODY).settings == seen.settings
     down = ClusterLook(0, frozenset({2, 3}))
-    assert reconcile(seen.intents, wants, Age.FORGOTTEN, down, NOBODY).intents == seen.intents
-    gone = reconcile(seen.intents, Wanted(), Age.FORGOTTEN, down, NOBODY)
-    assert gone.intents == ()
+    assert reconcile(seen.settings, wants, Age.FORGOTTEN, down, NOBODY).settings == seen.settings
+    gone = reconcile(seen.settings, Throttle(), Age.FORGOTTEN, down, NOBODY)
+    assert gone.settings == ()
     assert not gone.debts
     assert not gone.changes
     # Ours again: it is owed.
-    back = reconcile(seen.intents, wants, Age.FORGOTTEN, look(None, **{name: "7"}), NOBODY)
-    assert reconcile(back.intents, Wanted(), Age.FORGOTTEN, down, NOBODY).debts == {FOLLOWER: "30"}
+    back = reconcile(seen.settings, wants, Age.FORGOTTEN, look(None, **{name: "7"}), NOBODY)
+    assert reconcile(back.settings, Throttle(), Age.FORGOTTEN, down, NOBODY).debts == {FOLLOWER: "30"}
 
 
 def test_a_broker_that_does_not_answer_stays_on_record() -> None:
-    recorded = (intent("7", None, FOLLOWER),)
-    found = reconcile(recorded, Wanted(), Age.FORGOTTEN, cluster(), NOBODY)
-    assert (found.intents, found.changes) == (recorded, {})
+    recorded = (setting("7", key=FOLLOWER),)
+    found = reconcile(recorded, Throttle(), Age.FORGOTTEN, cluster(), NOBODY)
+    assert (found.settings, found.changes) == (recorded, {})
     assert "can't be read until it answers" in found.notes[0]
 
 
 def test_clients_that_come_and_go_do_not_fill_the_record() -> None:
     """All of it is one command: beyond so many, what was put back is remembered only until it has settled."""
 
-    def of_clients(count: int) -> tuple[ThrottleIntent, ...]:
+    def of_clients(count: int) -> tuple[OwnedSetting, ...]:
         keys = [ConfigKey(CLIENT, f"client-id=batch-{number:04}", CONSUMER_BYTE_RATE) for number in range(count)]
-        return tuple(intent("7", key=key) for key in keys)
+        return tuple(setting("7", key=key) for key in keys)
 
     few, many = of_clients(200), of_clients(201)
-    assert reconcile(few, Wanted(), Age.SETTLED, look(), NOBODY).intents == few
-    assert reconcile(many, Wanted(), Age.NEW, look(), NOBODY).intents == many
-    assert reconcile(many, Wanted(), Age.SETTLED, look(), NOBODY).intents == ()
+    assert reconcile(few, Throttle(), Age.SETTLED, look(), NOBODY).settings == few
+    assert reconcile(many, Throttle(), Age.NEW, look(), NOBODY).settings == many
+    assert reconcile(many, Throttle(), Age.SETTLED, look(), NOBODY).settings == ()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.core.owned_settings import Reconciliation
 from guardian.core.throttling import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -15,7 +16,6 @@ from guardian.core.throttling import (
     LOG_DIR_RATE,
     Copy,
     Pace,
-    Reconciled,
     Throttle,
     explain,
     lifted,
@@ -24,7 +24,7 @@ from guardian.core.throttling import (
     wanted,
 )
 from guardian.model.cluster_state import ClusterObservation, PartitionState
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -38,33 +38,32 @@ def observed(configs: Mapping[tuple[str, str], Mapping[str, str]], topic_exists:
     return ClusterObservation(0, {}, partitions, {}, (), configs)
 
 
-def on_rate(
-    recorded: tuple[ThrottleIntent, ...], present: str | None, rate: int | None, held: bool = False
-) -> Reconciled:
+def on_rate(recorded: tuple[OwnedSetting, ...], present: str | None, rate: int | None) -> Reconciliation:
     now = Throttle({RATE: rate}) if rate is not None else NOTHING
-    before = Throttle({RATE: 1}) if held else NOTHING
     values = {FOLLOWER_RATE: present} if present is not None else {}
-    return reconcile(recorded, now, before, observed({("BROKER", "1"): values}))
+    return reconcile(recorded, now, observed({("BROKER", "1"): values}))
 
 
-def on_list(recorded: str | None, replaced: str | None, present: str | None, *desired: str) -> Reconciled:
-    intents = (ThrottleIntent(*LIST, recorded, replaced),) if recorded is not None else ()
+def on_list(
+    recorded: str | None, replaced: str | None, present: str | None, *desired: str, leaving: tuple[str, ...] = ()
+) -> Reconciliation:
+    settings = (OwnedSetting(*LIST, tuple(recorded.split(",")), replaced, leaving),) if recorded is not None else ()
     now = Throttle(entries={LIST: frozenset(desired)}) if desired else NOTHING
     values = {LEADER_REPLICAS: present} if present is not None else {}
-    return reconcile(intents, now, NOTHING, observed({("TOPIC", "t"): values}))
+    return reconcile(settings, now, observed({("TOPIC", "t"): values}))
 
 
 def test_a_rate_of_another_ticket_is_waited_for_and_not_set_over() -> None:
     now, shown = Throttle({RATE: 5000}), observed({("BROKER", "1"): {FOLLOWER_RATE: "900"}})
-    found = reconcile((), now, NOTHING, shown, theirs=frozenset({RATE}))
-    assert (found.intents, found.changes, found.unset) == ((), {}, frozenset({RATE}))
+    found = reconcile((), now, shown, theirs=frozenset({RATE}))
+    assert (found.settings, found.changes, found.unset) == ((), {}, frozenset({RATE}))
     assert found.notes == (f"{FOLLOWER_RATE} of broker 1 is another ticket's: waits",)
-    own = reconcile((mine("5000"),), now, NOTHING, shown, theirs=frozenset({RATE}))
+    own = reconcile((mine("5000"),), now, shown, theirs=frozenset({RATE}))
     assert own.notes != found.notes
 
 
-def mine(value: str, replaced: str | None = None) -> ThrottleIntent:
-    return ThrottleIntent(*RATE, value, replaced)
+def mine(*values: str, replaced: str | None = None, leaves: bool = False) -> OwnedSetting:
+    return OwnedSetting(*RATE, values, replaced, values if leaves else ())
 
 
 # How much.
@@ -125,34 +124,34 @@ def test_the_throttle_explains_itself_in_one_line() -> None:
 
 def test_a_rate_is_recorded_with_what_it_replaces_before_it_is_set() -> None:
     found = on_rate((), "777", 5000)
-    assert found.intents == (mine("5000", "777"),)
+    assert found.settings == (mine("5000", replaced="777"),)
     assert found.changes == {RATE: ConfigChange("777", "5000")}
     assert found.unset == {RATE}
 
 
 def test_a_rate_that_stands_already_is_not_ours() -> None:
-    assert on_rate((), "5000", 5000) == Reconciled((), {}, frozenset(), ())
+    assert on_rate((), "5000", 5000) == Reconciliation()
 
 
 def test_a_rate_that_kafka_shows_needs_nothing_more() -> None:
-    assert on_rate((mine("5000"),), "5000", 5000) == Reconciled((mine("5000"),), {}, frozenset(), ())
+    assert on_rate((mine("5000"),), "5000", 5000) == Reconciliation((mine("5000"),))
 
 
 def test_a_changed_rate_keeps_the_old_one_on_record_until_kafka_shows_the_new_one() -> None:
-    found = on_rate((mine("5000", "777"),), "5000", 6000)
-    assert found.intents == (mine("5000", "777"), mine("6000", "777"))
+    found = on_rate((mine("5000", replaced="777"),), "5000", 6000)
+    assert found.settings == (mine("5000", "6000", replaced="777"),)
     assert found.changes == {RATE: ConfigChange("5000", "6000")}
     assert not found.unset
-    assert on_rate(found.intents, "6000", 6000).intents == (mine("6000", "777"),)
+    assert on_rate(found.settings, "6000", 6000).settings == (mine("6000", replaced="777"),)
 
 
 @pytest.mark.parametrize("present", ["5000", "6000"])
 def test_whichever_of_our_rates_stands_is_restored(present: str) -> None:
-    recorded = (mine("5000", "777"), mine("6000", "777"))
+    recorded = (mine("5000", "6000", replaced="777"),)
     found = on_rate(recorded, present, None)
     assert found.changes == {RATE: ConfigChange(present, "777")}
-    assert found.intents == recorded
-    assert on_rate(recorded, "777", None) == Reconciled((), {}, frozenset(), ())
+    assert found.settings == (mine("5000", "6000", replaced="777", leaves=True),)
+    assert on_rate(found.settings, "777", None) == Reconciliation()
 
 
 def test_a_rate_that_replaced_nothing_is_deleted() -> None:
@@ -161,57 +160,56 @@ def test_a_rate_that_replaced_nothing_is_deleted() -> None:
 
 @pytest.mark.parametrize("rate", [5000, None])
 def test_somebody_elses_rate_is_left_alone(rate: int | None) -> None:
-    found = on_rate((mine("5000", "777"),), "42", rate)
+    found = on_rate((mine("5000", replaced="777"),), "42", rate)
     assert not found.changes
     assert not found.unset
     assert "set to 42 by somebody else" in found.notes[0]
-    assert bool(found.intents) is (rate is not None)
+    assert bool(found.settings) is (rate is not None)
 
 
 def test_a_rate_that_somebody_deletes_while_copies_run_is_set_again_and_replaces_nothing_from_then_on() -> None:
     """As kafka-reassign-partitions --verify does: KAFKA.md, trap 5."""
-    found = on_rate((mine("5000", "777"), mine("6000", "777")), None, 6000)
+    found = on_rate((mine("5000", "6000", replaced="777"),), None, 6000)
     assert found.changes == {RATE: ConfigChange(None, "6000")}
     assert found.unset == {RATE}
-    assert "was deleted by somebody else while copies run, and is set again" in found.notes[0]
-    assert found.intents == (mine("5000"), mine("6000"))
-    assert on_rate(found.intents, "6000", 6000).intents == (mine("6000"),)
+    assert "was deleted by somebody else while it is required, and is set again" in found.notes[0]
+    assert found.settings == (mine("5000", "6000"),)
+    assert on_rate(found.settings, "6000", 6000).settings == (mine("6000"),)
     assert on_rate((mine("6000"),), "6000", None).changes == {RATE: ConfigChange("6000", None)}
 
 
 def test_a_rate_that_somebody_deleted_is_not_put_back_when_the_copies_are_over() -> None:
-    found = on_rate((mine("5000", "777"),), None, None)
+    found = on_rate((mine("5000", replaced="777"),), None, None)
     assert not found.changes
-    assert not found.intents
+    assert not found.settings
 
 
 def test_a_rate_that_was_wanted_a_step_ago_is_not_yet_forgotten() -> None:
-    assert on_rate((mine("5000"),), None, None, held=True).intents == (mine("5000"),)
-    assert on_rate((mine("5000"),), None, None, held=False).intents == ()
+    assert on_rate((mine("5000"),), None, None).settings == (mine("5000", leaves=True),)
+    assert on_rate((mine("5000", leaves=True),), None, None).settings == ()
 
 
 def test_a_rate_that_is_wanted_again_is_set_again_behind_the_one_that_is_not_shown_yet() -> None:
     """A lagging broker shows 8 while 10 is set already: 10 must stay on record, and 8 come after it."""
     raised = on_rate((mine("8"),), "8", 10)
-    again = on_rate(raised.intents, "8", 8)
-    assert again.intents == (mine("10"), mine("8"))
+    again = on_rate(raised.settings, "8", 8)
+    assert again.settings == (mine("10", "8"),)
     assert again.changes == {RATE: ConfigChange("8", "8")}
-    assert on_rate(again.intents, "10", 8).changes == {RATE: ConfigChange("10", "8")}
-    assert on_rate(again.intents, "8", 8) == Reconciled((mine("8"),), {}, frozenset(), ())
+    assert on_rate(again.settings, "10", 8).changes == {RATE: ConfigChange("10", "8")}
+    assert on_rate(again.settings, "8", 8) == Reconciliation((mine("8"),))
 
 
 @pytest.mark.parametrize("replaced", ["777", None])
 def test_what_was_there_before_is_put_back_behind_a_rate_that_is_not_shown_yet(replaced: str | None) -> None:
-    unseen = on_rate((mine("5000", replaced),), replaced, None, held=True)
-    assert unseen.intents == (mine("5000", replaced),)
+    unseen = on_rate((mine("5000", replaced=replaced),), replaced, None)
+    assert unseen.settings == (mine("5000", replaced=replaced, leaves=True),)
     assert unseen.changes == {RATE: ConfigChange(replaced, replaced)}
-    assert on_rate(unseen.intents, replaced, None, held=False) == Reconciled((), {}, frozenset(), ())
-    assert on_rate((), replaced, None, held=True) == Reconciled((), {}, frozenset(), ())
+    assert on_rate(unseen.settings, replaced, None) == Reconciliation()
 
 
 def test_a_rate_on_a_broker_that_is_down_stays_on_record() -> None:
-    found = reconcile((mine("5000"),), NOTHING, NOTHING, observed({}))
-    assert found.intents == (mine("5000"),)
+    found = reconcile((mine("5000"),), NOTHING, observed({}))
+    assert found.settings == (mine("5000"),)
     assert "can't be read until it answers" in found.notes[0]
 
 
@@ -221,7 +219,7 @@ def test_a_rate_on_a_broker_that_is_down_stays_on_record() -> None:
 def test_entries_are_added_beside_those_of_others() -> None:
     found = on_list(None, None, "9:1", "0:2", "0:1")
     assert found.changes == {LIST: ConfigChange("9:1", "9:1,0:1,0:2")}
-    assert found.intents == (ThrottleIntent(*LIST, "0:1,0:2", "9:1"),)
+    assert found.settings == (OwnedSetting(*LIST, ("0:1", "0:2"), "9:1"),)
     assert found.unset == {LIST}
 
 
@@ -229,20 +227,20 @@ def test_only_our_entries_are_taken_out_again() -> None:
     """Somebody added 8:1 meanwhile, and 9:1 stood there before."""
     found = on_list("0:1,0:2", "9:1", "9:1,0:1,0:2,8:1")
     assert found.changes == {LIST: ConfigChange("9:1,0:1,0:2,8:1", "9:1,8:1")}
-    assert on_list("0:1,0:2", "9:1", "9:1,8:1").intents == ()
+    assert on_list("0:1,0:2", "9:1", "9:1,8:1", leaving=("0:1", "0:2")).settings == ()
 
 
 def test_an_entry_that_stood_there_before_is_not_ours() -> None:
     found = on_list(None, None, "0:1", "0:1", "0:2")
-    assert found.intents == (ThrottleIntent(*LIST, "0:2", "0:1"),)
+    assert found.settings == (OwnedSetting(*LIST, ("0:2",), "0:1"),)
     assert on_list("0:2", "0:1", "0:1,0:2").changes == {LIST: ConfigChange("0:1,0:2", "0:1")}
 
 
 def test_an_entry_stays_on_record_until_kafka_shows_that_it_is_gone() -> None:
     found = on_list("0:1,1:1", None, "0:1,1:1", "1:1")
     assert found.changes == {LIST: ConfigChange("0:1,1:1", "1:1")}
-    assert found.intents == (ThrottleIntent(*LIST, "0:1,1:1", None),)
-    assert on_list("0:1,1:1", None, "1:1", "1:1").intents == (ThrottleIntent(*LIST, "1:1", None),)
+    assert found.settings == (OwnedSetting(*LIST, ("0:1", "1:1"), None, ("0:1",)),)
+    assert on_list("0:1,1:1", None, "1:1", "1:1", leaving=("0:1",)).settings == (OwnedSetting(*LIST, ("1:1",), None),)
 
 
 def test_the_last_entry_deletes_the_key() -> None:
@@ -252,58 +250,58 @@ def test_the_last_entry_deletes_the_key() -> None:
 @pytest.mark.parametrize("desired", [("0:1",), ()])
 def test_a_wildcard_of_somebody_else_is_left_alone(desired: tuple[str, ...]) -> None:
     found = on_list("0:2", None, "*", *desired)
-    assert (found.intents, found.changes, found.unset) == ((), {}, frozenset())
+    assert (found.settings, found.changes, found.unset) == ((), {}, frozenset())
     assert "left alone" in found.notes[0]
 
 
 def test_a_deleted_topic_took_its_list_along() -> None:
-    recorded = (ThrottleIntent(*LIST, "0:1", None),)
-    assert reconcile(recorded, NOTHING, NOTHING, observed({}, topic_exists=False)).intents == ()
-    assert reconcile(recorded, NOTHING, NOTHING, observed({}, topic_exists=True)).intents == recorded
+    recorded = (OwnedSetting(*LIST, ("0:1",), None),)
+    assert reconcile(recorded, NOTHING, observed({}, topic_exists=False)).settings == ()
+    assert reconcile(recorded, NOTHING, observed({}, topic_exists=True)).settings == recorded
 
 
 # Brokers that are down.
 
 
 def test_what_a_dead_broker_must_find_when_it_is_back_is_a_debt() -> None:
-    recorded = (mine("5000", "777"), mine("6000", "777"))
-    found = reconcile(recorded, NOTHING, NOTHING, observed({}), gone=frozenset({1}))
+    recorded = (mine("5000", "6000", replaced="777"),)
+    found = reconcile(recorded, NOTHING, observed({}), gone=frozenset({1}))
     assert found.debts == {RATE: "777"}
-    assert found.intents == recorded
-    assert "is put back through a controller" in found.notes[0]
+    assert found.settings == recorded
+    assert "is restored through a controller" in found.notes[0]
 
 
 def test_a_debt_that_a_controller_settled_is_forgotten() -> None:
-    found = reconcile((mine("5000"),), NOTHING, NOTHING, observed({}), frozenset({1}), frozenset({RATE}))
-    assert (found.intents, found.debts) == ((), {})
+    found = reconcile((mine("5000"),), NOTHING, observed({}), frozenset({1}), frozenset({RATE}))
+    assert (found.settings, found.debts) == ((), {})
 
 
 def test_what_somebody_else_has_set_is_left_alone_when_its_broker_died_since() -> None:
-    seen = on_rate((mine("5000", "777"),), "42", 5000)
-    again = on_rate(seen.intents, "42", 6000)
-    assert again.intents == seen.intents
-    down = reconcile(again.intents, Throttle({RATE: 5000}), NOTHING, observed({}))
-    assert down.intents == seen.intents
-    found = reconcile(down.intents, NOTHING, NOTHING, observed({}), gone=frozenset({1}))
-    assert (found.intents, found.debts, found.changes) == ((), {}, {})
-    assert "which is down, was set by somebody else and is left alone" in found.notes[0]
+    seen = on_rate((mine("5000", replaced="777"),), "42", 5000)
+    again = on_rate(seen.settings, "42", 6000)
+    assert again.settings == seen.settings
+    down = reconcile(again.settings, Throttle({RATE: 5000}), observed({}))
+    assert down.settings == seen.settings
+    found = reconcile(down.settings, NOTHING, observed({}), gone=frozenset({1}))
+    assert (found.settings, found.debts, found.changes) == ((), {}, {})
+    assert "was set by somebody else before it went down, and is left alone" in found.notes[0]
 
 
 def test_a_rate_that_is_ours_again_is_owed_again() -> None:
-    seen = on_rate((mine("5000", "777"),), "42", 5000)
-    back = on_rate(seen.intents, "5000", 5000)
-    assert back.intents == (mine("5000", "777"),)
-    assert reconcile(back.intents, NOTHING, NOTHING, observed({}), gone=frozenset({1})).debts == {RATE: "777"}
-    assert on_rate(seen.intents, "5000", None).changes == {RATE: ConfigChange("5000", "777")}
+    seen = on_rate((mine("5000", replaced="777"),), "42", 5000)
+    back = on_rate(seen.settings, "5000", 5000)
+    assert back.settings == (mine("5000", replaced="777"),)
+    assert reconcile(back.settings, NOTHING, observed({}), gone=frozenset({1})).debts == {RATE: "777"}
+    assert on_rate(seen.settings, "5000", None).changes == {RATE: ConfigChange("5000", "777")}
 
 
 def test_what_is_still_wanted_of_a_dead_broker_is_no_debt() -> None:
-    found = reconcile((mine("5000"),), Throttle({RATE: 5000}), NOTHING, observed({}), frozenset({1}))
-    assert (found.intents, found.debts, found.unset) == ((mine("5000"),), {}, frozenset({RATE}))
+    found = reconcile((mine("5000"),), Throttle({RATE: 5000}), observed({}), frozenset({1}))
+    assert (found.settings, found.debts, found.unset) == ((mine("5000"),), {}, frozenset({RATE}))
 
 
 def test_a_broker_that_lives_settles_its_own_debts() -> None:
-    found = reconcile((mine("5000"),), NOTHING, NOTHING, observed({("BROKER", "1"): {FOLLOWER_RATE: "5000"}}))
+    found = reconcile((mine("5000"),), NOTHING, observed({("BROKER", "1"): {FOLLOWER_RATE: "5000"}}))
     assert found.changes == {RATE: ConfigChange("5000", None)}
     assert found.debts == {}
 
@@ -333,39 +331,38 @@ def test_what_producers_write_is_the_least_whatever_brokers_can_bear() -> None:
 
 
 def test_of_a_rate_that_changes_at_each_step_so_many_are_on_record_and_no_more() -> None:
-    recorded: tuple[ThrottleIntent, ...] = ()
+    recorded: tuple[OwnedSetting, ...] = ()
     for rate in range(1, 500):
-        recorded = on_rate(recorded, "1" if rate > 1 else None, rate).intents
-    assert len(recorded) == 102  # the one that Kafka shows, a hundred, and the newest
-    assert recorded[-1] == mine("499")
+        recorded = on_rate(recorded, "1" if rate > 1 else None, rate).settings
+    assert len(recorded[0].values) == 102  # the one that Kafka shows, a hundred, and the newest
+    assert recorded[0].value == "499"
 
 
 def test_a_rate_that_another_one_followed_is_known_again_though_the_key_was_held_on() -> None:
     """Kafka showed the newer one, so that the record forgot it, and its request came after all had been put back."""
-    older, newer = (ThrottleIntent(*RATE, rate, None) for rate in ("220000", "200000"))
-    remembered = lifted(lifted((), (older, newer), (newer,)), (newer,), ())
+    both, newer = mine("220000", "200000"), mine("200000")
+    remembered = lifted(lifted((), (both,), Reconciliation((newer,))), (newer,), Reconciliation())
     for rate in ("220000", "200000"):
         assert rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: rate}}))
 
 
 def test_any_rate_that_a_stopped_broker_may_find_in_its_socket_is_known_again() -> None:
     """It stood still for nine ticks, each of which asked for another rate."""
-    sent = tuple(ThrottleIntent(*RATE, str(rate), None) for rate in range(1, 10))
-    put_back = lifted((), sent, ())
+    put_back = lifted((), (mine(*map(str, range(1, 10))),), Reconciliation())
     for rate in range(1, 10):
         assert rates_shown_again(put_back, observed({("BROKER", "1"): {FOLLOWER_RATE: str(rate)}}))
     assert not rates_shown_again(put_back, observed({("BROKER", "1"): {FOLLOWER_RATE: "10"}}))
 
 
 def test_a_rate_of_ours_that_somebody_sets_anew_is_theirs_to_the_end() -> None:
-    older, newer = (ThrottleIntent(*RATE, rate, None) for rate in ("220000", "200000"))
-    remembered = lifted((), (older, newer), (newer,))
-    seen = on_rate((newer,), older.value, 200_000)
+    newer = mine("200000")
+    remembered = lifted((), (mine("220000", "200000"),), Reconciliation((newer,)))
+    seen = on_rate((newer,), "220000", 200_000)
     assert "left alone" in " ".join(seen.notes)
-    remembered = lifted(remembered, (newer,), seen.intents)
-    remembered = lifted(remembered, seen.intents, ())
-    assert not rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: older.value}}))
-    assert rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: newer.value}}))
+    remembered = lifted(remembered, (newer,), seen)
+    remembered = lifted(remembered, seen.settings, Reconciliation())
+    assert not rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: "220000"}}))
+    assert rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: "200000"}}))
 
 
 @pytest.mark.parametrize(("first", "then"), [("7000000", None), (None, "7000000")])
@@ -373,6 +370,7 @@ def test_a_request_that_comes_late_is_followed_by_what_stood_there_before_the_ne
     first: str | None, then: str | None
 ) -> None:
     """Somebody changed it while nothing was copied, between two stages."""
-    remembered = lifted((), (ThrottleIntent(*RATE, "3000000", first), ThrottleIntent(*RATE, "4000000", then)), ())
+    remembered = lifted((), (mine("3000000", replaced=first),), Reconciliation())
+    remembered = lifted(remembered, (mine("4000000", replaced=then),), Reconciliation())
     shown = rates_shown_again(remembered, observed({("BROKER", "1"): {FOLLOWER_RATE: "3000000"}}))
     assert {each.replaced for each in shown} == {then}

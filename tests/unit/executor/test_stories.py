@@ -90,7 +90,7 @@ def test_a_rate_that_another_tool_deletes_in_mid_copy_is_set_again() -> None:
     world.kafka.bytes_per_call = 1
     world.tick(2)
     assert world.config(BROKER, 3, FOLLOWER_RATE) == "5000000"
-    assert any("was deleted by somebody else while copies run, and is set again" in each for each in world.heard)
+    assert any("was deleted by somebody else while it is required, and is set again" in each for each in world.heard)
     world.kafka.bytes_per_call = MB
     world.run()
     assert world.state() is TicketState.SUCCEEDED
@@ -162,7 +162,10 @@ def test_the_throttle_of_a_dead_broker_stays_on_record_until_it_is_back() -> Non
     world.cancel().tick(8)
     assert world.state() is TicketState.CANCELLING
     assert "the configuration of 3 waits for a controller, or its broker" in " ".join(world.heard)
-    assert "follower.replication.throttled.rate of broker 3, which is down" in world.said[0]
+    assert (
+        "follower.replication.throttled.rate of broker 3 is restored through a controller, as it is down"
+        in world.said[0]
+    )
     world.kafka.start_broker(3)
     world.run().leaves_nothing()
     assert world.state() is TicketState.CANCELLED

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from guardian.model.cordon import Cordon
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import Protection
 from guardian.model.topology import Broker, Cluster
 from guardian.wire.cordons import cordon_to_proto
@@ -111,7 +111,7 @@ def test_a_cluster_in_which_something_has_to_be_taken_back_stays(
     machine: MetastoreStateMachine, propose: Propose
 ) -> None:
     propose(put_cluster=put(LIVE))
-    owes = Protection("live", intents=(ThrottleIntent("CLIENT", "client-id=etl", "consumer_byte_rate", "5", None),))
+    owes = Protection("live", intents=(OwnedSetting("CLIENT", "client-id=etl", "consumer_byte_rate", ("5",), None),))
     propose(put_protection=pb.PutProtection(protection=protection_to_proto(owes)))
     reply = propose(drop_cluster=pb.DropCluster(name="live"))
     assert (reply.error_kind, "run `guardian disk release --cluster live`" in reply.error) == (pb.CONFLICT, True)

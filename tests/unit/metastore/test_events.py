@@ -8,7 +8,7 @@ import pytest
 
 from guardian.model.actor import Agent
 from guardian.model.event import Event, EventKind
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.wire.events import event_from_proto, event_to_proto
 from guardian.wire.tickets import execution_to_proto, transition_to_proto
@@ -32,7 +32,7 @@ def advance(
     store: Store,
     seen: TicketState,
     target: TicketState | None,
-    throttles: tuple[ThrottleIntent, ...] | None,
+    throttles: tuple[OwnedSetting, ...] | None,
     revision: int = 0,
 ) -> str:
     command = pb.AdvanceTicket(ticket_id="t1", expected_state=seen.name, expected_execution_revision=revision)

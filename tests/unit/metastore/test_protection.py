@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import DiskKey, Hold, Lever, LeverKind, Protection
 from guardian.wire.protection import protection_to_proto
 from metastore import keys
@@ -18,7 +18,7 @@ LEVER = Lever(
 HELD = Protection(
     "live",
     (LEVER,),
-    (ThrottleIntent("CLIENT", "client-id=etl", "consumer_byte_rate", "5", None),),
+    (OwnedSetting("CLIENT", "client-id=etl", "consumer_byte_rate", ("5",), None),),
     (Hold(DiskKey(2, "sda"), 7000, "ann"),),
     "etl was cut",
     0,

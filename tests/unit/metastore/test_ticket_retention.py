@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from guardian.model.actor import Agent
-from guardian.model.execution import Execution, ExecutionTask, ThrottleIntent
+from guardian.model.execution import Execution, ExecutionTask
 from guardian.model.federation import Exclusion
 from guardian.model.operation import Ask, AskKind
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, BrokerState, Cluster, TopicPartition
@@ -33,7 +34,7 @@ PLAN = Plan("live", "run-plan", (MOVE,))
 SERIALIZED = plan_to_bytes(PLAN)
 HASH = plan_hash(SERIALIZED)
 TICKET = Ticket("t1", "live", "run-plan", TicketState.PENDING, "ann", HASH, 1, START_MS, START_MS, ())
-THROTTLE = ThrottleIntent("BROKER", "1", "leader.replication.throttled.rate", "1000", None)
+THROTTLE = OwnedSetting("BROKER", "1", "leader.replication.throttled.rate", ("1000",), None)
 
 
 class Group(Metastore):

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardian.model.actor import Agent
-from guardian.model.execution import Execution, ExecutionTask, TaskState, ThrottleIntent
+from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.finding import FindingKind
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition, TicketTrouble
 from guardian.model.topology import Cluster, TopicPartition
@@ -47,7 +48,7 @@ MOVE = PartitionMove(TopicPartition("t", 0), (ReplicaPlacement(1),), (ReplicaPla
 EXECUTION = Execution(
     "t1",
     (ExecutionTask(0, MOVE, TaskState.RUNNING, "copying", 11),),
-    (ThrottleIntent("BROKER", "1", "leader.replication.throttled.rate", "10", None),),
+    (OwnedSetting("BROKER", "1", "leader.replication.throttled.rate", ("10",), None),),
     "moved one",
 )
 

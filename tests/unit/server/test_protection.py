@@ -265,9 +265,8 @@ def test_the_cli_tells_silence_from_health(
 def test_the_cli_tells_a_quota_that_was_put_back_from_one_that_is_not_yet(
     changed_at_ms: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    intent = tickets_pb2.ThrottleIntent(
-        resource_type="CLIENT", resource_name="client-id=etl", key=CONSUMER_BYTE_RATE, value="5"
-    )
+    intent = tickets_pb2.OwnedSetting(resource_type="CLIENT", resource_name="client-id=etl", key=CONSUMER_BYTE_RATE)
+    intent.values.add(text="5")
     held = pb.ProtectionState(intents=[intent], changed_at_ms=changed_at_ms)
     show_protection(pb.ProtectionReport(mode="act", held=held, looked_at_ms=90_000))
     assert capsys.readouterr().out.splitlines()[-1].endswith(sentence)

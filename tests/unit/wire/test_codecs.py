@@ -18,7 +18,6 @@ from guardian.model.execution import (
     ForeignWork,
     Subject,
     TaskState,
-    ThrottleIntent,
 )
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import (
@@ -136,7 +135,7 @@ def test_an_execution_comes_back_as_it_was(chosen: list[PartitionMove], state: T
         )
         for n, move in enumerate(chosen)
     )
-    throttles = (ThrottleIntent("BROKER", "1", "leader.replication.throttled.rate", "5", replaced),)
+    throttles = (OwnedSetting("BROKER", "1", "leader.replication.throttled.rate", ("5",), replaced),)
     foreign = (ForeignWork(TopicPartition("t", 1), (1, 2), (3, 2), 9, is_awaited=True),)
     rates = (
         AdaptedRate(5, 3, None, 9, 7, (Baseline("produce", 1.5, 9.0), Baseline("fetch", 0.5, 2.0)), "9 to 5: why", 11),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guardian.errors import InvalidInput
-from guardian.model.execution import ThrottleIntent
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.protection import (
     Behaviour,
     ClientUse,
@@ -46,7 +46,7 @@ def test_all_that_is_held_comes_back() -> None:
     held = Protection(
         "live",
         (lever(LeverKind.CLIENT_QUOTA), lever(LeverKind.LOG_DIR_RATE)),
-        (ThrottleIntent("CLIENT", "x", "k", "5", "7"), ThrottleIntent("BROKER", "1", "k", "5", None)),
+        (OwnedSetting("CLIENT", "x", "k", ("5",), "7"), OwnedSetting("BROKER", "1", "k", ("5",), None)),
         (Hold(SDB, 99, "ann"),),
         "cut",
         4,
