@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from guardian.console.cluster import Name
@@ -14,8 +14,9 @@ from guardian.console.health import latest
 from guardian.console.heat import lines, traffic
 from guardian.console.lines import STATES, VERDICTS
 from guardian.console.rendering import url
+from guardian.console.sections import get
 from guardian.console.views import Crumb, Views
-from guardian.core.routing import VIEW_CLUSTER, access
+from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import NotFound
 from guardian.web.observed import ClusterSeen
 from protos.guardian.v1 import insight_pb2
@@ -60,14 +61,7 @@ class BrokerPages:
         self._views = views
         self._looks = views.looks
 
-    def router(self) -> APIRouter:
-        router = APIRouter(prefix="/clusters/{cluster}/brokers/{broker_id}")
-        router.get("")(self.broker)
-        router.get("/activity")(self.activity)
-        router.get("/disks/{disk:path}")(self.disk)
-        return router
-
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/brokers/{broker_id}", VIEW_CLUSTER)
     def broker(self, request: Request, name: Name, broker_id: int) -> Response:
         view = self._views.of_cluster(request, name, "brokers")
         broker = view.cluster.broker(broker_id)
@@ -92,7 +86,7 @@ class BrokerPages:
             **_copies(view.part(self._looks.copying, name), broker_id),
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/brokers/{broker_id}/activity", VIEW_CLUSTER)
     def activity(self, request: Request, name: Name, broker_id: int) -> Response:
         view = self._views.of_cluster(request, name)
         return view.shown(
@@ -104,7 +98,7 @@ class BrokerPages:
             reply=view.part(self._looks.activity, name, broker=broker_id),
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/brokers/{broker_id}/disks/{disk:path}", VIEW_CLUSTER)
     def disk(self, request: Request, name: Name, broker_id: int, disk: str) -> Response:
         view = self._views.of_cluster(request, name, "disks")
         seen = view.part(self._looks.seen, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 from fastapi.responses import Response
 
 from guardian.console.health import health_of, offline_dirs, skews, total
@@ -24,8 +24,9 @@ from guardian.console.lines import (
 )
 from guardian.console.looking import HOUR_MS
 from guardian.console.paging import List, page_of
+from guardian.console.sections import get
 from guardian.console.views import Views
-from guardian.core.routing import VIEW_CLUSTER, access
+from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import InvalidInput
 from guardian.model.topology import BrokerState, Cluster
 from guardian.web.observed import ClusterSeen
@@ -48,17 +49,7 @@ class ClusterPages:
         self._views = views
         self._looks = views.looks
 
-    def router(self) -> APIRouter:
-        router = APIRouter(prefix="/clusters/{cluster}")
-        router.get("")(self.overview)
-        router.get("/activity")(self.activity)
-        router.get("/durability")(self.durability)
-        router.get("/brokers")(self.brokers)
-        router.get("/disks")(self.disks)
-        router.get("/topics")(self.topics)
-        return router
-
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}", VIEW_CLUSTER)
     def overview(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "overview")
         report = view.part(self._looks.findings, name)
@@ -74,7 +65,7 @@ class ClusterPages:
             **_at_a_glance(view.cluster, seen),
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/activity", VIEW_CLUSTER)
     def activity(self, request: Request, name: Name, of: str = "disk_busy", span: str = "1h") -> Response:
         """The heat map of brokers or disks, and the cluster's traffic."""
         if of not in MEASURES:
@@ -99,7 +90,7 @@ class ClusterPages:
             skews=skews(seen) if seen else [],
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/durability", VIEW_CLUSTER)
     def durability(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "durability")
         report = view.part(self._looks.durability, name)
@@ -113,7 +104,7 @@ class ClusterPages:
             all_told=report is not None and len(report.topics) == report.topics_in_all,
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/brokers", VIEW_CLUSTER)
     def brokers(self, request: Request, name: Name, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "brokers")
         seen = view.part(self._looks.seen, name)
@@ -128,7 +119,7 @@ class ClusterPages:
             states=STATES,
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/disks", VIEW_CLUSTER)
     def disks(self, request: Request, name: Name, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "disks")
         seen = view.part(self._looks.seen, name)
@@ -143,7 +134,7 @@ class ClusterPages:
             held=view.part(self._looks.protection, name),
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/topics", VIEW_CLUSTER)
     def topics(self, request: Request, name: Name, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "topics")
         sizes = view.part(self._looks.topic_sizes, name) or ()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from guardian.console.health import ClusterLine, cluster_lines, gravity_of, idc_lines
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
+from guardian.console.sections import get
 from guardian.console.views import View, Views
-from guardian.core.routing import VIEW, access
+from guardian.core.routing import VIEW
 from guardian.model.topology import Cluster
 
 _MOST_HITS = 20
@@ -45,13 +46,7 @@ class FederationPages:
         self._views = views
         self._looks = views.looks
 
-    def router(self) -> APIRouter:
-        router = APIRouter()
-        router.get("/")(self.federation)
-        router.get("/search")(self.search)
-        return router
-
-    @access(VIEW)
+    @get("/", VIEW)
     def federation(self, request: Request, asked: List) -> Response:
         view = self._views.of(request, "federation")
         clusters = self._looks.clusters(request)
@@ -76,7 +71,7 @@ class FederationPages:
             waiting=sum(line.tickets_waiting for line in lines),
         )
 
-    @access(VIEW)
+    @get("/search", VIEW)
     def search(self, request: Request, q: str = "") -> Response:
         """Names that begin with what is typed come first; a single hit is gone to."""
         wanted = q.strip()[:_LONGEST_SEARCH]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from guardian.console.health import gravity_of, name_of
 from guardian.console.paging import Columns, List, page_of
+from guardian.console.sections import get
 from guardian.console.views import Views
-from guardian.core.routing import VIEW, access
+from guardian.core.routing import VIEW
 from protos.guardian.v1 import insight_pb2 as pb
 
 _MOST_SHOWN = 50
@@ -53,12 +54,7 @@ class FindingPages:
         self._views = views
         self._looks = views.looks
 
-    def router(self) -> APIRouter:
-        router = APIRouter()
-        router.get("/findings")(self.findings)
-        return router
-
-    @access(VIEW)
+    @get("/findings", VIEW)
     def findings(self, request: Request, asked: List, cluster: str = "") -> Response:
         if cluster:
             self._looks.cluster(request, cluster)

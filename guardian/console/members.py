@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import islice
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from guardian.console.rendering import url
+from guardian.console.sections import get
 from guardian.console.views import Views
-from guardian.core.routing import VIEW, VIEW_ALL, access
+from guardian.core.routing import VIEW, VIEW_ALL
 from guardian.errors import InvalidInput
 from guardian.web.parts import WebParts
 from protos.guardian.v1 import federation_pb2, identity_pb2, raft_pb2
@@ -23,13 +24,7 @@ class MemberPages:
         self._web = web
         self._views = views
 
-    def router(self) -> APIRouter:
-        router = APIRouter()
-        router.get("/members")(self.members)
-        router.get("/audit")(self.audit)
-        return router
-
-    @access(VIEW)
+    @get("/members", VIEW)
     def members(self, request: Request) -> Response:
         seen = self._views.looks.members(request)
         answers = [each for each in seen.values() if each is not None]
@@ -44,7 +39,7 @@ class MemberPages:
             counters=sorted(best.counters.items()) if best else [],
         )
 
-    @access(VIEW_ALL)
+    @get("/audit", VIEW_ALL)
     def audit(self, request: Request, actor: str = "", until: int = 0, below: int = 0) -> Response:
         """From the newest; `until` and `below` are where the page before ended."""
         if not 0 <= until <= _MOST_MS or not 0 <= below <= _MOST_MS:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, File, Form, Request, UploadFile
+from fastapi import File, Form, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
 from guardian.console.paging import Asked, page_of
@@ -30,11 +30,11 @@ from guardian.console.plans_view import (
     title_of,
 )
 from guardian.console.rendering import Renderer, url
-from guardian.console.sections import Pages
+from guardian.console.sections import Pages, get, post, router_of
 from guardian.console.tickets import LOCAL, NAME_COOKIE, actor_of, remember_name
 from guardian.console.tickets_kept import Recent
 from guardian.console.tickets_view import TONES
-from guardian.core.routing import OPERATE, VIEW, access
+from guardian.core.routing import OPERATE, VIEW
 from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.kafka import reassignment_json
@@ -70,7 +70,7 @@ class _Choices:
 def pages(web: WebParts, render: Renderer) -> Pages:
     """The section of plans."""
     made = PlanPages(web, render)
-    return Pages(made.router(), made.close)
+    return Pages(router_of(made, web.form_guard), made.close)
 
 
 class PlanPages:
@@ -86,20 +86,11 @@ class PlanPages:
     def close(self) -> None:
         self._racks.close()
 
-    def router(self) -> APIRouter:
-        router = APIRouter()
-        guarded = [Depends(self._web.form_guard)]
-        router.get("/plans")(self.plans)
-        router.post("/plans/check", dependencies=guarded)(self.check)
-        router.post("/plans/ticket", dependencies=guarded)(self.make_ticket)
-        router.get("/tickets/{ticket_id}/plan")(self.plan)
-        return router
-
-    @access(VIEW)
+    @get("/plans", VIEW)
     def plans(self, request: Request) -> Response:
         return self._form(request)
 
-    @access(VIEW)
+    @post("/plans/check", VIEW)
     def check(
         self,
         request: Request,
@@ -133,7 +124,7 @@ class PlanPages:
         person = self._web.user_of(request)
         return self._shown(request, self._draw(person, resolved), Asked(size=200), hidden=hidden)
 
-    @access(OPERATE)
+    @post("/plans/ticket", OPERATE)
     def make_ticket(
         self,
         request: Request,
@@ -164,7 +155,7 @@ class PlanPages:
         remember_name(request, answer, actor)
         return answer
 
-    @access(VIEW)
+    @get("/tickets/{ticket_id}/plan", VIEW)
     def plan(
         self,
         request: Request,

@@ -11,7 +11,7 @@ from guardian.console.findings import FindingPages
 from guardian.console.looking import Looks
 from guardian.console.members import MemberPages
 from guardian.console.rendering import Renderer
-from guardian.console.sections import Pages
+from guardian.console.sections import Pages, router_of
 from guardian.console.tenants import TenantPages
 from guardian.console.topic import TopicPages
 from guardian.console.views import Views
@@ -31,5 +31,5 @@ def pages(web: WebParts, render: Renderer) -> Pages:
         FindingPages(views),
         MemberPages(web, views),
     ):
-        router.include_router(made.router())
+        router.include_router(router_of(made, web.form_guard))
     return Pages(router, looks.close)

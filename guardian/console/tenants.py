@@ -6,13 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
+from guardian.console.sections import get
 from guardian.console.views import Views
-from guardian.core.routing import VIEW, access
+from guardian.core.routing import VIEW
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.federation import Machine, Tenant, Topic
 
@@ -81,15 +82,7 @@ class TenantPages:
         self._views = views
         self._looks = views.looks
 
-    def router(self) -> APIRouter:
-        router = APIRouter()
-        router.get("/tenants")(self.tenants)
-        router.get("/tenants/{name}")(self.tenant)
-        router.get("/tenants/{name}/usage")(self.usage)
-        router.get("/machines")(self.machines)
-        return router
-
-    @access(VIEW)
+    @get("/tenants", VIEW)
     def tenants(self, request: Request, asked: List) -> Response:
         view = self._views.of(request, "tenants")
         topics = view.part(self._looks.topics_by_tenant) or {}
@@ -103,7 +96,7 @@ class TenantPages:
             without=sum(len(each) for (tenant, _), each in topics.items() if not tenant),
         )
 
-    @access(VIEW)
+    @get("/tenants/{name}", VIEW)
     def tenant(self, request: Request, name: str, asked: List) -> Response:
         view = self._views.of(request, "tenants", ("Tenants", url("tenants")))
         tenant = next((each for each in self._looks.tenants(request) if each.name == name), None)
@@ -130,7 +123,7 @@ class TenantPages:
             clusters=sorted({topic.cluster for topic in topics}),
         )
 
-    @access(VIEW)
+    @get("/tenants/{name}/usage", VIEW)
     def usage(self, request: Request, name: str, cluster: str) -> Response:
         self._looks.cluster(request, cluster)
         view = self._views.of(request, "tenants", ("Tenants", url("tenants")), (name, url("tenants", name)))
@@ -145,7 +138,7 @@ class TenantPages:
             used=next((each for each in reply.tenants if each.tenant == name), None) if reply else None,
         )
 
-    @access(VIEW)
+    @get("/machines", VIEW)
     def machines(self, request: Request, asked: List, show: str = "") -> Response:
         if show not in _FREE:
             raise InvalidInput(f"show is {show!r}: use free, used or nothing")

@@ -18,14 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import Form, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from guardian.client import GuardianClient
 from guardian.console.live import LiveFeeds, Look
 from guardian.console.paging import Asked, Page, page_of
 from guardian.console.rendering import Renderer, url
-from guardian.console.sections import Pages
+from guardian.console.sections import Pages, get, post, router_of
 from guardian.console.tickets_kept import PlanShelf, Recent
 from guardian.console.tickets_series import brokers_of, charts, rate_steps, window_of
 from guardian.console.tickets_view import (
@@ -51,7 +51,7 @@ from guardian.core.approving import expires_at_ms
 from guardian.core.burning_down import burn_down
 from guardian.core.describing_tasks import asks_of
 from guardian.core.operations.asking import describe_ask
-from guardian.core.routing import OPERATE, VIEW, access
+from guardian.core.routing import OPERATE, VIEW
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.model.event import EventKind
 from guardian.model.execution import Execution, ExecutionTask, TaskState
@@ -127,7 +127,7 @@ def pages(web: WebParts, render: Renderer) -> Pages:
     """The section of tickets."""
     feeds = LiveFeeds()
     made = TicketPages(web, render, feeds)
-    return Pages(made.router(), feeds.close, made.close)
+    return Pages(router_of(made, web.form_guard), feeds.close, made.close)
 
 
 class TicketPages:
@@ -145,20 +145,7 @@ class TicketPages:
     def close(self) -> None:
         self._series.close()
 
-    def router(self) -> APIRouter:
-        router = APIRouter()
-        guarded = [Depends(self._web.form_guard)]
-        router.get("/tickets")(self.tickets)
-        router.get("/tickets/live")(self.tickets_live)
-        router.get("/tickets/{ticket_id}")(self.ticket)
-        router.get("/tickets/{ticket_id}/live")(self.ticket_live)
-        router.get("/tickets/{ticket_id}/series")(self.series)
-        router.post("/tickets/{ticket_id}/approve", dependencies=guarded)(self.approve)
-        router.post("/tickets/{ticket_id}/throttle", dependencies=guarded)(self.throttle)
-        router.post("/tickets/{ticket_id}/{action}", dependencies=guarded)(self.act)
-        return router
-
-    @access(VIEW)
+    @get("/tickets", VIEW)
     def tickets(
         self,
         request: Request,
@@ -194,30 +181,30 @@ class TicketPages:
             known=_of_list(listed),
         )
 
-    @access(VIEW)
+    @get("/tickets/{ticket_id}", VIEW)
     def ticket(
         self, request: Request, ticket_id: str, q: str = "", page: int = 1, sort: str = "", size: int = 50, at: str = ""
     ) -> Response:
         return self._page(request, ticket_id, Asked(q, page, sort, size), at)
 
-    @access(VIEW)
+    @get("/tickets/live", VIEW)
     async def tickets_live(self, request: Request) -> Response:
         person = self._web.user_of(request)
         return self._stream(f"tickets of {person!r}", lambda: self._look_at_list(person))
 
-    @access(VIEW)
+    @get("/tickets/{ticket_id}/live", VIEW)
     def ticket_live(self, request: Request, ticket_id: str) -> Response:
         """In a thread, since it asks first whether the person may see the ticket; the stream holds none."""
         person = self._web.user_of(request)
         self._detail(person, ticket_id)
         return self._stream(f"ticket {ticket_id} of {person!r}", lambda: self._look_at(person, ticket_id))
 
-    @access(VIEW)
+    @get("/tickets/{ticket_id}/series", VIEW)
     def series(self, request: Request, ticket_id: str, broker: int | None = None) -> Response:
         person = self._web.user_of(request)
         return JSONResponse(self._series.of(_SeriesKey(person, ticket_id, broker)))
 
-    @access(OPERATE)
+    @post("/tickets/{ticket_id}/{action}", OPERATE)
     def act(
         self,
         request: Request,
@@ -230,7 +217,7 @@ class TicketPages:
             raise NotFound(f"action is {action!r}: use one of approve, throttle, {', '.join(_ACTS)}")
         return self._done(request, ticket_id, actor, lambda client, who: _ACTS[action](client, ticket_id, who, reason))
 
-    @access(OPERATE)
+    @post("/tickets/{ticket_id}/approve", OPERATE)
     def approve(
         self,
         request: Request,
@@ -247,7 +234,7 @@ class TicketPages:
             lambda client, who: client.approve(ticket_id, who, reason, expected_ask_revision=revision),
         )
 
-    @access(OPERATE)
+    @post("/tickets/{ticket_id}/throttle", OPERATE)
     def throttle(
         self,
         request: Request,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from guardian.console.cluster import RATINGS, Name
@@ -13,8 +13,9 @@ from guardian.console.health import latest
 from guardian.console.heat import traffic
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
+from guardian.console.sections import get
 from guardian.console.views import Views
-from guardian.core.routing import VIEW_CLUSTER, access
+from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import NotFound
 from guardian.model.topology import Cluster
 from guardian.web.observed import ReplicaSeen, TopicSeen
@@ -71,14 +72,7 @@ class TopicPages:
         self._views = views
         self._looks = views.looks
 
-    def router(self) -> APIRouter:
-        router = APIRouter(prefix="/clusters/{cluster}/topics/{topic}")
-        router.get("")(self.topic)
-        router.get("/activity")(self.activity)
-        router.get("/durability")(self.durability)
-        return router
-
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/topics/{topic}", VIEW_CLUSTER)
     def topic(self, request: Request, name: Name, topic: str, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "topics")
         seen = view.part(self._looks.topic_seen, name, topic)
@@ -104,7 +98,7 @@ class TopicPages:
             **_traffic(seen),
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/topics/{topic}/activity", VIEW_CLUSTER)
     def activity(self, request: Request, name: Name, topic: str) -> Response:
         view = self._views.of_cluster(request, name)
         return view.shown(
@@ -116,7 +110,7 @@ class TopicPages:
             reply=view.part(self._looks.activity, name, topic=topic),
         )
 
-    @access(VIEW_CLUSTER)
+    @get("/clusters/{cluster}/topics/{topic}/durability", VIEW_CLUSTER)
     def durability(self, request: Request, name: Name, topic: str) -> Response:
         view = self._views.of_cluster(request, name)
         report = view.part(self._looks.durability, name, topic)
