@@ -132,11 +132,16 @@ class Views:
         limit: int | None = None,
     ) -> tuple[Ticket, ...]:
         """Return the tickets of a cluster, of one of Guardian's own actors, of a kind and in some states, or of all;
-        newest first, so many behind that of an id. The others are not parsed. Raises NotFound for such an id."""
+        newest first, so many behind that of an id. The others are not parsed, nor read where all states are open.
+
+        Raises NotFound for such an id."""
         agent = agent_of(author) if author is not None else None
         numbers = {state.value for state in states}
-        rows = self._snapshot.scan(keys.Table.TICKET.prefix)
-        messages = (tickets_pb2.Ticket.FromString(value) for _, value in rows)
+        if states and not any(state.is_over for state in states):
+            messages = tickets.open_messages(self._snapshot, cluster)
+        else:
+            rows = self._snapshot.scan(keys.Table.TICKET.prefix)
+            messages = (tickets_pb2.Ticket.FromString(value) for _, value in rows)
         found = [
             message
             for message in messages

@@ -34,7 +34,7 @@ def updates(view: Lookup, changes: Iterable[Change]) -> list[Record]:
         index = indices[cluster]
         if before is not None:
             index.tickets_by_state[before.value] -= 1
-            if not index.tickets_by_state[before.value]:
+            if index.tickets_by_state[before.value] == 0:
                 del index.tickets_by_state[before.value]
         if after is not None:
             index.tickets_by_state[after.value] += 1
@@ -46,28 +46,22 @@ def updates(view: Lookup, changes: Iterable[Change]) -> list[Record]:
     return [_record(cluster, index) for cluster, index in indices.items()]
 
 
-def open_ids(view: Lookup, cluster: str) -> tuple[str, ...]:
-    """Return the ids of the cluster's tickets that are not over."""
-    value = view.get(keys.ticket_index(cluster))
-    return tuple(records_pb2.TicketIndex.FromString(value).open_ids) if value is not None else ()
-
-
-def all_open_ids(view: ReadView) -> Iterator[str]:
-    """Yield the ids of all tickets that are not over."""
-    for index in _indices(view):
-        yield from index.open_ids
+def open_ids(view: ReadView, cluster: str | None = None) -> list[str]:
+    """Return the ids of the tickets of a cluster, or of all, that are not over."""
+    prefix = keys.Table.TICKET_INDEX.prefix if cluster is None else keys.ticket_index(cluster)
+    return [ticket_id for index in _indices(view, prefix) for ticket_id in index.open_ids]
 
 
 def counts(view: ReadView) -> Counter[TicketState]:
     """Return how many tickets are in each state."""
     found: Counter[TicketState] = Counter()
-    for index in _indices(view):
+    for index in _indices(view, keys.Table.TICKET_INDEX.prefix):
         found.update({TicketState(state): count for state, count in index.tickets_by_state.items()})
     return found
 
 
-def _indices(view: ReadView) -> Iterator[records_pb2.TicketIndex]:
-    return (records_pb2.TicketIndex.FromString(value) for _, value in view.scan(keys.Table.TICKET_INDEX.prefix))
+def _indices(view: ReadView, prefix: bytes) -> Iterator[records_pb2.TicketIndex]:
+    return (records_pb2.TicketIndex.FromString(value) for _, value in view.scan(prefix))
 
 
 def _record(cluster: str, index: records_pb2.TicketIndex) -> Record:

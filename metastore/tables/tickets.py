@@ -149,12 +149,15 @@ def stored_ticket(view: ReadView, ticket_id: str) -> Ticket | None:
     return ticket_from_proto(tickets_pb2.Ticket.FromString(value)) if value is not None else None
 
 
+def open_messages(view: ReadView, cluster: str | None = None) -> Iterator[tickets_pb2.Ticket]:
+    """Yield the tickets of a cluster, or of all, that are not over, as they are stored."""
+    values = view.get_many([keys.ticket(ticket_id) for ticket_id in ticket_index.open_ids(view, cluster)])
+    return (tickets_pb2.Ticket.FromString(value) for value in values if value is not None)
+
+
 def open_tickets(view: ReadView, cluster: str | None = None) -> Iterator[Ticket]:
     """Yield the tickets of a cluster, or of all, that are not over."""
-    ids = ticket_index.all_open_ids(view) if cluster is None else ticket_index.open_ids(view, cluster)
-    for value in view.get_many([keys.ticket(ticket_id) for ticket_id in ids]):
-        if value is not None:
-            yield ticket_from_proto(tickets_pb2.Ticket.FromString(value))
+    return map(ticket_from_proto, open_messages(view, cluster))
 
 
 def stored_execution(view: ReadView, ticket_id: str) -> Execution | None:

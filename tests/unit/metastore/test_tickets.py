@@ -305,6 +305,9 @@ def test_driven_tickets_are_those_that_whoever_reads_all_of_them_finds(moves: li
         everyone = [each for each in reversed(store.views.tickets()) if each.state.is_driven]
         assert list(store.views.driven_tickets()) == everyone
         assert list(store.views.open_tickets()) == [each for each in store.views.tickets() if not each.state.is_over]
+        open_states = [state for state in TicketState if not state.is_over]
+        assert store.views.tickets(states=open_states) == store.views.open_tickets() == store.views.open_tickets("live")
+        assert store.views.open_tickets("bulk") == store.views.tickets("bulk", states=open_states) == ()
 
 
 def test_tickets_that_have_ended_are_not_read_for_those_that_are_driven(
