@@ -7,12 +7,8 @@
     lifted      set                          restore what stood there, if the cordon is still ours
     lifted      restored, or not ours        forget it
 
-Intent before effect: a cordon is stored with what it replaces before it is sent, and is forgotten only when Kafka
-shows that nothing of ours is left (one step later, because a broker may answer from before the last change); so a step
-that is repeated after a crash comes to the same end. What a broker that is down owes is restored through a controller,
-and stays a debt while none answers; what somebody else has set there meanwhile (`is_foreign`) stays. Where
-Kafka knows no cordons (before 4.3) the record is kept all the same: what the broker held tells later which replicas
-have strayed there.
+What is set, restored, owed or left alone follows from the engine (owned_settings.py). Where Kafka knows no cordons
+(before 4.3) the record is kept all the same: what the broker held tells later which replicas have strayed there.
 """
 
 from __future__ import annotations
@@ -20,8 +16,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from guardian.core import owned_settings
 from guardian.core.effects import ConfigChange, ConfigKey
+from guardian.core.owned_settings import Live, Policy
 from guardian.model.cordon import Cordon
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.text import Text
 from guardian.model.topology import TopicPartition
 
@@ -29,7 +28,7 @@ BROKER = "BROKER"
 CORDONED = "cordoned.log.dirs"
 ALL_LOG_DIRS = "*"
 _CORDONED_LATER = "it is down, and is cordoned when it is back"
-_LEFT_ALONE = "was set by somebody else and is left alone"
+_POLICY = Policy(sets_deleted_again=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +82,15 @@ def step(
     owed: list[Cordon] = []
     sentences: list[str] = []
     for broker in sorted({*excluded, *known}):
-        before = known.get(broker)
-        seen = look[broker]
-        if broker in excluded:
-            decided = _exclude(before or Cordon(cluster, broker, since_ms=now_ms, held=seen.holds), seen, now_ms)
-        elif before is not None:
-            decided = _lift(before, seen)
+        before, seen = known.get(broker), look[broker]
+        cordon = before or Cordon(cluster, broker, since_ms=now_ms, held=seen.holds)
+        decided = _exclude(cordon, seen, now_ms) if broker in excluded else _decide(cordon, seen, is_excluded=False)
         after = decided.cordon
         if after is None and before is not None:
             dropped.append(before)
         elif after is not None and after != before:
             put.append(after)
-        if decided.is_owed and after == before and after is not None:
+        if decided.is_owed and after is not None:
             owed.append(after)
         if decided.change is not None:
             changes[ConfigKey(BROKER, str(broker), CORDONED)] = decided.change
@@ -107,51 +103,47 @@ def _exclude(cordon: Cordon, seen: BrokerLook, now_ms: int) -> _Decided:
     if cordon.is_lifted:
         # Excluded anew: what came meanwhile came rightly. What was replaced is still that.
         cordon = replace(cordon, is_lifted=False, since_ms=now_ms, held=seen.holds)
-    cordon = replace(cordon, held=cordon.held & seen.holds, note="")
-    if not seen.is_alive:
-        note = f"it is down; its {CORDONED} {_LEFT_ALONE}" if cordon.is_foreign else _CORDONED_LATER
-        return _waits(cordon, note)
-    cordon = replace(cordon, is_foreign=False)
-    if not seen.knows_cordons:
+    cordon = replace(cordon, held=cordon.held & seen.holds)
+    if seen.is_alive and not seen.knows_cordons:
         return _waits(cordon, "its Kafka knows no cordons (4.3 does): what strays there is moved away afterwards")
-    if not cordon.value:
-        ours = replace(cordon, value=ALL_LOG_DIRS, replaced=seen.value)
-        change = None if seen.value == ALL_LOG_DIRS else ConfigChange(seen.value, ALL_LOG_DIRS)
-        return _Decided(ours, change, "cordoned: Kafka puts no new replicas there")
-    if seen.value == cordon.value:
-        return _Decided(cordon)
-    if seen.value in (None, cordon.replaced):
-        return _Decided(cordon, ConfigChange(seen.value, cordon.value), "cordoned again: the cordon had gone")
-    return _waits(replace(cordon, is_foreign=True), _foreign_note(seen))
-
-
-def _lift(cordon: Cordon, seen: BrokerLook) -> _Decided:
-    if not cordon.value:
-        return _Decided(None, None, "the exclusion was lifted")
-    is_first_look = not cordon.is_lifted
-    if not seen.is_alive and cordon.is_foreign:
-        return _Decided(None, None, f"the exclusion was lifted; {CORDONED} {_LEFT_ALONE}")
-    cordon = replace(cordon, is_lifted=True, held=frozenset(), note="", is_foreign=False)
     if not seen.is_alive:
-        note = f"the exclusion was lifted; {CORDONED} is restored through a controller, as the broker is down"
-        return _Decided(replace(cordon, note=note), None, note, is_owed=True)
-    if seen.value == cordon.value != cordon.replaced:
-        return _Decided(cordon, ConfigChange(seen.value, cordon.replaced), "the cordon is being lifted")
-    if is_first_look:
-        if seen.value not in (None, cordon.value, cordon.replaced):
-            cordon = replace(cordon, note=_foreign_note(seen), is_foreign=True)
-        return _Decided(cordon, None, "the cordon is being lifted")
-    return _Decided(None, None, "the cordon was lifted")
+        note = f"it is down; its {CORDONED} was set by somebody else and is left alone"
+        return _waits(cordon, note if cordon.is_foreign else _CORDONED_LATER)
+    return _decide(cordon, seen, is_excluded=True)
+
+
+def _decide(cordon: Cordon, seen: BrokerLook, *, is_excluded: bool) -> _Decided:
+    key = ConfigKey(BROKER, str(cordon.broker_id), CORDONED)
+    shown = {CORDONED: seen.value} if seen.value is not None else {}
+    live = Live({key[:2]: shown}) if seen.is_alive else Live({}, down=frozenset({key[:2]}))
+    required = {key: ALL_LOG_DIRS} if is_excluded else {}
+    found = owned_settings.reconcile(required, _owned(key, cordon), live, _POLICY)
+    change, note = found.changes.get(key), found.notes[0] if found.notes and not found.changes else ""
+    if not found.settings and not is_excluded:
+        return _Decided(None, None, note or ("the cordon was lifted" if cordon.value else "the exclusion was lifted"))
+    was_set, is_owed = bool(cordon.value), bool(found.debts)
+    cordon = replace(cordon, value="", replaced=None, is_foreign=False, note=note)
+    for setting in found.settings:
+        cordon = replace(cordon, value=setting.value or "", replaced=setting.replaced, is_foreign=setting.is_foreign)
+    if not is_excluded:
+        cordon = replace(cordon, is_lifted=True, held=frozenset())
+        return _Decided(cordon, change, note or "the cordon is being lifted", is_owed)
+    if change is None:
+        return _Decided(cordon, None, note)
+    again = "cordoned again: the cordon had gone"
+    return _Decided(cordon, change, again if was_set else "cordoned: Kafka puts no new replicas there")
+
+
+def _owned(key: ConfigKey, cordon: Cordon) -> list[OwnedSetting]:
+    leaving = (cordon.value,) if cordon.is_lifted else ()
+    owned = OwnedSetting(*key, (cordon.value,), cordon.replaced, leaving, cordon.is_foreign)
+    return [owned] if cordon.value else []
 
 
 def was_never_set(cordon: Cordon, refusal: str) -> bool:
     """Whether a controller refused to delete the key: that it does at a `metadata.version` which knows no cordons yet
     (below 4.3-IV0), as while a cluster is upgraded, and then none of its brokers has one."""
     return cordon.replaced is None and refusal.startswith("INVALID_CONFIG")
-
-
-def _foreign_note(seen: BrokerLook) -> str:
-    return f"{CORDONED} is {seen.value}: it {_LEFT_ALONE}"
 
 
 def _waits(cordon: Cordon, note: str) -> _Decided:

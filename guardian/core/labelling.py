@@ -7,21 +7,20 @@
     migrate-idc     topics    those that the plan names; of a whole cluster all            get the policy, else the next
                                                                                            plan moves them back
 
-Intent before effect: what it will say is stored with what that replaces, then said, and only then the ticket is over.
-Both ways by compare and set: what somebody else said meanwhile stays. A ticket that is taken back says what it
-replaced, and one that never said anything takes nothing back. Machines that join as new brokers have the label from the
-start: whoever registers them gives it.
+What it will say is stored with what that replaces, then said, and only then the ticket is over. Both ways by the
+changes of the engine (owned_settings.py): what somebody else said meanwhile stays. A ticket that never said anything
+takes nothing back. Machines that join as new brokers have the label from the start: whoever registers them gives it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Subject
 from guardian.model.federation import Tenant, Topic
+from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.planner_settings import is_named
 from guardian.model.tasks import Isolate, MigrateIdc, PlanTask
@@ -63,9 +62,13 @@ def to_say(
     )
 
 
-def taken_back(intents: Sequence[DirectoryIntent]) -> tuple[DirectoryIntent, ...]:
-    """What says again what these have replaced."""
-    return tuple(replace(each, value=each.replaced, replaced=each.value) for each in intents)
+def owned(intents: Sequence[DirectoryIntent]) -> list[OwnedSetting]:
+    """Return the intents as settings of single entries. They are stored by groups: a cluster has many topics."""
+    return [
+        OwnedSetting(each.subject.value, name, each.field, (each.value,), each.replaced)
+        for each in intents
+        for name in each.names
+    ]
 
 
 def takes_back(ticket: Ticket, state: TicketState) -> bool:

@@ -102,9 +102,14 @@ def reconcile(
     )
 
 
+def applied(settings: Iterable[OwnedSetting]) -> dict[ConfigKey, ConfigChange]:
+    """Return the changes that set the last values of these settings, where what they replace still stands."""
+    return {ConfigKey.of(each): ConfigChange(each.replaced, each.value) for each in settings if each.values}
+
+
 def restored(settings: Iterable[OwnedSetting]) -> dict[ConfigKey, ConfigChange]:
     """Return the changes that restore what these settings replaced, where their last values still stand."""
-    return {ConfigKey.of(each): ConfigChange(each.values[-1], each.replaced) for each in settings if each.values}
+    return {ConfigKey.of(each): ConfigChange(each.value, each.replaced) for each in settings if each.values}
 
 
 def name_of(key: ConfigKey) -> str:

@@ -27,7 +27,7 @@ from guardian import tracing
 from guardian.core import foreign, gaining, losing, overriding, repairing
 from guardian.core.approving import why_expired
 from guardian.core.barring import barring, why_barred
-from guardian.core.effects import ConfigKey, SettleDebts
+from guardian.core.effects import ConfigChange, ConfigKey, SettleDebts
 from guardian.core.executing import (
     Circumstances,
     Step,
@@ -41,11 +41,12 @@ from guardian.core.executing import (
     under_way,
 )
 from guardian.core.holding import held
-from guardian.core.labelling import describe, emptied_by, leaving, remarks, taken_back, takes_back, to_say
+from guardian.core.labelling import describe, emptied_by, leaving, owned, remarks, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
 from guardian.core.operations.step import operate
 from guardian.core.operations.world import Mover
+from guardian.core.owned_settings import applied, restored
 from guardian.core.replanning import (
     continued,
     counted,
@@ -80,7 +81,7 @@ from guardian.model.acl import AclBinding
 from guardian.model.actor import Agent
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.directory import Directory
-from guardian.model.execution import DirectoryIntent, Execution, ForeignWork, TaskState
+from guardian.model.execution import Execution, ForeignWork, TaskState
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.tasks import AclRepair, Isolate, MigrateIdc, ThrottleOverride
@@ -198,11 +199,9 @@ class Labels(Protocol):
     def directory(self, cluster: str) -> Directory:
         """Of this cluster."""
 
-    def say(self, cluster: str, intents: Sequence[DirectoryIntent]) -> None:
-        """What shows `replaced` shows `value` then, and what does not stays; said again, nothing changes.
-
-        Brokers and machines that the directory does not have are left out, topics get an entry.
-        """
+    def say(self, cluster: str, changes: Mapping[ConfigKey, ConfigChange]) -> None:
+        """Change fields of entries (subject, name, field) by compare and set; empty text: none. Said again, nothing
+        changes. Brokers and machines that the directory does not have are left out, topics get an entry."""
 
 
 class Driver:
@@ -651,7 +650,7 @@ class Driver:
             if not stored.directory:
                 return decided
             self._store.confirm(ticket.id, ticket.state, stored.revision)
-            self._labels.say(ticket.cluster, taken_back(stored.directory))
+            self._labels.say(ticket.cluster, restored(owned(stored.directory)))
             return replace(decided, execution=replace(decided.execution, directory=()))
         plan = self._store.plan(ticket.plan_hash)
         if state is not TicketState.SUCCEEDED or not isinstance(plan.task, Isolate | MigrateIdc):
@@ -669,7 +668,7 @@ class Driver:
                 return replace(decided, execution=execution, transition=None, sentence=sentence)
         else:
             self._store.confirm(ticket.id, ticket.state, stored.revision)
-            self._labels.say(ticket.cluster, stored.directory)
+            self._labels.say(ticket.cluster, applied(owned(stored.directory)))
         left = {broker: held.get(broker, frozenset()) for broker in leaving(plan, moves)}
         words = "; ".join((reason, *remarks(plan, stored.directory, left, directory)))
         return replace(decided, transition=(state, words))

@@ -7,16 +7,18 @@ that was read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from guardian.core.effects import ConfigChange, ConfigKey
 from guardian.core.operations.leaders import GOAL
 from guardian.errors import Conflict
 from guardian.model.actor import Agent
 from guardian.model.cordon import Cordon
 from guardian.model.directory import Directory
-from guardian.model.execution import DirectoryIntent, Subject, TaskState
+from guardian.model.execution import Subject, TaskState
 from guardian.model.federation import Entry, Exclusion, Machine, Topic
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove
@@ -99,35 +101,24 @@ class ReplicatedOperationStore:
     def directory(self, cluster: str) -> Directory:
         return directory_of(self._store.read(), None).of_cluster(cluster)
 
-    def say(self, cluster: str, intents: Sequence[DirectoryIntent]) -> None:
+    def say(self, cluster: str, changes: Mapping[ConfigKey, ConfigChange]) -> None:
         """Machines first: planners ask them where a broker has no label."""
-        for intent in intents:
-            if intent.subject is Subject.MACHINE:
-                entries = stored_entries(self._store.read(), pb.MACHINES)
-                self._amend(
-                    [
-                        (entry, _saying(machine, intent))
-                        for entry in entries
-                        if isinstance(machine := entry_from_proto(entry), Machine)
-                        and machine.host in intent.names
-                        and _shows(machine, intent, intent.replaced)
-                    ]
-                )
-            elif intent.subject is Subject.TOPIC:
-                names = set(intent.names)
-                stored = stored_entries(self._store.read(), pb.TOPICS, cluster)
-                known = {entry.topic.name: entry for entry in stored if entry.topic.name in names}
-                topics = {name: _topic(cluster, name, known.get(name)) for name in intent.names}
-                self._amend(
-                    [
-                        (known.get(name), _saying(topic, intent))
-                        for name, topic in topics.items()
-                        if _shows(topic, intent, intent.replaced)
-                    ]
-                )
-        of_brokers = [intent for intent in intents if intent.subject is Subject.BROKER]
-        if of_brokers:
-            self._put_brokers(cluster, lambda broker: _said_of(broker, of_brokers))
+        by_name: dict[Subject, _Changes] = {subject: defaultdict(dict) for subject in Subject}
+        for key, change in changes.items():
+            by_name[Subject(key.resource_type)][key.resource_name][key.key] = change
+        if machines := by_name[Subject.MACHINE]:
+            stored = stored_entries(self._store.read(), pb.MACHINES)
+            self._amend_changed(
+                [(entry, entry_from_proto(entry), machines.get(entry.machine.host, {})) for entry in stored]
+            )
+        if topics := by_name[Subject.TOPIC]:
+            stored = stored_entries(self._store.read(), pb.TOPICS, cluster)
+            known = {entry.topic.name: entry for entry in stored if entry.topic.name in topics}
+            self._amend_changed(
+                [(old := known.get(name), _topic(cluster, name, old), of_topic) for name, of_topic in topics.items()]
+            )
+        if brokers := by_name[Subject.BROKER]:
+            self._put_brokers(cluster, lambda broker: _changed(broker, brokers.get(str(broker.id), {})))
 
     def forget_broker(self, cluster: str, broker: int) -> None:
         """Its machine first: who goes on after a crash in between finds the broker still there, and asks again."""
@@ -161,6 +152,11 @@ class ReplicatedOperationStore:
                 if attempt == _ATTEMPTS:
                     raise
 
+    def _amend_changed(
+        self, entries: Iterable[tuple[pb.FederationEntry | None, Entry, Mapping[str, ConfigChange]]]
+    ) -> None:
+        self._amend([(old, now) for old, entry, changes in entries if (now := _changed(entry, changes)) != entry])
+
     def _amend(self, entries: Sequence[tuple[pb.FederationEntry | None, Entry]]) -> None:
         """Puts each in place of what was read, None: of nothing. Raises Conflict when somebody else was quicker."""
         changes = [
@@ -176,23 +172,16 @@ class ReplicatedOperationStore:
             self._store.propose(records_pb2.Command(change_federation=request), actor=Agent.EXECUTOR)
 
 
-_Labelled = TypeVar("_Labelled", Broker, Machine, Topic)
+_Changes = dict[str, dict[str, ConfigChange]]  # by name and field
+_Labelled = TypeVar("_Labelled", bound=Broker | Entry)
 
 
-def _shows(entry: Broker | Machine | Topic, intent: DirectoryIntent, value: str) -> bool:
-    return bool(getattr(entry, intent.field) == value)
-
-
-def _saying(entry: _Labelled, intent: DirectoryIntent) -> _Labelled:
-    change: dict[str, Any] = {intent.field: intent.value}
-    return replace(entry, **change)
-
-
-def _said_of(broker: Broker, intents: Sequence[DirectoryIntent]) -> Broker:
-    for intent in intents:
-        if str(broker.id) in intent.names and _shows(broker, intent, intent.replaced):
-            return _saying(broker, intent)
-    return broker
+def _changed(entry: _Labelled, changes: Mapping[str, ConfigChange]) -> _Labelled:
+    """Return the entry with those fields changed that are as expected."""
+    mine: dict[str, Any] = {
+        field: change.value for field, change in changes.items() if getattr(entry, field) == change.expected
+    }
+    return replace(entry, **mine)
 
 
 def _topic(cluster: str, name: str, entry: pb.FederationEntry | None) -> Topic:

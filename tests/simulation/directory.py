@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from guardian.core.effects import ConfigChange, ConfigKey
 from guardian.errors import Unavailable
 from guardian.model.directory import Directory
-from guardian.model.execution import DirectoryIntent, Subject
+from guardian.model.execution import Subject
 from guardian.model.federation import Exclusion, IdcPolicy, Machine, Topic
 from guardian.model.topology import Broker, Cluster
 
@@ -30,7 +31,7 @@ class MemoryDirectory:
         self.machines = {machine.host: machine for machine in machines}
         self.exclusions: tuple[Exclusion, ...] = ()
         self.failures = 0
-        self.said: list[Sequence[DirectoryIntent]] = []
+        self.said: list[Mapping[ConfigKey, ConfigChange]] = []
 
     def directory(self, cluster: str) -> Directory:
         found = Directory(
@@ -38,15 +39,14 @@ class MemoryDirectory:
         )
         return found.of_cluster(cluster)
 
-    def say(self, cluster: str, intents: Sequence[DirectoryIntent]) -> None:
+    def say(self, cluster: str, changes: Mapping[ConfigKey, ConfigChange]) -> None:
         assert cluster == self.cluster.name
         if self.failures:
             self.failures -= 1
             raise Unavailable("no leader")
-        self.said.append(intents)
-        for intent in intents:
-            for name in intent.names:
-                self._say(intent, name)
+        self.said.append(changes)
+        for key, change in changes.items():
+            self._say(Subject(key.resource_type), key.resource_name, key.key, change)
 
     def labels(self) -> dict[int, str]:
         """Of brokers, by id."""
@@ -57,20 +57,20 @@ class MemoryDirectory:
         brokers = tuple(replace(each, label=label) if each.id == broker_id else each for each in self.cluster.brokers)
         self.cluster = replace(self.cluster, brokers=brokers)
 
-    def _say(self, intent: DirectoryIntent, name: str) -> None:
-        match intent.subject:
+    def _say(self, subject: Subject, name: str, field: str, change: ConfigChange) -> None:
+        match subject:
             case Subject.BROKER:
-                if self.labels().get(int(name)) == intent.replaced:
-                    self.put_label(int(name), intent.value)
+                if self.labels().get(int(name)) == change.expected:
+                    self.put_label(int(name), change.value or "")
             case Subject.MACHINE:
                 machine = self.machines.get(name)
-                if machine is not None and machine.label == intent.replaced:
-                    self.machines[name] = replace(machine, label=intent.value)
+                if machine is not None and machine.label == change.expected:
+                    self.machines[name] = replace(machine, label=change.value or "")
             case Subject.TOPIC:
                 topic = self.of_topics.get(name, Topic(self.cluster.name, name))
-                if getattr(topic, intent.field) == intent.replaced:
-                    change: dict[str, Any] = {intent.field: intent.value}
-                    self.of_topics[name] = replace(topic, **change)
+                if getattr(topic, field) == change.expected:
+                    value: dict[str, Any] = {field: change.value}
+                    self.of_topics[name] = replace(topic, **value)
 
     def _topics(self) -> tuple[Topic, ...]:
         return tuple(self.of_topics.values())

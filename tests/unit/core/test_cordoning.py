@@ -105,7 +105,9 @@ def test_a_cordon_that_somebody_took_away_is_set_again_and_another_value_is_left
     world.value = "/disk2"
     world.tick({7})
     assert world.value == "/disk2"
-    assert world.stored[7].note == "cordoned.log.dirs is /disk2: it was set by somebody else and is left alone"
+    assert world.stored[7].note == (
+        "cordoned.log.dirs of broker 7 was set to /disk2 by somebody else and is left alone"
+    )
     world.settle(())
     assert world.value == "/disk2"
     assert not world.stored

@@ -6,17 +6,19 @@ from dataclasses import replace
 
 import pytest
 
+from guardian.core.effects import ConfigChange, ConfigKey
 from guardian.core.labelling import (
     emptied_by,
     labels_after,
     leaving,
+    owned,
     remarks,
     require_usable,
-    taken_back,
     takes_back,
     to_say,
     topics_after,
 )
+from guardian.core.owned_settings import applied, restored
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Subject
@@ -106,9 +108,11 @@ def test_topics_that_were_migrated_get_the_policy_and_those_it_was_never_for_do_
     assert to_say(plan(Balance()), [], known, factors, ()) == ()
 
 
-def test_taken_back_is_what_was_replaced() -> None:
+def test_what_was_replaced_is_restored() -> None:
     said = (DirectoryIntent(Subject.TOPIC, "label", ("pay",), "gold", "red"),)
-    assert taken_back(said) == (DirectoryIntent(Subject.TOPIC, "label", ("pay",), "red", "gold"),)
+    key = ConfigKey("topic", "pay", "label")
+    assert applied(owned(said)) == {key: ConfigChange("red", "gold")}
+    assert restored(owned(said)) == {key: ConfigChange("gold", "red")}
 
 
 @pytest.mark.parametrize(

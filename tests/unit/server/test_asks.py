@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from guardian.core.labelling import taken_back
+from guardian.core.labelling import owned
 from guardian.core.operations.leaders import GOAL
+from guardian.core.owned_settings import applied, restored
 from guardian.errors import Conflict, GuardianError, InvalidInput, NotFound
 from guardian.executor.hooks import HookRunner
 from guardian.model.actor import Agent
@@ -379,7 +380,7 @@ def test_a_reporter_that_registers_meanwhile_is_not_forgotten(member: Member, mo
 
     monkeypatch.setattr(member.store, "put_cluster", registered_before)
     said = DirectoryIntent(Subject.BROKER, "label", ("2",), "green", "")
-    ReplicatedOperationStore(member.store, lambda: 0).say("live", [said])
+    ReplicatedOperationStore(member.store, lambda: 0).say("live", applied(owned([said])))
     known = member.store.read().cluster("live")
     assert known is not None
     assert [(broker.registered_reporter, broker.label) for broker in known.brokers] == [
@@ -403,13 +404,13 @@ def test_what_a_ticket_says_replaces_what_it_read_and_nothing_else(member: Membe
         DirectoryIntent(Subject.TOPIC, "idc_policy", ("new",), "home", ""),
     ]
     for _ in range(2):
-        store.say("live", intents)
+        store.say("live", applied(owned(intents)))
         found = store.directory("live")
         assert {machine.host: machine.label for machine in found.machines} == {"m1": "", "m2": "gold", "m9": ""}
         assert {broker.id: broker.label for broker in found.clusters[0].brokers} == {1: "green", 2: "", 3: "green"}
         new = Topic("live", "new", label="gold", idc_policy="home")
         assert set(found.topics) == {replace(known, label="gold"), new, other}
-    store.say("live", taken_back(intents))
+    store.say("live", restored(owned(intents)))
     after = store.directory("live")
     assert (after.clusters, after.machines) == (before.clusters, before.machines)
     assert set(after.topics) == {*before.topics, Topic("live", "new")}
