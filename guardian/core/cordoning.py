@@ -47,13 +47,13 @@ class BrokerLook:
 @dataclass(frozen=True, slots=True)
 class CordonStep:
     """`put` and `dropped` are to be stored at once; then `changes` are to be sent, each where Kafka still shows what it
-    was decided from. What brokers that are down have of `owed` is to be restored through a controller; then these are
-    dropped. `sentences` say what was done and what is awaited."""
+    was decided from, and `debts` are to be settled: those cordons are dropped then. `sentences` say what was done and
+    what is awaited."""
 
     put: tuple[Cordon, ...] = ()
     dropped: tuple[Cordon, ...] = ()
     changes: Mapping[ConfigKey, ConfigChange] = field(default_factory=dict)
-    owed: tuple[Cordon, ...] = ()
+    debts: Mapping[ConfigKey, str | None] = field(default_factory=dict)
     sentences: tuple[Text, ...] = ()
 
 
@@ -64,7 +64,7 @@ class _Decided:
     cordon: Cordon | None
     change: ConfigChange | None = None
     sentence: str = ""
-    is_owed: bool = False
+    debts: Mapping[ConfigKey, str | None] = field(default_factory=dict)
 
 
 def step(
@@ -79,7 +79,7 @@ def step(
     put: list[Cordon] = []
     dropped: list[Cordon] = []
     changes: dict[ConfigKey, ConfigChange] = {}
-    owed: list[Cordon] = []
+    debts: dict[ConfigKey, str | None] = {}
     sentences: list[str] = []
     for broker in sorted({*excluded, *known}):
         before, seen = known.get(broker), look[broker]
@@ -90,13 +90,13 @@ def step(
             dropped.append(before)
         elif after is not None and after != before:
             put.append(after)
-        if decided.is_owed and after is not None:
-            owed.append(after)
+        if after == before:
+            debts |= decided.debts
         if decided.change is not None:
             changes[ConfigKey(BROKER, str(broker), CORDONED)] = decided.change
         if decided.sentence:
             sentences.append(f"broker {broker} of cluster {cluster}: {decided.sentence}")
-    return CordonStep(tuple(put), tuple(dropped), changes, tuple(owed), tuple(sentences))
+    return CordonStep(tuple(put), tuple(dropped), changes, debts, tuple(sentences))
 
 
 def _exclude(cordon: Cordon, seen: BrokerLook, now_ms: int) -> _Decided:
@@ -121,13 +121,13 @@ def _decide(cordon: Cordon, seen: BrokerLook, *, is_excluded: bool) -> _Decided:
     change, note = found.changes.get(key), found.notes[0] if found.notes and not found.changes else ""
     if not found.settings and not is_excluded:
         return _Decided(None, None, note or ("the cordon was lifted" if cordon.value else "the exclusion was lifted"))
-    was_set, is_owed = bool(cordon.value), bool(found.debts)
+    was_set = bool(cordon.value)
     cordon = replace(cordon, value="", replaced=None, is_foreign=False, note=note)
     for setting in found.settings:
         cordon = replace(cordon, value=setting.value or "", replaced=setting.replaced, is_foreign=setting.is_foreign)
     if not is_excluded:
         cordon = replace(cordon, is_lifted=True, held=frozenset())
-        return _Decided(cordon, change, note or "the cordon is being lifted", is_owed)
+        return _Decided(cordon, change, note or "the cordon is being lifted", found.debts)
     if change is None:
         return _Decided(cordon, None, note)
     again = "cordoned again: the cordon had gone"
@@ -138,12 +138,6 @@ def _owned(key: ConfigKey, cordon: Cordon) -> list[OwnedSetting]:
     leaving = (cordon.value,) if cordon.is_lifted else ()
     owned = OwnedSetting(*key, (cordon.value,), cordon.replaced, leaving, cordon.is_foreign)
     return [owned] if cordon.value else []
-
-
-def was_never_set(cordon: Cordon, refusal: str) -> bool:
-    """Whether a controller refused to delete the key: that it does at a `metadata.version` which knows no cordons yet
-    (below 4.3-IV0), as while a cluster is upgraded, and then none of its brokers has one."""
-    return cordon.replaced is None and refusal.startswith("INVALID_CONFIG")
 
 
 def _waits(cordon: Cordon, note: str) -> _Decided:

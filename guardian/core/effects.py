@@ -47,6 +47,12 @@ class SettleDebts:
     values: Mapping[ConfigKey, str | None]
 
 
+def was_never_set(replaced: str | None, refusal: str) -> bool:
+    """Return whether a controller refused to delete a key that its `metadata.version` does not know: no broker has it
+    then. So it is with cordons below 4.3-IV0, as while a cluster is upgraded."""
+    return replaced is None and refusal.startswith("INVALID_CONFIG")
+
+
 @dataclass(frozen=True, slots=True)
 class AlterReassignments:
     """Starts reassignments, or cancels them where the target is None.

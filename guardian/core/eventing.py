@@ -166,7 +166,7 @@ def changes_of(before: Iterable[OwnedSetting], after: Iterable[OwnedSetting]) ->
 
 
 def _values(settings: Iterable[OwnedSetting]) -> dict[ConfigKey, str]:
-    """The present values, and of lists all entries."""
+    """Return the present values, and of lists all entries."""
     return {
         ConfigKey.of(each): ",".join(map(str, each.values)) if each.key in LISTS else str(each.value)
         for each in settings

@@ -304,7 +304,7 @@ def _is_elsewhere(before: ExecutionTask, after: ExecutionTask) -> bool:
 
 
 def _held_throttles(execution: Execution) -> set[tuple[object, ...]]:
-    """The keys, and of lists their entries."""
+    """Return the keys, and of lists their entries."""
     return {(ConfigKey.of(each), *(each.values if each.key in LISTS else ())) for each in execution.throttles}
 
 

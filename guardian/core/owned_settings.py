@@ -119,6 +119,18 @@ def name_of(key: ConfigKey) -> str:
     return f"{key.resource_type.lower()} {key.resource_name}"
 
 
+def quota_configs(
+    quotas: Mapping[QuotaEntity, Mapping[str, float]], keys: Iterable[ConfigKey]
+) -> dict[Resource, dict[str, str]]:
+    """Return quotas as the configurations of their entities; those of the keys are there without quotas, too."""
+    found: dict[Resource, dict[str, str]] = {key[:2]: {} for key in keys if key.resource_type == CLIENT}
+    for entity, values in quotas.items():
+        found[CLIENT, entity.name] = {
+            key: str(int(value)) if float(value).is_integer() else repr(value) for key, value in values.items()
+        }
+    return found
+
+
 def entries_of(value: str | None) -> list[str]:
     """Return the entries of a list."""
     return [entry.strip() for entry in value.split(",") if entry.strip()] if value else []
@@ -266,8 +278,9 @@ def _reconcile_list(of_key: _Key, live: str | None) -> Reconciliation:
     required = of_key.required if isinstance(of_key.required, frozenset) else frozenset()
     desired = required - set(entries_of(replaced))
     mine = {entry for entry in setting.values if entry is not None} if setting is not None else set()
-    counted = set(setting.leaving) if setting is not None else set()
-    lasting = {each for each in mine if each in listed or _is_lasting(of_key, each, counted)}
+    # Requests for entries that are not live may be on their way.
+    sent = mine - set(setting.leaving if setting is not None else ()) if of_key.is_pending is None else mine
+    lasting = mine & set(listed) | (sent if of_key.is_pending is not False else set())
     recording = sorted(desired | lasting, key=_entry_order)
     if not recording:
         # All that is required stood there before: that it did is what is left to remember.
@@ -278,11 +291,6 @@ def _reconcile_list(of_key: _Key, live: str | None) -> Reconciliation:
     result = kept + sorted(desired - set(kept), key=_entry_order)
     change = ConfigChange(live, ",".join(result) or None) if result != listed else None
     return of_key.part(stored, change, is_unset=not desired <= set(listed))
-
-
-def _is_lasting(of_key: _Key, entry: str, counted: Collection[str | None]) -> bool:
-    """Whether a request for the entry, which is not live, may be on its way."""
-    return entry not in counted if of_key.is_pending is None else of_key.is_pending
 
 
 def _entry_order(entry: str) -> list[str]:

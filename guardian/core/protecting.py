@@ -30,7 +30,7 @@ from typing import Literal
 from guardian.core.disk_doings import ClientLoads, ClusterLook
 from guardian.core.disk_limits import DiskLimits
 from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey, SettleDebts
-from guardian.core.owned_settings import CLIENT
+from guardian.core.owned_settings import CLIENT, name_of
 from guardian.core.protection_levers import (
     Age,
     Candidate,
@@ -107,14 +107,7 @@ class ProtectionSettings(Section):
         return int(self.blind_s * 1000)
 
 
-@dataclass(frozen=True, slots=True)
-class AlterQuotas:
-    """Compare and set, as AlterConfigs; resources are quota entities by their names."""
-
-    changes: Mapping[ConfigKey, ConfigChange]
-
-
-ProtectionEffect = AlterQuotas | AlterConfigs | SettleDebts
+ProtectionEffect = AlterConfigs | SettleDebts
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +350,7 @@ def _tighten(
         if refusal:
             draft.remarks.append(refusal)
             continue
-        cut = _cut(_with_listed(candidate, lever, view, settings), lever, condition, view, now_ms)
+        cut = _cut(_with_listed(candidate, lever, view, settings), lever, view, now_ms)
         if cut is None:
             draft.remarks.append(f"{_what(candidate)} is at its least, or moves too little to matter: {candidate.hit}")
             continue
@@ -371,8 +364,7 @@ def _tighten(
 
 
 def _refusal(draft: _Draft, candidate: Candidate, lever: Lever | None, view: View, settings: ProtectionSettings) -> str:
-    trial = lever or _lever(candidate, 1, "", 0)
-    if key_of(trial) in draft.blocked or key_of(trial) in view.held:
+    if key_of(candidate) in draft.blocked or key_of(candidate) in view.held:
         return f"{_what(candidate)} is set by somebody else and is left alone"
     if lever is None and lists_for(candidate.kind, candidate.disk.broker, draft.recorded, view.held):
         return f"{_what(candidate)} is not set: replicas that it is not for stay listed until a ticket ends"
@@ -390,7 +382,7 @@ def _with_listed(candidate: Candidate, lever: Lever | None, view: View, settings
     return replace(candidate, entries=entries, least=max(candidate.least, least))
 
 
-def _cut(candidate: Candidate, lever: Lever | None, condition: DiskCondition, view: View, now_ms: int) -> Lever | None:
+def _cut(candidate: Candidate, lever: Lever | None, view: View, now_ms: int) -> Lever | None:
     """None: there is nothing to gain."""
     limit = limit_before(candidate, view.cluster) if lever is None else float(lever.value)
     moved = min(candidate.rate, limit) if limit is not None else candidate.rate
@@ -398,7 +390,20 @@ def _cut(candidate: Candidate, lever: Lever | None, condition: DiskCondition, vi
     if value >= _WORTH * moved or value < 1:
         return None
     if lever is None:
-        return replace(_lever(candidate, value, condition.why, now_ms), before=round(moved))
+        return Lever(
+            candidate.disk,
+            candidate.kind,
+            candidate.subject,
+            candidate.quota_key,
+            value,
+            round(moved),
+            candidate.entries,
+            candidate.least,
+            candidate.hit,
+            candidate.why,
+            now_ms,
+            now_ms,
+        )
     return replace(
         lever,
         value=value,
@@ -406,23 +411,6 @@ def _cut(candidate: Candidate, lever: Lever | None, condition: DiskCondition, vi
         entries=candidate.entries,
         hit=candidate.hit,
         changed_at_ms=now_ms,
-    )
-
-
-def _lever(candidate: Candidate, value: int, _condition: str, now_ms: int) -> Lever:
-    return Lever(
-        candidate.disk,
-        candidate.kind,
-        candidate.subject,
-        candidate.quota_key,
-        value,
-        round(candidate.rate),
-        candidate.entries,
-        candidate.least,
-        candidate.hit,
-        candidate.why,
-        now_ms,
-        now_ms,
     )
 
 
@@ -463,18 +451,13 @@ def _wants_more(lever: Lever, view: View) -> bool:
 
 def title(lever: Lever) -> str:
     """The lever in a few words."""
-    key = key_of(lever)
-    name = f"{key.key} of {_resource(key)}"
-    return f"{name} at {human_bytes(lever.value)}/s"
+    return f"{_what(lever)} at {human_bytes(lever.value)}/s"
 
 
-def _what(candidate: Candidate) -> str:
-    key = key_of(_lever(candidate, 1, "", 0))
-    return f"{key.key} of {_resource(key)}"
-
-
-def _resource(key: ConfigKey) -> str:
-    return key.resource_name if key.resource_type == CLIENT else f"{key.resource_type.lower()} {key.resource_name}"
+def _what(held: Lever | Candidate) -> str:
+    key = key_of(held)
+    resource = key.resource_name if key.resource_type == CLIENT else name_of(key)
+    return f"{key.key} of {resource}"
 
 
 def without_debts(protection: Protection, settled: frozenset[ConfigKey]) -> Protection:
@@ -489,11 +472,5 @@ def _effects(
     """Rates before the lists that make them count."""
     quotas = {key: change for key, change in changes.items() if key.resource_type == CLIENT}
     configs = {key: change for key, change in changes.items() if key.resource_type != CLIENT}
-    found: list[ProtectionEffect] = []
-    if quotas:
-        found.append(AlterQuotas(quotas))
-    if configs:
-        found.append(AlterConfigs(configs))
-    if debts:
-        found.append(SettleDebts(debts))
-    return tuple(found)
+    found: list[ProtectionEffect] = [AlterConfigs(each) for each in (quotas, configs) if each]
+    return (*found, SettleDebts(debts)) if debts else tuple(found)

@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from guardian.core import owned_settings
 from guardian.core.disk_doings import ClientLoads, ClusterLook
 from guardian.core.effects import ConfigKey
-from guardian.core.owned_settings import CLIENT, Live, Policy, Reconciliation, number_of
+from guardian.core.owned_settings import CLIENT, Live, Policy, Reconciliation, number_of, quota_configs
 from guardian.core.throttling import (
     BROKER,
     FOLLOWER_RATE,
@@ -352,15 +352,11 @@ def wanted(levers: Iterable[Lever]) -> Throttle:
     return Throttle(rates, {key: frozenset(each) for key, each in entries.items()})
 
 
-def key_of(lever: Lever) -> ConfigKey:
-    """Where the lever's value stands in Kafka."""
+def key_of(lever: Lever | Candidate) -> ConfigKey:
+    """Return where the lever's value stands in Kafka."""
     if lever.kind is LeverKind.CLIENT_QUOTA:
         return ConfigKey(CLIENT, lever.subject, lever.quota_key)
     return ConfigKey(BROKER, str(lever.disk.broker), _RATE_KEYS[lever.kind])
-
-
-def quota_text(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(value)
 
 
 def limit_before(candidate: Candidate, cluster: ClusterLook) -> float | None:
@@ -388,11 +384,8 @@ def reconcile(
     let_go = [key for key in keys if key.resource_type == CLIENT and key not in now.rates]
     lasts = Age.FORGOTTEN if len(let_go) <= _REMEMBERED_QUOTAS else Age.SETTLED
     pending = {key for key in keys if age < (lasts if key.resource_type == CLIENT else Age.SETTLED)}
-    configs: dict[tuple[str, str], Mapping[str, str]] = {key[:2]: {} for key in all_keys if key.resource_type == CLIENT}
-    for entity, values in cluster.quotas.items():
-        configs[CLIENT, entity.name] = {key: quota_text(value) for key, value in values.items()}
     live = Live(
-        configs | dict(cluster.configs),
+        {**quota_configs(cluster.quotas, all_keys), **cluster.configs},
         deleted=deleted_topics({key[:2] for key in all_keys} - cluster.configs.keys(), cluster.partitions),
         down=_down(all_keys, cluster) if age >= Age.SETTLED else frozenset(),
         others=held,

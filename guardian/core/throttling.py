@@ -177,8 +177,8 @@ def deleted_topics(
 def lifted(
     remembered: Iterable[OwnedSetting], before: Iterable[OwnedSetting], now: Reconciliation
 ) -> tuple[OwnedSetting, ...]:
-    """What was put back by now, and rates that others of ours took the place of: their requests may come late, too. Of
-    a list only what stood there before us, where something did: its entries are those of the ticket's moves."""
+    """Return what was restored by now, and rates that newer ones followed: their requests may come late, too. Of a list
+    only what it replaced is kept: its entries are those of the ticket's moves."""
     found = {ConfigKey.of(each): each for each in remembered}
     kept = {ConfigKey.of(each): each.values for each in now.settings}
     for each in before:
@@ -197,8 +197,8 @@ def lifted(
 
 
 def rates_shown_again(remembered: Iterable[OwnedSetting], observation: ClusterObservation) -> tuple[OwnedSetting, ...]:
-    """Of rates that were put back: those of keys on which Kafka shows one of them, but for brokers to or from which
-    somebody reassigns now."""
+    """Return the restored rates of which Kafka shows one again, but for brokers to or from which somebody reassigns
+    now."""
     theirs = {broker for each in observation.reassignments.values() for broker in each.replicas}
     rates = [each for each in remembered if each.resource_type == BROKER and int(each.resource_name) not in theirs]
     return tuple(each for each in rates if _is_shown(each, observation))

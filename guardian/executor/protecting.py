@@ -15,23 +15,21 @@ from dataclasses import replace
 from typing import Protocol
 
 from guardian.core.disk_doings import BrokerLook, ClusterLook
-from guardian.core.effects import AlterConfigs, ConfigChange, ConfigKey, SettleDebts
+from guardian.core.effects import ConfigKey
 from guardian.core.protecting import (
-    AlterQuotas,
-    ProtectionEffect,
     ProtectionSettings,
     View,
     protect,
     without_debts,
 )
-from guardian.core.protection_levers import brokers_of, quota_text, topics_of
+from guardian.core.protection_levers import brokers_of, topics_of
 from guardian.core.throttling import THROTTLES
 from guardian.errors import GuardianError
 from guardian.executor.proving import Proof, since_boot_s
-from guardian.executor.sending import Outcome, send
+from guardian.executor.sending import send
 from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.protection import Protection
-from guardian.model.quota import GroupMember, GroupMembers, GroupOffsets, QuotaEntity
+from guardian.model.quota import GroupMember, GroupMembers, GroupOffsets
 from guardian.model.topology import TopicPartition
 
 PATIENCE_S = 5.0
@@ -128,7 +126,7 @@ class Protector:
         for effect in step.effects:
             admin = self._admin_for(cluster)
             with admin.each_change_proven_by(proof.require):
-                outcome = send_protection(admin, effect)
+                outcome = send(admin, effect)
             notes += outcome.notes
             proof = self._proof(cluster, revision, None)
             if outcome.settled:
@@ -145,32 +143,6 @@ class Protector:
 
     def _proof(self, cluster: str, revision: int, at_s: float | None) -> Proof:
         return Proof(lambda: self._store.confirm(cluster, revision), self._since_boot_s, at_s)
-
-
-def send_protection(admin: KafkaAdmin, effect: ProtectionEffect) -> Outcome:
-    """Carries out one effect; says what was not changed. Raises ClusterUnavailable."""
-    match effect:
-        case AlterQuotas(changes):
-            return Outcome(notes=_alter_quotas(admin, changes))
-        case AlterConfigs() | SettleDebts():
-            return send(admin, effect)
-
-
-def _alter_quotas(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:
-    """Kafka has no compare-and-set, so the present values are read once more, right before."""
-    present = admin.describe_client_quotas()
-    notes: list[str] = []
-    writes: dict[QuotaEntity, dict[str, float | None]] = {}
-    for key, change in changes.items():
-        entity = QuotaEntity.of_name(key.resource_name)
-        value = present.get(entity, {}).get(key.key)
-        if (quota_text(value) if value is not None else None) == change.expected:
-            writes.setdefault(entity, {})[key.key] = float(change.value) if change.value is not None else None
-        else:
-            notes.append(f"{key.key} of {entity} changed meanwhile and is looked at again")
-    refused = admin.alter_client_quotas(writes) if writes else {}
-    notes += [f"Kafka refused the quota of {entity}: {why}" for entity, why in refused.items()]
-    return tuple(notes)
 
 
 def look_at_cluster(admin: KafkaAdmin, looks: Collection[BrokerLook], held: Protection, now_ms: int) -> ClusterLook:

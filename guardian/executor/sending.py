@@ -18,10 +18,13 @@ from guardian.core.effects import (
     Effect,
     ElectLeaders,
     SettleDebts,
+    was_never_set,
 )
+from guardian.core.owned_settings import CLIENT, name_of, quota_configs
 from guardian.errors import ClusterUnavailable
 from guardian.kafka.admin import TOPIC, ConfigResource, KafkaAdmin
 from guardian.model.acl import AclBinding
+from guardian.model.quota import QuotaEntity
 from guardian.model.topology import TopicPartition
 
 MIN_INSYNC = "min.insync.replicas"
@@ -114,6 +117,11 @@ def _settle(admin: KafkaAdmin, values: Mapping[ConfigKey, str | None]) -> Outcom
     except ClusterUnavailable as error:
         waits = f"the configuration of {brokers} waits for a controller, or its broker: {error}"
         return Outcome(notes=(waits,), settled=gone)
+    refused = {
+        resource: why
+        for resource, why in refused.items()
+        if not all(was_never_set(value, why) for value in writes[resource].values())
+    }
     notes = [f"a controller refused to configure broker {name}: {why}" for (_, name), why in refused.items()]
     settled = frozenset(key for key in values if (key.resource_type, key.resource_name) not in refused)
     return Outcome(notes=tuple(notes), settled=settled)
@@ -121,18 +129,24 @@ def _settle(admin: KafkaAdmin, values: Mapping[ConfigKey, str | None]) -> Outcom
 
 def _alter_configs(admin: KafkaAdmin, changes: Mapping[ConfigKey, ConfigChange]) -> tuple[str, ...]:
     """Kafka has no compare-and-set, so the present values are read once more, right before."""
-    present = admin.describe_configs(
-        {(key.resource_type, key.resource_name) for key in changes}, {key.key for key in changes}
-    )
+    resources = {key[:2] for key in changes if key.resource_type != CLIENT}
+    present = admin.describe_configs(resources, {key.key for key in changes}) if resources else {}
+    if any(key.resource_type == CLIENT for key in changes):
+        present |= quota_configs(admin.describe_client_quotas(), changes)
     notes: list[str] = []
     writes: dict[ConfigResource, dict[str, str | None]] = {}
     for key, change in changes.items():
-        resource = (key.resource_type, key.resource_name)
-        value = present.get(resource, {}).get(key.key)
-        if resource in present and value == change.expected:
-            writes.setdefault(resource, {})[key.key] = change.value
+        if key[:2] in present and present[key[:2]].get(key.key) == change.expected:
+            writes.setdefault(key[:2], {})[key.key] = change.value
         else:
-            notes.append(f"{key.key} of {' '.join(resource).lower()} changed meanwhile and is looked at again")
-    refused = admin.alter_configs(writes) if writes else {}
-    notes += [f"Kafka refused to configure {' '.join(resource).lower()}: {why}" for resource, why in refused.items()]
-    return tuple(notes)
+            notes.append(f"{key.key} of {name_of(key)} changed meanwhile and is looked at again")
+    quotas = {
+        QuotaEntity.of_name(name): {key: None if value is None else float(value) for key, value in values.items()}
+        for (kind, name), values in writes.items()
+        if kind == CLIENT
+    }
+    configs = {resource: values for resource, values in writes.items() if resource[0] != CLIENT}
+    refused = {str(entity): why for entity, why in admin.alter_client_quotas(quotas).items()} if quotas else {}
+    answers = admin.alter_configs(configs) if configs else {}
+    refused |= {f"{kind.lower()} {name}": why for (kind, name), why in answers.items()}
+    return (*notes, *(f"Kafka refused to configure {name}: {why}" for name, why in refused.items()))

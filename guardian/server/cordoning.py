@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from guardian.core import cordoning
 from guardian.core.cordoning import BROKER, CORDONED, BrokerLook
-from guardian.core.effects import AlterConfigs
-from guardian.errors import ClusterUnavailable, Conflict, GuardianError
+from guardian.core.effects import AlterConfigs, SettleDebts
+from guardian.errors import Conflict, GuardianError
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.sending import send
 from guardian.kafka.admin import KafkaAdmin
@@ -90,7 +90,10 @@ class Cordoner:
             seen = _look(cluster, excluded, admin)
             step = cordoning.step(cluster, excluded, cordons, _brokers(seen, cordons, admin), self._now_ms())
             self._store_step(cluster, step)
-            notes = self._send(cluster, step, admin) + self._pay(cluster, step.owed, admin)
+            revisions = {str(each.broker_id): each.revision for each in cordons}
+            revisions |= {str(each.broker_id): each.revision + 1 for each in step.put}
+            notes = self._send(cluster, AlterConfigs(step.changes), revisions, admin) if step.changes else []
+            notes += self._send(cluster, SettleDebts(step.debts), revisions, admin) if step.debts else []
             strayed = self._guard(seen, admin) if self._guard is not None else []
         except GuardianError as error:
             return [f"the cordons of cluster {cluster} wait: {error}"]
@@ -102,52 +105,30 @@ class Cordoner:
                 cluster=cluster, cordons=[cordon_to_proto(cordon) for cordon in step.put[start : start + _AT_ONCE]]
             )
             self._store.propose(records_pb2.Command(put_cordons=command))
-        if step.dropped:
-            self._drop(cluster, step.dropped)
+        self._drop(cluster, {cordon.broker_id: cordon.revision for cordon in step.dropped})
 
-    def _drop(self, cluster: str, cordons: Collection[Cordon]) -> None:
-        gone = [placement_pb2.DropCordon(broker_id=cordon.broker_id, revision=cordon.revision) for cordon in cordons]
+    def _drop(self, cluster: str, revisions: Mapping[int, int]) -> None:
+        if not revisions:
+            return
+        gone = [placement_pb2.DropCordon(broker_id=broker, revision=revision) for broker, revision in revisions.items()]
         command = placement_pb2.PutCordons(cluster=cluster, dropped=gone)
         self._store.propose(records_pb2.Command(put_cordons=command))
 
-    def _pay(self, cluster: str, owed: Collection[Cordon], admin: KafkaAdmin) -> list[str]:
-        """Restores what brokers that are down have; what no controller takes stays owed."""
-        if not owed:
-            return []
+    def _send(
+        self, cluster: str, effect: AlterConfigs | SettleDebts, revisions: Mapping[str, int], admin: KafkaAdmin
+    ) -> list[str]:
+        """Send what is about cordons that are still at these revisions, while this member leads. What is settled is
+        dropped; what no controller takes stays owed."""
         at_s, stored = self._since_boot_s(), self._revisions(cluster)
-        owed = [cordon for cordon in owed if stored.get(str(cordon.broker_id)) == cordon.revision]
-        if not owed:
-            return []
-        restored = {(BROKER, str(cordon.broker_id)): {CORDONED: cordon.replaced} for cordon in owed}
-        proof = self._proof(cluster, stored, at_s)
-        try:
-            with admin.each_change_proven_by(proof.require):
-                answers = admin.alter_configs_through_controller(restored)
-        except ClusterUnavailable as error:
-            return [f"what brokers of cluster {cluster} that are down have of {CORDONED} stays owed: {error}"]
-        of_key = {(BROKER, str(cordon.broker_id)): cordon for cordon in owed}
-        refused = {key: why for key, why in answers.items() if not cordoning.was_never_set(of_key[key], why)}
-        paid = [cordon for key, cordon in of_key.items() if key not in refused]
-        if paid:
-            self._drop(cluster, paid)
-        return [f"Kafka refused to restore {CORDONED} of broker {name}: {why}" for (_, name), why in refused.items()]
-
-    def _send(self, cluster: str, step: cordoning.CordonStep, admin: KafkaAdmin) -> list[str]:
-        """Only while this member leads, and the cordons are still what they were just stored as."""
-        if not step.changes:
-            return []
-        meant = {str(cordon.broker_id): cordon.revision + 1 for cordon in step.put}
-        at_s, stored = self._since_boot_s(), self._revisions(cluster)
-        changes = {
-            key: change
-            for key, change in step.changes.items()
-            if key.resource_name in stored
-            and stored[key.resource_name] == meant.get(key.resource_name, stored[key.resource_name])
-        }
-        if not changes:
-            return []
+        current = {name for name, revision in stored.items() if revisions.get(name) == revision}
+        if isinstance(effect, AlterConfigs):
+            effect = AlterConfigs({key: each for key, each in effect.changes.items() if key.resource_name in current})
+        else:
+            effect = SettleDebts({key: each for key, each in effect.values.items() if key.resource_name in current})
         with admin.each_change_proven_by(self._proof(cluster, stored, at_s).require):
-            return list(send(admin, AlterConfigs(changes)).notes)
+            outcome = send(admin, effect)
+        self._drop(cluster, {int(key.resource_name): stored[key.resource_name] for key in outcome.settled})
+        return list(outcome.notes)
 
     def _revisions(self, cluster: str) -> dict[str, int]:
         """Of the cluster's cordons, by broker, while this member leads. Raises Unavailable."""

@@ -45,14 +45,6 @@ def execution_from_proto(message: pb.Execution) -> Execution:
     return read(Execution, message)
 
 
-def setting_to_proto(setting: OwnedSetting) -> pb.OwnedSetting:
-    return filled(pb.OwnedSetting(), setting)
-
-
-def setting_from_proto(message: pb.OwnedSetting) -> OwnedSetting:
-    return read(OwnedSetting, message)
-
-
 def _write_author(message: pb.Ticket, author: str) -> None:
     message.author, message.author_agent = author, agent_of(author)
 

@@ -35,6 +35,8 @@ class World:
     required: Required = field(default_factory=dict)
     last: str | None = None  # before the last change of Guardian's
     touched: bool = False  # the last change was Guardian's
+    is_timed: bool = False  # who calls knows for how long a request may be on its way: two steps
+    steps_left: int = 0
 
     def __post_init__(self) -> None:
         self.twin = self.live
@@ -43,13 +45,16 @@ class World:
         is_old = cut == "an old answer" and self.touched
         seen = self.last if is_old else self.live
         self.touched = False
+        pending = ({KEY} if self.steps_left else set()) if self.is_timed else None
+        self.steps_left = max(self.steps_left - 1, 0)
         values = {KEY.key: seen} if seen is not None else {}
         found = reconcile(
-            self.required, self.stored, Live({RESOURCE: values} if cut != "unreadable" else {}), self.policy
+            self.required, self.stored, Live({RESOURCE: values} if cut != "unreadable" else {}), self.policy, pending
         )
         if cut == "before the store":
             return found
         self.stored = found.settings
+        self.steps_left = 2 if found.changes else self.steps_left
         if cut == "before the send":
             return found
         for change in found.changes.values():
@@ -59,7 +64,7 @@ class World:
 
     def settle(self) -> None:
         self.required = {}
-        for _ in range(4):
+        for _ in range(6):
             self.step()
         assert self.step() == Reconciliation()
         assert not self.stored
@@ -78,13 +83,14 @@ MOMENTS = st.lists(
 )
 
 
+@pytest.mark.parametrize("is_timed", [False, True], ids=["steps", "timed"])
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(THEIRS, MOMENTS)
 def test_a_value_is_in_the_end_what_it_was_without_guardian(
-    policy: Policy, before: str | None, moments: list[tuple[str, str | None, str]]
+    policy: Policy, is_timed: bool, before: str | None, moments: list[tuple[str, str | None, str]]
 ) -> None:
-    world = World(before, policy)
+    world = World(before, policy, is_timed=is_timed)
     for required, theirs, cut in moments:
         world.required = {KEY: required} if required else {}
         if theirs != "stays":
@@ -107,13 +113,14 @@ LIST_MOMENTS = st.lists(
 )
 
 
-@settings(max_examples=800)
+@pytest.mark.parametrize("is_timed", [False, True], ids=["steps", "timed"])
+@settings(max_examples=500)
 @given(st.frozensets(st.sampled_from(["1", "10", "20"])), LIST_MOMENTS)
 def test_a_list_has_in_the_end_the_entries_that_it_had_without_guardian(
-    before: frozenset[str], moments: list[tuple[frozenset[str], frozenset[str] | str, str]]
+    is_timed: bool, before: frozenset[str], moments: list[tuple[frozenset[str], frozenset[str] | str, str]]
 ) -> None:
     """Others change their own entries in place, or turn the list into a wildcard and back."""
-    world = World(",".join(sorted(before)) or None, Policy(lists=frozenset({KEY.key})))
+    world = World(",".join(sorted(before)) or None, Policy(lists=frozenset({KEY.key})), is_timed=is_timed)
     for required, theirs, cut in moments:
         world.required = {KEY: required} if required else {}
         if theirs == "*":

@@ -38,6 +38,7 @@ from guardian.core import (
     ticketing,
     troubles,
 )
+from guardian.core.effects import was_never_set
 from guardian.core.operations import step as operating
 from guardian.errors import GuardianError
 from guardian.model.cordon import Cordon
@@ -58,7 +59,7 @@ DECISIONS: tuple[Callable[..., Any], ...] = (
     approving.why_not,
     barring.barring,
     calling.step,
-    cordoning.was_never_set,
+    was_never_set,
     creating.deleted,
     creating.topic_configs,
     eventing.standing,

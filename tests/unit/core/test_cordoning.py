@@ -43,9 +43,9 @@ class World:
             if change.expected == self.value:
                 self.value = change.value
         if self.controllers_answer:
-            for cordon in decided.owed:
-                self.value = cordon.replaced
-                del self.stored[cordon.broker_id]
+            for key, value in decided.debts.items():
+                self.value = value
+                del self.stored[int(key.resource_name)]
 
     def tick(self, excluded: Collection[int], *, dies_before_sending: bool = False) -> CordonStep:
         decided = self.decide(excluded)

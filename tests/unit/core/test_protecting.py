@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from guardian.core.disk_doings import ClusterLook
-from guardian.core.effects import ConfigKey
+from guardian.core.effects import AlterConfigs, ConfigKey
 from guardian.core.protecting import (
-    AlterQuotas,
     ProtectionSettings,
     View,
     last_reasons,
@@ -76,7 +75,7 @@ def test_the_largest_is_halved_and_recorded_before_it_is_sent() -> None:
         ("CLIENT", ("10000000",), None)
     ]
     (effect,) = step.effects
-    assert isinstance(effect, AlterQuotas)
+    assert isinstance(effect, AlterConfigs)
     assert list(effect.changes) == [ConfigKey("CLIENT", "user=alice,client-id=large", CONSUMER_BYTE_RATE)]
     assert step.sentences[0].startswith("disk sdb of broker 1: 99% busy, limit 90%, for 60 s: consumer_byte_rate of ")
     assert "this hits whoever uses client id large as user alice" in step.sentences[0]

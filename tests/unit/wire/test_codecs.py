@@ -33,12 +33,11 @@ from guardian.model.plan import (
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
 from guardian.wire.federation import cluster_from_proto, cluster_to_proto
+from guardian.wire.fields import filled, read
 from guardian.wire.plans import plan_from_proto, plan_hash, plan_to_bytes, plan_to_proto
 from guardian.wire.tickets import (
     execution_from_proto,
     execution_to_proto,
-    setting_from_proto,
-    setting_to_proto,
     ticket_from_proto,
     ticket_to_proto,
 )
@@ -149,7 +148,7 @@ def test_an_execution_comes_back_as_it_was(chosen: list[PartitionMove], state: T
 @pytest.mark.parametrize("replaced", [None, "", "5"])
 def test_a_setting_comes_back_as_it_was(replaced: str | None) -> None:
     setting = OwnedSetting("TOPIC", "t", "retention.ms", ("7", None, ""), replaced, (None, ""), is_foreign=True)
-    assert setting_from_proto(setting_to_proto(setting)) == setting
+    assert read(OwnedSetting, filled(tickets_pb2.OwnedSetting(), setting)) == setting
 
 
 def test_a_cluster_comes_back_as_it_was() -> None:
