@@ -1,11 +1,4 @@
-"""Tokens for programs, and for people where there is no provider of identities. The file keeps no token, but hashes:
-
-[[tokens]]
-id      = "3f9a01c2"                   # of which the token itself reads gdn_3f9a01c2_...
-name    = "ci"                         # who comes with it, for the roles file and the audit
-hash    = "sha256:..."
-created = 2026-11-23T08:00:00Z
-expires = 2027-02-21T08:00:00Z         # left out: it does not expire
+"""Tokens for programs, and for people where there is no provider of identities. The file keeps no token, but hashes.
 
 A token is 256 random bits, so that its plain hash can't be searched for, and needs no salt.
 """
@@ -21,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from guardian.errors import InvalidInput, NotSignedIn
-from guardian.model import settings
 from guardian.model.actor import require_name
+from guardian.model.settings import at_ms, parse, read_all, refuse_unknown, setting, shown
 
 PREFIX = "gdn_"
 SECRET_BYTES = 32
@@ -33,15 +26,27 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _MAX_TOKENS = 10_000
 
 
+def _id(path: str, value: object) -> str:
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise InvalidInput(f"{path} is {shown(value)}: use the 8 hexadecimal digits after {PREFIX} in the token")
+    return value
+
+
+def _digest(path: str, value: object) -> str:
+    if not isinstance(value, str) or not _HASH.fullmatch(value):
+        raise InvalidInput(f"{path} is not sha256: and 64 hexadecimal digits: make it by guardian token create")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`expires_at_ms` 0: it does not expire."""
+    """Keep what the file has of a token, one section [[tokens]] each. `expires_at_ms` 0: it does not expire."""
 
-    id: str
-    name: str
-    hash: str
-    created_at_ms: int
-    expires_at_ms: int = 0
+    id: str = setting(..., "The digits after gdn_ in the token.", read=_id)
+    name: str = setting(..., "The name of who comes with it, for the roles file and the audit.", read=require_name)
+    hash: str = setting(..., "The SHA-256 of the token.", read=_digest)
+    created_at_ms: int = setting(..., "The time when it was made.", key="created", read=at_ms)
+    expires_at_ms: int = setting(0, "The time when it expires; default: never.", key="expires", read=at_ms)
 
 
 def make_token(name: str, id_bytes: bytes, secret: bytes, now_ms: int, lifetime_ms: int = 0) -> tuple[str, Token]:
@@ -71,12 +76,11 @@ def require_fresh(token: Token, now_ms: int) -> None:
 
 def parse_tokens(text: str) -> tuple[Token, ...]:
     """Raises InvalidInput that names the field, the value and the fix."""
-    table = settings.parse(text)
-    settings.refuse_unknown("", table, ("tokens",))
-    sections = table.get("tokens", [])
-    if not isinstance(sections, list) or len(sections) > _MAX_TOKENS:
-        raise InvalidInput(f"tokens is {settings.shown(sections)}: use up to {_MAX_TOKENS} sections [[tokens]]")
-    tokens = tuple(_token(f"tokens[{position}]", section) for position, section in enumerate(sections))
+    table = parse(text)
+    refuse_unknown("", table, ("tokens",))
+    tokens = read_all(Token, table.get("tokens", []), "tokens")
+    if len(tokens) > _MAX_TOKENS:
+        raise InvalidInput(f"tokens has {len(tokens)} entries: use up to {_MAX_TOKENS}")
     ids = [token.id for token in tokens]
     if len(set(ids)) != len(ids):
         twice = next(each for each in ids if ids.count(each) > 1)
@@ -100,26 +104,6 @@ def _section(token: Token) -> str:
 
 def _written(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _token(title: str, section: object) -> Token:
-    section = settings.section(title, section)
-    settings.refuse_unknown(f"{title}.", section, ("id", "name", "hash", "created", "expires"))
-    identifier, digest = section.get("id"), section.get("hash")
-    if not isinstance(identifier, str) or not _ID.fullmatch(identifier):
-        raise InvalidInput(f"{title}.id is {identifier!r}: use the 8 hexadecimal digits after {PREFIX} in the token")
-    if not isinstance(digest, str) or not _HASH.fullmatch(digest):
-        raise InvalidInput(f"{title}.hash is not sha256: and 64 hexadecimal digits: make it by guardian token create")
-    name = require_name(f"{title}.name", section.get("name"))
-    created = _at_ms(f"{title}.created", section.get("created"))
-    expires = _at_ms(f"{title}.expires", section["expires"]) if "expires" in section else 0
-    return Token(identifier, name, digest, created, expires)
-
-
-def _at_ms(title: str, value: object) -> int:
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        raise InvalidInput(f"{title} is {value!s}: use a time with its zone, such as 2026-11-23T08:00:00Z")
-    return int(value.timestamp() * 1000)
 
 
 def _hash(text: str) -> str:

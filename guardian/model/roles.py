@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from datetime import datetime
 from fnmatch import fnmatchcase
 
 from guardian.errors import InvalidInput
 from guardian.model.actor import Proof, reads_as_agent
 from guardian.model.identity import Grant, Identity, Role, require_patterns
-from guardian.model.settings import Section, parse, read, read_all, section, setting, shown
+from guardian.model.settings import Section, at_ms, parse, read, read_all, section, setting, shown
 
 _MAX_GRANTS = 10_000
 _GROUP = "group"
@@ -65,12 +64,8 @@ def _denied(path: str, value: object) -> tuple[str, ...]:
 
 
 def _signed_out(path: str, value: object) -> tuple[tuple[str, int], ...]:
-    table = section(path, value)
-    for who, at in table.items():
-        if not isinstance(at, datetime) or at.tzinfo is None:
-            raise InvalidInput(f"{path}.{who} is {at!s:.200}: use a time with its zone, such as 2026-11-23T08:00:00Z")
-    times = [at for at in table.values() if isinstance(at, datetime)]
-    return tuple(zip(_whom(path, [*table]), (int(at.timestamp() * 1000) for at in times), strict=True)) if table else ()
+    times = {who: at_ms(f"{path}.{who}", at) for who, at in section(path, value).items()}
+    return tuple(zip(_whom(path, [*times]), times.values(), strict=True)) if times else ()
 
 
 @dataclass(frozen=True, slots=True)

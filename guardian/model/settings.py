@@ -20,6 +20,7 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from datetime import datetime
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
@@ -288,6 +289,13 @@ def real(path: str, value: object, *, is_whole: bool = False) -> float:
     if math.isnan(found) or (is_whole and not found.is_integer()):
         raise InvalidInput(f"{path} is {shown(value)}: give a {'whole ' if is_whole else ''}number")
     return int(found) if is_whole else found
+
+
+def at_ms(path: str, value: object) -> int:
+    """Return the ms since the epoch of a time with its zone. Raises InvalidInput."""
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise InvalidInput(f"{path} is {value!s:.200}: use a time with its zone, such as 2026-11-23T08:00:00Z")
+    return int(value.timestamp() * 1000)
 
 
 def _items(path: str, hint: Any, facts: Setting, value: object) -> Iterator[object]:
