@@ -10,6 +10,8 @@ import typer
 
 from guardian.cli import config_pages
 from guardian.cli.docs import OutOption, write
+from guardian.cli.options import Output, OutputOption
+from guardian.cli.render import say
 from guardian.errors import NotFound
 
 app = typer.Typer(help="Settings of members, and of the files that they name.", no_args_is_help=True)
@@ -24,6 +26,7 @@ def keys(incomplete: str) -> list[tuple[str, str]]:
 @app.command("explain")
 def explain(
     key: Annotated[str, typer.Argument(help="A setting, or a section for all of its settings.", autocompletion=keys)],
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Print what a setting is for, its range and its default.
 
@@ -35,7 +38,8 @@ def explain(
         near = get_close_matches(key, known, n=3, cutoff=0.5)
         fix = f"did you mean {', '.join(near)}?" if near else "see `guardian config example`"
         raise NotFound(f"setting {key!r} is not known: {fix}")
-    print("\n".join(config_pages.explanation(name, each) for name, each in found.items()))
+    text = "\n".join(config_pages.explanation(name, each) for name, each in found.items())
+    say(text, [config_pages.facts(name, each) for name, each in found.items()], output)
 
 
 @app.command("example")

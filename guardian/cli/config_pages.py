@@ -88,10 +88,23 @@ def settings_of() -> dict[str, Declared]:
 
 def explanation(name: str, each: Declared) -> str:
     """Return what a person needs to know of a setting, in a few lines."""
-    same = ["the same on all members"] if each.setting.everywhere else []
-    facts = [_type(each), f"default: {_default(each).replace('`', '')}", *same]
-    example = [] if each.setting.example is None else [f"example: {each.key} = {_toml(each.setting.example)}"]
-    return "\n".join([name, *(f"    {line}" for line in (each.help, "; ".join(facts), *example))])
+    told = facts(name, each)
+    same = ["the same on all members"] if told["everywhere"] else []
+    example = [f"example: {each.key} = {told['example']}"] if told["example"] else []
+    lines = (each.help, "; ".join([str(told["value"]), f"default: {told['default']}", *same]), *example)
+    return "\n".join([name, *(f"    {line}" for line in lines)])
+
+
+def facts(name: str, each: Declared) -> dict[str, object]:
+    """Return the same for programs."""
+    return {
+        "name": name,
+        "help": each.help,
+        "value": _type(each).replace("`", ""),
+        "default": _default(each).replace("`", ""),
+        "example": "" if each.setting.example is None else _toml(each.setting.example),
+        "everywhere": each.setting.everywhere,
+    }
 
 
 def page() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -22,6 +24,15 @@ def test_a_setting_is_explained_in_three_lines() -> None:
         "    number, more than 0, up to 86400 s; default: 60.0",
     ]
     assert '    example: between = ["shanghai", "suzhou"]' in printed("explain", "links.lines.between").splitlines()
+
+
+def test_programs_get_the_same() -> None:
+    [told] = json.loads(printed("explain", "collect.interval_s", "-o", "json"))
+    assert (told["name"], told["value"], told["default"]) == (
+        "collect.interval_s",
+        "number, more than 0, up to 86400 s",
+        "60.0",
+    )
 
 
 def test_a_section_is_explained_by_all_of_its_settings() -> None:

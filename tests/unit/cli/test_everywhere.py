@@ -85,8 +85,8 @@ def test_each_result_can_be_had_by_programs() -> None:
     files = {"apply", "certs", "config", "context", "docs", "export", "import", "local", "token"}
     own = {path for path in without if path[0] not in files}
     assert {" ".join(path) for path in own} <= {
-        "acl propose", "analyze", "audit export", "login", "logout", "raft snapshot restore", "raft snapshot salvage",
-        "raft snapshot save", "server", "version",
+        "acl propose", "analyze", "audit export", "config example", "config schema", "login", "logout",
+        "raft snapshot restore", "raft snapshot salvage", "raft snapshot save", "server", "version",
     }  # fmt: skip
 
 
