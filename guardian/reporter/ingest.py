@@ -133,7 +133,7 @@ def _require_from(batch: reporter_pb2.MetricBatch, cluster: Cluster, broker: Bro
 def _partition_rows(
     batch: reporter_pb2.MetricBatch, layout: MetricLayout, found: Scattered, moment: _Moment
 ) -> pa.Table:
-    """One row a replica that has a directory and a log with metrics."""
+    """Return a row for each replica that has a directory and a log with metrics."""
     log_dirs, rows = _stored(batch, layout)
     log = found.partitions[[OfPartition.SIZE, OfPartition.LOG_START_OFFSET, OfPartition.LOG_END_OFFSET]][:, rows]
     has_log = np.all(_is_whole(log), axis=0)
@@ -201,7 +201,7 @@ def _metric_rows(layout: MetricLayout, found: Scattered, moment: _Moment) -> pa.
 
 
 def _host_rows(table: str, facts: Iterable[Message], moment: _Moment, **renamed: str) -> pa.Table:
-    """One row for each log dir, disk or interface; its fields have the columns' names, but for those `renamed`."""
+    """Return a row for each log dir, disk or interface; its fields have the columns' names, but for those `renamed`."""
     each_one = tuple(facts)
     columns: dict[str, Any] = {"at_ms": [moment.at_ms] * len(each_one), "broker": [moment.broker] * len(each_one)}
     for name in TABLES[table].names:
