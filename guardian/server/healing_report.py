@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from guardian.core.healing import Verdict, tickets_of_last_hour, troubled_brokers
-from guardian.model.healing import HealingPolicy
 from guardian.server.healing import ClusterHealing, Healer
+from guardian.wire.fields import filled
 from protos.guardian.v1 import insight_pb2 as pb
 
 
@@ -17,7 +17,7 @@ def healing_report(healer: Healer, clusters: Sequence[str]) -> pb.HealingReport:
         clusters=[
             _cluster(name, known[name])
             if name in known
-            else pb.HealingCluster(cluster=name, policy=_policy(healer.policies.of(name)))
+            else pb.HealingCluster(cluster=name, policy=filled(pb.HealingPolicy(), healer.policies.of(name)))
             for name in clusters
         ],
         leads_since_ms=leads_since_ms,
@@ -27,7 +27,7 @@ def healing_report(healer: Healer, clusters: Sequence[str]) -> pb.HealingReport:
 def _cluster(name: str, healing: ClusterHealing) -> pb.HealingCluster:
     return pb.HealingCluster(
         cluster=name,
-        policy=_policy(healing.policy),
+        policy=filled(pb.HealingPolicy(), healing.policy),
         troubles=map(_trouble, healing.decision.verdicts),
         storm=healing.decision.storm,
         brokers=healing.known.brokers,
@@ -47,18 +47,4 @@ def _trouble(verdict: Verdict) -> pb.HealingTrouble:
         phase=verdict.phase,
         sentence=verdict.sentence,
         ticket_id=verdict.ticket_id,
-    )
-
-
-def _policy(policy: HealingPolicy) -> pb.HealingPolicy:
-    return pb.HealingPolicy(
-        mode=policy.mode,
-        broker_grace_s=policy.broker_grace_s,
-        log_dir_grace_s=policy.log_dir_grace_s,
-        slow_disk_grace_s=policy.slow_disk_grace_s,
-        balance_grace_s=policy.balance_grace_s,
-        storm_share=policy.storm_share,
-        tickets_per_hour=policy.tickets_per_hour,
-        throttle=policy.throttle,
-        rest_s=policy.rest_s,
     )

@@ -16,6 +16,7 @@ from guardian.model.topology import require_endpoint
 from guardian.server.requests import actor_of
 from guardian.server.store import ReplicatedStore, from_raft
 from guardian.server.verification import VerificationStatus
+from guardian.wire.fields import filled
 from metastore import levels
 from protos.guardian.v1 import raft_pb2 as pb
 from protos.guardian.v1 import raft_pb2_grpc
@@ -52,12 +53,7 @@ class RaftServicer(raft_pb2_grpc.RaftServicer):
     def GetRaftStatus(self, request: pb.GetRaftStatusRequest, context: grpc.ServicerContext) -> pb.RaftStatus:
         status = status_to_proto(self._replica.status(), self._client_address, self._store.level())
         status.clock_ms = self._store.read_local().clock_ms
-        now = self._verification()
-        status.verification.CopyFrom(
-            pb.Verification(
-                is_running=now.is_running, share=now.share, verified_at_ms=now.verified_at_ms, problem=now.problem
-            )
-        )
+        filled(status.verification, self._verification())
         return status
 
     def TransferLeader(
