@@ -132,6 +132,29 @@ def topic_last_uses(cluster: str, since_ms: int) -> Question:
     )
 
 
+def topic_uses(cluster: str, topics: Sequence[str], span: Span) -> Question:
+    """Return for each of these topics that was used in the span when its last slice with a use began (ms; 0: none)."""
+    names = {f"topic{number}": topic for number, topic in enumerate(topics)}
+    listed = ", ".join(f"{{{name}:String}}" for name in names)
+    return Question(
+        "SELECT resource, toUnixTimestamp64Milli(maxIf(from_time, operation = 'READ')) AS read_ms,"
+        " toUnixTimestamp64Milli(maxIf(from_time, operation = 'WRITE')) AS written_ms FROM activity"
+        f" WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type = '{TOPIC}' AND resource IN ({listed})"
+        " AND allowed > 0 GROUP BY resource",
+        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms, **names},
+    )
+
+
+def covered_by_broker(cluster: str, span: Span) -> Question:
+    """Return by broker what its slices of the span cover: from when to when (ms), in how many hours, what they lost."""
+    return Question(
+        "SELECT broker, toUnixTimestamp64Milli(min(from_time)) AS from_ms,"
+        " toUnixTimestamp64Milli(max(to_time)) AS to_ms, uniqExact(hour) AS hours, sum(dropped) AS sum_dropped, sum(lost) AS sum_lost FROM activity"
+        f" WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type = '' AND resource = '' GROUP BY broker",
+        {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
+    )
+
+
 def topic_sums(cluster: str, span: Span) -> Question:
     """Bytes and requests by topic, for whole hours; the empty topic has the bytes that belong to none."""
     return Question(

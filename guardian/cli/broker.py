@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from typing import Annotated
 
 import typer
@@ -12,23 +11,13 @@ import typer
 from guardian.cli import broker_operations
 from guardian.cli.options import (
     ClusterOption,
-    DryRunOption,
     EndpointsOption,
-    KeyOption,
     Output,
     OutputOption,
-    ReasonOption,
-    actor,
     connect,
 )
-from guardian.cli.render import as_dict, print_json, print_table
-from guardian.cli.ticket_telling import say
-from guardian.core import overriding
+from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
-from guardian.model.tasks import ThrottleOverride
-from guardian.model.units import parse_duration_ms, parse_rate
-from guardian.wire.plans import plan_to_proto
-from guardian.wire.tickets import ticket_to_proto
 
 app = typer.Typer(
     help="Look at a broker, hold copies back there; remove brokers, take them offline and back, restart them.",
@@ -41,40 +30,6 @@ for _operation in (
     broker_operations.restart,
 ):
     app.command()(_operation)
-
-
-@app.command("throttle")
-def throttle(
-    broker: Annotated[int, typer.Argument(help="The broker's id.", min=0)],
-    rate: Annotated[str, typer.Argument(help="Bytes/s for copies there of tickets with a throttle, such as 20MB.")],
-    lasting: Annotated[str, typer.Option("--for", help="How long it holds from now on, such as 8h.")],
-    cluster: ClusterOption = "",
-    key: KeyOption = "",
-    reason: ReasonOption = "",
-    dry_run: DryRunOption = False,
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Ask for a standing rate: what Guardian's copies may take of a broker, of all tickets that have a throttle.
-
-    The ticket is its owner, its reason and its end; cancelled, the rate holds no longer.
-
-    Example: guardian broker throttle 7 20MB --cluster live --for 8h --reason "its controller is slow"
-    """
-    until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("--for", lasting)
-    plan = overriding.plan_of(cluster, ThrottleOverride(broker, parse_rate("RATE", rate), until_ms))
-    with connect(endpoints) as client:
-        ticket, resolved = client.create_ticket(
-            plan, author=actor(), submit=True, reason=reason, idempotency_key=key, dry_run=dry_run
-        )
-    if not dry_run:
-        say(ticket, output)
-    elif output is Output.JSON:
-        print_json({"ticket": as_dict(ticket_to_proto(ticket)), "plan": as_dict(plan_to_proto(resolved))})
-    else:
-        print(f"A ticket of kind {ticket.kind} can run on cluster {cluster}; nothing was stored.")
-        for note in resolved.notes:
-            print(f"- {note}")
 
 
 @app.command()

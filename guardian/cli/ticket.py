@@ -35,9 +35,9 @@ from guardian.client import GuardianClient
 from guardian.core import foreign, previewing, progressing, rolling_back, ticketing
 from guardian.core.approving import expires_at_ms
 from guardian.core.describing_tasks import asks_of
+from guardian.core.kinds.registry import HAVE_SIZE
 from guardian.core.operations.asking import describe_ask
 from guardian.core.operations.step import amending
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.kafka import reassignment_json
 from guardian.model.approval import ApprovalRule, load_approvals
@@ -46,6 +46,7 @@ from guardian.model.log_dirs import short_log_dirs, shortened
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
 from guardian.model.progress import Progress
+from guardian.model.tasks import ReplicationFactor
 from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.units import human_bytes, human_duration, parse_rate
@@ -567,7 +568,7 @@ def approvals(
     Example: guardian ticket approvals --check approvals.toml
     """
     if check is not None:
-        policy = load_approvals(check)
+        policy = load_approvals(check, HAVE_SIZE)
     else:
         with connect(endpoints) as client:
             policy = client.approvals()
@@ -625,7 +626,7 @@ def _require_of_file(ticket_id: str, how: str, **options: object) -> None:
 
 def _moves_of(plan: Path, cluster: str, *, change_replication_factor: bool) -> Plan:
     moves = reassignment_json.read(_read(plan), cluster)
-    return replace(moves, kind=CHANGES_REPLICATION_FACTOR) if change_replication_factor else moves
+    return replace(moves, kind=ReplicationFactor.kind) if change_replication_factor else moves
 
 
 def _rates(throttle: str, max_throttle: str) -> _Rates:

@@ -57,6 +57,7 @@ _PARTS: dict[str, str] = {
     "config": "config:app",
     "docs": "docs:app",
 }
+_WITH_REQUESTS = ("acl", "broker", "topic")  # nouns under which tickets of requests are asked for
 
 
 def version() -> None:
@@ -95,6 +96,9 @@ def _part(name: str) -> typer.Typer:
     found = getattr(import_module(f"guardian.cli.{module}"), attribute)
     part = typer.Typer()
     if isinstance(found, typer.Typer):
+        if name in _WITH_REQUESTS:
+            for verb, command in import_module("guardian.cli.requests").request_commands(name):
+                found.command(verb)(command)
         part.add_typer(found, name=name)
     else:
         part.command(name)(found)

@@ -35,10 +35,10 @@ from guardian.console.tickets import LOCAL, NAME_COOKIE, actor_of, remember_name
 from guardian.console.tickets_kept import Recent
 from guardian.console.tickets_view import TONES
 from guardian.core.routing import OPERATE, VIEW
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput, NotFound
 from guardian.kafka import reassignment_json
 from guardian.model.plan import Plan
+from guardian.model.tasks import ReplicationFactor
 from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.ticket import Ticket
 from guardian.model.units import bytes_text, parse_rate
@@ -282,4 +282,4 @@ def _read(text: str, cluster: str, *, changes_factor: bool) -> Plan:
     if len(text) > _MOST_CHARS:
         raise InvalidInput(f"the plan is longer than {_MOST_CHARS >> 20} MiB: split it")
     plan = reassignment_json.read(text, cluster)
-    return replace(plan, kind=CHANGES_REPLICATION_FACTOR) if changes_factor else plan
+    return replace(plan, kind=ReplicationFactor.kind) if changes_factor else plan

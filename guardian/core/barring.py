@@ -15,12 +15,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from guardian.core.labelling import topics_after
+from guardian.core.kinds.registry import kind_of_task
 from guardian.core.placing import labels_by_topic, suits
 from guardian.model.directory import Directory
 from guardian.model.federation import Exclusion
 from guardian.model.plan import PartitionMove, Plan
-from guardian.model.tasks import Isolate
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +49,12 @@ class Barring:
 def barring(plan: Plan, directory: Directory, shared: Collection[str], now_ms: int) -> Barring:
     """As it will be when the plan has been carried out: one that isolates a label gives it to brokers and topics."""
     labels = {number: each.label for number, each in directory.brokers_of(plan.cluster).items() if each.label}
-    entries = [entry for entry in directory.topics if entry.cluster == plan.cluster]
+    entries = directory.topics_of(plan.cluster)
     of_topics: dict[str, Collection[str]] = {**labels_by_topic(entries, directory.tenants)}
-    if isinstance(plan.task, Isolate):
-        labels |= {broker: plan.task.label for broker in plan.task.brokers if not labels.get(broker)}
-        moved = {move.partition.topic for move in plan.moves}
-        of_topics |= {name: (label,) for name, label in topics_after(plan.task, moved, entries).items()}
+    moved = {move.partition.topic for move in plan.moves}
+    of_brokers, of_these = kind_of_task(plan.task).labels_gained(plan.task, labels, moved, entries)
+    labels |= of_brokers
+    of_topics |= {name: (label,) for name, label in of_these.items()}
     own = plan.settings.shared_labels if plan.settings is not None else ()
     known = {entry.name for entry in entries}
     return Barring(

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from guardian.core.converging import is_gone
 from guardian.core.effects import CreatePartitions, CreateTopics, Effect, NewTopic
+from guardian.core.kinds.registry import kind_of_task
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import ExecutionTask, TaskState
 from guardian.model.plan import Plan
-from guardian.model.tasks import CreateTopic
 from guardian.model.topology import TopicPartition
 
 MAX_NEW_PARTITIONS = 10_000  # of one request: a controller refuses more
@@ -28,7 +28,7 @@ MAX_NEW_PARTITIONS = 10_000  # of one request: a controller refuses more
 
 def topic_configs(plan: Plan) -> dict[str, str]:
     """The configuration that the plan's new topic gets."""
-    return dict(plan.task.configs) if isinstance(plan.task, CreateTopic) else {}
+    return dict(kind_of_task(plan.task).topic_configs(plan.task))
 
 
 def requests(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from guardian.core.kinds.entries import some
+from guardian.core.kinds.registry import kind_of_task
 from guardian.model.plan import Plan
-from guardian.model.tasks import Isolate, MigrateIdc, parameters
-
-_NAMED = 5
+from guardian.model.tasks import parameters
 
 
 def asks_of(plan: Plan) -> tuple[str, ...]:
@@ -25,29 +25,5 @@ def _sentences(plan: Plan) -> Iterator[str]:
         yield f"settings: {'; '.join(f'{name} {value}' for name, value in how)}"
     topics = sorted({move.partition.topic for move in plan.moves})
     if topics:
-        yield f"moves partitions of {_some(topics)}"
-    yield from _entries(plan)
-
-
-def _entries(plan: Plan) -> Iterator[str]:
-    match plan.task:
-        case Isolate(label=label, brokers=brokers, release=release) as task:
-            if brokers:
-                yield f"gives label {label} to brokers {', '.join(map(str, brokers))} where they get replicas"
-            if release is not None:
-                yield f"takes label {label} off the brokers that become empty"
-            if task.topics or task.tenant:
-                yield f"gives label {label} to {_of_topics(task)}"
-        case MigrateIdc(policy=policy) as task:
-            yield f"gives IDC policy {policy.name} to {_of_topics(task)}"
-
-
-def _of_topics(task: Isolate | MigrateIdc) -> str:
-    named = [f"topics {_some(list(task.topics))}"] if task.topics else []
-    named += [f"all topics of tenant {task.tenant}"] if task.tenant else []
-    return " and ".join(named) or "all topics of the cluster"
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        yield f"moves partitions of {some(topics)}"
+    yield from kind_of_task(plan.task).promises(plan.task)

@@ -13,6 +13,8 @@ from guardian.model.acl import AclBinding
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.topology import TopicPartition
 
+BROKER, TOPIC = "BROKER", "TOPIC"  # types of Kafka's resources
+
 
 class ConfigKey(NamedTuple):
     """One key of a resource's dynamic configuration; `resource_type` is BROKER or TOPIC."""
@@ -129,4 +131,11 @@ class DeleteAcls:
     acls: tuple[AclBinding, ...]
 
 
-AclEffect = CreateAcls | DeleteAcls
+@dataclass(frozen=True, slots=True)
+class DeleteTopics:
+    """Deletes topics, each only while it still has this id (16 bytes): one made anew under its name stays."""
+
+    ids: Mapping[str, bytes]
+
+
+RequestEffect = CreateAcls | DeleteAcls | AlterConfigs | CreateTopics | DeleteTopics

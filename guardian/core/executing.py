@@ -33,7 +33,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from guardian.core import adapting, creating, losing, overriding, rolling_back, throttling
+from guardian.core import adapting, creating, losing, rolling_back, throttling
 from guardian.core.adapting import Around
 from guardian.core.converging import Aim, Look, Losses, Standing, copy_of, gone, has_arrived, look, was_moved_away
 from guardian.core.effects import (
@@ -236,7 +236,7 @@ def step(
     idle = _idle(looks) if ticket_state is TicketState.PAUSED else frozenset()
     copies = copies_of.of_active(task for task in tasks if task.number not in idle)
     paced = adapting.pace(execution.rates, copies.values(), throttle, at.around, now_ms, at.max_throttle, at.standing)
-    pace = overriding.capped(paced.pace, at.standing)
+    pace = throttling.capped(paced.pace, at.standing)
     wanted = throttling.wanted(copies.values(), pace)
     recorded = execution.throttles + _shown_again(execution, observation, at.held_by_others)
     gone_brokers = _gone(recorded, tasks, observation)

@@ -17,12 +17,12 @@ from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor
 
+from guardian.core.kinds.registry import kind_of_task
 from guardian.errors import NotAllowed
 from guardian.model.actor import MAX_NAME_CHARS
 from guardian.model.identity import Identity, Role
-from guardian.model.tasks import Isolate, MigrateIdc, PlanTask
+from guardian.model.tasks import PlanTask
 from guardian.model.topology import Cluster, ClusterSecurity
-from guardian.wire.federation import cluster_from_proto
 from protos.guardian.v1 import (
     access_pb2,
     activity_pb2,
@@ -142,18 +142,14 @@ def require(identity: Identity, roles: tuple[Role, ...], where: Where, places: t
 
 def require_labels(identity: Identity, cluster: str, task: PlanTask | None) -> None:
     """Raises NotAllowed for a task that changes labels of brokers, unless he is admin of the cluster."""
-    if isinstance(task, Isolate) and (task.brokers or task.machines or task.release is not None):
+    if kind_of_task(task).needs_admin(task):
         require(identity, (Role.ADMIN,), Where.CLUSTER, (Place(cluster),))
 
 
 def topics_described(task: PlanTask | None) -> tuple[frozenset[str] | None, frozenset[str]]:
-    """Return the topics that get a label or an IDC policy by the task (None: more than it names), and the tenants of
-    which all do."""
-    if not isinstance(task, Isolate | MigrateIdc):
-        return frozenset(), frozenset()
-    is_all = isinstance(task, MigrateIdc) and not task.topics and not task.tenant
-    topics = None if is_all or any(name.endswith("*") for name in task.topics) else frozenset(task.topics)
-    return topics, frozenset({task.tenant} - {""})
+    """Return the topics that the task changes besides their replicas (None: more than it names), and the tenants all of
+    whose topics it does."""
+    return kind_of_task(task).topics_changed(task)
 
 
 def require_broker(identity: Identity, broker_id: int, places: tuple[Place, ...]) -> None:
@@ -170,7 +166,7 @@ def require_broker(identity: Identity, broker_id: int, places: tuple[Place, ...]
 
 def require_login(
     identity: Identity,
-    asked: federation_pb2.Cluster,
+    asked: Cluster,
     known: Cluster | None,
     allowed_bootstraps: tuple[str, ...],
     registered: Callable[[], Collection[str]],
@@ -183,10 +179,8 @@ def require_login(
     """
     if identity.may(Role.ADMIN):
         return
-    if known is not None:
-        wanted = cluster_from_proto(asked)
-        if _where(wanted) == _where(known):
-            return
+    if known is not None and _where(asked) == _where(known):
+        return
     for field, endpoints in (("bootstrap", asked.bootstrap), ("bootstrap_controllers", asked.bootstrap_controllers)):
         for endpoint in endpoints.split(",") if endpoints or field == "bootstrap" else ():
             if not any(fnmatchcase(endpoint.strip(), pattern) for pattern in allowed_bootstraps):

@@ -27,10 +27,10 @@ from guardian.core.effects import (
     SettleDebts,
 )
 from guardian.core.executing import Step
+from guardian.core.kinds.registry import kind_of
 from guardian.model.cluster_state import ClusterObservation, LogDir, LogDirReplica, PartitionState, Reassignment
 from guardian.model.execution import Execution
 from guardian.model.preview import Preview, PreviewRequest, PreviewRound
-from guardian.model.tasks import AclRepair, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
@@ -49,7 +49,7 @@ Mover = Callable[[TicketState, Execution, ClusterObservation, int], Step]  # exe
 
 def is_moves_only(ticket: Ticket) -> bool:
     """Whether what the ticket would send can be shown: of others, their own commands tell what they do."""
-    return ticket.ask is None and ticket.kind not in (AclRepair.kind, ThrottleOverride.kind)
+    return ticket.ask is None and kind_of(ticket).moves_replicas
 
 
 def preview(state: TicketState, execution: Execution, observation: ClusterObservation, move: Mover) -> Preview:

@@ -258,3 +258,11 @@ def _entries(copy: Copy) -> Iterable[tuple[ConfigKey, str]]:
         yield ConfigKey(TOPIC, topic, LEADER_REPLICAS), f"{number}:{broker}"
     for broker in copy.destinations:
         yield ConfigKey(TOPIC, topic, FOLLOWER_REPLICAS), f"{number}:{broker}"
+
+
+def capped(pace: Pace, rates: Mapping[int, int]) -> Pace:
+    """Return the pace with these brokers held to standing rates, in bytes/s."""
+    if not pace.asked or not rates:
+        return pace
+    held = {broker: min(rate, pace.brokers.get(broker, pace.asked)) for broker, rate in rates.items()}
+    return replace(pace, brokers={**pace.brokers, **held})

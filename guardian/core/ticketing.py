@@ -22,12 +22,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from guardian.core.approving import automatic, why_expired, why_no_way_back, why_not
+from guardian.core.kinds.registry import kind_of_task
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.operation import Ask
 from guardian.model.plan import RUN_PLAN, Plan
-from guardian.model.tasks import AclRepair, PlanTask, ThrottleOverride
+from guardian.model.tasks import PlanTask
 from guardian.model.throttle import DEFAULT_THROTTLE, MAX_THROTTLE, MIN_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.units import human_duration
@@ -187,13 +188,9 @@ def why_another(ticket: Ticket, made: Plan | None, author: str, asked: Plan | As
 
 
 def _is_repeated(made: PlanTask | None, asked: PlanTask | None) -> bool:
-    match made, asked:
-        case AclRepair(), AclRepair():
-            return set(made.add) <= set(asked.add) and set(made.remove) <= set(asked.remove)
-        case ThrottleOverride(), ThrottleOverride():
-            return replace(asked, until_ms=made.until_ms) == made
-        case _:
-            return made == asked
+    if made is None or asked is None or made.kind != asked.kind:
+        return made == asked
+    return kind_of_task(made).is_repeated(made, asked)
 
 
 def why_other_terms(ticket: Ticket, throttle: int, max_throttle: int, expires_in_ms: int) -> str:

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from guardian.core.creating import MAX_NEW_PARTITIONS, topic_configs
+from guardian.core.kinds.registry import kind_of
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 from guardian.model.cluster_state import ClusterDescription, LogDir, PartitionState, Reassignment
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 
-CHANGES_REPLICATION_FACTOR = "change-replication-factor"  # the kind of plan
 MIN_INSYNC = "min.insync.replicas"
 MAX_WRITE_RATE = 1e12  # bytes/s into one replica: far more than a broker takes
 
@@ -43,7 +43,8 @@ def resolve(
     """
     if not plan.moves:
         raise InvalidInput("moves of the plan is empty: nothing to do")
-    view = _View(plan.cluster, plan.kind, description, partitions, tuple(log_dirs), reassignments, min_insync or {})
+    resizes = kind_of(plan).resizes
+    view = _View(plan.cluster, resizes, description, partitions, tuple(log_dirs), reassignments, min_insync or {})
     _check_new(plan, view)
     moves = tuple(move for move in (_resolve_move(move, view) for move in plan.moves) if move)
     if not moves:
@@ -59,7 +60,7 @@ def resolve(
 @dataclass(frozen=True, slots=True)
 class _View:
     cluster: str
-    kind: str
+    resizes: bool
     description: ClusterDescription
     partitions: Mapping[TopicPartition, PartitionState]
     log_dirs: tuple[LogDir, ...]
@@ -181,7 +182,7 @@ def _check_replication_factor(move: PartitionMove, state: PartitionState, view: 
     before, after = len(state.replicas), len(move.target)
     if before == after:
         return
-    if view.kind != CHANGES_REPLICATION_FACTOR:
+    if not view.resizes:
         raise InvalidInput(
             f"replicas of {move.partition} would change the replication factor from {before} to {after}: "
             f"give {before} brokers, or ask for it (--change-replication-factor)"

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import structlog
 
 from guardian import tracing
-from guardian.core import foreign, gaining, losing, overriding, repairing
+from guardian.core import foreign, gaining, losing
 from guardian.core.approving import why_expired
 from guardian.core.barring import barring, why_barred
 from guardian.core.effects import ConfigChange, ConfigKey, SettleDebts
@@ -41,6 +41,8 @@ from guardian.core.executing import (
     under_way,
 )
 from guardian.core.holding import held
+from guardian.core.kinds.registry import kind_of, kind_of_task, lowest_rates
+from guardian.core.kinds.requested import Moment, RequestKind
 from guardian.core.labelling import describe, emptied_by, leaving, owned, remarks, takes_back, to_say
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
@@ -71,20 +73,19 @@ from guardian.executor.admitting import (
     side_by_side,
 )
 from guardian.executor.around import Surroundings
+from guardian.executor.looking import TopicUses, look
 from guardian.executor.observing import observe, observe_known, scope_of, why_wait
 from guardian.executor.operating import Operations
 from guardian.executor.proving import Proof, since_boot_s
 from guardian.executor.rehearsing import resolved_now
-from guardian.executor.sending import send, send_acls
+from guardian.executor.sending import send, send_request
 from guardian.kafka.admin import KafkaAdmin
-from guardian.model.acl import AclBinding
 from guardian.model.actor import Agent
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.directory import Directory
 from guardian.model.execution import Execution, ForeignWork, TaskState
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
-from guardian.model.tasks import AclRepair, Isolate, MigrateIdc, ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 
@@ -95,11 +96,6 @@ ROUND_S = 0.28
 _AT_ONCE = 4  # more would only wait for each other's turn in the interpreter,
 _GIVES_WAY_S = 0.025  # ... but one that has not ended by then waits for its brokers
 _MAX_CLUSTERS = 128
-# Kinds of tickets that move nothing, and what they begin with.
-_WITHOUT_MOVES = {
-    AclRepair.kind: "begins with the access rules that are missing",
-    ThrottleOverride.kind: "its rate holds from now on",
-}
 _DEFAULT_LIMITS = ExecutionLimits()
 _SETTLE_PAUSE_MS = 10_000
 _GAINS_PAUSE_MS = 5_000
@@ -213,7 +209,8 @@ class Driver:
     `operations` are for tickets that ask for brokers to be removed, restarted, ...: without, those wait. `labels`
     are where brokers and topics that a ticket isolates get theirs, and what bars brokers from new replicas; those with
     `shared_labels` also hold topics without one. `elapsed_s` is the clock of a tick's length, `since_boot_s` that of
-    proofs (proving.py), `pool` where clusters are ticked: a thread each, unless a simulation has it otherwise.
+    proofs (proving.py), `pool` where clusters are ticked: a thread each, unless a simulation has it otherwise. `uses`
+    tells who uses topics; None: nobody knows.
     """
 
     def __init__(
@@ -233,8 +230,10 @@ class Driver:
         elapsed_s: Callable[[], float] = time.monotonic,
         since_boot_s: Callable[[], float] = since_boot_s,
         pool: Executor | None = None,
+        uses: TopicUses | None = None,
     ) -> None:
         self._store = store
+        self._uses = uses
         self._admin_for = admin_for
         self._limits = limits
         self._now_ms = now_ms
@@ -253,7 +252,7 @@ class Driver:
         # Kafka's answers of the last tick: only for people, so a new leader may start without them.
         self._refusals: dict[str, dict[TopicPartition, str]] = {}
         self._standing: dict[str, dict[int, int]] = {}
-        self._refused_acls: dict[str, dict[AclBinding, str]] = {}
+        self._refused_requests: dict[str, tuple[str, ...]] = {}
         # What a controller has put back since the last tick: asked for again, it does so again.
         self._settled: dict[str, frozenset[ConfigKey]] = {}
         self._next_settling_ms: dict[str, int] = {}
@@ -349,8 +348,8 @@ class Driver:
 
     def _standing_rates(self, tickets: Sequence[Ticket]) -> dict[int, int]:
         """What people said that moves may take of brokers, by tickets that stand for it."""
-        running = [t for t in tickets if t.kind == ThrottleOverride.kind and t.state is TicketState.RUNNING]
-        return overriding.lowest(overriding.read(self._store.plan(ticket.plan_hash)) for ticket in running)
+        limiting = [each for each in tickets if each.state is TicketState.RUNNING and kind_of(each).limits_rates]
+        return lowest_rates(self._store.plan(ticket.plan_hash) for ticket in limiting)
 
     def _foreign(
         self, cluster: str, tickets: Sequence[Ticket], observation: ClusterObservation
@@ -441,10 +440,9 @@ class Driver:
     def _drive(self, job: Job, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         if isinstance(job.work, Plan):
             return self._begin(job, job.work, admin, observation)
-        if job.ticket.kind == AclRepair.kind:
-            return self._repair(job.ticket, job.work, admin)
-        if job.ticket.kind == ThrottleOverride.kind:
-            return self._stand(job.ticket, job.work)
+        kind = kind_of(job.ticket)
+        if isinstance(kind, RequestKind):
+            return self._request(kind, job.ticket, job.work, admin)
         has_begun = job.ticket.state is not TicketState.APPROVED
         noticed = self._notice(job, job.work) if has_begun else None
         if noticed is None:
@@ -476,8 +474,9 @@ class Driver:
     def _begin(self, job: Job, plan: Plan, admin: KafkaAdmin, observation: ClusterObservation) -> str:
         """Starts the plan as it was approved, or, where it is stale, one that was made anew."""
         ticket = job.ticket
-        if ticket.kind in _WITHOUT_MOVES:
-            return self._start(ticket, plan, observation, _WITHOUT_MOVES[ticket.kind])
+        kind = kind_of(ticket)
+        if isinstance(kind, RequestKind):
+            return self._start(ticket, plan, observation, kind.opening)
         stale, doubt = doubts(plan, observation, self._why_barred(plan), self._max_plan_age_ms, self._now_ms())
         if not doubt:
             return self._start(ticket, plan, observation, f"starts {len(plan.moves)} moves")
@@ -576,7 +575,7 @@ class Driver:
             self._made,
             self._gains,
             self._refusals,
-            self._refused_acls,
+            self._refused_requests,
             self._settled,
             self._next_settling_ms,
             self._logged,
@@ -613,27 +612,29 @@ class Driver:
         if is_led_on or may_soon_be_over(execution, ticket.throttle, self._now_ms()):
             self._has_more = True  # clusters are driven in threads: nobody takes it back before the next tick
 
-    def _repair(self, ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
-        """A ticket about access rules, which moves nothing."""
+    def _request(self, kind: RequestKind[Any], ticket: Ticket, execution: Execution, admin: KafkaAdmin) -> str:
+        """A ticket that moves nothing: looks at what it is about, and sends what is missing."""
         if ticket.state is TicketState.PAUSED:
-            return "paused: no access rule is changed"
-        plan, refused = self._store.plan(ticket.plan_hash), self._refused_acls.pop(ticket.id, {})
-        decided = repairing.step(ticket.state, plan, admin.describe_acls(), refused)
+            return kind.idle
+        plan, refused = self._store.plan(ticket.plan_hash), self._refused_requests.pop(ticket.id, ())
+        task, moment = kind.task_of(plan), _moment(ticket, self._now_ms())
+        sight = look(admin, ticket.cluster, kind.look(task, moment), self._uses)
+        decided = kind.step(task, moment, sight, refused)
         transition = self._transition(*decided.transition) if decided.transition else None
         basis = _Basis(ticket.id, ticket.state, execution.revision)
         changed = transition is not None or execution.note != decided.sentence
         self._note_more(ticket, execution, is_led_on=changed or bool(decided.effects))
         asked_at_s = self._since_boot_s()
         if changed:
-            said = replace(execution, note=decided.sentence)
-            self._store.advance(ticket.id, ticket.state, transition, said, execution.revision)
+            noted = replace(execution, note=decided.sentence)
+            self._store.advance(ticket.id, ticket.state, transition, noted, execution.revision)
             basis = replace(basis, revision=execution.revision + 1)
         proof = self._proof(basis, asked_at_s if changed else None)
         for effect in decided.effects:
             if not changed:
                 proof.renew()
             with admin.each_change_proven_by(proof.require):
-                self._refused_acls[ticket.id] = send_acls(admin, effect)
+                self._refused_requests[ticket.id] = send_request(admin, effect)
         return decided.sentence
 
     def _label(
@@ -653,7 +654,7 @@ class Driver:
             self._labels.say(ticket.cluster, restored(owned(stored.directory)))
             return replace(decided, execution=replace(decided.execution, directory=()))
         plan = self._store.plan(ticket.plan_hash)
-        if state is not TicketState.SUCCEEDED or not isinstance(plan.task, Isolate | MigrateIdc):
+        if state is not TicketState.SUCCEEDED or not kind_of_task(plan.task).has_directory_intents:
             return decided
         moves = [task.move for task in decided.execution.tasks if task.state is TaskState.DONE]
         directory = self._labels.directory(ticket.cluster)
@@ -672,15 +673,6 @@ class Driver:
         left = {broker: held.get(broker, frozenset()) for broker in leaving(plan, moves)}
         words = "; ".join((reason, *remarks(plan, stored.directory, left, directory)))
         return replace(decided, transition=(state, words))
-
-    def _stand(self, ticket: Ticket, execution: Execution) -> str:
-        """A ticket that stands for a rate of a broker: it only ends."""
-        ended = overriding.ending(ticket.state, self._store.plan(ticket.plan_hash), self._now_ms())
-        if ended is None:
-            return "its rate holds" if ticket.state is TicketState.RUNNING else "paused: its rate does not hold"
-        self._has_more = True
-        self._store.advance(ticket.id, ticket.state, self._transition(*ended), execution, execution.revision)
-        return ended[1]
 
     def _go_on_elsewhere(self, job: Job, decided: Step, admin: KafkaAdmin, observation: ClusterObservation) -> Step:
         """The step with the tasks of a new plan, where a dead broker took some or topics grew; as it was, with a word
@@ -869,6 +861,11 @@ class Driver:
 
     def _transition(self, state: TicketState, reason: str) -> TicketTransition:
         return TicketTransition(state, self._now_ms(), Agent.EXECUTOR, reason)
+
+
+def _moment(ticket: Ticket, now_ms: int) -> Moment:
+    began_ms = next((past.at_ms for past in ticket.history if past.state is TicketState.RUNNING), 0)
+    return Moment(ticket.state, began_ms, now_ms)
 
 
 def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset[TopicPartition]]:

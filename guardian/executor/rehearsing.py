@@ -7,25 +7,24 @@ from a ticket that runs, and this one does not yet.
 
 from __future__ import annotations
 
-from guardian.core import overriding, repairing
+from typing import Any
+
 from guardian.core.creating import topic_configs
 from guardian.core.effects import NewTopic
+from guardian.core.kinds.requested import Moment, RequestKind
 from guardian.core.validating import resolve, topics_to_create
 from guardian.errors import InvalidInput
+from guardian.executor.looking import TopicUses, look
 from guardian.executor.sending import min_insync
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.plan import Plan
-from guardian.model.tasks import AclRepair, ThrottleOverride
+from guardian.model.ticket import TicketState
 
 _POLICY_VIOLATION = "POLICY_VIOLATION"
 
 
 def resolved_now(admin: KafkaAdmin, plan: Plan) -> Plan:
-    """The plan with its originals filled in. Raises InvalidInput, Conflict or ClusterUnavailable."""
-    if plan.kind == AclRepair.kind:
-        return repairing.resolved(plan, admin.describe_acls())
-    if plan.kind == ThrottleOverride.kind:
-        return overriding.resolved(plan, admin.describe_cluster())
+    """Return the plan with its originals filled in. Raises InvalidInput, Conflict or ClusterUnavailable."""
     topics = {move.partition.topic for move in plan.moves}
     description = admin.describe_cluster()
     partitions = admin.describe_partitions(topics)
@@ -41,6 +40,21 @@ def resolved_now(admin: KafkaAdmin, plan: Plan) -> Plan:
     )
     _rehearse(admin, made, topics_to_create(made, partitions))
     return made
+
+
+def resolved_request(
+    admin: KafkaAdmin, kind: RequestKind[Any], plan: Plan, now_ms: int, uses: TopicUses | None
+) -> Plan:
+    """Return the plan of a kind without moves as it can be carried out now, tried where Kafka can try it.
+
+    Raises InvalidInput or ClusterUnavailable.
+    """
+    sight = look(admin, plan.cluster, kind.look(kind.task_of(plan), Moment(TicketState.APPROVED, 0, now_ms)), uses)
+    resolved = kind.resolved(plan, sight, now_ms)
+    tried = kind.trial(kind.task_of(resolved))
+    for topic, why in admin.refused_topic_configs(tried).items() if tried else ():
+        raise InvalidInput(f"cluster {plan.cluster} refuses the configuration of topic {topic}: {why}")
+    return resolved
 
 
 def _rehearse(admin: KafkaAdmin, plan: Plan, new_topics: frozenset[str]) -> None:

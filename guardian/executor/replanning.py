@@ -7,16 +7,16 @@ A plan from a file was asked for by nobody: it can't be made anew, which a sente
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Protocol
 
 from guardian.core.healing import trimmed_again
+from guardian.core.kinds.registry import kind_of_task
 from guardian.core.replanning import why_of_others
-from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
+from guardian.errors import ClusterUnavailable, GuardianError
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.tasks import AclRepair, CreateTopic, Isolate, MigrateIdc, Task, ThrottleOverride
+from guardian.model.tasks import Task
 from guardian.model.ticket import Ticket
 
 
@@ -72,15 +72,6 @@ def why_not_anew(plan: Plan, directory: Directory) -> str:
 
 def task_of(plan: Plan, directory: Directory) -> Task:
     """Return the plan's task with what the directory says by now. Raises InvalidInput where no planner made it."""
-    match plan.task if plan.settings is not None else None:
-        case MigrateIdc() as task:
-            return replace(task, policy=directory.policy(task.policy.name))
-        case CreateTopic() as task:
-            return replace(task, topic=directory.topic(plan.cluster, task.topic.name) or task.topic)
-        case Isolate() as task:
-            free = {machine.host for machine in directory.free_machines()}
-            return replace(task, machines=tuple(each for each in task.machines if each.host in free))
-        case None | AclRepair() | ThrottleOverride():
-            raise InvalidInput(f"a plan of kind {plan.kind} can't be made anew: submit another one")
-        case task:
-            return task
+    task = plan.task if plan.settings is not None else None
+    renewed: Task = kind_of_task(task).renew(task, plan.cluster, directory)
+    return renewed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from guardian.core.effects import (
-    AclEffect,
     AlterConfigs,
     AlterReassignments,
     AlterReplicaLogDirs,
@@ -15,15 +15,17 @@ from guardian.core.effects import (
     CreateAcls,
     CreatePartitions,
     CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
     Effect,
     ElectLeaders,
+    RequestEffect,
     SettleDebts,
     was_never_set,
 )
 from guardian.core.owned_settings import CLIENT, name_of, quota_configs
 from guardian.errors import ClusterUnavailable
 from guardian.kafka.admin import TOPIC, ConfigResource, KafkaAdmin
-from guardian.model.acl import AclBinding
 from guardian.model.quota import QuotaEntity
 from guardian.model.topology import TopicPartition
 
@@ -58,11 +60,24 @@ def send(admin: KafkaAdmin, effect: Effect) -> Outcome:
             return Outcome(admin.elect_preferred_leaders(partitions))
 
 
-def send_acls(admin: KafkaAdmin, effect: AclEffect) -> dict[AclBinding, str]:
-    """The rules that Kafka refused, with the reason. Raises InvalidInput when the cluster has no authorizer."""
-    if isinstance(effect, CreateAcls):
-        return admin.create_acls(effect.acls)
-    return admin.delete_acls(effect.acls)
+def send_request(admin: KafkaAdmin, effect: RequestEffect) -> tuple[str, ...]:
+    """Send what a ticket without moves asks for, and return what Kafka refused, in words.
+
+    Raises InvalidInput for access rules when the cluster has no authorizer.
+    """
+    refused: Mapping[Any, str]
+    match effect:
+        case CreateAcls(acls):
+            refused = admin.create_acls(acls)
+        case DeleteAcls(acls):
+            refused = admin.delete_acls(acls)
+        case DeleteTopics(ids):
+            refused = admin.delete_topics(ids)
+        case CreateTopics(topics):
+            refused = admin.create_topics(topics)
+        case AlterConfigs(changes):
+            return _alter_configs(admin, changes)
+    return tuple(f"{each}: {why}" for each, why in sorted(refused.items()))
 
 
 def _create(admin: KafkaAdmin, effect: CreateTopics | CreatePartitions) -> Mapping[TopicPartition, str]:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from guardian.core.effects import NewTopic
+from guardian.core.effects import BROKER, TOPIC, NewTopic
+from guardian.core.kinds.topic_config import KEYS
+from guardian.errors import InvalidInput
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
     BrokerView,
@@ -26,9 +28,6 @@ from guardian.model.operation import MetadataVersion, Quorum
 from guardian.model.quota import GroupMembers, GroupOffsets, QuotaEntity
 from guardian.model.topology import TopicPartition
 
-BROKER = "BROKER"
-TOPIC = "TOPIC"
-
 # A broker accepts a misspelt throttle key in silence (KAFKA.md, trap 2), so only these are ever sent.
 WRITABLE_CONFIGS = frozenset(
     {
@@ -42,6 +41,18 @@ WRITABLE_CONFIGS = frozenset(
 )
 
 ConfigResource = tuple[str, str]  # (BROKER | TOPIC, name)
+__all__ = ["BROKER", "TOPIC", "ConfigResource", "KafkaAdmin", "require_writable_keys"]
+
+
+def require_writable_keys(changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> None:
+    """Raise InvalidInput for a key that Guardian never sends: what throttles and cordons set, and topics' own keys."""
+    for (kind, name), values in changes.items():
+        known = WRITABLE_CONFIGS | KEYS if kind == TOPIC else WRITABLE_CONFIGS
+        for key in values:
+            if key not in known:
+                raise InvalidInput(
+                    f"configuration key of {kind.lower()} {name} is {key!r}: use one of {', '.join(sorted(known))}"
+                )
 
 
 class KafkaAdmin(Protocol):
@@ -138,7 +149,13 @@ class KafkaAdmin(Protocol):
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
         """Sets keys, or deletes them (None), incrementally; refused resources with the reason.
 
-        Raises InvalidInput for a key outside WRITABLE_CONFIGS.
+        Raises InvalidInput as `require_writable_keys`.
+        """
+
+    def refused_topic_configs(self, changes: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
+        """Return the topics whose new configuration the cluster would refuse, with the reason; nothing changes.
+
+        Raises InvalidInput as `alter_configs`.
         """
 
     def alter_configs_through_controller(
@@ -170,6 +187,10 @@ class KafkaAdmin(Protocol):
 
         Partitions that exist are no error: look at them. With `validate_only` nothing changes.
         """
+
+    def delete_topics(self, ids: Mapping[str, bytes]) -> dict[str, str]:
+        """Deletes topics of these ids (16 bytes), by name; refused ones with the reason. One that is gone, or was made
+        anew under its name, is no error: it stays."""
 
     def create_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
         """Adds access rules; refused ones with the reason. One that exists is no error. Raises as describe_acls."""

@@ -51,7 +51,7 @@ from guardian.errors import ClusterUnavailable, InvalidInput, Undecided
 from guardian.kafka import acls as acl_requests
 from guardian.kafka import controllers, groups, membership, quotas, witness
 from guardian.kafka import topics as topic_requests
-from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
+from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, require_writable_keys
 from guardian.kafka.credentials import SecretFolder
 from guardian.kafka.gate import Gate, Prove, needs_no_proof
 from guardian.kafka.handshake import BoundedManager
@@ -272,6 +272,14 @@ class KafkaControl:
     ) -> dict[ConfigResource, dict[str, str]]:
         return self._describe_configs(resources, frozenset(keys), in_force=True)
 
+    def refused_topic_configs(self, changes: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
+        require_writable({(TOPIC, name): values for name, values in changes.items()})
+
+        async def ask(session: _Session) -> Any:
+            return await session.ask_any(lambda: _alter_configs_request(TOPIC, changes.items(), validate_only=True))
+
+        return {name: why for (_, name), why in _read_refusals(TOPIC, self._call(ask)).items()}
+
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
         require_writable(changes)
         brokers = {_broker_id(name): values for (kind, name), values in changes.items() if kind == BROKER}
@@ -325,6 +333,9 @@ class KafkaControl:
         self, assignments: Mapping[TopicPartition, tuple[int, ...]], validate_only: bool = False
     ) -> dict[str, str]:
         return self._change(lambda session: topic_requests.create_partitions(session, assignments, validate_only))
+
+    def delete_topics(self, ids: Mapping[str, bytes]) -> dict[str, str]:
+        return self._change(lambda session: topic_requests.delete_topics(session, ids))
 
     def create_acls(self, acls: Collection[AclBinding]) -> dict[AclBinding, str]:
         return self._change_acls(lambda session: acl_requests.create_acls(session, acls))
@@ -882,16 +893,11 @@ class _AtWitness:
 
 
 def require_writable(changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> None:
-    """Raises InvalidInput unless each resource is a topic or one broker, and each key is in WRITABLE_CONFIGS."""
-    for (kind, name), values in changes.items():
+    """Raises InvalidInput unless each resource is a topic or one broker, and Guardian ever sets its keys."""
+    for kind, name in changes:
         if _require_kind(kind) == BROKER:
             _broker_id(name)
-        for key in values:
-            if key not in WRITABLE_CONFIGS:
-                raise InvalidInput(
-                    f"configuration key of {kind.lower()} {name} is {key!r}: "
-                    f"use one of {', '.join(sorted(WRITABLE_CONFIGS))}"
-                )
+    require_writable_keys(changes)
 
 
 def no_authorizer(cluster: str) -> InvalidInput:
@@ -1144,7 +1150,9 @@ def _read_configs(
     return configs
 
 
-def _alter_configs_request(kind: str, changes: Iterable[tuple[str, Mapping[str, str | None]]]) -> Any:
+def _alter_configs_request(
+    kind: str, changes: Iterable[tuple[str, Mapping[str, str | None]]], *, validate_only: bool = False
+) -> Any:
     return IncrementalAlterConfigsRequest(
         resources=[
             (
@@ -1154,7 +1162,7 @@ def _alter_configs_request(kind: str, changes: Iterable[tuple[str, Mapping[str, 
             )
             for name, values in changes
         ],
-        validate_only=False,
+        validate_only=validate_only,
     )
 
 

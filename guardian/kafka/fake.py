@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from guardian.core.cluster_truth import EpochMemory, described, partitions_of, view_of_all, view_of_witness
 from guardian.core.effects import NewTopic
 from guardian.errors import ClusterUnavailable, InvalidInput, Undecided
-from guardian.kafka.admin import BROKER, TOPIC, WRITABLE_CONFIGS, ConfigResource
+from guardian.kafka.admin import BROKER, TOPIC, ConfigResource, require_writable_keys
 from guardian.kafka.gate import Gate
 from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import (
@@ -447,11 +447,15 @@ class FakeKafka:
                     partition.elect(partition.replicas[0])
             return refused
 
+    def refused_topic_configs(self, changes: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
+        with self._read():
+            require_writable_keys({(TOPIC, name): values for name, values in changes.items()})
+            refused = {name: self._why_not_configured(name, values) for name, values in changes.items()}
+            return {name: why for name, why in refused.items() if why}
+
     def alter_configs(self, changes: Mapping[ConfigResource, Mapping[str, str | None]]) -> dict[ConfigResource, str]:
         with self._write():
-            for key in (key for values in changes.values() for key in values):
-                if key not in WRITABLE_CONFIGS:
-                    raise InvalidInput(f"config is {key!r}: use one of {', '.join(sorted(WRITABLE_CONFIGS))}")
+            require_writable_keys(changes)
             refused = {}
             for resource, values in changes.items():
                 if resource not in self._configs or not self._answers(resource):
@@ -467,10 +471,9 @@ class FakeKafka:
         with self._write():
             if not self.controllers_reachable:
                 raise ClusterUnavailable(f"no controller of cluster {self.cluster_id} answered within its deadline")
+            require_writable_keys(changes)
             for resource, values in changes.items():
                 for key, value in values.items():
-                    if key not in WRITABLE_CONFIGS:
-                        raise InvalidInput(f"config is {key!r}: use one of {', '.join(sorted(WRITABLE_CONFIGS))}")
                     if resource in self._configs:
                         self.set_config(resource, key, value)
             return {}
@@ -524,6 +527,13 @@ class FakeKafka:
                         self._add_partition(TopicPartition(topic, number), brokers, 0, 0.0)
                     self._place_on_remembered_log_dirs(topic, added)
             return refused
+
+    def delete_topics(self, ids: Mapping[str, bytes]) -> dict[str, str]:
+        with self._write():
+            for name, topic_id in ids.items():
+                if self._topic_ids.get(name) == topic_id:
+                    self.delete_topic(name)
+            return {}
 
     def committed_offsets(self) -> GroupOffsets:
         with self._read():
@@ -603,6 +613,12 @@ class FakeKafka:
 
     def _most(self, node: int) -> int:
         return self.supported.get(node, LEVEL)
+
+    def _why_not_configured(self, topic: str, values: Mapping[str, str | None]) -> str:
+        if (TOPIC, topic) not in self._configs:
+            return f"UNKNOWN_TOPIC_OR_PARTITION: topic {topic} does not exist"
+        wrong = [key for key, value in values.items() if key.endswith((".ms", ".bytes")) and not _is_number(value)]
+        return f"INVALID_CONFIG: Invalid value {values[wrong[0]]} for configuration {wrong[0]}" if wrong else ""
 
     def _rules(self) -> tuple[AclBinding, ...]:
         if self._acls is None:
@@ -909,3 +925,7 @@ class _Budget:
     def take(self, broker: int, amount: float) -> None:
         if broker in self._left:
             self._left[broker] -= amount
+
+
+def _is_number(value: str | None) -> bool:
+    return value is None or value.lstrip("-").isdigit()

@@ -1,4 +1,4 @@
-"""Topics and partitions that are created with the replicas that a plan gives them.
+"""Topics and partitions that are created with the replicas that a plan gives them, and topics that are deleted by id.
 
 A request names the brokers of each partition, so that Kafka chooses none by itself; the log dirs were told to these
 brokers before (trap 22). Repeating a request does no harm: what exists by then is left as it is, and is no error.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Protocol
+from uuid import UUID
 
-from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest
+from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 
 from guardian.core.effects import NewTopic
 from guardian.kafka.reasons import NO_ERROR, reason
@@ -18,6 +19,8 @@ from guardian.model.topology import TopicPartition
 
 _TOPIC_ALREADY_EXISTS = 36
 _INVALID_PARTITIONS = 37  # also where so many exist already
+_UNKNOWN_TOPIC = (3, 100)  # by its name, by its id
+_BY_ID = 6  # the version of DeleteTopics that knows ids
 _AS_ASSIGNED = -1
 
 
@@ -80,4 +83,20 @@ async def create_partitions(
         result.name: reason(result.error_code, result.error_message)
         for result in response.results
         if result.error_code not in harmless
+    }
+
+
+async def delete_topics(session: Session, ids: Mapping[str, bytes]) -> dict[str, str]:
+    """The topics that were refused, with the reason."""
+    if not ids:
+        return {}
+    names = {UUID(bytes=each): name for name, each in ids.items()}
+    topics = [DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=each) for each in names]
+    response = await session.ask_any(
+        lambda: DeleteTopicsRequest(topics=topics, timeout_ms=session.attempt_ms, min_version=_BY_ID)
+    )
+    return {
+        names[result.topic_id]: reason(result.error_code, result.error_message)
+        for result in response.responses
+        if result.error_code != NO_ERROR and result.error_code not in _UNKNOWN_TOPIC
     }

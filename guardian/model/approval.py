@@ -7,6 +7,7 @@ nobody has to say who he is. And what healing does by itself (its own policy say
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -16,7 +17,6 @@ from zoneinfo import ZoneInfo
 from guardian.errors import InvalidInput
 from guardian.model.actor import Agent
 from guardian.model.settings import Section, load, read, read_all, setting, shown
-from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
 from guardian.model.units import parse_duration_ms, read_bytes
 
 DEFAULT_EXPIRES_MS = 7 * 86_400_000
@@ -110,33 +110,13 @@ class ApprovalRule(Section):
     author_may_approve: bool = setting(False, "The author may approve: for a laptop with one person.")
 
 
-def _require_fit(path: str, rule: ApprovalRule) -> None:
-    """Refuse a rule that lets nobody, or that can be about no ticket: its author would wait for approvals in vain."""
-    if not rule.name.isprintable() or len(rule.name) > 100:
-        raise InvalidInput(f"{path}.name is {shown(rule.name)}: give up to 100 characters that say which rule it is")
-    about: set[str] = set()
-    for pattern in rule.kinds:
-        found = {kind for kind in KINDS if fnmatchcase(kind, pattern)}
-        if not found:
-            known = ", ".join(sorted(KINDS))
-            raise InvalidInput(f"{path}.kinds has {pattern!r}, which is no kind of ticket: use {known}, or *")
-        about |= found
-    limit = "max_bytes" if rule.max_bytes else "max_moves" if rule.max_moves else ""
-    if limit and about <= WITHOUT_SIZE:
-        raise InvalidInput(
-            f"{path}.{limit} is {getattr(rule, limit)}, but tickets of kind {', '.join(sorted(about))} do not say how "
-            "much they move, so the rule could let none: leave it out"
-        )
-    if not rule.approvers and not rule.automatic:
-        raise InvalidInput(f"{path} lets nobody approve: give approvers, or automatic = true")
-
-
 def _rules(path: str, value: object) -> tuple[ApprovalRule, ...]:
     if isinstance(value, list) and not 0 < len(value) <= _MAX_RULES:
         raise InvalidInput(f"{path} has {len(value)} entries: write 1 to {_MAX_RULES} sections, [[{path}]]")
     rules = read_all(ApprovalRule, value, path)
     for position, rule in enumerate(rules):
-        _require_fit(f"{path}[{position}]", rule)
+        if not rule.approvers and not rule.automatic:
+            raise InvalidInput(f"{path}[{position}] lets nobody approve: give approvers, or automatic = true")
     names = [rule.name for rule in rules]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -169,10 +149,19 @@ def everybody(*, author_may_approve: bool = True) -> ApprovalPolicy:
     )
 
 
-def load_approvals(path: Path) -> ApprovalPolicy:
-    """Return the policy of a file. Raises InvalidInput that names the file, the field, the value and the fix."""
-    policy = load(path, "approvals file", lambda table: read(ApprovalPolicy, {"rules": [], **table}))
-    return replace(policy, file=str(path))
+def load_approvals(path: Path, kinds: Mapping[str, bool]) -> ApprovalPolicy:
+    """Return the policy of a file. `kinds` of tickets, by name: whether they say how much they move.
+
+    Raises InvalidInput that names the file, the field, the value and the fix.
+    """
+
+    def parsed(table: Mapping[str, object]) -> ApprovalPolicy:
+        policy = read(ApprovalPolicy, {"rules": [], **table})
+        for position, rule in enumerate(policy.rules):
+            _require_kinds(f"rules[{position}]", rule, kinds)
+        return policy
+
+    return replace(load(path, "approvals file", parsed), file=str(path))
 
 
 def parse_window(text: str) -> Window:
@@ -193,3 +182,22 @@ def _days(first: str | None, last: str | None) -> frozenset[int]:
     begin = _DAYS.index(first)
     count = (_DAYS.index(last) - begin) % 7 + 1 if last else 1
     return frozenset((begin + day) % 7 for day in range(count))
+
+
+def _require_kinds(path: str, rule: ApprovalRule, kinds: Mapping[str, bool]) -> None:
+    """Refuse a rule that lets nobody, or that can be about no ticket: its author would wait for approvals in vain."""
+    if not rule.name.isprintable() or len(rule.name) > 100:
+        raise InvalidInput(f"{path}.name is {shown(rule.name)}: give up to 100 characters that say which rule it is")
+    about: set[str] = set()
+    for pattern in rule.kinds:
+        found = {kind for kind in kinds if fnmatchcase(kind, pattern)}
+        if not found:
+            known = ", ".join(sorted(kinds))
+            raise InvalidInput(f"{path}.kinds has {pattern!r}, which is no kind of ticket: use {known}, or *")
+        about |= found
+    limit = "max_bytes" if rule.max_bytes else "max_moves" if rule.max_moves else ""
+    if limit and not any(kinds[kind] for kind in about):
+        raise InvalidInput(
+            f"{path}.{limit} is {getattr(rule, limit)}, but tickets of kind {', '.join(sorted(about))} do not say how "
+            "much they move, so the rule could let none: leave it out"
+        )

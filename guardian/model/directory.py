@@ -39,6 +39,9 @@ class Directory:
     def topic(self, cluster: str, name: str) -> Topic | None:
         return next((topic for topic in self.topics if (topic.cluster, topic.name) == (cluster, name)), None)
 
+    def topics_of(self, cluster: str) -> list[Topic]:
+        return [topic for topic in self.topics if topic.cluster == cluster]
+
     def free_machines(self) -> tuple[Machine, ...]:
         return tuple(machine for machine in self.machines if not machine.cluster)
 

@@ -12,8 +12,8 @@
     empty-disk                  log dirs become empty
     relieve                     the least data that brings full disks below a limit
     heal                        dead brokers, broken disks and broken rules, and nothing else
-    acl-repair                  access rules added and taken out: no planner's, and nothing moves
-    throttle-override           a standing rate of a broker: likewise
+
+Kinds that move nothing have their tasks beside them (guardian/core/kinds).
 
 Each holds all that its planner needs besides the model and the settings, as data that can be sent to a worker. Standard
 library only: a command line makes them.
@@ -24,35 +24,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from guardian.errors import InvalidInput
-from guardian.model.acl import ALLOW, DENY, LITERAL, PREFIXED, AclBinding
 from guardian.model.federation import IdcPolicy, Machine, Topic
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.topology import ANY_LOG_DIR, require_broker_id, require_label
 
 _MAX_PARTITIONS = 100_000
 _MAX_REPLICATION_FACTOR = 100
-MIN_RATE = 100_000  # bytes/s of a standing rate
-MAX_RATE = 1_000_000_000_000
-MAX_RULES = 1000
-# As guardian.kafka.acls can send them.
-RESOURCE_TYPES = ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")
-OPERATIONS = (
-    "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS",
-    "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS",
-)  # fmt: skip
-_RULE_VALUES = {
-    "resource_type": RESOURCE_TYPES,
-    "operation": OPERATIONS,
-    "pattern_type": (LITERAL, PREFIXED),
-    "permission": (ALLOW, DENY),
-}
+
+
+class PlanTask:
+    """The base of what a plan is asked for, named as the kind of ticket; each is a frozen dataclass."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(PlanTask):
     """`topics`: only these move; none: all. Names may end in a star."""
 
     kind: ClassVar[str] = "balance"
@@ -60,7 +51,7 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaders:
+class Leaders(PlanTask):
     """`away_from`: brokers that lead nothing afterwards, where a follower elsewhere can."""
 
     kind: ClassVar[str] = "leaders"
@@ -72,7 +63,7 @@ class Leaders:
 
 
 @dataclass(frozen=True, slots=True)
-class Isolate:
+class Isolate(PlanTask):
     """Topics of `label` onto brokers of `label`, and nothing else there.
 
     topics, tenant   get the label by this plan, besides those that have it
@@ -125,7 +116,7 @@ class ClientTraffic:
 
 
 @dataclass(frozen=True, slots=True)
-class MigrateIdc:
+class MigrateIdc(PlanTask):
     """`topics` or `tenant` get `policy`; neither: every topic of the cluster.
 
     `clients` say who writes and reads from where, for the cost of lines (the model's) before and after.
@@ -143,7 +134,7 @@ class MigrateIdc:
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(PlanTask):
     """`balance`: the others are balanced in the same plan; otherwise only what is on `brokers` moves."""
 
     kind: ClassVar[str] = "remove-brokers"
@@ -156,7 +147,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Add:
+class Add(PlanTask):
     """`brokers` are in the model already, and hold little or nothing."""
 
     kind: ClassVar[str] = "add-brokers"
@@ -168,7 +159,7 @@ class Add:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTopic:
+class CreateTopic(PlanTask):
     """`topic` says label, tenant, IDC policy and expected traffic; `expected_bytes` is what one replica will hold.
 
     `configs` are the topic's own, by name: they have no say in where it goes.
@@ -190,7 +181,7 @@ class CreateTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpandTopic:
+class ExpandTopic(PlanTask):
     """`partitions` is how many the topic has afterwards, as in kafka-topics --alter."""
 
     kind: ClassVar[str] = "expand-topic"
@@ -203,7 +194,7 @@ class ExpandTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicationFactor:
+class ReplicationFactor(PlanTask):
     """Names of `topics` may end in a star."""
 
     kind: ClassVar[str] = "change-replication-factor"
@@ -229,7 +220,7 @@ class LogDir:
 
 
 @dataclass(frozen=True, slots=True)
-class EmptyDisk:
+class EmptyDisk(PlanTask):
     """Replicas go to other log dirs of their broker while there is room, and to other brokers after that."""
 
     kind: ClassVar[str] = "empty-disk"
@@ -241,7 +232,7 @@ class EmptyDisk:
 
 
 @dataclass(frozen=True, slots=True)
-class Relieve:
+class Relieve(PlanTask):
     """`limit` is the share of a disk's bytes that may be used; all disks of each of `brokers`, and those of `log_dirs`.
 
     Neither: every disk above the limit.
@@ -260,48 +251,10 @@ class Relieve:
 
 
 @dataclass(frozen=True, slots=True)
-class Heal:
+class Heal(PlanTask):
     """Whatever lies on dead brokers and broken disks, shares a rack or an IDC, or stands outside its label."""
 
     kind: ClassVar[str] = "heal"
-
-
-@dataclass(frozen=True, slots=True)
-class AclRepair:
-    """Rules to be there, and rules to be gone."""
-
-    kind: ClassVar[str] = "acl-repair"
-    add: tuple[AclBinding, ...] = ()
-    remove: tuple[AclBinding, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name, rules in (("add", self.add), ("remove", self.remove)):
-            if len(rules) > MAX_RULES:
-                raise InvalidInput(f"{name} has {len(rules)} rules: use up to {MAX_RULES}, in several tickets")
-            for index, rule in enumerate(rules):
-                _require_rule(f"{name}[{index}]", rule)
-        both = set(self.add) & set(self.remove)
-        if both:
-            raise InvalidInput(f"{min(both)} is to be added and removed: keep one")
-        if not self.add and not self.remove:
-            raise InvalidInput("add and remove are empty: name at least one rule")
-
-
-@dataclass(frozen=True, slots=True)
-class ThrottleOverride:
-    """Bytes/s that copies on one broker may take, until a time (ms since the epoch)."""
-
-    kind: ClassVar[str] = "throttle-override"
-    broker: int
-    rate: int
-    until_ms: int
-
-    def __post_init__(self) -> None:
-        require_broker_id(self.broker)
-        if not MIN_RATE <= self.rate <= MAX_RATE:
-            raise InvalidInput(f"rate is {self.rate} bytes/s: use {MIN_RATE} to {MAX_RATE}")
-        if self.until_ms < 0:
-            raise InvalidInput(f"until_ms is {self.until_ms}: use ms since the epoch")
 
 
 Task = (
@@ -318,13 +271,14 @@ Task = (
     | Relieve
     | Heal
 )
-PlanTask = Task | AclRepair | ThrottleOverride
 
 
 def parameters(asked: PlanTask | PlannerSettings) -> tuple[tuple[str, str], ...]:
     """Return what differs from the default, by name, as text for people."""
     return tuple(
-        (field.name, _word(value)) for field in fields(asked) if (value := getattr(asked, field.name)) != field.default
+        (field.name, _word(value))
+        for field in fields(cast(Any, asked))
+        if (value := getattr(asked, field.name)) != field.default
     )
 
 
@@ -340,17 +294,6 @@ def _word(value: object) -> str:
             return f"{value.topic} from {value.idc}"
         case _:
             return str(value)
-
-
-def _require_rule(path: str, rule: AclBinding) -> None:
-    for name, known in _RULE_VALUES.items():
-        if getattr(rule, name) not in known:
-            raise InvalidInput(f"{path}.{name} is {getattr(rule, name)!r}: use one of {', '.join(known)}")
-    for name in ("resource_name", "host"):
-        if not getattr(rule, name):
-            raise InvalidInput(f"{path}.{name} is '': use a text that is not empty")
-    if ":" not in rule.principal:
-        raise InvalidInput(f"{path}.principal is {rule.principal!r}: use TYPE:NAME, such as User:ann")
 
 
 def _require_some(field: str, value: Collection[object], fix: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from guardian.core.kinds.registry import HAVE_SIZE
 from guardian.core.ticketing import by_itself
 from guardian.errors import GuardianError, InvalidInput
 from guardian.model.actor import Agent
@@ -25,7 +26,7 @@ class Approvals:
 
     def policy(self) -> ApprovalPolicy:
         """Raises InvalidInput when the file is wrong: then nobody approves anything."""
-        return self._default if self._file is None else load_approvals(self._file)
+        return self._default if self._file is None else load_approvals(self._file, HAVE_SIZE)
 
 
 class ApprovalKeeper:

@@ -41,6 +41,7 @@ from guardian.server.peers import certificate_of
 from guardian.server.proving import Prover
 from guardian.server.refusals import Refusals, Why
 from guardian.server.who_asks import asking
+from guardian.wire.federation import cluster_from_proto
 from guardian.wire.tasks import task_from_proto
 from metastore.views import Views
 from protos.guardian.v1 import federation_pb2, raw_pb2, tickets_pb2, tiering_pb2
@@ -170,7 +171,7 @@ class _Permission:
                 asked, views = request.cluster, self._read()
                 require_login(
                     identity,
-                    asked,
+                    cluster_from_proto(asked),
                     views.cluster(asked.name),
                     self._gate.allowed_bootstraps,
                     lambda: [cluster.name for cluster in views.clusters()],

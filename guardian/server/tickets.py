@@ -11,13 +11,15 @@ from functools import partial
 import grpc
 import grpc.aio
 
-from guardian.core import foreign, labelling, overriding, previewing, rolling_back, ticketing
+from guardian.core import foreign, labelling, previewing, rolling_back, ticketing
 from guardian.core.adapting import Around
 from guardian.core.barring import barring, why_barred, why_crowded
 from guardian.core.describing_tasks import asks_of
 from guardian.core.effects import ConfigKey
 from guardian.core.executing import Circumstances, Step, begin, brokers_of, step, tiered_topics
 from guardian.core.kind_check import clamped, of_its_kind
+from guardian.core.kinds.registry import kind_of, kind_of_task, lowest_rates
+from guardian.core.kinds.requested import RequestKind
 from guardian.core.near_reads import left_behind
 from guardian.core.operations.step import amended, why_unapproved
 from guardian.core.operations.step import begin as begin_operation
@@ -27,8 +29,9 @@ from guardian.core.slots import ExecutionLimits
 from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.executor.admitting import Job
 from guardian.executor.foretelling import Outlook, foretold
+from guardian.executor.looking import TopicUses
 from guardian.executor.observing import observe_known, scope_of
-from guardian.executor.rehearsing import resolved_now
+from guardian.executor.rehearsing import resolved_now, resolved_request
 from guardian.executor.replanning import why_not_anew
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.actor import Agent, require_claimed_name
@@ -39,7 +42,6 @@ from guardian.model.identity import Role
 from guardian.model.operation import Ask
 from guardian.model.plan import Plan
 from guardian.model.preview import Preview
-from guardian.model.tasks import MigrateIdc, ThrottleOverride
 from guardian.model.throttle import MAX_THROTTLE, MIN_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import Cluster
@@ -74,7 +76,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     Brokers with `shared_labels` also hold topics without a label; `notes_on_reads` says what keeps consumers from
     reading in their own IDC on brokers of a cluster. `around` is what is known of a cluster before anybody asked its
     brokers how they are, `tiered_warm_up_s` and `max_plan_age_s` the executor's: for previews too. `is_made_here` tells
-    plans of this member's own planner.
+    plans of this member's own planner. `uses` tells who uses topics; None: nobody knows.
 
     Made on the server's event loop. Watching runs there and holds no thread; all else runs in the server's threads.
     """
@@ -95,7 +97,9 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         tiered_warm_up_s: float = 0.0,
         max_plan_age_s: float = 0.0,
         is_made_here: Callable[[Plan], bool] = lambda _: False,
+        uses: TopicUses | None = None,
     ) -> None:
+        self._uses = uses
         self._store = store
         self._async_store = async_store
         self._changes = changes
@@ -445,6 +449,9 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
         is_planners = asker is None or asker.may(Role.PLANNER, plan.cluster) or self._is_made_here(plan)
         admin = self._admin_for(plan.cluster)
         try:
+            kind = kind_of(plan)
+            if isinstance(kind, RequestKind):
+                return clamped(resolved_request(admin, kind, plan, self._now_ms(), self._uses), self._now_ms())
             resolved = resolved_now(admin, plan)
             self._require_allowed(resolved, admin)
             resolved = clamped(of_its_kind(resolved, is_planners=is_planners), self._now_ms())
@@ -460,7 +467,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _noted(self, plan: Plan) -> Plan:
         """A migration is done when replicas stand there; whether consumers read from them is said beside it."""
-        if not isinstance(plan.task, MigrateIdc):
+        if not kind_of_task(plan.task).tells_reads:
             return plan
         brokers = {broker for move in plan.moves for broker in move.target_brokers}
         cluster = self._store.read_local().cluster(plan.cluster)
@@ -497,6 +504,9 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
 
     def _require_way_back(self, ticket: Ticket, execution: Execution | None) -> None:
         """Raises Conflict where the cluster has no room for what would go back; ClusterUnavailable."""
+        kind = kind_of(ticket)
+        if isinstance(kind, RequestKind) and kind.can_roll_back and execution is not None:
+            return
         admin = self._admin_for(ticket.cluster)
         try:
             alive = frozenset(admin.describe_cluster().brokers)
@@ -578,12 +588,9 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     def _standing_rates(self, cluster: str) -> dict[int, int]:
         """As the executor finds them."""
         views = self._store.read_local()
-        plans = [
-            views.plan(each.plan_hash)
-            for each in views.open_tickets(cluster)
-            if each.kind == ThrottleOverride.kind and each.state is TicketState.RUNNING
-        ]
-        return overriding.lowest(overriding.read(plan) for plan in plans if plan is not None)
+        limiting = [each for each in views.open_tickets(cluster) if kind_of(each).limits_rates]
+        plans = [views.plan(each.plan_hash) for each in limiting if each.state is TicketState.RUNNING]
+        return lowest_rates(plan for plan in plans if plan is not None)
 
     def _plan(self, ticket: Ticket) -> Plan:
         plan = self._store.read_local().plan(ticket.plan_hash)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
+from guardian.core.kinds.registry import TASKS
 from guardian.model.tasks import PlanTask
 from guardian.wire.fields import filled, read
 from protos.guardian.v1 import tasks_pb2 as pb
 
-_TASKS: dict[str, type[PlanTask]] = {each.kind.replace("-", "_"): each for each in get_args(PlanTask)}
+_TASKS = {name.replace("-", "_"): task for name, task in TASKS.items()}
 
 
 def task_to_proto(task: PlanTask) -> pb.Task:

@@ -16,10 +16,9 @@ from deploy.local.federation import Federation
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from guardian.client import GuardianClient
 from guardian.core import foreign
-from guardian.core.repairing import as_rule
+from guardian.core.kinds.acl_repair import as_rule
 from guardian.core.slots import ExecutionLimits
 from guardian.core.throttling import FOLLOWER_RATE
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput
 from guardian.kafka import data
 from guardian.kafka.admin import BROKER, TOPIC, ConfigResource
@@ -28,7 +27,7 @@ from guardian.model.acl import AclBinding
 from guardian.model.execution import Execution, TaskState
 from guardian.model.federation import Topic
 from guardian.model.plan import Plan, ReplicaPlacement
-from guardian.model.tasks import CreateTopic
+from guardian.model.tasks import CreateTopic, ReplicationFactor
 from guardian.model.ticket import TicketState, TicketTransition
 from guardian.model.topology import Cluster, TopicPartition
 from tests.integration.bench import DEADLINE_S, SIZE_BYTES, Bench
@@ -141,7 +140,7 @@ def test_the_replication_factor_goes_up_and_down_as_its_plan_says(bench: Beside)
     with pytest.raises(InvalidInput, match="would change the replication factor from 2 to 3"):
         bench.ticket("run-plan", bench.move(0, 1, 2, 3))
     bench.ticket(
-        CHANGES_REPLICATION_FACTOR,
+        ReplicationFactor.kind,
         bench.move(0, 1, 2, ReplicaPlacement(3, bench.last_log_dir(3))),
         bench.move(1, 3),  # its leader goes
         bench.move(2, 2, 1, 3),
@@ -154,7 +153,7 @@ def test_the_replication_factor_goes_up_and_down_as_its_plan_says(bench: Beside)
 
 def test_a_cancelled_change_of_the_replication_factor_takes_the_new_replica_back(bench: Beside) -> None:
     bench.create_topic((1, 2), size_bytes=SIZE_BYTES)
-    bench.ticket(CHANGES_REPLICATION_FACTOR, bench.move(0, 3, 2, 1))
+    bench.ticket(ReplicationFactor.kind, bench.move(0, 3, 2, 1))
     bench.tick_until(lambda: bench.partition(0) in bench.control.list_reassignments())
     bench.cancel()
     bench.run()
@@ -218,8 +217,8 @@ def test_a_move_to_a_broker_that_dies_is_taken_back_in_its_old_order(
 def test_the_replication_factor_never_goes_below_min_insync(bench: Beside) -> None:
     data.create_topics(bench.cluster, {bench.topic: {0: (1, 2, 3)}}, {"min.insync.replicas": "2"})
     with pytest.raises(InvalidInput, match=r"from 3 to 1, fewer than min.insync.replicas 2"):
-        bench.ticket(CHANGES_REPLICATION_FACTOR, bench.move(0, 1))
-    bench.ticket(CHANGES_REPLICATION_FACTOR, bench.move(0, 1, 2))
+        bench.ticket(ReplicationFactor.kind, bench.move(0, 1))
+    bench.ticket(ReplicationFactor.kind, bench.move(0, 1, 2))
     bench.run()
     bench.is_done()
 
@@ -293,7 +292,7 @@ def test_the_command_line_makes_topics_resizes_them_and_adopts_what_others_move(
         assert "--change-replication-factor" in refused.stderr
         submitted = said(guardian(members, *asked, "--change-replication-factor", "--idempotency-key", "more"))
         ticket_id = submitted.split()[1]
-        assert client.ticket(ticket_id)[0].kind == CHANGES_REPLICATION_FACTOR
+        assert client.ticket(ticket_id)[0].kind == ReplicationFactor.kind
         assert "20" in said(guardian(members, "ticket", "throttle", ticket_id, "20MB", "--reason", "the evening"))
         assert client.ticket(ticket_id)[0].throttle == 20_000_000
         client.approve(ticket_id, "bob")

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from guardian.core.kinds.acl_repair import OPERATIONS, RESOURCE_TYPES
 from guardian.errors import InvalidInput
-from guardian.model.tasks import OPERATIONS, RESOURCE_TYPES
 
 _Noun = TypeVar("_Noun")
 _WORDS = st.text("abc", min_size=1, max_size=3)

@@ -15,6 +15,7 @@ from hypothesis.strategies import SearchStrategy
 
 from guardian.core.executing import Circumstances
 from guardian.core.healing import CureKind, Idle, Known, Standing, Trouble
+from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.core.slots import ExecutionLimits
 from guardian.errors import InvalidInput
 from guardian.model.actor import Agent
@@ -28,7 +29,7 @@ from guardian.model.healing import HealingMode, HealingPolicy
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.tasks import CreateTopic, EmptyDisk, Heal, Isolate, PlanTask, ThrottleOverride
+from guardian.model.tasks import CreateTopic, EmptyDisk, Heal, Isolate, PlanTask
 from guardian.model.tasks import LogDir as DiskToEmpty
 from guardian.model.text import FOR_PEOPLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition, TicketTrouble

@@ -18,15 +18,17 @@ import pytest
 
 import guardian
 import spark_analytics
-from guardian.core import overriding, straying
+from guardian.core import straying
 from guardian.core.healing import CureKind
+from guardian.core.kinds import throttle_override
+from guardian.core.kinds.acl_repair import AclRepair
+from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.core.operations import step
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.model import tasks
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind, OperationPhase
 from guardian.model.plan import RUN_PLAN, PartitionMove
-from guardian.model.tasks import AclRepair, ThrottleOverride
+from guardian.model.tasks import ReplicationFactor
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState
 from tests.simulation import test_kind_crashes as kinds
@@ -226,7 +228,7 @@ def stories_of_topics() -> Iterator[Story]:
     yield Story(create, "cancelled", kinds.making_world, cancel_when_it_runs, is_made, TicketState.CANCELLED)
     yield Story(expand, "to the end", kinds.growing_world, run, is_expanded)
     yield Story(expand, "cancelled", kinds.growing_world, cancel_when_it_runs, is_expanded, TicketState.CANCELLED)
-    factor = CHANGES_REPLICATION_FACTOR
+    factor = ReplicationFactor.kind
     yield Story(factor, "to the end", kinds.resizing_world, run, is_moved)
     yield Story(factor, "cancelled", kinds.resizing_world, cancel_in_mid_move, is_moved, TicketState.CANCELLED)
 
@@ -242,8 +244,7 @@ def standing_world(until_ms: int) -> World:
     world = World(brokers=4)
     world.kafka.create_topic("t", {0: [1, 2]}, 30 * MB)
     world.ticket(move("t-0", 3, 2), throttle=5 * MB)
-    asked = overriding.plan_of(CLUSTER, ThrottleOverride(3, 2 * MB, until_ms))
-    plan = overriding.resolved(asked, world.kafka.describe_cluster())
+    plan = throttle_override.KIND.plan(CLUSTER, ThrottleOverride(3, 2 * MB, until_ms))
     kind = ThrottleOverride.kind
     world.store.put(Ticket("t-2", CLUSTER, kind, TicketState.APPROVED, "ann", "t-2", 0, 1, 0), plan)
     return world

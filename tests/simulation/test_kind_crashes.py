@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.core import repairing
+from guardian.core.kinds import acl_repair
+from guardian.core.kinds.acl_repair import AclRepair
 from guardian.core.slots import ExecutionLimits
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.model.acl import AclBinding
 from guardian.model.execution import TaskState
 from guardian.model.federation import Topic
-from guardian.model.tasks import AclRepair, CreateTopic
+from guardian.model.tasks import CreateTopic, ReplicationFactor
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 from tests.simulation.world import CLUSTER, MB, Crash, World, created, move
@@ -51,7 +51,7 @@ def resizing_world() -> World:
         move("t-2", 4, 2, rate=900_000),
         move("t-3", 1, 3, rate=900_000),
         throttle=MB,
-        kind=CHANGES_REPLICATION_FACTOR,
+        kind=ReplicationFactor.kind,
     )
 
 
@@ -202,7 +202,7 @@ def test_replicas_go_only_when_those_that_stay_are_in_sync() -> None:
     world.kafka.create_topic("t", {0: [1, 2, 3]}, 20 * MB)
     world.kafka.kill_broker(2)
     world.kafka.start_broker(2)
-    world.ticket(move("t-0", 1, 2), kind=CHANGES_REPLICATION_FACTOR)
+    world.ticket(move("t-0", 1, 2), kind=ReplicationFactor.kind)
     partition = TopicPartition("t", 0)
     world.run()
     assert world.state() is TicketState.SUCCEEDED
@@ -212,7 +212,7 @@ def test_replicas_go_only_when_those_that_stay_are_in_sync() -> None:
 def test_a_min_insync_that_was_raised_meanwhile_holds_the_replicas() -> None:
     world = World(brokers=3)
     world.kafka.create_topic("t", {0: [1, 2, 3]})
-    world.ticket(move("t-0", 1, 2), kind=CHANGES_REPLICATION_FACTOR)
+    world.ticket(move("t-0", 1, 2), kind=ReplicationFactor.kind)
     world.kafka.set_config(("TOPIC", "t"), "min.insync.replicas", "3")
     world.tick(4)
     assert world.kafka.peek().partitions[TopicPartition("t", 0)].replicas == (1, 2, 3)
@@ -231,7 +231,7 @@ def repairing_world() -> World:
     world = World(brokers=1)
     world.kafka.set_acls(rule("there"), rule("unused"), rule("other"))
     asked = AclRepair((rule("there"), rule("missing"), rule("missing", "User:bob")), (rule("unused"),))
-    plan = repairing.resolved(repairing.plan_of(CLUSTER, asked), world.kafka.describe_acls())
+    plan = acl_repair.KIND.plan(CLUSTER, asked)
     kind = AclRepair.kind
     world.store.put(Ticket("t-1", CLUSTER, kind, TicketState.APPROVED, "ann", "t-1", 0, 0, 0), plan)
     return world

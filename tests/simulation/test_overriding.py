@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from guardian.core import overriding
+from guardian.core.kinds.requested import Sight
+from guardian.core.kinds.throttle_override import KIND, ThrottleOverride
 from guardian.errors import InvalidInput
 from guardian.model.plan import Plan
-from guardian.model.tasks import ThrottleOverride
 from guardian.model.ticket import Ticket, TicketState
 from tests.simulation.world import CLUSTER, MB, World, move
 
@@ -21,9 +21,7 @@ def world_with_a_move(rate: int, until_ms: int, throttle: int = 5 * MB) -> World
     world = World(brokers=4)
     world.kafka.create_topic("t", {0: [1, 2]}, 60 * MB)
     world.ticket(move("t-0", 3, 2), throttle=throttle)
-    plan = overriding.resolved(
-        overriding.plan_of(CLUSTER, ThrottleOverride(3, rate, until_ms)), world.kafka.describe_cluster()
-    )
+    plan = KIND.plan(CLUSTER, ThrottleOverride(3, rate, until_ms))
     ticket = Ticket("t-2", CLUSTER, ThrottleOverride.kind, TicketState.APPROVED, "ann", "t-2", 0, 1, 0)
     world.store.put(ticket, plan)
     return world
@@ -73,9 +71,9 @@ def test_a_higher_rate_than_a_ticket_asks_for_changes_nothing() -> None:
 def test_a_wrong_one_is_refused(standing: Callable[[], ThrottleOverride], sentence: str) -> None:
     world = World(brokers=2)
     with pytest.raises(InvalidInput, match=sentence):
-        overriding.resolved(overriding.plan_of(CLUSTER, standing()), world.kafka.describe_cluster())
+        KIND.resolved(KIND.plan(CLUSTER, standing()), Sight(frozenset(world.kafka.describe_cluster().brokers)), 0)
 
 
 def test_a_plan_without_the_task_is_refused() -> None:
     with pytest.raises(InvalidInput, match="task of the plan is no throttle-override"):
-        overriding.read(Plan(CLUSTER, ThrottleOverride.kind, ()))
+        KIND.task_of(Plan(CLUSTER, ThrottleOverride.kind, ()))

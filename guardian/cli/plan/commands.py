@@ -13,7 +13,7 @@ from guardian.cli.plan.offline import plan_model, score_placement
 from guardian.cli.plan.overrides import Overrides
 from guardian.cli.plan.request import request
 from guardian.cli.shared import made_of, with_options_of
-from guardian.core.labelling import require_usable
+from guardian.core.kinds.isolate_label import require_usable
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic

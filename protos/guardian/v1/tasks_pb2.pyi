@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Task(_message.Message):
-    __slots__ = ("balance", "leaders", "isolate_label", "migrate_idc", "remove_brokers", "add_brokers", "create_topic", "expand_topic", "change_replication_factor", "empty_disk", "relieve", "heal", "acl_repair", "throttle_override")
+    __slots__ = ("balance", "leaders", "isolate_label", "migrate_idc", "remove_brokers", "add_brokers", "create_topic", "expand_topic", "change_replication_factor", "empty_disk", "relieve", "heal", "acl_repair", "throttle_override", "topic_config", "delete_topic")
     BALANCE_FIELD_NUMBER: _ClassVar[int]
     LEADERS_FIELD_NUMBER: _ClassVar[int]
     ISOLATE_LABEL_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,8 @@ class Task(_message.Message):
     HEAL_FIELD_NUMBER: _ClassVar[int]
     ACL_REPAIR_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_OVERRIDE_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_CONFIG_FIELD_NUMBER: _ClassVar[int]
+    DELETE_TOPIC_FIELD_NUMBER: _ClassVar[int]
     balance: Balance
     leaders: Leaders
     isolate_label: Isolate
@@ -37,7 +39,9 @@ class Task(_message.Message):
     heal: Heal
     acl_repair: AclRepair
     throttle_override: ThrottleOverride
-    def __init__(self, balance: _Optional[_Union[Balance, _Mapping]] = ..., leaders: _Optional[_Union[Leaders, _Mapping]] = ..., isolate_label: _Optional[_Union[Isolate, _Mapping]] = ..., migrate_idc: _Optional[_Union[MigrateIdc, _Mapping]] = ..., remove_brokers: _Optional[_Union[Remove, _Mapping]] = ..., add_brokers: _Optional[_Union[Add, _Mapping]] = ..., create_topic: _Optional[_Union[CreateTopic, _Mapping]] = ..., expand_topic: _Optional[_Union[ExpandTopic, _Mapping]] = ..., change_replication_factor: _Optional[_Union[ReplicationFactor, _Mapping]] = ..., empty_disk: _Optional[_Union[EmptyDisk, _Mapping]] = ..., relieve: _Optional[_Union[Relieve, _Mapping]] = ..., heal: _Optional[_Union[Heal, _Mapping]] = ..., acl_repair: _Optional[_Union[AclRepair, _Mapping]] = ..., throttle_override: _Optional[_Union[ThrottleOverride, _Mapping]] = ...) -> None: ...
+    topic_config: TopicConfig
+    delete_topic: DeleteTopic
+    def __init__(self, balance: _Optional[_Union[Balance, _Mapping]] = ..., leaders: _Optional[_Union[Leaders, _Mapping]] = ..., isolate_label: _Optional[_Union[Isolate, _Mapping]] = ..., migrate_idc: _Optional[_Union[MigrateIdc, _Mapping]] = ..., remove_brokers: _Optional[_Union[Remove, _Mapping]] = ..., add_brokers: _Optional[_Union[Add, _Mapping]] = ..., create_topic: _Optional[_Union[CreateTopic, _Mapping]] = ..., expand_topic: _Optional[_Union[ExpandTopic, _Mapping]] = ..., change_replication_factor: _Optional[_Union[ReplicationFactor, _Mapping]] = ..., empty_disk: _Optional[_Union[EmptyDisk, _Mapping]] = ..., relieve: _Optional[_Union[Relieve, _Mapping]] = ..., heal: _Optional[_Union[Heal, _Mapping]] = ..., acl_repair: _Optional[_Union[AclRepair, _Mapping]] = ..., throttle_override: _Optional[_Union[ThrottleOverride, _Mapping]] = ..., topic_config: _Optional[_Union[TopicConfig, _Mapping]] = ..., delete_topic: _Optional[_Union[DeleteTopic, _Mapping]] = ...) -> None: ...
 
 class Balance(_message.Message):
     __slots__ = ("topics",)
@@ -211,6 +215,61 @@ class ThrottleOverride(_message.Message):
     rate: int
     until_ms: int
     def __init__(self, broker: _Optional[int] = ..., rate: _Optional[int] = ..., until_ms: _Optional[int] = ...) -> None: ...
+
+class TopicConfig(_message.Message):
+    __slots__ = ("settings",)
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    settings: _containers.RepeatedCompositeFieldContainer[TopicSetting]
+    def __init__(self, settings: _Optional[_Iterable[_Union[TopicSetting, _Mapping]]] = ...) -> None: ...
+
+class TopicSetting(_message.Message):
+    __slots__ = ("topic", "key", "value", "replaced")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    key: str
+    value: str
+    replaced: str
+    def __init__(self, topic: _Optional[str] = ..., key: _Optional[str] = ..., value: _Optional[str] = ..., replaced: _Optional[str] = ...) -> None: ...
+
+class DeleteTopic(_message.Message):
+    __slots__ = ("topics", "idle_ms", "hold_ms")
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    IDLE_MS_FIELD_NUMBER: _ClassVar[int]
+    HOLD_MS_FIELD_NUMBER: _ClassVar[int]
+    topics: _containers.RepeatedCompositeFieldContainer[SavedTopic]
+    idle_ms: int
+    hold_ms: int
+    def __init__(self, topics: _Optional[_Iterable[_Union[SavedTopic, _Mapping]]] = ..., idle_ms: _Optional[int] = ..., hold_ms: _Optional[int] = ...) -> None: ...
+
+class SavedTopic(_message.Message):
+    __slots__ = ("name", "id", "partitions", "configs", "acls")
+    class ConfigsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    CONFIGS_FIELD_NUMBER: _ClassVar[int]
+    ACLS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    id: str
+    partitions: _containers.RepeatedCompositeFieldContainer[Replicas]
+    configs: _containers.ScalarMap[str, str]
+    acls: _containers.RepeatedCompositeFieldContainer[AclBinding]
+    def __init__(self, name: _Optional[str] = ..., id: _Optional[str] = ..., partitions: _Optional[_Iterable[_Union[Replicas, _Mapping]]] = ..., configs: _Optional[_Mapping[str, str]] = ..., acls: _Optional[_Iterable[_Union[AclBinding, _Mapping]]] = ...) -> None: ...
+
+class Replicas(_message.Message):
+    __slots__ = ("brokers",)
+    BROKERS_FIELD_NUMBER: _ClassVar[int]
+    brokers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, brokers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PlannerSettings(_message.Message):
     __slots__ = ("target_spread", "count_spread", "disk_spread", "topic_spread", "cpu_limit", "network_limit", "disk_limit", "peak_limits", "disk_reserve", "disk_io_limit", "growth_days", "slow_disk", "max_replicas", "min_leaders", "max_bytes", "max_seconds", "max_leader_moves", "throttle", "excluded_topics", "shared_labels", "goals", "weights")

@@ -11,7 +11,8 @@ import json
 import pytest
 
 from guardian.activity import acls
-from guardian.core import repairing
+from guardian.core.kinds import acl_repair
+from guardian.core.kinds.requested import Moment, Sight
 from guardian.errors import InvalidInput
 from guardian.model.acl import AclBinding
 from guardian.model.ticket import TicketState
@@ -36,7 +37,7 @@ def file(**changes: str) -> str:
 
 def is_accepted(text: str) -> bool:
     try:
-        repairing.read(text)
+        acl_repair.read(text)
     except InvalidInput:
         return False
     return True
@@ -75,11 +76,13 @@ def test_rules_that_kafka_refuses_for_good_or_that_break_its_clients_are_refused
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="a rule that Kafka refuses keeps its ticket RUNNING")
 def test_a_rule_that_kafka_refuses_for_good_ends_its_ticket() -> None:
     try:
-        plan = repairing.plan_of("live", repairing.read(file(**CLUSTER)))
+        repair = acl_repair.read(file(**CLUSTER))
     except InvalidInput:
         return
-    (rule,) = repairing.repair_of(plan).add
-    ends = [repairing.step(TicketState.RUNNING, plan, (), {rule: REFUSAL}).transition for _ in range(100)]
+    (rule,) = repair.add
+    moments = (Moment(TicketState.RUNNING, 1, now_ms) for now_ms in range(100))
+    steps = [acl_repair.KIND.step(repair, each, Sight(frozenset()), (f"{rule}: {REFUSAL}",)) for each in moments]
+    ends = [each.transition for each in steps]
     assert any(ends)
 
 

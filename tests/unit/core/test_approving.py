@@ -13,16 +13,20 @@ import pytest
 from guardian.core import straying
 from guardian.core.approving import automatic, why_expired, why_no_way_back, why_not
 from guardian.core.healing import CureKind
+from guardian.core.kinds.acl_repair import AclRepair
+from guardian.core.kinds.delete_topic import DeleteTopic
+from guardian.core.kinds.registry import HAVE_SIZE, KINDS
+from guardian.core.kinds.requested import RequestKind
+from guardian.core.kinds.throttle_override import ThrottleOverride
+from guardian.core.kinds.topic_config import TopicConfig
 from guardian.core.ticketing import by_itself
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import InvalidInput
 from guardian.model.actor import Agent
 from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody, load_approvals, parse_window
 from guardian.model.operation import AskKind
 from guardian.model.plan import RUN_PLAN
-from guardian.model.tasks import AclRepair, Task, ThrottleOverride
+from guardian.model.tasks import Task
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
-from guardian.model.ticket_kinds import KINDS, WITHOUT_SIZE
 from guardian.wire.tickets import ticket_from_proto, ticket_to_proto
 
 MONDAY_NOON = int(datetime(2026, 11, 23, 12, 0, tzinfo=UTC).timestamp() * 1000)
@@ -63,7 +67,7 @@ def ticket(
 def policy(tmp_path: Path, text: str = POLICY) -> ApprovalPolicy:
     file = tmp_path / "approvals.toml"
     file.write_text(text)
-    return load_approvals(file)
+    return load_approvals(file, HAVE_SIZE)
 
 
 def shanghai(hour: int) -> int:
@@ -219,15 +223,18 @@ def test_a_limit_on_kinds_that_never_say_how_much_they_move_is_refused(
 
 
 def test_rules_know_all_kinds_of_tickets() -> None:
+    """Those of planners, of operations, of healing and of requests: each from where it is made."""
     tasks = {task.kind for task in get_args(Task)}
-    others = {AclRepair.kind, ThrottleOverride.kind, CHANGES_REPLICATION_FACTOR, RUN_PLAN, straying.KIND}
-    assert tasks | others | set(AskKind) | set(CureKind) == KINDS
-    assert set(AskKind) - {AskKind.REMOVE} | {AclRepair.kind, ThrottleOverride.kind} == WITHOUT_SIZE
+    requests = {kind.name for kind in KINDS.values() if isinstance(kind, RequestKind)}
+    assert {AclRepair.kind, ThrottleOverride.kind, TopicConfig.kind, DeleteTopic.kind} == requests
+    assert tasks | requests | set(AskKind) | set(CureKind) | {RUN_PLAN, straying.KIND} == KINDS.keys()
+    without_size = {name for name, has_size in HAVE_SIZE.items() if not has_size}
+    assert set(AskKind) - {AskKind.REMOVE} | requests == without_size
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"approvals file .*none\.toml can't be read: No such file"):
-        load_approvals(tmp_path / "none.toml")
+        load_approvals(tmp_path / "none.toml", HAVE_SIZE)
 
 
 def test_a_rule_needs_to_match_by_kind_cluster_and_author() -> None:

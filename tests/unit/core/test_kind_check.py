@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from guardian.core.kind_check import clamped, of_its_kind
+from guardian.core.kinds.acl_repair import AclRepair
+from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.model.acl import AclBinding
 from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.plan import RUN_PLAN, PartitionMove, Plan, ReplicaPlacement
 from guardian.model.tasks import (
-    AclRepair,
     Add,
     Balance,
     CreateTopic,
@@ -24,7 +25,6 @@ from guardian.model.tasks import (
     PlanTask,
     Remove,
     ReplicationFactor,
-    ThrottleOverride,
 )
 from guardian.model.topology import TopicPartition
 

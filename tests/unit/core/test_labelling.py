@@ -7,17 +7,8 @@ from dataclasses import replace
 import pytest
 
 from guardian.core.effects import ConfigChange, ConfigKey
-from guardian.core.labelling import (
-    emptied_by,
-    labels_after,
-    leaving,
-    owned,
-    remarks,
-    require_usable,
-    takes_back,
-    to_say,
-    topics_after,
-)
+from guardian.core.kinds.isolate_label import labels_after, require_usable, topics_after
+from guardian.core.labelling import emptied_by, leaving, owned, remarks, takes_back, to_say
 from guardian.core.owned_settings import applied, restored
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory

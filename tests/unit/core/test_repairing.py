@@ -7,14 +7,14 @@ import json
 import pytest
 from kafka.protocol.admin import ACLOperation, ACLResourceType
 
-from guardian.core import repairing
 from guardian.core.effects import CreateAcls, DeleteAcls
+from guardian.core.kinds import acl_repair
+from guardian.core.kinds.acl_repair import KIND, AclRepair
+from guardian.core.kinds.requested import Moment, RequestStep, Sight
 from guardian.errors import InvalidInput
 from guardian.kafka import acls
-from guardian.model import tasks
 from guardian.model.acl import AclBinding
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.tasks import AclRepair
 from guardian.model.ticket import TicketState
 from guardian.model.topology import TopicPartition
 
@@ -23,14 +23,18 @@ BOB = AclBinding("GROUP", "PREFIXED", "pay", "User:bob", "10.0.0.1", "READ", "DE
 SHORT = {"resource_type": "TOPIC", "resource_name": "orders", "principal": "User:ann", "operation": "READ"}
 
 
+def step(state: TicketState, plan: Plan, present: list[AclBinding], *refused: str) -> RequestStep:
+    return KIND.step(KIND.task_of(plan), Moment(state, 1, 2), Sight(frozenset(), tuple(present)), refused)
+
+
 def test_a_rule_is_anywhere_literal_and_allows_unless_it_says_else() -> None:
-    asked = json.dumps({"add": [SHORT, repairing.as_rule(BOB), SHORT], "remove": []})
-    assert repairing.read(asked) == AclRepair(add=(ANN, BOB))
+    asked = json.dumps({"add": [SHORT, acl_repair.as_rule(BOB), SHORT], "remove": []})
+    assert acl_repair.read(asked) == AclRepair(add=(ANN, BOB))
 
 
 def test_a_repair_travels_in_a_plan() -> None:
     repair = AclRepair((ANN,), (BOB,))
-    assert repairing.repair_of(repairing.plan_of("live", repair)) == repair
+    assert KIND.task_of(KIND.plan("live", repair)) == repair
 
 
 @pytest.mark.parametrize(
@@ -65,45 +69,45 @@ def test_a_repair_travels_in_a_plan() -> None:
 )
 def test_a_wrong_file_is_refused_with_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
-        repairing.read(text)
+        acl_repair.read(text)
 
 
 def test_a_ticket_holds_only_what_changes_something() -> None:
-    plan = repairing.resolved(repairing.plan_of("live", AclRepair((ANN,), (BOB,))), [ANN, BOB])
-    assert repairing.repair_of(plan) == AclRepair(remove=(BOB,))
-    assert plan.notes == (f"takes out {BOB!s}", "1 rules are as asked for already")
+    plan = KIND.resolved(KIND.plan("live", AclRepair((ANN,), (BOB,))), Sight(frozenset(), (ANN, BOB)), 0)
+    assert KIND.task_of(plan) == AclRepair(remove=(BOB,))
+    assert plan.notes == (f"takes out {BOB!s}", "1 of what is asked for is so already")
     with pytest.raises(InvalidInput, match="all 1 rules are as asked for in cluster live already"):
-        repairing.resolved(repairing.plan_of("live", AclRepair((ANN,))), [ANN])
+        KIND.resolved(KIND.plan("live", AclRepair((ANN,))), Sight(frozenset(), (ANN,)), 0)
 
 
 def test_a_plan_of_that_kind_moves_nothing() -> None:
     move = PartitionMove(TopicPartition("t", 0), (), (ReplicaPlacement(1),))
     with pytest.raises(InvalidInput, match="moves of the plan has 1"):
-        repairing.resolved(Plan("live", AclRepair.kind, (move,)), [])
+        KIND.resolved(Plan("live", AclRepair.kind, (move,)), Sight(frozenset(), ()), 0)
 
 
 def test_rules_go_in_before_others_go_out_and_back_the_same_way() -> None:
-    plan = repairing.plan_of("live", AclRepair((ANN,), (BOB,)))
+    plan = KIND.plan("live", AclRepair((ANN,), (BOB,)))
     running, cancelling = TicketState.RUNNING, TicketState.CANCELLING
-    assert repairing.step(running, plan, [BOB], {}).effects == (CreateAcls((ANN,)),)
-    assert repairing.step(running, plan, [ANN, BOB], {}).effects == (DeleteAcls((BOB,)),)
-    ended = repairing.step(running, plan, [ANN], {})
+    assert step(running, plan, [BOB]).effects == (CreateAcls((ANN,)),)
+    assert step(running, plan, [ANN, BOB]).effects == (DeleteAcls((BOB,)),)
+    ended = step(running, plan, [ANN])
     assert ended.transition == (TicketState.SUCCEEDED, "1 access rules were added and 1 taken out")
-    assert repairing.step(cancelling, plan, [ANN], {}).effects == (CreateAcls((BOB,)),)
-    assert repairing.step(cancelling, plan, [ANN, BOB], {}).effects == (DeleteAcls((ANN,)),)
-    back = repairing.step(cancelling, plan, [BOB], {})
+    assert step(cancelling, plan, [ANN]).effects == (CreateAcls((BOB,)),)
+    assert step(cancelling, plan, [ANN, BOB]).effects == (DeleteAcls((ANN,)),)
+    back = step(cancelling, plan, [BOB])
     assert back.transition is not None
     assert back.transition[0] is TicketState.CANCELLED
 
 
 def test_what_kafka_refuses_is_said() -> None:
-    plan = repairing.plan_of("live", AclRepair((ANN,)))
-    said = repairing.step(TicketState.RUNNING, plan, [], {ANN: "CLUSTER_AUTHORIZATION_FAILED"}).sentence
+    plan = KIND.plan("live", AclRepair((ANN,)))
+    said = step(TicketState.RUNNING, plan, [], f"{ANN}: CLUSTER_AUTHORIZATION_FAILED").sentence
     assert said.endswith("Kafka refused ALLOW User:ann READ TOPIC orders from *: CLUSTER_AUTHORIZATION_FAILED")
 
 
 def test_the_names_are_those_that_can_be_sent() -> None:
-    for kind, names in ((ACLResourceType, tasks.RESOURCE_TYPES), (ACLOperation, tasks.OPERATIONS)):
+    for kind, names in ((ACLResourceType, acl_repair.RESOURCE_TYPES), (ACLOperation, acl_repair.OPERATIONS)):
         for name in names:
             acls._number(kind, "field", name)
         for name in kind.__members__.keys() - set(names):

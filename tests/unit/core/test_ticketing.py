@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 
 from guardian.core import ticketing
+from guardian.core.kinds.acl_repair import AclRepair
+from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.core.ticketing import approve, cancel, pause, reject, resume, roll_back, submit
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.acl import AclBinding
@@ -15,7 +17,7 @@ from guardian.model.approval import ApprovalPolicy, ApprovalRule, everybody
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.tasks import AclRepair, Balance, PlanTask, ThrottleOverride
+from guardian.model.tasks import Balance, PlanTask
 from guardian.model.throttle import DEFAULT_THROTTLE, MAX_THROTTLE
 from guardian.model.ticket import VALID_TRANSITIONS, Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR, resolve, topics_to_create
+from guardian.core.validating import resolve, topics_to_create
 from guardian.errors import ClusterUnavailable, Conflict, InvalidInput
 from guardian.model.cluster_state import (
     BrokerNode,
@@ -20,7 +20,7 @@ from guardian.model.cluster_state import (
 )
 from guardian.model.federation import Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.tasks import CreateTopic, PlanTask
+from guardian.model.tasks import CreateTopic, PlanTask, ReplicationFactor
 from guardian.model.topology import TopicPartition
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
@@ -225,7 +225,7 @@ def test_a_configuration_is_for_one_new_topic_and_leaves_acks_all_a_chance() -> 
 
 
 def test_the_replication_factor_changes_in_a_plan_that_is_for_it() -> None:
-    kind = CHANGES_REPLICATION_FACTOR
+    kind = ReplicationFactor.kind
     assert resolved(move(T0, 1, 2, 3), kind=kind).moves[0].changes_replication_factor
     assert resolved(move(T0, 1), kind=kind, min_insync={"t": 1}).moves[0].target_brokers == (1,)
     with pytest.raises(InvalidInput, match=r"from 2 to 1, fewer than min.insync.replicas 2 of its topic"):

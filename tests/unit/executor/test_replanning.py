@@ -6,22 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput, Undecided
 from guardian.executor.replanning import LiveReplanner, task_of
 from guardian.model.directory import Directory
 from guardian.model.federation import IdcPolicy, Machine, Topic
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
-from guardian.model.tasks import (
-    CreateTopic,
-    ExpandTopic,
-    Heal,
-    Isolate,
-    MigrateIdc,
-    PlanTask,
-    Task,
-    ThrottleOverride,
-)
+from guardian.model.tasks import CreateTopic, ExpandTopic, Heal, Isolate, MigrateIdc, PlanTask, Task
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 

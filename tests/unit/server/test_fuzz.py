@@ -27,6 +27,7 @@ from guardian.cli import contexts
 from guardian.client import GuardianClient
 from guardian.client.bearing import bearer
 from guardian.core.audit_chain import check_lines
+from guardian.core.kinds.registry import HAVE_SIZE
 from guardian.core.redacting import redact, redact_tree
 from guardian.core.sealing import seal, unseal
 from guardian.core.tokens import find_token, make_token, parse_tokens, write_tokens
@@ -305,7 +306,10 @@ PARSERS: dict[str, tuple[Callable[[str, Path], object], str]] = {
     "route": (lambda text, _: ROUTES.find("GET", text), "/console/clusters/live/topics/t"),
     "redacting": (lambda text, _: (redact(text), redact_tree({text: [text]})), "password=x Bearer abcdefgh"),
     "configuration": (_file(config.load), 'name = "g1"\ndata = "/d"\n[security]\nroles = "r"\nkey_file = "k"\n'),
-    "approvals": (_file(load_approvals), '[[rules]]\nname = "x"\napprovers = ["a"]\nwindows = ["22:00-06:00"]\n'),
+    "approvals": (
+        _file(lambda path: load_approvals(path, HAVE_SIZE)),
+        '[[rules]]\nname = "x"\napprovers = ["a"]\nwindows = ["22:00-06:00"]\n',
+    ),
     "links": (_file(load_links), '[[links]]\nfrom = "a"\nto = "b"\n'),
     "contexts": (_file(contexts.load), '[contexts.lab]\nendpoints = ["127.0.0.1:9750"]\n'),
     "federation.yaml": (

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from guardian.client import GuardianClient
-from guardian.core import overriding, repairing
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR
+from guardian.core.kinds import acl_repair, throttle_override
+from guardian.core.kinds.acl_repair import AclRepair
+from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.acl import AclBinding
 from guardian.model.actor import Agent
@@ -18,7 +19,7 @@ from guardian.model.execution import Execution, ExecutionTask, ForeignWork
 from guardian.model.federation import Topic
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
-from guardian.model.tasks import AclRepair, CreateTopic, ThrottleOverride
+from guardian.model.tasks import CreateTopic, ReplicationFactor
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from tests.unit.server.member import Member, plan
@@ -74,27 +75,27 @@ def test_a_replication_factor_changes_in_a_ticket_that_is_for_it(member: Member,
     more = plan(1, 2, 3)
     with pytest.raises(InvalidInput, match="replication factor from 2 to 3: give 2 brokers, or ask for it"):
         client.create_ticket(more, author="ann")
-    ticket, _ = client.create_ticket(replace(more, kind=CHANGES_REPLICATION_FACTOR, task=None), author="ann")
-    assert ticket.kind == CHANGES_REPLICATION_FACTOR
+    ticket, _ = client.create_ticket(replace(more, kind=ReplicationFactor.kind, task=None), author="ann")
+    assert ticket.kind == ReplicationFactor.kind
     member.kafka.set_config(("TOPIC", "t"), "min.insync.replicas", "2")
     with pytest.raises(InvalidInput, match=r"from 2 to 1, fewer than min.insync.replicas 2"):
-        client.create_ticket(replace(plan(1), kind=CHANGES_REPLICATION_FACTOR, task=None), author="ann")
+        client.create_ticket(replace(plan(1), kind=ReplicationFactor.kind, task=None), author="ann")
 
 
 def test_access_rules_become_a_ticket_of_what_changes_something(member: Member, client: GuardianClient) -> None:
-    asked = repairing.plan_of("live", AclRepair((RULE,), (replace(RULE, principal="User:bob"),)))
+    asked = acl_repair.KIND.plan("live", AclRepair((RULE,), (replace(RULE, principal="User:bob"),)))
     with pytest.raises(InvalidInput, match="no authorizer"):
         client.create_ticket(asked, author="ann")
     member.kafka.set_acls()
     ticket, resolved = client.create_ticket(asked, author="ann")
     assert ticket.kind == AclRepair.kind
-    assert repairing.repair_of(resolved) == AclRepair(add=(RULE,))
+    assert acl_repair.KIND.task_of(resolved) == AclRepair(add=(RULE,))
     assert member.kafka.describe_acls() == ()
 
 
 def test_what_is_more_than_moves_has_no_preview(member: Member, client: GuardianClient) -> None:
     member.kafka.set_acls()
-    asked = repairing.plan_of("live", AclRepair((RULE,)))
+    asked = acl_repair.KIND.plan("live", AclRepair((RULE,)))
     ticket, _ = client.create_ticket(asked, author="ann")
     with pytest.raises(
         Conflict, match=rf"ticket {ticket.id} \(acl-repair\) is more than moves: `guardian ticket show`"
@@ -102,7 +103,7 @@ def test_what_is_more_than_moves_has_no_preview(member: Member, client: Guardian
         client.preview(ticket.id)
     with pytest.raises(Conflict, match="a plan of kind acl-repair is more than moves"):
         client.preview_plan(asked)
-    rate = overriding.plan_of("live", ThrottleOverride(1, 10**6, time.time_ns() // 1_000_000 + 60_000))
+    rate = throttle_override.KIND.plan("live", ThrottleOverride(1, 10**6, time.time_ns() // 1_000_000 + 60_000))
     ticket, _ = client.create_ticket(rate, author="ann")
     with pytest.raises(Conflict, match=r"\(throttle-override\) is more than moves"):
         client.preview(ticket.id)
@@ -115,10 +116,12 @@ def test_what_is_more_than_moves_has_no_preview(member: Member, client: Guardian
 
 def test_a_standing_rate_is_for_a_broker_that_lives(client: GuardianClient) -> None:
     until_ms = time.time_ns() // 1_000_000 + 60_000
-    ticket, _ = client.create_ticket(overriding.plan_of("live", ThrottleOverride(1, 10**6, until_ms)), author="ann")
+    ticket, _ = client.create_ticket(
+        throttle_override.KIND.plan("live", ThrottleOverride(1, 10**6, until_ms)), author="ann"
+    )
     assert ticket.kind == ThrottleOverride.kind
     with pytest.raises(InvalidInput, match="broker 99 is not alive in cluster live"):
-        client.create_ticket(overriding.plan_of("live", ThrottleOverride(99, 10**6, until_ms)), author="ann")
+        client.create_ticket(throttle_override.KIND.plan("live", ThrottleOverride(99, 10**6, until_ms)), author="ann")
 
 
 def test_the_throttle_of_a_ticket_changes_until_it_is_over(client: GuardianClient) -> None:

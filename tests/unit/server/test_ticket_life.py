@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from guardian.client import GuardianClient
-from guardian.core import overriding
 from guardian.core.adapting import Around, ThrottleSettings
 from guardian.core.effects import Effect
 from guardian.core.executing import begin
+from guardian.core.kinds import throttle_override
+from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.core.previewing import ADAPTS, described
-from guardian.core.validating import CHANGES_REPLICATION_FACTOR
 from guardian.errors import Conflict, InvalidInput
 from guardian.executor.driver import Driver
 from guardian.executor.replanning import LiveReplanner
@@ -26,7 +26,7 @@ from guardian.model.directory import Directory
 from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.preview import PreviewRequest
-from guardian.model.tasks import Balance, Isolate, Leaders, ThrottleOverride
+from guardian.model.tasks import Balance, Isolate, Leaders, ReplicationFactor
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.topology import TopicPartition
 from guardian.server.approvals import ApprovalKeeper, Approvals
@@ -238,7 +238,7 @@ def test_a_preview_of_a_file_takes_all_that_its_ticket_may_be_made_with(client: 
     smaller = plan(2)
     with pytest.raises(InvalidInput, match="--change-replication-factor"):
         client.preview_plan(smaller)
-    assert client.preview_plan(replace(smaller, kind=CHANGES_REPLICATION_FACTOR, task=None)).rounds
+    assert client.preview_plan(replace(smaller, kind=ReplicationFactor.kind, task=None)).rounds
 
 
 class Quiet:
@@ -267,7 +267,7 @@ def test_the_first_round_of_a_preview_is_what_the_first_tick_sends(
     try:
         with GuardianClient([member.endpoint]) as client:
             assert ADAPTS not in client.preview_plan(plan(2, 1), 50_000_000).remark, "nothing is copied"
-            rate = overriding.plan_of("live", ThrottleOverride(1, 2_000_000, 10**12))
+            rate = throttle_override.KIND.plan("live", ThrottleOverride(1, 2_000_000, 10**12))
             standing, _ = client.create_ticket(rate, author="ann", submit=True)
             client.approve(standing.id, "bob")
             run(driver, client, standing, TicketState.RUNNING)

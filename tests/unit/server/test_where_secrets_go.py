@@ -19,7 +19,6 @@ from guardian.model.settings import read
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
 from guardian.security_config import SecurityConfig
 from guardian.server.connecting import KafkaConnector
-from guardian.wire.federation import cluster_to_proto
 from protos.guardian.v1 import federation_pb2, federation_pb2_grpc
 from tests.unit.server.guarded import ROLES, Guarded, headers
 
@@ -172,7 +171,7 @@ def test_who_is_no_admin_of_all_names_secrets_of_the_cluster_alone() -> None:
     def asks(name: str, password: str, ca: str, known: ClusterSecurity | None = None) -> None:
         security = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", password, ca)
         stored = Cluster(name, "k:9092", "id", known) if known is not None else None
-        asked = cluster_to_proto(Cluster(name, "k:9093", "id", security))
+        asked = Cluster(name, "k:9093", "id", security)
         require_login(ben, asked, stored, ("k:9093",), lambda: ["a", "a.b", "live", "test-x"])
 
     shared = ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", "shared.password", "shared-ca.pem")
@@ -200,15 +199,15 @@ def test_another_login_is_a_registration_too() -> None:
         ClusterSecurity(SecurityProtocol.SASL_SSL, "PLAIN", "guardian", f"{name}.password") for name in ("live", "pay")
     )
     known = Cluster("live", "k:9093", "id", login)
-    require_login(ben, cluster_to_proto(known), known, (), list)
+    require_login(ben, known, known, (), list)
     for other in (
         Cluster("live", "k:9093", "id"),
         Cluster("live", "k:9093", "id", another),
         Cluster("live", "k:9093,j:9093", "id", login),
     ):
         with pytest.raises(NotAllowed, match="ben is not admin on all clusters"):
-            require_login(ben, cluster_to_proto(other), known, (), list)
-    require_login(Identity("root", (Grant(Role.ADMIN),)), cluster_to_proto(known), None, (), list)
+            require_login(ben, other, known, (), list)
+    require_login(Identity("root", (Grant(Role.ADMIN),)), known, None, (), list)
 
 
 @pytest.mark.parametrize("value", ["*:9092", ["*"], ["host"], [7], ["a b:9092"], ["h:9092,i:9092"]])

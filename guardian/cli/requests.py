@@ -1,0 +1,118 @@
+"""Commands of the kinds of tickets that send requests, made of what each kind says of its options.
+
+guardian acl repair, guardian broker throttle, guardian topic config, guardian topic delete, ...
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from guardian.cli.options import (
+    ClusterOption,
+    DryRunOption,
+    EndpointsOption,
+    KeyOption,
+    Output,
+    OutputOption,
+    ReasonOption,
+    actor,
+    connect,
+)
+from guardian.cli.render import as_dict, print_json
+from guardian.cli.ticket_telling import say
+from guardian.core.kinds.registry import KINDS
+from guardian.core.kinds.requested import Option, OptionType, RequestKind
+from guardian.errors import InvalidInput
+from guardian.wire.plans import plan_to_proto
+from guardian.wire.tickets import ticket_to_proto
+
+_COMMON: tuple[tuple[str, Any, Any], ...] = (
+    ("key", KeyOption, ""),
+    ("reason", ReasonOption, ""),
+    ("dry_run", DryRunOption, False),
+    ("endpoints", EndpointsOption, ""),
+    ("output", OutputOption, Output.TABLE),
+)
+
+
+def request_commands(noun: str) -> Iterator[tuple[str, Callable[..., None]]]:
+    """Yield the verb and the command of each kind that stands under the noun."""
+    for kind in KINDS.values():
+        if isinstance(kind, RequestKind) and kind.command[0] == noun:
+            yield kind.command[1], _command(kind)
+
+
+def _command(kind: RequestKind[Any]) -> Callable[..., None]:
+    def command(**given: Any) -> None:
+        texts = {each.name: _texts(each, given[_parameter(each)]) for each in kind.options}
+        plan = kind.plan(given["cluster"], kind.read(texts, time.time_ns() // 1_000_000))
+        _create(kind, plan, given)
+
+    parameters = [_described(each) for each in kind.options if each.is_argument]
+    parameters.append(("cluster", ClusterOption, ""))
+    parameters += [_described(each) for each in kind.options if not each.is_argument]
+    parameters += _COMMON
+    command.__doc__ = kind.help
+    command.__name__ = kind.name.replace("-", "_")
+    command.__annotations__ = {name: annotation for name, annotation, _ in parameters}
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # as typer reads it
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, annotation, default in parameters
+        ]
+    )
+    return command
+
+
+def _create(kind: RequestKind[Any], plan: Any, given: Mapping[str, Any]) -> None:
+    dry_run, output = given["dry_run"], given["output"]
+    with connect(given["endpoints"]) as client:
+        ticket, resolved = client.create_ticket(
+            plan, author=actor(), submit=True, reason=given["reason"], idempotency_key=given["key"], dry_run=dry_run
+        )
+    if output is Output.JSON:
+        made = None if dry_run else as_dict(ticket_to_proto(ticket))
+        print_json({"ticket": made, "plan": as_dict(plan_to_proto(resolved))})
+        return
+    for note in resolved.notes:
+        print(f"- {note}")
+    if dry_run:
+        print(f"A ticket of kind {kind.name} can run on cluster {plan.cluster}; nothing was stored.")
+    else:
+        say(ticket)
+
+
+def _described(option: Option) -> tuple[str, Any, Any]:
+    """Return the parameter of the option: its name, its annotation and its default."""
+    value: Any = list[str] if option.is_many else Path if option.type is OptionType.FILE else str
+    if option.is_argument:
+        return _parameter(option), Annotated[value, typer.Argument(help=option.help, metavar=option.name.upper())], ...
+    declared = typer.Option(f"--{option.name}", help=option.help.replace("[", "\\["))
+    if option.default is None:
+        return _parameter(option), Annotated[value, declared], inspect.Parameter.empty
+    return _parameter(option), Annotated[value, declared], [] if option.is_many else option.default
+
+
+def _parameter(option: Option) -> str:
+    return f"{option.name}_value"  # an option may be called as a word of Python is
+
+
+def _texts(option: Option, given: Any) -> Sequence[str]:
+    if option.type is OptionType.FILE:
+        return [_text(option.name, given)]
+    return given if option.is_many else [given]
+
+
+def _text(name: str, path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise InvalidInput(f"{name} {path} can't be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{name} {path} is not text: give a JSON file") from None

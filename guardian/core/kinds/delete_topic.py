@@ -1,0 +1,220 @@
+"""delete-topic: topics that nobody has read or written for a set time, after a hold, and a way back to their form.
+
+    PENDING ── proof: nobody used it since `idle_ms` ago ──▶ approved ──▶ RUNNING, held for `hold_ms`, watched
+        used meanwhile, or use not known   ──▶ FAILED, nothing is deleted
+        the hold is over, and still unused ──▶ DeleteTopics by topic id ──▶ SUCCEEDED
+        rolled back                        ──▶ made anew, empty: partitions, replicas, configuration, access rules
+
+Data do not come back: only the form of the topic is saved, in the ticket. Proof comes from the audit of clients on all
+brokers, and from consumer groups that have the topic assigned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from guardian.core.effects import CreateAcls, CreateTopics, DeleteTopics, NewTopic, RequestEffect
+from guardian.core.kinds.requested import (
+    Look,
+    Moment,
+    Option,
+    OptionType,
+    RequestKind,
+    RequestStep,
+    Sight,
+    TopicSight,
+    refusals,
+)
+from guardian.errors import InvalidInput
+from guardian.model.acl import LITERAL, AclBinding
+from guardian.model.tasks import PlanTask
+from guardian.model.ticket import TicketState
+from guardian.model.units import human_duration
+
+MAX_TOPICS = 100
+MIN_IDLE_MS = 60_000  # the audit counts by the minute
+MAX_MS = 3650 * 86_400_000
+_INTERNAL = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """The brokers of one partition, the preferred leader first."""
+
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTopic:
+    """A topic to be deleted, and what it takes to make it anew: its id (hexadecimal), partitions from 0 on,
+    configuration, and the access rules that name it."""
+
+    name: str
+    id: str = ""
+    partitions: tuple[Replicas, ...] = ()
+    configs: tuple[tuple[str, str], ...] = ()
+    acls: tuple[AclBinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic(PlanTask):
+    """Topics that nobody may have used for `idle_ms` before they are deleted, which is `hold_ms` after the start."""
+
+    kind: ClassVar[str] = "delete-topic"
+    topics: tuple[SavedTopic, ...]
+    idle_ms: int
+    hold_ms: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.topics) <= MAX_TOPICS:
+            raise InvalidInput(f"topics has {len(self.topics)} names: use 1 to {MAX_TOPICS}")
+        if not MIN_IDLE_MS <= self.idle_ms <= MAX_MS:
+            raise InvalidInput(f"idle is {self.idle_ms} ms: use {MIN_IDLE_MS} to {MAX_MS}, such as 30d")
+        if not 0 <= self.hold_ms <= MAX_MS:
+            raise InvalidInput(f"hold is {self.hold_ms} ms: use 0 to {MAX_MS}, such as 7d")
+        names = [each.name for each in self.topics]
+        for name in names:
+            if not name or not name.isprintable() or name.startswith(_INTERNAL):
+                raise InvalidInput(
+                    f"topic is {name[:60]!r}: use the name of a topic that is not internal ({_INTERNAL})"
+                )
+            if names.count(name) > 1:
+                raise InvalidInput(f"topic {name} is named twice: keep one")
+
+
+class DeleteTopicKind(RequestKind[DeleteTopic]):
+    name = DeleteTopic.kind
+    task = DeleteTopic
+    can_roll_back = True
+    command = "topic", "delete"
+    help = """Ask for topics to be deleted that nobody has read or written for a set time.
+
+    After the approval they are held, and watched: a client that uses one ends the ticket, and nothing is deleted.
+    Rolled back, the ticket makes the topics anew, empty, with their partitions, configurations and access rules.
+
+    Example: guardian topic delete orders-old --cluster live --idle 30d --hold 7d --dry-run
+    """
+    options = (
+        Option("topic", OptionType.TEXT, "The topic's name.", is_argument=True, is_many=True),
+        Option("idle", OptionType.DURATION, "For so long nobody may have read or written it.", default="30d"),
+        Option("hold", OptionType.DURATION, "So long after the start it is deleted, if nobody uses it.", default="7d"),
+    )
+    opening = "holds the topics, and watches whether somebody uses them"
+    idle = "paused: nothing is deleted"
+
+    def ask(self, values: Mapping[str, Any], now_ms: int) -> DeleteTopic:
+        return DeleteTopic(tuple(map(SavedTopic, values["topic"])), values["idle"], values["hold"])
+
+    def topics_changed(self, task: DeleteTopic) -> tuple[frozenset[str] | None, frozenset[str]]:
+        return frozenset(each.name for each in task.topics), frozenset()
+
+    def look(self, task: DeleteTopic, moment: Moment) -> Look:
+        names = tuple(sorted(each.name for each in task.topics))
+        if moment.is_back:
+            return Look(acls=_has_acls(task), topics=names)
+        since_ms = min(moment.now_ms - task.idle_ms, moment.began_ms or moment.now_ms)
+        return Look(acls=not moment.began_ms, topics=names, used_since_ms=max(since_ms, 1))
+
+    def resolve(self, task: DeleteTopic, cluster: str, sight: Sight, now_ms: int) -> DeleteTopic:
+        """Return the topics with what is saved of them."""
+        for each in task.topics:
+            if each.name not in sight.topics:
+                raise InvalidInput(f"topic {each.name!r} is not in cluster {cluster}: nothing to delete")
+        found = _use(task, sight)
+        if found:
+            raise InvalidInput(f"{found}: delete only what nobody uses, or ask with a shorter --idle")
+        return replace(task, topics=tuple(_saved(each.name, sight) for each in task.topics))
+
+    def step(self, task: DeleteTopic, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+        if moment.is_back:
+            return _restored(task, moment, sight, refused)
+        there = {each.name: sight.topics[each.name].id for each in task.topics if _is_there(each, sight)}
+        renewed = [each.name for each in task.topics if each.name in sight.topics and each.name not in there]
+        more = f"; {', '.join(renewed)} was made anew by somebody else and stays" if renewed else ""
+        if not there:
+            return moment.ended(f"{len(task.topics) - len(renewed)} of {len(task.topics)} topics were deleted{more}")
+        found = _use(task, sight)
+        if found:
+            reason = f"{found}, so nothing more is deleted: {', '.join(sorted(there))} stay"
+            return RequestStep((TicketState.FAILED, reason), (), reason)
+        left_ms = moment.began_ms + task.hold_ms - moment.now_ms
+        if left_ms > 0:
+            return RequestStep(None, (), f"holds for {human_duration(_rounded(left_ms))} more; nobody uses the topics")
+        return RequestStep(None, (DeleteTopics(there),), f"deletes {', '.join(sorted(there))}{refusals(refused)}")
+
+    def notes(self, task: DeleteTopic) -> Iterator[str]:
+        for each in task.topics:
+            saved = f"{len(each.configs)} configurations and {len(each.acls)} access rules are saved"
+            yield f"deletes topic {each.name} with {len(each.partitions)} partitions and all data; {saved}"
+        yield f"only if nobody has read or written it for {human_duration(task.idle_ms)}, by the audit of clients"
+        yield f"{human_duration(task.hold_ms)} after the start, if nobody uses it meanwhile"
+
+    def is_repeated(self, made: DeleteTopic, asked: DeleteTopic) -> bool:
+        bare = tuple(SavedTopic(each.name) for each in made.topics)
+        return replace(made, topics=bare) == replace(
+            asked, topics=tuple(SavedTopic(each.name) for each in asked.topics)
+        )
+
+
+KIND = DeleteTopicKind()
+
+
+def _restored(task: DeleteTopic, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+    """Return the step that makes anew what was deleted: topics first, then the access rules that are missing."""
+    missing = {each.name: _new(each) for each in task.topics if each.name not in sight.topics}
+    effects: list[RequestEffect] = []
+    if missing:
+        effects.append(CreateTopics(missing))
+    rules = tuple(rule for each in task.topics for rule in each.acls if rule not in sight.acls)
+    if rules:
+        effects.append(CreateAcls(rules))
+    if effects:
+        doing = f"makes {len(missing)} topics anew, empty, and adds {len(rules)} access rules"
+        return RequestStep(None, tuple(effects), f"{doing}{refusals(refused)}")
+    return moment.ended(f"all {len(task.topics)} topics are there; what was deleted is empty now")
+
+
+def _new(topic: SavedTopic) -> NewTopic:
+    assignments = {number: each.brokers for number, each in enumerate(topic.partitions)}
+    return NewTopic(assignments, dict(topic.configs))
+
+
+def _saved(name: str, sight: Sight) -> SavedTopic:
+    topic: TopicSight = sight.topics[name]
+    acls = tuple(
+        rule
+        for rule in sight.acls
+        if (rule.resource_type, rule.pattern_type, rule.resource_name) == ("TOPIC", LITERAL, name)
+    )
+    return SavedTopic(
+        name, topic.id.hex(), tuple(map(Replicas, topic.replicas)), tuple(sorted(topic.configs.items())), acls
+    )
+
+
+def _use(task: DeleteTopic, sight: Sight) -> str:
+    """Return who uses one of the topics, or why that is not known; empty: nobody does."""
+    if not sight.is_use_known:
+        return f"who used the topics is not known: {sight.use_gap}"
+    for each in task.topics:
+        use = sight.uses.get(each.name)
+        if use is not None and use.groups:
+            return f"topic {each.name} is read by consumer group {', '.join(use.groups)}"
+        if use is not None and (use.read_ms or use.written_ms):
+            did = "written" if use.written_ms else "read"
+            return f"topic {each.name} was {did} in the last {human_duration(task.idle_ms)}"
+    return ""
+
+
+def _is_there(topic: SavedTopic, sight: Sight) -> bool:
+    return topic.name in sight.topics and sight.topics[topic.name].id.hex() == topic.id
+
+
+def _has_acls(task: DeleteTopic) -> bool:
+    return any(each.acls for each in task.topics)
+
+
+def _rounded(ms: int) -> int:
+    """Return whole minutes, at least one: a sentence that changes each second would be stored each second."""
+    return max(1, -(-ms // 60_000)) * 60_000

@@ -1,0 +1,226 @@
+"""Kinds that send a few requests to Kafka and move nothing: their options, what they look at, what they do next. Pure.
+
+    options ──▶ task ──▶ plan ──▶ resolve (look, sight) ──▶ ticket ── approved ──▶ begin ──▶ step, step, ... ──▶ over
+
+A step compares the cluster with what was asked for and asks for what is missing, so repeating one does no harm.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, ClassVar, TypeVar
+
+from guardian.core.effects import RequestEffect
+from guardian.core.kinds.kind import Kind
+from guardian.errors import InvalidInput
+from guardian.model.acl import AclBinding
+from guardian.model.plan import Plan
+from guardian.model.tasks import PlanTask
+from guardian.model.ticket import TicketState
+from guardian.model.units import parse_duration_ms, parse_rate
+
+T = TypeVar("T", bound=PlanTask)
+End = tuple[TicketState, str]
+
+
+class OptionType(Enum):
+    """How the text of an option is read."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    RATE = "rate"  # bytes/s
+    DURATION = "duration"  # ms
+    FILE = "file"  # its text
+    PAIR = "key=value"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One parameter of a request, for the command line and the HTTP API.
+
+    `is_argument`: the command line takes it by place. `is_many`: it may be given several times. `default` None: it has
+    to be given.
+    """
+
+    name: str
+    type: OptionType
+    help: str
+    default: str | None = None
+    is_argument: bool = False
+    is_many: bool = False
+
+    def read(self, text: str) -> Any:
+        """Return the value. Raises InvalidInput."""
+        match self.type:
+            case OptionType.INTEGER:
+                if not text.strip().lstrip("-").isascii() or not text.strip().lstrip("-").isdigit():
+                    raise InvalidInput(f"{self.name} is {text[:60]!r}: use a whole number")
+                return int(text)
+            case OptionType.RATE:
+                return parse_rate(self.name, text)
+            case OptionType.DURATION:
+                return parse_duration_ms(self.name, text)
+            case OptionType.PAIR:
+                key, separator, value = text.partition("=")
+                if not key or not separator:
+                    raise InvalidInput(f"{self.name} is {text[:60]!r}: use key=value, such as retention.ms=3600000")
+                return key, value
+            case _:
+                return text
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a kind has to know of the cluster: its access rules, these topics with their configuration, and, if
+    `used_since_ms` is not 0, who used them since then."""
+
+    acls: bool = False
+    topics: tuple[str, ...] = ()
+    used_since_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSight:
+    """A topic as it is: its id, the brokers of each partition, and the configuration that is set on it."""
+
+    id: bytes
+    replicas: tuple[tuple[int, ...], ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUse:
+    """When a topic was last read and written by clients, in ms; 0: not since the time asked for. `groups` are consumer
+    groups that have it assigned now."""
+
+    read_ms: int = 0
+    written_ms: int = 0
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The cluster as it was looked at. A topic that does not exist is not in `topics`. `is_use_known` tells whether
+    `uses` miss nothing since the time asked for; `use_gap` says for people what they miss."""
+
+    brokers: frozenset[int]
+    acls: tuple[AclBinding, ...] = ()
+    topics: Mapping[str, TopicSight] = field(default_factory=dict)
+    uses: Mapping[str, TopicUse] = field(default_factory=dict)
+    is_use_known: bool = False
+    use_gap: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a ticket stands: its state, when it first ran (0: not yet), and the time now, in ms."""
+
+    state: TicketState
+    began_ms: int
+    now_ms: int
+
+    @property
+    def is_back(self) -> bool:
+        """Tell whether what was done is taken back."""
+        return self.state in (TicketState.CANCELLING, TicketState.ROLLING_BACK)
+
+    def ended(self, reason: str) -> RequestStep:
+        """Return the ticket's last step: done, or all of it taken back."""
+        ends = {TicketState.CANCELLING: TicketState.CANCELLED, TicketState.ROLLING_BACK: TicketState.ROLLED_BACK}
+        return RequestStep((ends.get(self.state, TicketState.SUCCEEDED), reason), (), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStep:
+    """What to do next: how the ticket ends, if it does, what to send, and a sentence about it."""
+
+    transition: End | None
+    effects: tuple[RequestEffect, ...]
+    sentence: str
+
+
+class RequestKind(Kind[T]):
+    """A kind that sends requests. `command` is where it stands in the command line, such as ("acl", "repair")."""
+
+    has_size = False
+    moves_replicas = False
+    can_roll_back: ClassVar[bool] = False
+    command: ClassVar[tuple[str, str]]
+    help: ClassVar[str]  # of the command: the first line, then more, with an example
+    options: ClassVar[tuple[Option, ...]]
+    opening: ClassVar[str]  # what is said when the ticket begins
+    idle: ClassVar[str]  # what is said while it is paused
+
+    def read(self, given: Mapping[str, Sequence[str]], now_ms: int) -> T:
+        """Return the task that the options ask for, by name and as text. Raises InvalidInput."""
+        values: dict[str, Any] = {}
+        for option in self.options:
+            texts = given.get(option.name) or ([option.default] if option.default else [])
+            if not texts and option.default is None:
+                raise InvalidInput(f"{option.name} is missing: {option.help}")
+            found = tuple(map(option.read, texts))
+            if option.is_many or found:
+                values[option.name] = found if option.is_many else found[-1]
+        return self.ask(values, now_ms)
+
+    @abstractmethod
+    def ask(self, values: Mapping[str, Any], now_ms: int) -> T:
+        """Return the task that the options ask for, by name; those not given are absent. Raises InvalidInput."""
+
+    @abstractmethod
+    def look(self, task: T, moment: Moment) -> Look:
+        """Return what to look at before a plan is resolved, or a step taken."""
+
+    @abstractmethod
+    def resolve(self, task: T, cluster: str, sight: Sight, now_ms: int) -> T:
+        """Return the task as it can be carried out here. Raises InvalidInput where it can't, or changes nothing."""
+
+    @abstractmethod
+    def step(self, task: T, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:
+        """Return what to do next about a ticket that runs or is taken back. `refused` are Kafka's last refusals."""
+
+    def count(self, task: T) -> int:
+        """Return how many changes are asked for, where some may be left out as they are so already."""
+        return 0
+
+    def trial(self, task: T) -> Mapping[str, Mapping[str, str | None]]:
+        """Return changes of topics' configurations that Kafka shall check before there is a ticket."""
+        return {}
+
+    def notes(self, task: T) -> Iterator[str]:
+        """Say what the request changes, a line each, for who makes or approves it."""
+        return iter(())
+
+    def promises(self, task: T) -> Iterator[str]:
+        return self.notes(task)
+
+    def plan(self, cluster: str, task: T) -> Plan:
+        """Return the plan that carries the request."""
+        return Plan(
+            cluster, self.name, (), input=self.help.partition("\n")[0], notes=tuple(self.notes(task)), task=task
+        )
+
+    def resolved(self, plan: Plan, sight: Sight, now_ms: int) -> Plan:
+        """Return the plan as it can be carried out on the cluster. Raises InvalidInput."""
+        if plan.moves:
+            raise InvalidInput(f"moves of the plan has {len(plan.moves)}: a plan of kind {self.name} moves nothing")
+        asked = self.task_of(plan)
+        task = self.resolve(asked, plan.cluster, sight, now_ms)
+        made, left_out = self.plan(plan.cluster, task), self.count(asked) - self.count(task)
+        notes = (*made.notes, f"{left_out} of what is asked for is so already") if left_out else made.notes
+        return replace(made, notes=notes, made_at_ms=plan.made_at_ms)
+
+    def task_of(self, plan: Plan) -> T:
+        """Return what the plan asks for. Raises InvalidInput where that is of another kind."""
+        if self.task is None or not isinstance(plan.task, self.task):
+            names = ", ".join(option.name for option in self.options)
+            raise InvalidInput(f"task of the plan is no {self.name}: give {names}")
+        return plan.task  # type: ignore[return-value]  # of the class that the kind names
+
+
+def refusals(refused: tuple[str, ...]) -> str:
+    """Say the first of what Kafka refused, to be put behind a sentence."""
+    return "".join(f"; Kafka refused {each}" for each in refused[:3])

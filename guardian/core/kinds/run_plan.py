@@ -1,0 +1,14 @@
+"""run-plan: whatever a file asks for, or a plan whose stated kind its moves do not bear out."""
+
+from __future__ import annotations
+
+from guardian.core.kinds.kind import Kind
+from guardian.model.plan import RUN_PLAN
+from guardian.model.tasks import PlanTask
+
+
+class RunPlan(Kind[PlanTask]):
+    name = RUN_PLAN
+
+
+KIND = RunPlan()

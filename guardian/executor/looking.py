@@ -1,0 +1,75 @@
+"""Look at what a ticket without moves is decided from: access rules, topics, and who uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+from guardian.core.kinds.requested import Look, Sight, TopicSight, TopicUse
+from guardian.errors import InvalidInput
+from guardian.kafka.admin import TOPIC, KafkaAdmin
+from guardian.model.cluster_state import PartitionState
+from guardian.model.topology import TopicPartition
+
+
+class Uses(NamedTuple):
+    """Who used topics; `gap` says what is missing of it, empty: nothing."""
+
+    by_topic: Mapping[str, TopicUse]
+    gap: str = ""
+
+
+class TopicUses(Protocol):
+    """Who read and wrote topics, from the audit of clients."""
+
+    def last_uses(self, cluster: str, topics: Collection[str], brokers: Collection[int], since_ms: int) -> Uses:
+        """Return when clients last used the topics since then, as `brokers` have counted them. Raises GuardianError."""
+
+
+def look(admin: KafkaAdmin, cluster: str, at: Look, uses: TopicUses | None) -> Sight:
+    """Return the cluster as it is now. Raises ClusterUnavailable, and InvalidInput without an authorizer."""
+    brokers = frozenset(admin.describe_cluster().brokers)
+    acls = admin.describe_acls() if at.acls else ()
+    topics = _topics(admin, at.topics) if at.topics else {}
+    if not at.used_since_ms:
+        return Sight(brokers, acls, topics)
+    found = _uses(admin, cluster, at, brokers, uses)
+    return Sight(brokers, acls, topics, found.by_topic, is_use_known=not found.gap, use_gap=found.gap)
+
+
+def _topics(admin: KafkaAdmin, names: Collection[str]) -> dict[str, TopicSight]:
+    """Return the topics that exist, each whole: its id, every partition, its configuration."""
+    ids = admin.topic_ids(names)
+    partitions = admin.describe_partitions(names)
+    configs = admin.describe_configs([(TOPIC, name) for name in names])
+    return {
+        name: TopicSight(ids[name], _replicas(name, partitions), configs[TOPIC, name])
+        for name in names
+        if name in ids and (TOPIC, name) in configs
+    }
+
+
+def _replicas(topic: str, partitions: Mapping[TopicPartition, PartitionState]) -> tuple[tuple[int, ...], ...]:
+    numbers = sorted(each.partition for each in partitions if each.topic == topic)
+    return tuple(partitions[TopicPartition(topic, number)].replicas for number in numbers)
+
+
+def _uses(admin: KafkaAdmin, cluster: str, at: Look, brokers: frozenset[int], uses: TopicUses | None) -> Uses:
+    if uses is None:
+        return Uses({}, "no client activity is kept (audit.url)")
+    try:
+        found = uses.last_uses(cluster, at.topics, brokers, at.used_since_ms)
+    except InvalidInput as error:
+        return Uses({}, str(error))
+    members = admin.group_members()
+    silent = "" if not members.silent else f"coordinators {sorted(members.silent)} did not tell their consumer groups"
+    groups: dict[str, set[str]] = {}
+    for member in members.members:
+        for topic, _ in member.partitions:
+            groups.setdefault(topic, set()).add(member.group)
+    by_topic = {
+        topic: replace(found.by_topic.get(topic, TopicUse()), groups=tuple(sorted(groups.get(topic, ()))))
+        for topic in at.topics
+    }
+    return Uses(by_topic, "; ".join(filter(None, (found.gap, silent))))
