@@ -149,7 +149,8 @@ def covered_by_broker(cluster: str, span: Span) -> Question:
     """Return by broker what its slices of the span cover: from when to when (ms), in how many hours, what they lost."""
     return Question(
         "SELECT broker, toUnixTimestamp64Milli(min(from_time)) AS from_ms,"
-        " toUnixTimestamp64Milli(max(to_time)) AS to_ms, uniqExact(hour) AS hours, sum(dropped) AS sum_dropped, sum(lost) AS sum_lost FROM activity"
+        " toUnixTimestamp64Milli(max(to_time)) AS to_ms, uniqExact(hour) AS hours,"
+        " sum(dropped) AS sum_dropped, sum(lost) AS sum_lost FROM activity"
         f" WHERE cluster = {{cluster:String}} AND {_EXACT} AND resource_type = '' AND resource = '' GROUP BY broker",
         {"cluster": cluster, "from_ms": span.from_ms, "to_ms": span.to_ms},
     )

@@ -58,7 +58,7 @@ def describe(intents: Sequence[DirectoryIntent]) -> str:
     """In words, for people."""
     return "; ".join(
         f"{each.field} {each.value or 'none'} instead of {each.replaced or 'none'} of {each.subject.value} "
-        f"{some(each.names)}"
+        f"{some(each.names, 3)}"
         for each in intents
     )
 
@@ -82,7 +82,7 @@ def why_not_emptied(plan: Plan, partitions: Mapping[TopicPartition, Collection[i
         ]
         if left:
             return (
-                f"broker {broker} would not become empty: it holds {some(list(map(str, sorted(left))))}, which the "
+                f"broker {broker} would not become empty: it holds {some(list(map(str, sorted(left))), 3)}, which the "
                 "plan leaves there; wait until they are collected (guardian collection), then plan again"
             )
     return ""
@@ -98,7 +98,7 @@ def remarks(
     hold that were to be emptied."""
     said = {name for each in intents if each.subject is Subject.BROKER for name in each.names}
     words = [
-        f"broker {broker} is not empty and keeps its label: it holds {some(list(map(str, sorted(partitions))))}"
+        f"broker {broker} is not empty and keeps its label: it holds {some(list(map(str, sorted(partitions))), 3)}"
         for broker, partitions in sorted(held.items())
         if partitions and str(broker) not in said
     ]

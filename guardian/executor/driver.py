@@ -865,7 +865,7 @@ class Driver:
 
 def _moment(ticket: Ticket, now_ms: int) -> Moment:
     began_ms = next((past.at_ms for past in ticket.history if past.state is TicketState.RUNNING), 0)
-    return Moment(ticket.state, began_ms, now_ms)
+    return Moment(ticket.state, began_ms, now_ms, ticket.updated_at_ms)
 
 
 def _held_by(admin: KafkaAdmin, brokers: Collection[int]) -> dict[int, frozenset[TopicPartition]]:

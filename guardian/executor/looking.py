@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from guardian.core.kinds.requested import Look, Sight, TopicSight, TopicUse
 from guardian.errors import InvalidInput
@@ -14,17 +14,16 @@ from guardian.model.topology import TopicPartition
 
 
 class Uses(NamedTuple):
-    """Who used topics; `gap` says what is missing of it, empty: nothing."""
+    """Who used topics, as all brokers have counted it up to `until_ms`; `gap` says what is missing, empty: nothing."""
 
     by_topic: Mapping[str, TopicUse]
     gap: str = ""
+    until_ms: int = 0
 
 
-class TopicUses(Protocol):
-    """Who read and wrote topics, from the audit of clients."""
-
-    def last_uses(self, cluster: str, topics: Collection[str], brokers: Collection[int], since_ms: int) -> Uses:
-        """Return when clients last used the topics since then, as `brokers` have counted them. Raises GuardianError."""
+# (cluster, topics, brokers, since in ms) -> when clients last used the topics since then, as the brokers have counted
+# them. Raises GuardianError.
+TopicUses = Callable[[str, Collection[str], Collection[int], int], Uses]
 
 
 def look(admin: KafkaAdmin, cluster: str, at: Look, uses: TopicUses | None) -> Sight:
@@ -35,7 +34,7 @@ def look(admin: KafkaAdmin, cluster: str, at: Look, uses: TopicUses | None) -> S
     if not at.used_since_ms:
         return Sight(brokers, acls, topics)
     found = _uses(admin, cluster, at, brokers, uses)
-    return Sight(brokers, acls, topics, found.by_topic, is_use_known=not found.gap, use_gap=found.gap)
+    return Sight(brokers, acls, topics, found.by_topic, not found.gap, found.until_ms, found.gap)
 
 
 def _topics(admin: KafkaAdmin, names: Collection[str]) -> dict[str, TopicSight]:
@@ -59,7 +58,7 @@ def _uses(admin: KafkaAdmin, cluster: str, at: Look, brokers: frozenset[int], us
     if uses is None:
         return Uses({}, "no client activity is kept (audit.url)")
     try:
-        found = uses.last_uses(cluster, at.topics, brokers, at.used_since_ms)
+        found = uses(cluster, at.topics, brokers, at.used_since_ms)
     except InvalidInput as error:
         return Uses({}, str(error))
     members = admin.group_members()
@@ -72,4 +71,4 @@ def _uses(admin: KafkaAdmin, cluster: str, at: Look, brokers: frozenset[int], us
         topic: replace(found.by_topic.get(topic, TopicUse()), groups=tuple(sorted(groups.get(topic, ()))))
         for topic in at.topics
     }
-    return Uses(by_topic, "; ".join(filter(None, (found.gap, silent))))
+    return Uses(by_topic, "; ".join(filter(None, (found.gap, silent))), found.until_ms)

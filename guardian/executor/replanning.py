@@ -12,7 +12,7 @@ from typing import Protocol
 from guardian.core.healing import trimmed_again
 from guardian.core.kinds.registry import kind_of_task
 from guardian.core.replanning import why_of_others
-from guardian.errors import ClusterUnavailable, GuardianError
+from guardian.errors import ClusterUnavailable, GuardianError, InvalidInput
 from guardian.model.directory import Directory
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
@@ -72,6 +72,7 @@ def why_not_anew(plan: Plan, directory: Directory) -> str:
 
 def task_of(plan: Plan, directory: Directory) -> Task:
     """Return the plan's task with what the directory says by now. Raises InvalidInput where no planner made it."""
-    task = plan.task if plan.settings is not None else None
-    renewed: Task = kind_of_task(task).renew(task, plan.cluster, directory)
+    if plan.settings is None:
+        raise InvalidInput(f"a plan of kind {plan.kind} can't be made anew: submit another one")
+    renewed: Task = kind_of_task(plan.task).renew(plan.task, plan.cluster, directory)
     return renewed

@@ -7,6 +7,7 @@ of threads of the web application.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Annotated, Any
@@ -292,9 +293,9 @@ class Api:
 
         @self._post("/tickets", VIEW, _ref("CreateTicketReply"), "The ticket and its plan.", "tickets", 201)
         def create(request: Request, body: TicketBody) -> Response:
-            """Makes a ticket: of a plan that is made now, of a reassignment, or one that asks for brokers."""
-            if sum(each is not None for each in (body.plan, body.reassignment, body.ask)) != 1:
-                raise InvalidInput("plan, reassignment and ask: give exactly one of them")
+            """Makes a ticket: of a plan made now, of a reassignment, for brokers, or one that sends requests."""
+            if sum(each is not None for each in (body.plan, body.reassignment, body.ask, body.request)) != 1:
+                raise InvalidInput("plan, reassignment, ask and request: give exactly one of them")
             user = self._user(request)
             require_role(user, Role.VIEWER if body.dry_run else Role.OPERATOR, body.cluster)
             client, author = self._parts.client_for(user), _actor(user, body.author)
@@ -515,6 +516,8 @@ def _directory(client: GuardianClient, cluster: str, body: PlanBody) -> Director
 
 
 def _read(body: TicketBody) -> Plan:
+    if body.request is not None:
+        return body.requested(time.time_ns() // 1_000_000)
     return reassignment_json.read(body.reassignment_text(), body.cluster)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Union, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from guardian.core.kinds.registry import KINDS
+from guardian.core.kinds.requested import RequestKind
 from guardian.model.directory import Directory
 from guardian.model.federation import Topic
 from guardian.model.operation import Ask, AskKind
+from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.tasks import (
     Add,
@@ -139,13 +142,32 @@ class AskBody(_Body):
         )
 
 
+def _request_body(kind: RequestKind[Any]) -> type[_Body]:
+    """Return the body of a kind of ticket that sends requests, by what the kind says of its options."""
+    fields: dict[str, Any] = {"kind": (Literal[kind.name], Field(description=kind.help.partition("\n")[0]))}
+    for option in kind.options:
+        value: Any = list[str] if option.is_many else str
+        default = ... if option.default is None else [] if option.is_many else option.default
+        fields[option.name] = (value, Field(default, description=option.help))
+    name = "".join(word.capitalize() for word in kind.name.split("-"))
+    return create_model(f"{name}Body", __base__=_Body, **fields)
+
+
+_REQUESTS = {name: kind for name, kind in KINDS.items() if isinstance(kind, RequestKind)}
+RequestBody = Annotated[  # type: ignore[valid-type]
+    Union[tuple(map(_request_body, _REQUESTS.values()))],  # noqa: UP007  made at run time
+    Field(discriminator="kind", description="A ticket that sends requests and moves nothing; options are texts."),
+]
+
+
 class TicketBody(_Body):
-    """One of `plan` (the planner makes it), `reassignment` (a file of kafka-reassign-partitions) and `ask`."""
+    """One of `plan` (the planner makes it), `reassignment` (of kafka-reassign-partitions), `ask` and `request`."""
 
     cluster: str = Field(description="The cluster's name.")
     plan: PlanBody | None = None
     reassignment: dict[str, Any] | None = Field(None, description='{"version": 1, "partitions": [...]}')
     ask: AskBody | None = None
+    request: RequestBody | None = None  # type: ignore[valid-type]  # made at run time
     throttle: int = Field(0, ge=0, description="Bytes/s per broker, where copies begin; 0: the default.")
     max_throttle: int = Field(0, ge=0, description="Bytes/s up to which it may rise; 0: no more than throttle.")
     submit: bool = Field(False, description="Ask for approval at once; else it is a draft.")
@@ -153,6 +175,13 @@ class TicketBody(_Body):
     reason: str = Field("", max_length=_MAX_REASON_CHARS)
     author: str = Field("", description="Counts while security is off; else it is who is signed in.")
     idempotency_key: str = Field("", max_length=200, description="The same key again answers with the same ticket.")
+
+    def requested(self, now_ms: int) -> Plan:
+        """Return the plan that carries `request`. Raises InvalidInput."""
+        given = cast(BaseModel, self.request).model_dump()
+        kind = _REQUESTS[given.pop("kind")]
+        texts = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+        return kind.plan(self.cluster, kind.read(texts, now_ms))
 
     def reassignment_text(self) -> str:
         return json.dumps(self.reassignment)

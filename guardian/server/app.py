@@ -33,6 +33,7 @@ from guardian.errors import Conflict, Damaged, GuardianError, InvalidInput
 from guardian.executor.around import LiveSurroundings
 from guardian.executor.driver import Driver
 from guardian.executor.hooks import HookRunner
+from guardian.executor.looking import TopicUses
 from guardian.executor.operating import Operations
 from guardian.executor.planning import LivePlanner
 from guardian.executor.protecting import Protector
@@ -89,6 +90,7 @@ from guardian.server.store import ReplicatedStore, now_ms
 from guardian.server.straying import StrayGuard
 from guardian.server.tenancy import TopicTenants
 from guardian.server.tls import HttpTls, grpc_tls, http_tls, own_client_tls
+from guardian.server.topic_uses import ActivityTopicUses
 from guardian.server.tracing import TracingInterceptor
 from guardian.server.web import MEMBER_METRICS, METRIC_PAGES, TENANT_METRICS, create_app
 from guardian.tiering.counting import TieringCounters
@@ -209,6 +211,7 @@ def start(config: ServerConfig, stack: ExitStack, fail: Callable[[str], None] = 
         replanner,
         sinks,
         founded,
+        ActivityTopicUses(activity, store.now_ms).last_uses,
         stack,
     )
 
@@ -360,6 +363,7 @@ def _leading(
     replanner: LiveReplanner,
     sinks: EventSinks,
     founded: int,
+    uses: TopicUses,
     stack: ExitStack,
 ) -> dict[str, LoopCounters]:
     """What only the leader does; the counters of each loop by its name."""
@@ -383,6 +387,7 @@ def _leading(
         max_plan_age_s=config.execute.plan_age_s,
         labels=ReplicatedOperationStore(store, store.now_ms),
         shared_labels=planner_settings(config.planner).shared_labels,
+        uses=uses,
     )
     stack.callback(driver.close)
     housekeeper = Housekeeper(store, config.limits)

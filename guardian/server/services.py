@@ -38,6 +38,7 @@ from guardian.server.sinks import EventSinks
 from guardian.server.sources import Sources
 from guardian.server.store import ReplicatedStore
 from guardian.server.tickets import TicketsServicer
+from guardian.server.topic_uses import ActivityTopicUses
 from guardian.server.verification import VerificationStatus
 from guardian.tiering.counting import TieringCounters
 from guardian.tiering.ports import LeaderEpochs
@@ -164,6 +165,7 @@ def register(parts: Parts, server: grpc.aio.Server) -> None:
         tiered_warm_up_s=parts.tiered_warm_up_s,
         max_plan_age_s=parts.max_plan_age_s,
         is_made_here=parts.live_planner.has_made if parts.live_planner is not None else lambda _: False,
+        uses=ActivityTopicUses(sources.activity, sources.now_ms).last_uses,
     )
     tickets_pb2_grpc.add_TicketsServicer_to_server(tickets, server)
     federation = FederationServicer(

@@ -15,7 +15,7 @@ SLACK_MS = 5 * 60_000  # from a use to the row that tells of it: a slice, its co
 
 
 class ActivityTopicUses:
-    """Implements `guardian.executor.looking.TopicUses`; `activity` None: this member keeps none."""
+    """Answer from a store of client activity; None: this member keeps none."""
 
     def __init__(self, activity: ActivityStore | None, now_ms: Callable[[], int]) -> None:
         self._activity = activity
@@ -33,7 +33,8 @@ class ActivityTopicUses:
         gaps = (_gap(broker, covered.get(broker), span) for broker in sorted(brokers))
         gap = next((each for each in gaps if each), "")
         rows = {row["resource"]: row for row in self._activity.ask(questions.topic_uses(cluster, sorted(topics), span))}
-        return Uses({topic: _use(rows.get(topic)) for topic in topics}, gap)
+        until_ms = min((row["to_ms"] for row in covered.values()), default=0)
+        return Uses({topic: _use(rows.get(topic)) for topic in topics}, gap, until_ms)
 
 
 def _use(row: Mapping[str, Any] | None) -> TopicUse:

@@ -151,3 +151,38 @@ def test_the_replication_factor_changes_where_it_may(bench: Bench) -> None:
     assert bench.admin.alter_reassignments({more: (3, 1, 2), fewer: (2,)}, True) == {}
     bench.until(lambda: bench.replicas(topic) == {0: (3, 1, 2), 1: (2,)})
     bench.until(lambda: more not in bench.admin.list_reassignments())
+
+
+def test_a_topic_is_deleted_by_its_id_alone(bench: Bench) -> None:
+    topic, other = bench.name(), bench.name()
+    assert bench.admin.create_topics({name: NewTopic({0: (1, 2)}) for name in (topic, other)}) == {}
+    bench.until(lambda: bench.admin.topic_ids([topic, other]).keys() == {topic, other})
+    ids = bench.admin.topic_ids([topic, other])
+    assert bench.admin.delete_topics({topic: ids[topic], other: bytes(15) + b"\x07"}) == {}
+    bench.until(lambda: not bench.replicas(topic))
+    assert bench.admin.delete_topics({topic: ids[topic]}) == {}, "gone already"
+    assert bench.replicas(other) == {0: (1, 2)}, "it has another id"
+
+
+def test_a_topic_made_anew_is_not_deleted_by_the_id_of_before(bench: Bench) -> None:
+    topic = bench.name()
+    assert bench.admin.create_topics({topic: NewTopic({0: (1, 2)})}) == {}
+    bench.until(lambda: topic in bench.admin.topic_ids([topic]))
+    before = bench.admin.topic_ids([topic])
+    assert bench.admin.delete_topics(before) == {}
+    bench.until(lambda: not bench.replicas(topic))
+    bench.until(lambda: bench.admin.create_topics({topic: NewTopic({0: (2, 1)})}) == {} and bench.replicas(topic))
+    assert bench.admin.delete_topics(before) == {}
+    bench.until(lambda: bench.admin.topic_ids([topic]).keys() == {topic})
+    assert bench.admin.topic_ids([topic]) != before
+
+
+def test_what_a_topic_would_not_take_as_configuration_is_told_and_nothing_changes(bench: Bench) -> None:
+    topic = bench.name()
+    assert bench.admin.create_topics({topic: NewTopic({0: (1, 2)})}) == {}
+    bench.until(lambda: bench.replicas(topic))
+    refused = bench.admin.refused_topic_configs({topic: {"retention.ms": "soon"}})
+    assert refused.keys() == {topic}
+    assert "Invalid value soon for configuration retention.ms" in refused[topic]
+    assert bench.admin.refused_topic_configs({topic: {"retention.ms": "3600000"}}) == {}
+    assert bench.admin.describe_configs([(TOPIC, topic)]) == {(TOPIC, topic): {}}

@@ -11,6 +11,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from guardian.core.kinds.acl_repair import OPERATIONS, RESOURCE_TYPES
+from guardian.core.kinds.topic_config import KEYS
 from guardian.errors import InvalidInput
 
 _Noun = TypeVar("_Noun")
@@ -29,6 +30,8 @@ _NAMED: dict[str, st.SearchStrategy[Any]] = {
     "pattern_type": st.sampled_from(["LITERAL", "PREFIXED"]),
     "permission": st.sampled_from(["ALLOW", "DENY"]),
     "principal": _WORDS.map("User:{}".format),
+    "key": st.sampled_from(sorted(KEYS)),
+    "idle_ms": st.integers(1_000, 10**9),
     "path": _WORDS.map("/{}".format),
     "slow_disk": st.floats(1.5, 20.0),
     "rate": st.integers(100_000, 10**9),

@@ -6,29 +6,27 @@ longer stories; here each kind is carried out, and cancelled or rolled back wher
 
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import guardian
-import spark_analytics
 from guardian.core import straying
-from guardian.core.healing import CureKind
-from guardian.core.kinds import throttle_override
+from guardian.core.kinds import delete_topic, throttle_override, topic_config
 from guardian.core.kinds.acl_repair import AclRepair
+from guardian.core.kinds.delete_topic import DeleteTopic, Replicas, SavedTopic
+from guardian.core.kinds.registry import KINDS
+from guardian.core.kinds.requested import RequestKind, TopicUse
 from guardian.core.kinds.throttle_override import ThrottleOverride
+from guardian.core.kinds.topic_config import TopicConfig, TopicSetting
 from guardian.core.operations import step
+from guardian.executor.looking import Uses
 from guardian.model import tasks
 from guardian.model.execution import TaskState
 from guardian.model.operation import Ask, AskKind, OperationPhase
 from guardian.model.plan import RUN_PLAN, PartitionMove
-from guardian.model.tasks import ReplicationFactor
+from guardian.model.tasks import PlanTask, ReplicationFactor
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import BrokerState
 from tests.simulation import test_kind_crashes as kinds
@@ -290,6 +288,106 @@ def cancel_between_the_rules(world: World) -> None:
     world.run()
 
 
+RETENTION = "retention.ms"
+
+
+def config_world() -> World:
+    """Two configurations to be set, one of which replaces another value, and one to be deleted."""
+    world = World(brokers=3)
+    world.kafka.create_topic("t", {0: [1, 2]}, MB)
+    for key, value in ((RETENTION, "1000"), ("segment.bytes", "77"), ("max.message.bytes", "9")):
+        world.kafka.set_config(("TOPIC", "t"), key, value)
+    world.remember()
+    settings = (
+        TopicSetting("t", RETENTION, "2000", "1000"),
+        TopicSetting("t", "retention.bytes", "5", None),
+        TopicSetting("t", "segment.bytes", None, "77"),
+    )
+    return with_request(world, topic_config.KIND, TopicConfig(settings))
+
+
+def with_request(world: World, kind: RequestKind[Any], task: PlanTask) -> World:
+    """The world with an approved ticket of the request."""
+    ticket = Ticket("t-1", CLUSTER, kind.name, TicketState.APPROVED, "ann", "t-1", 0, 1, 0)
+    world.store.put(ticket, kind.plan(CLUSTER, task))
+    return world
+
+
+def cancel_when_one_is_set(world: World) -> None:
+    tick_until(world, lambda: world.config("TOPIC", "t", RETENTION) == "2000" or world.state().is_over)
+    if world.state() is TicketState.RUNNING:
+        world.cancel()
+    world.run()
+
+
+def is_configured(world: World) -> None:
+    """As asked for, or as before, by what the ticket says; what nobody asked for is as it was."""
+    configs = world.kafka.peek().configs["TOPIC", "t"]
+    if world.state() is TicketState.SUCCEEDED:
+        assert configs == {RETENTION: "2000", "retention.bytes": "5", "max.message.bytes": "9"}
+    else:
+        assert world.state() in (TicketState.CANCELLED, TicketState.ROLLED_BACK), world.reason()
+        world.leaves_nothing()
+
+
+def stories_of_configs() -> Iterator[Story]:
+    kind = TopicConfig.kind
+    yield Story(kind, "to the end", config_world, run, is_configured)
+    yield Story(kind, "cancelled", config_world, cancel_when_one_is_set, is_configured, TicketState.CANCELLED)
+    yield Story(kind, "rolled back", config_world, roll_back, is_configured, TicketState.ROLLED_BACK)
+
+
+def unused(_cluster: str, topics: Collection[str], *_: object) -> Uses:
+    return Uses({topic: TopicUse() for topic in topics}, until_ms=10**15)
+
+
+def deleting_world() -> World:
+    """Topics a and b, unused and to be deleted after a hold; c stays."""
+    world = World(brokers=3, uses=unused)
+    world.kafka.set_acls(kinds.rule("a"), kinds.rule("c"))
+    for name in ("a", "b", "c"):
+        world.kafka.create_topic(name, {0: [1, 2], 1: [2, 3]}, MB)
+    world.kafka.set_config(("TOPIC", "a"), RETENTION, "1000")
+    ids = world.kafka.topic_ids(["a", "b"])
+    partitions = (Replicas((1, 2)), Replicas((2, 3)))
+    saved = (
+        SavedTopic("a", ids["a"].hex(), partitions, ((RETENTION, "1000"),), (kinds.rule("a"),)),
+        SavedTopic("b", ids["b"].hex(), partitions),
+    )
+    return with_request(world, delete_topic.KIND, DeleteTopic(saved, 60_000, hold_ms=1_000))
+
+
+def cancel_in_the_hold(world: World) -> None:
+    tick_until(world, lambda: world.state() is not TicketState.APPROVED)
+    if world.state() is TicketState.RUNNING:
+        world.cancel()
+    world.run()
+
+
+def is_deleted(world: World) -> None:
+    """Both topics or none; made anew, they have the form of before."""
+    now = world.kafka.peek()
+    there = {tp.topic for tp in now.partitions}
+    if world.state() is TicketState.SUCCEEDED:
+        assert there == {"c"}
+        return
+    assert world.state() in (TicketState.CANCELLED, TicketState.ROLLED_BACK), world.reason()
+    assert there == {"a", "b", "c"}
+    assert now.configs["TOPIC", "a"] == {RETENTION: "1000"}
+    assert {tp.partition: state.replicas for tp, state in now.partitions.items() if tp.topic == "a"} == {
+        0: (1, 2),
+        1: (2, 3),
+    }
+    assert set(world.kafka.describe_acls()) == {kinds.rule("a"), kinds.rule("c")}
+
+
+def stories_of_deletions() -> Iterator[Story]:
+    kind = DeleteTopic.kind
+    yield Story(kind, "to the end", deleting_world, run, is_deleted)
+    yield Story(kind, "cancelled", deleting_world, cancel_in_the_hold, is_deleted, TicketState.CANCELLED)
+    yield Story(kind, "rolled back", deleting_world, roll_back, is_deleted, TicketState.ROLLED_BACK)
+
+
 def stories_without_moves() -> Iterator[Story]:
     rate, rules = ThrottleOverride.kind, AclRepair.kind
     forever = 10**15
@@ -303,6 +401,8 @@ def stories_without_moves() -> Iterator[Story]:
         TicketState.CANCELLED,
         "t-2",
     )
+    yield from stories_of_configs()
+    yield from stories_of_deletions()
     yield Story(rules, "to the end", kinds.repairing_world, run, are_as_asked_for)
     yield Story(rules, "cancelled", kinds.repairing_world, cancel_when_it_runs, are_as_asked_for, TicketState.CANCELLED)
     yield Story(
@@ -453,49 +553,8 @@ STORIES = (*stories_of_moves(), *stories_of_topics(), *stories_without_moves(), 
 # Which kinds there are.
 
 
-def known_kinds() -> dict[str, str]:
-    """Kind -> where the code names it: tasks, asks, cures, and plans that are made without a planner."""
-    found = {str(kind): "AskKind" for kind in AskKind}
-    found |= {str(kind): "CureKind" for kind in CureKind}
-    for name, task in inspect.getmembers(tasks, inspect.isclass):
-        if task.__module__ == tasks.__name__ and hasattr(task, "kind"):
-            found[task.kind] = f"tasks.{name}"
-    for package in (guardian, spark_analytics):
-        root = Path(package.__path__[0])
-        for path in sorted(root.rglob("*.py")):
-            found |= _made_in(path, ".".join((package.__name__, *path.relative_to(root).with_suffix("").parts)))
-    # No ticket is of a placement's kind: it is what the planner's bench compares.
-    found.pop("placement")
-    return found
-
-
-def _made_in(path: Path, module: str) -> Mapping[str, str]:
-    """The kinds that calls of `Plan` in a module name: a text, or a constant of the module."""
-    text = path.read_text()
-    if "Plan(" not in text:
-        return {}
-    found = {}
-    for node in ast.walk(ast.parse(text)):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Plan"):
-            continue
-        named = [keyword.value for keyword in node.keywords if keyword.arg == "kind"]
-        for kind in (*node.args[1:2], *named):
-            if isinstance(kind, ast.Constant):
-                found[str(kind.value)] = module
-            elif isinstance(kind, ast.Name) and kind.id.isupper():
-                found[getattr(importlib.import_module(module), kind.id)] = module
-    return found
-
-
 def test_every_kind_of_ticket_has_a_story() -> None:
-    kinds_told = {story.kind for story in STORIES}
-    missing = {kind: where for kind, where in known_kinds().items() if kind not in kinds_told}
-    assert not missing, f"tell a story of each in STORIES: {missing}"
-    assert kinds_told <= known_kinds().keys()
-
-
-def test_the_kinds_that_plans_are_made_of_without_a_planner_are_found() -> None:
-    assert {ThrottleOverride.kind, AclRepair.kind, straying.KIND, RUN_PLAN} <= set(known_kinds())
+    assert {story.kind for story in STORIES} == KINDS.keys(), "tell a story of each in STORIES"
 
 
 def test_a_death_that_changes_the_end_is_found() -> None:

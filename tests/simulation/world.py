@@ -14,6 +14,7 @@ from guardian.core.slots import ExecutionLimits
 from guardian.core.validating import resolve
 from guardian.executor.around import Surroundings
 from guardian.executor.driver import Driver, Labels, Replanner
+from guardian.executor.looking import TopicUses
 from guardian.executor.memory import MemoryExecutionStore
 from guardian.kafka.fake import FakeKafka
 from guardian.model.execution import Execution
@@ -37,6 +38,7 @@ WRITES = frozenset(
         "create_partitions",
         "create_acls",
         "delete_acls",
+        "delete_topics",
         "advance",
     }
 )
@@ -151,7 +153,9 @@ class World:
         replan: Replanner | None = None,
         labels: Labels | None = None,
         around: Surroundings | None = None,
+        uses: TopicUses | None = None,
     ) -> None:
+        self.uses = uses
         ids = range(1, brokers + 1)
         log_dirs = {broker: (f"/b{broker}/d0", f"/b{broker}/d1") for broker in ids}
         self.kafka = FakeKafka({broker: f"rack{broker}" for broker in ids}, log_dirs, bytes_per_call)
@@ -184,6 +188,7 @@ class World:
             labels=Wired(self.wire, self.labels) if self.labels else None,  # type: ignore[arg-type]
             since_boot_s=lambda: self.kafka.now_ms / 1000,
             pool=InThisThread(),
+            uses=self.uses,
         )
         return self.driver
 

@@ -34,7 +34,7 @@ from guardian.model.ticket import TicketState
 from guardian.model.units import human_duration
 
 MAX_TOPICS = 100
-MIN_IDLE_MS = 60_000  # the audit counts by the minute
+MIN_IDLE_MS = 1_000
 MAX_MS = 3650 * 86_400_000
 _INTERNAL = "__"
 
@@ -139,9 +139,12 @@ class DeleteTopicKind(RequestKind[DeleteTopic]):
         if found:
             reason = f"{found}, so nothing more is deleted: {', '.join(sorted(there))} stay"
             return RequestStep((TicketState.FAILED, reason), (), reason)
-        left_ms = moment.began_ms + task.hold_ms - moment.now_ms
-        if left_ms > 0:
-            return RequestStep(None, (), f"holds for {human_duration(_rounded(left_ms))} more; nobody uses the topics")
+        end_ms = moment.began_ms + task.hold_ms
+        if moment.now_ms < end_ms:
+            left = human_duration(_rounded(end_ms - moment.now_ms))
+            return RequestStep(None, (), f"holds for {left} more; nobody uses the topics")
+        if sight.used_until_ms < end_ms:
+            return RequestStep(None, (), "waits until all brokers have told who used the topics in the hold")
         return RequestStep(None, (DeleteTopics(there),), f"deletes {', '.join(sorted(there))}{refusals(refused)}")
 
     def notes(self, task: DeleteTopic) -> Iterator[str]:

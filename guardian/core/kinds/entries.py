@@ -61,7 +61,7 @@ def describe(topics: Sequence[str], tenant: str) -> str:
     return " and ".join(named) or "all topics of the cluster"
 
 
-def some(names: Sequence[str]) -> str:
+def some(names: Sequence[str], most: int = _NAMED) -> str:
     """Return the first names, and how many more there are."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -104,23 +104,28 @@ class TopicUse:
 @dataclass(frozen=True, slots=True)
 class Sight:
     """The cluster as it was looked at. A topic that does not exist is not in `topics`. `is_use_known` tells whether
-    `uses` miss nothing since the time asked for; `use_gap` says for people what they miss."""
+    `uses` miss nothing from the time asked for to `used_until_ms`; `use_gap` says for people what they miss."""
 
     brokers: frozenset[int]
     acls: tuple[AclBinding, ...] = ()
     topics: Mapping[str, TopicSight] = field(default_factory=dict)
     uses: Mapping[str, TopicUse] = field(default_factory=dict)
     is_use_known: bool = False
+    used_until_ms: int = 0
     use_gap: str = ""
+
+
+SETTLE_MS = 2_000  # from a request that the member before has sent to when nothing of it can come any more
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where a ticket stands: its state, when it first ran (0: not yet), and the time now, in ms."""
+    """Where a ticket stands: its state and since when, when it first ran (0: not yet), and the time now, in ms."""
 
     state: TicketState
     began_ms: int
     now_ms: int
+    since_ms: int = 0
 
     @property
     def is_back(self) -> bool:
@@ -128,7 +133,12 @@ class Moment:
         return self.state in (TicketState.CANCELLING, TicketState.ROLLING_BACK)
 
     def ended(self, reason: str) -> RequestStep:
-        """Return the ticket's last step: done, or all of it taken back."""
+        """Return the ticket's last step: done, or all of it taken back.
+
+        Before it is said that all is as before, a request from before the way back may still arrive: it is awaited.
+        """
+        if self.is_back and self.now_ms - self.since_ms < SETTLE_MS:
+            return RequestStep(None, (), "waits for requests that may be on their way")
         ends = {TicketState.CANCELLING: TicketState.CANCELLED, TicketState.ROLLING_BACK: TicketState.ROLLED_BACK}
         return RequestStep((ends.get(self.state, TicketState.SUCCEEDED), reason), (), reason)
 
@@ -199,9 +209,7 @@ class RequestKind(Kind[T]):
 
     def plan(self, cluster: str, task: T) -> Plan:
         """Return the plan that carries the request."""
-        return Plan(
-            cluster, self.name, (), input=self.help.partition("\n")[0], notes=tuple(self.notes(task)), task=task
-        )
+        return Plan(cluster, self.name, (), input="as its author asked", notes=tuple(self.notes(task)), task=task)
 
     def resolved(self, plan: Plan, sight: Sight, now_ms: int) -> Plan:
         """Return the plan as it can be carried out on the cluster. Raises InvalidInput."""

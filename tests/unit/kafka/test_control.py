@@ -239,13 +239,19 @@ def test_a_refused_connection_does_not_blame_the_password() -> None:
     )
 
 
-@pytest.mark.parametrize("key", ["leader.replication.throttled.rates", "retention.ms", ""])
+@pytest.mark.parametrize("key", ["leader.replication.throttled.rates", "remote.storage.enable", ""])
 def test_only_the_keys_of_the_allow_list_may_be_written(key: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         require_writable({(TOPIC, "t"): {key: "1"}})
     assert str(refusal.value).startswith(
-        f"configuration key of topic t is {key!r}: use one of cordoned.log.dirs, follower."
+        f"configuration key of topic t is {key!r}: use one of cleanup.policy, compression.type, cordoned.log.dirs, "
     )
+
+
+def test_a_key_of_topics_is_written_to_no_broker() -> None:
+    require_writable({(TOPIC, "t"): {"retention.ms": "1"}})
+    with pytest.raises(InvalidInput, match=r"of broker 1 is 'retention.ms': use one of cordoned.log.dirs, follower"):
+        require_writable({(BROKER, "1"): {"retention.ms": "1"}})
 
 
 @pytest.mark.parametrize("name", ["", "one", "-1", "1,2"])

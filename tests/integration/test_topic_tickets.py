@@ -1,0 +1,240 @@
+"""Tickets about topics themselves, on two real brokers that count their clients: configurations set and restored, and
+topics deleted after proof that nobody uses them. What became of it is told by librdkafka, not by Guardian.
+
+Slices and collections take a second or two here; a hold is some seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+from typer.testing import CliRunner
+
+from deploy.local import members, processes
+from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
+from guardian.client import GuardianClient
+from guardian.errors import GuardianError
+from guardian.kafka import data
+from guardian.model.ticket import TicketState
+from tests.command_line import app
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 120.0
+SETTINGS = {
+    "authorizer.class.name": "guardian.kafka.GuardianAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "guardian.activity.slice.s": "1",
+}
+OLD_CONFIG = {"retention.ms": "777000", "cleanup.policy": "compact"}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The cluster "shop", which a member collects from."""
+
+    kafka: KafkaCluster
+    endpoint: str
+    admin: AdminClient
+    client: GuardianClient
+
+    def configs(self, topic: str) -> dict[str, str]:
+        """What is set on the topic itself."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        found = self.admin.describe_configs([resource])[resource].result(DEADLINE_S)
+        return {key: entry.value for key, entry in found.items() if entry.source == 1}  # DYNAMIC_TOPIC_CONFIG
+
+    def set_config(self, topic: str, key: str, value: str) -> None:
+        entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        self.admin.incremental_alter_configs([resource])[resource].result(DEADLINE_S)
+
+    def exists(self, topic: str) -> bool:
+        return topic in self.admin.list_topics(timeout=DEADLINE_S).topics
+
+    def write(self, topic: str) -> None:
+        producer = Producer({"bootstrap.servers": self.kafka.bootstrap, "linger.ms": 0})
+        failures: list[object] = []
+        producer.produce(topic, b"x", key=b"k", on_delivery=lambda error, _: failures.append(error))
+        assert producer.flush(DEADLINE_S) == 0
+        assert failures == [None]
+
+    def ask(self, *words: str) -> str:
+        """The output of a command about the cluster."""
+        result = CliRunner().invoke(app, [*words, "--cluster", "shop", "--endpoints", self.endpoint])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    def run(self, *words: str) -> str:
+        """The id of an approved ticket that a command asked for."""
+        said = self.ask(*words)
+        ticket_id = said.partition("Ticket ")[2].split()[0]
+        if self.state(ticket_id) is TicketState.PENDING:
+            self.client.approve(ticket_id, "ann")
+        return ticket_id
+
+    def state(self, ticket_id: str) -> TicketState:
+        return self.client.ticket(ticket_id)[0].state
+
+    def ended(self, ticket_id: str, end: TicketState) -> str:
+        """The reason of the end, which is this one."""
+        until(lambda: self.state(ticket_id).is_over, f"end of {ticket_id}")
+        ticket, _ = self.client.ticket(ticket_id)
+        assert ticket.state is end, ticket.history[-1].reason
+        return ticket.history[-1].reason
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"no {what} within {DEADLINE_S:.0f} s"
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    home: Path = tmp_path_factory.mktemp("topics")
+    spec = ClusterSpec("shop", brokers=2, log_dirs=1, heap_mb=256, settings=SETTINGS)
+    with ExitStack() as stack:
+        group = members.plan_members(1, home)
+        member = members.start_member(group[0], group, home / "lake", home / "g1.log")
+        assert member.process is not None
+        stack.callback(processes.stop_all, [member.process])
+        kafka = stack.enter_context(KafkaCluster.start(spec, home / "kafka"))
+        members.wait_ready([member])
+        client = stack.enter_context(GuardianClient([member.grpc], timeout_s=DEADLINE_S))
+        client.register_cluster(kafka.to_cluster(sasl=False))
+        cluster = kafka.to_cluster(sasl=False)
+        data.create_topics(cluster, {"old": {0: (1, 2), 1: (2, 1)}}, OLD_CONFIG, DEADLINE_S)
+        data.create_topics(cluster, {name: {0: (1, 2)} for name in ("orders", "clicks", "logs")}, {}, DEADLINE_S)
+        yield Site(kafka, member.grpc, AdminClient({"bootstrap.servers": kafka.bootstrap}), client)
+
+
+def test_a_configuration_is_set_and_restored_unless_somebody_set_another(site: Site) -> None:
+    site.set_config("logs", "segment.bytes", "20000000")
+    words = ("topic", "config", "logs", "--set", "retention.ms=3600000", "--set", "segment.bytes=30000000")
+    said = site.ask(*words, "--dry-run")
+    assert "retention.ms of topic logs: not set -> 3600000" in said
+    assert "segment.bytes of topic logs: 20000000 -> 30000000" in said
+    assert site.configs("logs") == {"segment.bytes": "20000000"}, "a dry run changes nothing"
+    ticket_id = site.run(*words)
+    site.ended(ticket_id, TicketState.SUCCEEDED)
+    until(lambda: site.configs("logs") == {"retention.ms": "3600000", "segment.bytes": "30000000"}, "configuration")
+    site.set_config("logs", "segment.bytes", "40000000")
+    until(lambda: site.configs("logs")["segment.bytes"] == "40000000", "foreign configuration")
+    site.client.roll_back(ticket_id, "ann")
+    reason = site.ended(ticket_id, TicketState.ROLLED_BACK)
+    assert "segment.bytes of topic logs was set to 40000000 by somebody else and is left alone" in reason
+    until(lambda: site.configs("logs") == {"segment.bytes": "40000000"}, "restored configuration")
+
+
+def test_what_kafka_would_refuse_is_refused_before_there_is_a_ticket(site: Site) -> None:
+    with pytest.raises(GuardianError, match=r"refuses the configuration of topic logs: .*[Ii]nvalid value soon"):
+        site.ask("topic", "config", "logs", "--set", "retention.ms=soon")
+    with pytest.raises(GuardianError, match="topic 'nowhere' is not in cluster shop"):
+        site.ask("topic", "config", "nowhere", "--set", "retention.ms=1000")
+
+
+def test_a_topic_of_which_no_use_is_proven_is_not_deleted(site: Site) -> None:
+    with pytest.raises(GuardianError, match="who used the topics is not known: broker"):
+        site.ask("topic", "delete", "old", "--idle", "30d", "--dry-run")
+    assert site.exists("old")
+
+
+def is_proven(site: Site, topic: str, idle_s: int) -> bool:
+    """Whether the audit reaches back far enough, and nobody used the topic since."""
+    with suppress(GuardianError):
+        site.ask("topic", "delete", topic, "--idle", f"{idle_s}s", "--dry-run")
+        return True
+    return False
+
+
+def test_a_topic_that_a_client_just_wrote_is_not_deleted(site: Site) -> None:
+    until(lambda: is_proven(site, "orders", 5), "proof for orders")
+    site.write("orders")
+
+    def is_refused() -> bool:
+        try:
+            site.ask("topic", "delete", "orders", "--idle", "10m", "--dry-run")
+        except GuardianError as error:
+            return "topic orders was written in the last" in str(error)
+        return False
+
+    # Before that reaches back ten minutes, what is not known refuses it: ask for the time that is known.
+    began = time.monotonic()
+
+    def is_refused_for_its_use() -> bool:
+        try:
+            site.ask("topic", "delete", "orders", "--idle", f"{int(time.monotonic() - began) + 4}s", "--dry-run")
+        except GuardianError as error:
+            return "topic orders was written in the last" in str(error)
+        return False
+
+    until(lambda: is_refused() or is_refused_for_its_use(), "refusal")
+    assert site.exists("orders")
+
+
+def test_an_unused_topic_is_deleted_after_its_hold_and_comes_back_in_its_form(site: Site) -> None:
+    rule = (ResourceType.TOPIC, "old", ResourcePatternType.LITERAL, "User:ann", "*", AclOperation.READ)
+    binding = AclBinding(*rule, AclPermissionType.ALLOW)
+    for result in site.admin.create_acls([binding]).values():
+        result.result(DEADLINE_S)
+    until(lambda: is_proven(site, "old", 5), "proof for old")
+    ticket_id = site.run("topic", "delete", "old", "--idle", "5s", "--hold", "3s")
+    site.ended(ticket_id, TicketState.SUCCEEDED)
+    until(lambda: not site.exists("old"), "deletion")
+    any_of_old = AclBindingFilter(*rule[:5], AclOperation.ANY, AclPermissionType.ANY)
+    for result in site.admin.delete_acls([any_of_old]).values():
+        result.result(DEADLINE_S)
+    site.client.roll_back(ticket_id, "ann")
+    site.ended(ticket_id, TicketState.ROLLED_BACK)
+    until(lambda: site.exists("old"), "topic made anew")
+    partitions = site.admin.list_topics("old", timeout=DEADLINE_S).topics["old"].partitions
+    assert {number: tuple(each.replicas) for number, each in partitions.items()} == {0: (1, 2), 1: (2, 1)}
+    assert site.configs("old") == OLD_CONFIG
+    until(lambda: site.admin.describe_acls(any_of_old).result(DEADLINE_S) == [binding], "access rule")
+
+
+def test_a_client_that_comes_in_the_hold_keeps_the_topic(site: Site) -> None:
+    until(lambda: is_proven(site, "clicks", 5), "proof for clicks")
+    ticket_id = site.run("topic", "delete", "clicks", "--idle", "5s", "--hold", "10m")
+    until(lambda: site.state(ticket_id) is TicketState.RUNNING, "hold")
+    site.write("clicks")
+    reason = site.ended(ticket_id, TicketState.FAILED)
+    assert "topic clicks was written" in reason
+    assert site.exists("clicks")
+
+
+def test_a_deletion_is_cancelled_in_its_hold(site: Site) -> None:
+    until(lambda: is_proven(site, "logs", 5), "proof for logs")
+    ticket_id = site.run("topic", "delete", "logs", "--idle", "5s", "--hold", "10m")
+    until(lambda: site.state(ticket_id) is TicketState.RUNNING, "hold")
+    site.client.cancel(ticket_id, "ann")
+    site.ended(ticket_id, TicketState.CANCELLED)
+    assert site.exists("logs")
+
+
+def test_nobody_deletes_what_a_consumer_group_reads(site: Site) -> None:
+    until(lambda: is_proven(site, "logs", 5), "proof for logs")
+
+    consumer = Consumer({"bootstrap.servers": site.kafka.bootstrap, "group.id": "readers"})
+    try:
+        consumer.subscribe(["logs"])
+        until(lambda: consumer.poll(0.2) is None and bool(consumer.assignment()), "assignment")
+        with suppress(KafkaException):
+            consumer.poll(0.2)
+        assert not is_proven(site, "logs", 1)
+    finally:
+        consumer.close()

@@ -1,0 +1,108 @@
+"""Topics are deleted only after proof that nobody uses them, and made anew when the ticket is rolled back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from guardian.core.effects import CreateAcls, CreateTopics, DeleteTopics, NewTopic
+from guardian.core.kinds.delete_topic import KIND, DeleteTopic, Replicas, SavedTopic
+from guardian.core.kinds.requested import SETTLE_MS, Moment, Sight, TopicSight, TopicUse
+from guardian.errors import InvalidInput
+from guardian.model.acl import AclBinding
+from guardian.model.ticket import TicketState
+
+DAY_MS = 86_400_000
+NOW_MS = 100 * DAY_MS
+BEGAN_MS = NOW_MS - 8 * DAY_MS
+RULE = AclBinding("TOPIC", "LITERAL", "old", "User:ann", "*", "READ", "ALLOW")
+PREFIX = replace(RULE, pattern_type="PREFIXED")
+TOPIC = TopicSight(b"i" * 16, ((1, 2), (2, 1)), {"retention.ms": "5"})
+SAVED = SavedTopic("old", TOPIC.id.hex(), (Replicas((1, 2)), Replicas((2, 1))), (("retention.ms", "5"),), (RULE,))
+TASK = DeleteTopic((SAVED,), 30 * DAY_MS, 7 * DAY_MS)
+SIGHT = Sight(frozenset({1, 2}), (RULE, PREFIX), {"old": TOPIC}, {"old": TopicUse()}, True, NOW_MS)
+GONE = replace(SIGHT, topics={})
+RUNNING = Moment(TicketState.RUNNING, BEGAN_MS, NOW_MS, BEGAN_MS)
+BACK = Moment(TicketState.ROLLING_BACK, BEGAN_MS, NOW_MS, NOW_MS - SETTLE_MS)
+
+
+def test_a_ticket_saves_the_form_of_the_topic() -> None:
+    asked = KIND.read({"topic": ["old"]}, NOW_MS)
+    assert asked == DeleteTopic((SavedTopic("old"),), 30 * DAY_MS, 7 * DAY_MS)
+    assert KIND.resolve(asked, "live", SIGHT, NOW_MS) == TASK
+    assert KIND.is_repeated(TASK, asked)
+    assert next(iter(KIND.notes(TASK))) == (
+        "deletes topic old with 2 partitions and all data; 1 configurations and 1 access rules are saved"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sight", "sentence"),
+    [
+        (
+            replace(SIGHT, is_use_known=False, use_gap="broker 2 is silent"),
+            "who used the topics is not known: broker 2",
+        ),
+        (replace(SIGHT, uses={"old": TopicUse(read_ms=5)}), "topic old was read in the last 30 d"),
+        (replace(SIGHT, uses={"old": TopicUse(written_ms=5)}), "topic old was written in the last 30 d"),
+        (replace(SIGHT, uses={"old": TopicUse(groups=("billing",))}), "is read by consumer group billing"),
+    ],
+)
+def test_what_somebody_uses_is_not_deleted_before_the_ticket_or_in_the_hold(sight: Sight, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        KIND.resolve(TASK, "live", sight, NOW_MS)
+    ended = KIND.step(TASK, RUNNING, sight, ())
+    assert ended.transition is not None
+    assert ended.transition[0] is TicketState.FAILED
+    assert sentence in ended.transition[1]
+    assert not ended.effects
+
+
+@pytest.mark.parametrize("name", ["", "__consumer_offsets", "a\nb"])
+def test_no_internal_or_unnamed_topic(name: str) -> None:
+    with pytest.raises(InvalidInput, match="use the name of a topic that is not internal"):
+        KIND.read({"topic": [name]}, 0)
+
+
+@pytest.mark.parametrize(("field", "value"), [("idle_ms", 0), ("idle_ms", 10**15), ("hold_ms", -1)])
+def test_times_have_bounds(field: str, value: int) -> None:
+    with pytest.raises(InvalidInput, match=f"{field.removesuffix('_ms')} is {value} ms: use"):
+        replace(TASK, **{field: value})  # type: ignore[arg-type]
+
+
+def test_it_is_held_and_then_deleted_by_its_id() -> None:
+    early = replace(RUNNING, now_ms=BEGAN_MS + 6 * DAY_MS)
+    assert KIND.step(TASK, early, SIGHT, ()).sentence == "holds for 1 d more; nobody uses the topics"
+    decided = KIND.step(TASK, RUNNING, SIGHT, ())
+    assert decided.effects == (DeleteTopics({"old": TOPIC.id}),)
+    assert decided.transition is None
+    assert KIND.step(TASK, RUNNING, GONE, ()).transition == (TicketState.SUCCEEDED, "1 of 1 topics were deleted")
+
+
+def test_the_proof_reaches_to_the_end_of_the_hold() -> None:
+    short = replace(SIGHT, used_until_ms=BEGAN_MS + 7 * DAY_MS - 1)
+    waiting = KIND.step(TASK, RUNNING, short, ())
+    assert (waiting.transition, waiting.effects) == (None, ())
+
+
+def test_uses_are_asked_for_since_the_idle_time_and_the_whole_hold() -> None:
+    assert KIND.look(TASK, RUNNING).used_since_ms == NOW_MS - 30 * DAY_MS
+    held_longer = replace(TASK, idle_ms=DAY_MS)
+    assert KIND.look(held_longer, RUNNING).used_since_ms == BEGAN_MS
+
+
+def test_a_topic_made_anew_by_somebody_else_stays() -> None:
+    renewed = replace(SIGHT, topics={"old": replace(TOPIC, id=b"j" * 16)})
+    ended = KIND.step(TASK, RUNNING, renewed, ())
+    assert ended.effects == ()
+    assert ended.sentence == "0 of 1 topics were deleted; old was made anew by somebody else and stays"
+
+
+def test_rolled_back_it_is_made_anew_with_its_rules() -> None:
+    decided = KIND.step(TASK, BACK, replace(GONE, acls=()), ())
+    made = NewTopic({0: (1, 2), 1: (2, 1)}, {"retention.ms": "5"})
+    assert decided.effects == (CreateTopics({"old": made}), CreateAcls((RULE,)))
+    ended = KIND.step(TASK, BACK, SIGHT, ())
+    assert ended.transition is not None
+    assert ended.transition[0] is TicketState.ROLLED_BACK
