@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from guardian.model.certificate import CertificateLife
 from guardian.model.cluster_state import FencedServer, LogDir, PartitionState, Reassignment
 from guardian.model.finding import FindingKind, Sighting, Subject
-from guardian.model.operation import AskKind
 from guardian.model.plan import spread
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import Broker, BrokerState, TopicPartition
@@ -73,7 +72,7 @@ def emptied_by(tickets: Iterable[Ticket]) -> frozenset[int]:
     return frozenset(
         broker
         for ticket in tickets
-        if ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
+        if ticket.ask is not None and ticket.ask.kind.traits.empties
         if ticket.state.is_driven and ticket.state is not TicketState.PAUSED
         for broker in ticket.ask.brokers
     )

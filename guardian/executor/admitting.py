@@ -21,7 +21,7 @@ from guardian.executor.observing import Scope, scope_of
 from guardian.executor.operating import held_by, is_moving, scope_of_ask
 from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution, ForeignWork
-from guardian.model.operation import AskKind, PlanAnswer
+from guardian.model.operation import PlanAnswer
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket, TicketState
 
@@ -144,7 +144,7 @@ def at_work(jobs: Sequence[Job]) -> frozenset[int]:
 
 def _finds_out_itself(ticket: Ticket) -> bool:
     """Brokers that another ticket holds keep no removal from beginning: it may ask for nothing new."""
-    return ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
+    return ticket.ask is not None and ticket.ask.kind.traits.empties
 
 
 def _goes_first(job: Job) -> bool:

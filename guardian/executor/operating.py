@@ -40,7 +40,7 @@ from guardian.model.cordon import Cordon
 from guardian.model.execution import Execution
 from guardian.model.federation import Exclusion
 from guardian.model.hook import HookTarget
-from guardian.model.operation import Ask, AskKind, MetadataVersion, Operation, OperationPhase, PlanAnswer, PlanRequest
+from guardian.model.operation import Ask, MetadataVersion, Operation, OperationPhase, PlanAnswer, PlanRequest
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.tasks import Leaders, Remove, Task
 from guardian.model.ticket import Ticket
@@ -189,13 +189,13 @@ class Operations:
         """`observation` holds all partitions; `others` are the cluster's other tickets with an ask, `moving` names by
         broker a ticket that moves replicas there. `operation` is the ticket's own. Raises ClusterUnavailable."""
         cluster = ticket.cluster
-        is_online = ask.kind is AskKind.ONLINE
+        brings_back = ask.kind.traits.brings_back
         return OperationWorld(
             observation=observation,
             registered=self._registered(cluster, ask, observation, admin),
             min_isr=self._min_isr(cluster, observation, admin),
             exclusions=self._store.exclusions(cluster),
-            offline_tickets=self._store.offline_tickets(cluster) if is_online else (),
+            offline_tickets=self._store.offline_tickets(cluster) if brings_back else (),
             states=self._store.broker_states(cluster),
             hooks=self._hooks.answers(ticket.id),
             must_be_seen=self._hooks.must_be_seen(ask.hook),
@@ -205,7 +205,7 @@ class Operations:
                 node: other.id for other, execution in others if other.ask for node in in_hand(other.ask, execution)
             },
             moving=moving,
-            remembered=self._store.leader_moves(cluster, ask.brokers) if is_online else (),
+            remembered=self._store.leader_moves(cluster, ask.brokers) if brings_back else (),
             quorum=admin.describe_quorum(),
             metadata_version=_metadata_version(ask, operation, admin),
             tiered_warm_up_s=self._tiered_warm_up_s,
@@ -328,7 +328,7 @@ def _leaving(ask: Ask, others: Sequence[tuple[Ticket, Execution]]) -> dict[int, 
     removals = {
         other.id: execution
         for other, execution in others
-        if other.ask is not None and other.ask.kind is AskKind.REMOVE and (other.ask.shutdown or not ask.shutdown)
+        if other.ask is not None and other.ask.kind.traits.empties and (other.ask.shutdown or not ask.shutdown)
     }
     return {broker: each for each in sorted(removals, reverse=True) for broker in leaving(removals[each])}
 
@@ -339,6 +339,6 @@ def _key(ticket_id: str, request: PlanRequest) -> str:
 
 def task_of(request: PlanRequest) -> Task:
     """What the planner is asked for."""
-    if request.kind is AskKind.REMOVE:
+    if request.kind.traits.empties:
         return Remove(request.brokers)
     return Leaders(away_from=request.brokers)

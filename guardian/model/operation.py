@@ -25,6 +25,30 @@ _MAX_WAIT_MS = 24 * 3600 * 1000
 _MAX_LEVEL = 32_767  # of a feature, on Kafka's wire
 
 
+class HookAction(StrEnum):
+    """What a hook is asked to do with one broker or controller."""
+
+    STOP = "stop"
+    START = "start"
+    RESTART = "restart"
+
+
+class Traits(NamedTuple):
+    """What a kind of operation does to its brokers; an ask can't ask it for more.
+
+    `empties` them, so that they may be gone already; `may_stop` them for good; `brings_back` those that are offline;
+    `may_leave_unavailable` partitions that can't do without them; `has_batches`, of controllers too, restarted by a
+    hook. `mark` is why an exclusion of its ticket is there.
+    """
+
+    empties: bool = False
+    may_stop: bool = False
+    brings_back: bool = False
+    may_leave_unavailable: bool = False
+    has_batches: bool = False
+    mark: str = ""
+
+
 class AskKind(StrEnum):
     """Also the kind of the ticket."""
 
@@ -33,13 +57,22 @@ class AskKind(StrEnum):
     ONLINE = "online-brokers"
     RESTART = "rolling-restart"
 
+    @property
+    def traits(self) -> Traits:
+        return _TRAITS[self]
 
-class HookAction(StrEnum):
-    """What a hook is asked to do with one broker or controller."""
+    @classmethod
+    def with_trait(cls, name: str) -> str:
+        """Return the kinds with a trait, for people."""
+        return " and ".join(kind for kind in cls if getattr(kind.traits, name))
 
-    STOP = "stop"
-    START = "start"
-    RESTART = "restart"
+
+_TRAITS = {
+    AskKind.REMOVE: Traits(empties=True, may_stop=True, mark="removed by ticket"),
+    AskKind.OFFLINE: Traits(may_stop=True, may_leave_unavailable=True, mark="taken offline by ticket"),
+    AskKind.ONLINE: Traits(brings_back=True),
+    AskKind.RESTART: Traits(may_leave_unavailable=True, has_batches=True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,43 +131,43 @@ class Ask:
     @property
     def hook_action(self) -> HookAction | None:
         """What its hook will be asked to do; None: nothing."""
-        match self.kind:
-            case AskKind.RESTART:
-                return HookAction.RESTART
-            case AskKind.ONLINE:
-                return HookAction.START
+        traits = self.kind.traits
+        if traits.has_batches:
+            return HookAction.RESTART
+        if traits.brings_back:
+            return HookAction.START
         return HookAction.STOP if self.shutdown else None
 
     def require_no_idle_field(self) -> None:
         """Raises InvalidInput for a field that would be without effect: who gives it expects one. Asked of what is new
         only, since what was stored before is carried out as it is."""
-        if self.shutdown and self.kind in (AskKind.ONLINE, AskKind.RESTART):
-            raise InvalidInput(
-                f"shutdown of {self.kind} is set: only {AskKind.REMOVE} and {AskKind.OFFLINE} stop brokers for good; "
-                "leave it out"
-            )
+        if self.shutdown and not self.kind.traits.may_stop:
+            kinds = AskKind.with_trait("may_stop")
+            raise InvalidInput(f"shutdown of {self.kind} is set: only {kinds} stop brokers for good; leave it out")
         if self.hook and self.hook_action is None:
             raise InvalidInput(
                 f"hook of {self.kind} is {self.hook!r}, but shutdown is not set, so nothing is stopped: set shutdown, "
                 "or leave hook out"
             )
-        if self.accept_unavailable and self.kind in (AskKind.REMOVE, AskKind.ONLINE):
+        if self.accept_unavailable and not self.kind.traits.may_leave_unavailable:
+            kinds = AskKind.with_trait("may_leave_unavailable")
             raise InvalidInput(
-                f"accept_unavailable of {self.kind} is set: only {AskKind.OFFLINE} and {AskKind.RESTART} leave "
-                "partitions without a broker; leave it out"
+                f"accept_unavailable of {self.kind} is set: only {kinds} leave partitions without a broker; "
+                "leave it out"
             )
 
     def _require_what_fits_the_kind(self) -> None:
-        if self.kind is AskKind.RESTART:
+        if self.kind.traits.has_batches:
             if not self.hook:
                 raise InvalidInput(f"hook of {self.kind} is empty: name the [hooks.NAME] that restarts a broker")
             return
+        kinds = AskKind.with_trait("has_batches")
         if self.controllers:
-            raise InvalidInput(f"controllers is {list(self.controllers)}: only {AskKind.RESTART} takes controllers")
+            raise InvalidInput(f"controllers is {list(self.controllers)}: only {kinds} takes controllers")
         if self.batch_limit:
-            raise InvalidInput(f"batch_limit is {self.batch_limit}: only {AskKind.RESTART} has batches; leave it out")
+            raise InvalidInput(f"batch_limit is {self.batch_limit}: only {kinds} has batches; leave it out")
         if self.finalize:
-            raise InvalidInput(f"finalize of {self.kind} is set: only {AskKind.RESTART} raises metadata.version")
+            raise InvalidInput(f"finalize of {self.kind} is set: only {kinds} raises metadata.version")
 
 
 def _require_nodes(name: str, nodes: tuple[int, ...]) -> None:

@@ -15,6 +15,7 @@ from typing import Protocol
 from guardian.core import executing
 from guardian.core.operations import finalizing
 from guardian.core.operations.effects import PutExclusions, SetBrokerStates
+from guardian.core.operations.registry import OPERATIONS
 from guardian.core.operations.step import amended, begin, operate
 from guardian.core.operations.turn import named
 from guardian.core.operations.world import OperationStep, OperationWorld
@@ -28,7 +29,7 @@ from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import BrokerNode, ClusterObservation
 from guardian.model.execution import Execution
 from guardian.model.hook import HookTarget
-from guardian.model.operation import Ask, AskKind, OperationPhase, PlanAnswer, PlanRequest, Standing
+from guardian.model.operation import Ask, OperationPhase, PlanAnswer, PlanRequest, Standing
 from guardian.model.plan import Plan
 from guardian.model.tasks import Task
 from guardian.model.ticket import Ticket, TicketState
@@ -85,7 +86,7 @@ class Asks:
             quorum = admin.describe_quorum() if ask.controllers else None
         there = {broker.id for broker in known.brokers} | live.keys() | (registered or {}).keys()
         missing = sorted(set(ask.brokers) - there)
-        if missing and ask.kind is not AskKind.REMOVE:
+        if missing and not ask.kind.traits.empties:
             names = ", ".join(map(str, sorted(there)))
             raise InvalidInput(f"brokers has {missing[0]}, which is not in cluster {cluster}: its brokers are {names}")
         strangers = sorted(set(ask.controllers) - quorum.voters) if quorum is not None else []
@@ -101,7 +102,7 @@ class Asks:
             return
         hook = self._hooks.require(ask.hook)
         hook.require_action(ask.hook_action)
-        down = [node for node in ask.brokers if node not in live] if ask.kind is AskKind.ONLINE else []
+        down = [node for node in ask.brokers if node not in live] if ask.kind.traits.brings_back else []
         for node in (*down, *ask.controllers):
             target = HookTarget(cluster, node, self._operation_store.host_of(cluster, node))
             hook.command_for(ask.hook_action, target)
@@ -205,26 +206,16 @@ def _require_allowed(step: OperationStep) -> None:
 
 
 def _told(ask: Ask, scene: _Scene, step: OperationStep) -> list[str]:
-    match ask.kind:
-        case AskKind.RESTART:
-            return _batches(scene, step)
-        case AskKind.OFFLINE:
-            return _phases_offline(ask, scene, step)
-        case _:
-            return _words(ask, step)
+    traits = ask.kind.traits
+    if traits.has_batches:
+        return _batches(scene, step)
+    return _phases_offline(ask, scene, step) if traits.may_leave_unavailable else _words(ask, step)
 
 
 def _words(ask: Ask, step: OperationStep) -> list[str]:
     if step.transition is not None:
         return [step.transition[1]]
-    words = [step.sentence]
-    if ask.kind is AskKind.REMOVE:
-        how = f"stopped by hook {ask.hook}" if ask.hook else "stopped by hand, which is waited for"
-        end = f"empty brokers are {how}, then unregistered" if ask.shutdown else "no shutdown: their exclusions stay"
-        words.append(end)
-    if ask.kind is AskKind.ONLINE:
-        words.append("in sync again, they lead what they led before, and the exclusions of offline tickets are lifted")
-    return words
+    return [step.sentence, *filter(None, [OPERATIONS[ask.kind].outcome(ask)])]
 
 
 def _phases_offline(ask: Ask, scene: _Scene, step: OperationStep) -> list[str]:

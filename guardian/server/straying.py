@@ -18,7 +18,6 @@ from guardian.executor.rehearsing import resolved_now
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.actor import Agent
 from guardian.model.directory import Directory
-from guardian.model.operation import AskKind
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
@@ -144,7 +143,7 @@ def _being_emptied(views: Views, cluster: str) -> frozenset[int]:
     return frozenset(
         broker
         for ticket in views.open_tickets(cluster)
-        if ticket.state.is_driven and ticket.ask is not None and ticket.ask.kind is AskKind.REMOVE
+        if ticket.state.is_driven and ticket.ask is not None and ticket.ask.kind.traits.empties
         for broker in ticket.ask.brokers
     )
 

@@ -29,7 +29,8 @@ class ActivityTopicUses:
         if self._activity is None:
             return Uses({}, "audit.url is not set, so that no client activity is kept")
         span = Span(since_ms, max(self._now_ms(), since_ms + 1))
-        covered = {row["broker"]: row for row in self._activity.ask(questions.covered_by_broker(cluster, span))}
+        earlier = Span(max(1, since_ms - SLACK_MS), span.to_ms)  # what is short may be all later than the last row
+        covered = {row["broker"]: row for row in self._activity.ask(questions.covered_by_broker(cluster, earlier))}
         gaps = (_gap(broker, covered.get(broker), span) for broker in sorted(brokers))
         gap = next((each for each in gaps if each), "")
         rows = {row["resource"]: row for row in self._activity.ask(questions.topic_uses(cluster, sorted(topics), span))}
@@ -51,7 +52,7 @@ def _gap(broker: int, row: Mapping[str, Any] | None, span: Span) -> str:
         return f"broker {broker} tells of its clients only since {(row['from_ms'] - span.from_ms) // 1000} s later"
     if row["to_ms"] < span.to_ms - SLACK_MS:
         return f"broker {broker} has told nothing of its clients for {(span.to_ms - row['to_ms']) // 1000} s"
-    hours = span.to_ms // HOUR_MS - span.from_ms // HOUR_MS
+    hours = row["to_ms"] // HOUR_MS - span.from_ms // HOUR_MS
     if row["hours"] < hours:
         return f"broker {broker} has told nothing of its clients in {hours - row['hours']} of {hours} hours"
     return ""

@@ -20,7 +20,7 @@ from guardian.core.kinds.registry import KINDS
 from guardian.core.kinds.requested import RequestKind, TopicUse
 from guardian.core.kinds.throttle_override import ThrottleOverride
 from guardian.core.kinds.topic_config import TopicConfig, TopicSetting
-from guardian.core.operations import step
+from guardian.core.operations.registry import OPERATIONS
 from guardian.executor.looking import Uses
 from guardian.model import tasks
 from guardian.model.execution import TaskState
@@ -577,7 +577,7 @@ def test_a_driver_dies_in_every_phase_of_an_operation(kind: AskKind) -> None:
     story = next(each for each in STORIES if each.kind == kind and each.name == "to the end")
     where = {moment.where for moment in story.sweep(after=False, late=0, every=FEW).moments if moment.kind == kind}
     phases = {word for each in where for word in each.split()}
-    assert {phase.name for phase in step._PHASES[kind]} <= phases, where
+    assert {phase.name for phase in OPERATIONS[kind].phases} <= phases, where
 
 
 @pytest.mark.slow

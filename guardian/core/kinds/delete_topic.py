@@ -125,6 +125,9 @@ class DeleteTopicKind(RequestKind[DeleteTopic]):
         found = _use(task, sight)
         if found:
             raise InvalidInput(f"{found}: delete only what nobody uses, or ask with a shorter --idle")
+        if sight.used_until_ms <= now_ms - task.idle_ms:
+            idle = human_duration(task.idle_ms)
+            raise InvalidInput(f"idle is {idle}, of which brokers have told nothing yet: ask with a longer --idle")
         return replace(task, topics=tuple(_saved(each.name, sight) for each in task.topics))
 
     def step(self, task: DeleteTopic, moment: Moment, sight: Sight, refused: tuple[str, ...]) -> RequestStep:

@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from guardian.core.operations import health, hooks, leaders, marking
 from guardian.core.operations.effects import SetBrokerStates
+from guardian.core.operations.kind import OperationKind
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
-from guardian.model.operation import BrokerWork, HookAction, OperationPhase, Standing
+from guardian.model.operation import Ask, BrokerWork, HookAction, OperationPhase, Standing
 from guardian.model.ticket import TicketState
 from guardian.model.topology import BrokerState
 
@@ -179,3 +180,33 @@ def _why_not_down(turn: Turn) -> str:
 
 def _refuse(turn: Turn, why: str) -> Result:
     return turn.end(TicketState.FAILED, f"nothing was changed: {why}")
+
+
+def _described_offline(ask: Ask, who: str) -> str:
+    if ask.shutdown:
+        return f"Once they lead nothing, they are stopped by {who}."
+    return "They lead nothing then, and stay up."
+
+
+OFFLINE = OperationKind(
+    phases={
+        OperationPhase.VALIDATE: validate_offline,
+        OperationPhase.EXCLUDE: exclude,
+        OperationPhase.LEADERS_AWAY: leaders_away,
+        OperationPhase.SHUT_DOWN: shut_down,
+    },
+    undo=undo_offline,
+    describe=_described_offline,
+)
+ONLINE = OperationKind(
+    phases={
+        OperationPhase.VALIDATE: validate_online,
+        OperationPhase.START: start,
+        OperationPhase.IN_SYNC: in_sync,
+        OperationPhase.LEADERS_BACK: leaders_back,
+        OperationPhase.CLEAN_UP: clean_up_online,
+    },
+    undo=undo_online,
+    describe=lambda _, who: f"They are started by {who}, and lead what they led before.",
+    outcome=lambda _: "in sync again, they lead what they led before, and the exclusions of offline tickets are lifted",
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from guardian.core.operations.registry import OPERATIONS
 from guardian.core.operations.turn import named
-from guardian.model.operation import Ask, AskKind
+from guardian.model.operation import Ask
 from guardian.model.units import human_duration
 
 
@@ -23,20 +24,7 @@ def describe_ask(ask: Ask) -> str:
 def _what_happens(ask: Ask) -> str:
     hook = f"hook {ask.hook} ([hooks.{ask.hook}] of the members' configuration)"
     who = hook if ask.hook else "a person, who is waited for"
-    match ask.kind:
-        case AskKind.REMOVE if ask.shutdown:
-            return f"Emptied, they are stopped by {who}, then unregistered."
-        case AskKind.REMOVE:
-            return "Emptied, they stay up, excluded from new replicas until somebody lifts that."
-        case AskKind.OFFLINE if ask.shutdown:
-            return f"Once they lead nothing, they are stopped by {who}."
-        case AskKind.OFFLINE:
-            return "They lead nothing then, and stay up."
-        case AskKind.ONLINE:
-            return f"They are started by {who}, and lead what they led before."
-        case AskKind.RESTART:
-            at_once = f"at most {ask.batch_limit}" if ask.batch_limit else "as many as ISR and racks allow"
-            return f"They are restarted by {who}, {at_once} at once."
+    return OPERATIONS[ask.kind].describe(ask, who)
 
 
 def _end(ask: Ask) -> str:

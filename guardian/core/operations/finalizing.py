@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from guardian.core.operations.effects import RaiseMetadataVersion
 from guardian.core.operations.turn import Turn, named
-from guardian.model.operation import Ask, AskKind, MetadataVersion, Operation, OperationPhase, Standing
+from guardian.model.operation import Ask, MetadataVersion, Operation, OperationPhase, Standing
 
 _FEATURE = "metadata.version"
 FOR_GOOD = "which can't be taken back"
@@ -44,7 +44,7 @@ class Over:
 def is_told(ask: Ask, operation: Operation) -> bool:
     """Whether the level is of use to the next step: it is not asked for in the middle of a restart, when brokers are
     down."""
-    if ask.kind is not AskKind.RESTART:
+    if not ask.kind.traits.has_batches:
         return False
     is_last = all(work.standing is not Standing.WAITING for work in operation.brokers)
     at_the_end = operation.phase in (OperationPhase.LEADERS_BACK, OperationPhase.GATE) and is_last

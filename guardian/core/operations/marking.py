@@ -13,19 +13,20 @@ from dataclasses import replace
 from guardian.core.operations.effects import AnyEffect, LiftExclusions, PutExclusions, SetBrokerStates
 from guardian.core.operations.turn import Turn
 from guardian.model.federation import Exclusion
-from guardian.model.operation import AskKind, BrokerWork, Standing
+from guardian.model.operation import BrokerWork, Standing
 from guardian.model.topology import BrokerState
 
 # Ours takes the place of one that ends so soon: between the two no new replica would be kept away.
 _TAKEN_OVER_MS = 60_000
 _MARKED = (Standing.UNDER_WAY, Standing.DONE, Standing.RELEASED)
-_WORDS = {AskKind.REMOVE: "removed by ticket", AskKind.OFFLINE: "taken offline by ticket"}
 
 
 def exclusion(turn: Turn, broker: int) -> Exclusion:
     """The one that this ticket puts."""
     ticket = turn.ticket
-    return Exclusion(ticket.cluster, broker, ticket.author, f"{_WORDS[turn.ask.kind]} {ticket.id}", by_ticket=ticket.id)
+    return Exclusion(
+        ticket.cluster, broker, ticket.author, f"{turn.ask.kind.traits.mark} {ticket.id}", by_ticket=ticket.id
+    )
 
 
 def under_way(turn: Turn, works: Iterable[BrokerWork]) -> Turn:

@@ -23,9 +23,11 @@ from dataclasses import replace
 from guardian.core.executing import begin, tiered_topics
 from guardian.core.operations import hooks, marking
 from guardian.core.operations.effects import AnyEffect, ForgetBroker, LiftExclusions, UnregisterBroker
+from guardian.core.operations.kind import OperationKind
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
 from guardian.model.execution import TaskState
 from guardian.model.operation import (
+    Ask,
     BrokerWork,
     HookAction,
     OperationPhase,
@@ -421,3 +423,31 @@ def _succeed(turn: Turn) -> Result:
     ]
     elsewhere = [f"broker {work.node}: {work.detail}" for work in works if work.standing is Standing.ELSEWHERE]
     return turn.end(TicketState.SUCCEEDED, "; ".join((*parts, *elsewhere)))
+
+
+def _described(ask: Ask, who: str) -> str:
+    if ask.shutdown:
+        return f"Emptied, they are stopped by {who}, then unregistered."
+    return "Emptied, they stay up, excluded from new replicas until somebody lifts that."
+
+
+def _outcome(ask: Ask) -> str:
+    how = f"stopped by hook {ask.hook}" if ask.hook else "stopped by hand, which is waited for"
+    return f"empty brokers are {how}, then unregistered" if ask.shutdown else "no shutdown: their exclusions stay"
+
+
+KIND = OperationKind(
+    phases={
+        OperationPhase.VALIDATE: validate,
+        OperationPhase.EXCLUDE: exclude,
+        OperationPhase.PLAN: plan,
+        OperationPhase.EXECUTE: execute,
+        OperationPhase.SHUT_DOWN: shut_down,
+        OperationPhase.CLEAN_UP: clean_up,
+    },
+    undo=undo,
+    describe=_described,
+    outcome=_outcome,
+    amend=amend,
+    let_go=let_go,
+)

@@ -25,8 +25,9 @@ from dataclasses import replace
 
 from guardian.core.operations import finalizing, health, hooks, leaders, marking
 from guardian.core.operations.effects import AnyEffect
+from guardian.core.operations.kind import OperationKind
 from guardian.core.operations.turn import MAX_NEW_TASKS, Result, Turn, named
-from guardian.model.operation import BrokerWork, HookAction, OperationPhase, Quorum, Standing
+from guardian.model.operation import Ask, BrokerWork, HookAction, OperationPhase, Quorum, Standing
 from guardian.model.ticket import TicketState
 from guardian.model.topology import BrokerState
 
@@ -426,3 +427,25 @@ def _succeed(turn: Turn, of_version: str) -> Result:
     said = f"{named(done, 'node')} restarted, leaders as before" if done else "nothing was left to restart"
     words = (said, *(f"broker {work.node}: {work.detail}" for work in gone), of_version)
     return turn.end(TicketState.SUCCEEDED, "; ".join(filter(None, words)))
+
+
+def _described(ask: Ask, who: str) -> str:
+    at_once = f"at most {ask.batch_limit}" if ask.batch_limit else "as many as ISR and racks allow"
+    return f"They are restarted by {who}, {at_once} at once."
+
+
+KIND = OperationKind(
+    phases={
+        OperationPhase.VALIDATE: validate,
+        OperationPhase.GATE: gate,
+        OperationPhase.LEADERS_AWAY: leaders_away,
+        OperationPhase.RESTART: restart,
+        OperationPhase.IN_SYNC: in_sync,
+        OperationPhase.LEADERS_BACK: leaders_back,
+        OperationPhase.FINALIZE: finalize,
+    },
+    undo=undo,
+    describe=_described,
+    amend=amend,
+    give_back=given_back,
+)

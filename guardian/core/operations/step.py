@@ -9,65 +9,22 @@ for the rest. Phases that have nothing to send or to wait for follow one another
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from guardian.core import approving
-from guardian.core.operations import absence, hooks, removing, restarting
+from guardian.core.operations import hooks
 from guardian.core.operations.effects import AnyEffect
+from guardian.core.operations.registry import OPERATIONS
 from guardian.core.operations.turn import Result, Turn, named
 from guardian.core.operations.world import Mover, OperationStep, OperationWorld
 from guardian.errors import Conflict, InvalidInput
 from guardian.model.approval import ApprovalPolicy
 from guardian.model.execution import Execution
-from guardian.model.operation import Ask, AskKind, BrokerWork, Operation, OperationPhase, Standing
+from guardian.model.operation import Ask, BrokerWork, Operation, OperationPhase, Standing
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 
 _MAX_HOPS = 12  # phases in one step: more than any kind has
-_Phase = Callable[[Turn], Result]
-
-_PHASES: Mapping[AskKind, Mapping[OperationPhase, _Phase]] = {
-    AskKind.REMOVE: {
-        OperationPhase.VALIDATE: removing.validate,
-        OperationPhase.EXCLUDE: removing.exclude,
-        OperationPhase.PLAN: removing.plan,
-        OperationPhase.EXECUTE: removing.execute,
-        OperationPhase.SHUT_DOWN: removing.shut_down,
-        OperationPhase.CLEAN_UP: removing.clean_up,
-    },
-    AskKind.RESTART: {
-        OperationPhase.VALIDATE: restarting.validate,
-        OperationPhase.GATE: restarting.gate,
-        OperationPhase.LEADERS_AWAY: restarting.leaders_away,
-        OperationPhase.RESTART: restarting.restart,
-        OperationPhase.IN_SYNC: restarting.in_sync,
-        OperationPhase.LEADERS_BACK: restarting.leaders_back,
-        OperationPhase.FINALIZE: restarting.finalize,
-    },
-    AskKind.OFFLINE: {
-        OperationPhase.VALIDATE: absence.validate_offline,
-        OperationPhase.EXCLUDE: absence.exclude,
-        OperationPhase.LEADERS_AWAY: absence.leaders_away,
-        OperationPhase.SHUT_DOWN: absence.shut_down,
-    },
-    AskKind.ONLINE: {
-        OperationPhase.VALIDATE: absence.validate_online,
-        OperationPhase.START: absence.start,
-        OperationPhase.IN_SYNC: absence.in_sync,
-        OperationPhase.LEADERS_BACK: absence.leaders_back,
-        OperationPhase.CLEAN_UP: absence.clean_up_online,
-    },
-}
-_UNDO: Mapping[AskKind, _Phase] = {
-    AskKind.REMOVE: removing.undo,
-    AskKind.RESTART: restarting.undo,
-    AskKind.OFFLINE: absence.undo_offline,
-    AskKind.ONLINE: absence.undo_online,
-}
-_AMEND: Mapping[AskKind, Callable[[Turn], Turn]] = {
-    AskKind.REMOVE: removing.amend,
-    AskKind.RESTART: restarting.amend,
-}
 _AMENDABLE = (TicketState.DRAFT, TicketState.PENDING, TicketState.APPROVED, TicketState.RUNNING, TicketState.PAUSED)
 
 
@@ -84,20 +41,21 @@ def operate(ticket: Ticket, execution: Execution, world: OperationWorld, move: M
     """What to do about a RUNNING, PAUSED, CANCELLING or ROLLING_BACK ticket now; `move` is `executing.step` with all
     else bound."""
     ask, operation = _ask(ticket), execution.operation
+    kind = OPERATIONS[ask.kind]
     if operation is None:
         raise InvalidInput(f"the execution of ticket {ticket.id} has no operation: it carries out a plan")
     turn = Turn(ticket, ask, execution, operation, world, move, now_ms)
     if ticket.state is TicketState.PAUSED:
         return _stepped(turn, _paused(turn))
     if ticket.state in (TicketState.CANCELLING, TicketState.ROLLING_BACK):
-        return _stepped(turn, _UNDO[ask.kind](turn))
-    if operation.ask_revision != ask.revision and ask.kind in _AMEND:
-        turn = _AMEND[ask.kind](turn)
-    turn, released = _let_go(turn)
+        return _stepped(turn, kind.undo(turn))
+    if operation.ask_revision != ask.revision and kind.amend is not None:
+        turn = kind.amend(turn)
+    turn, released = kind.let_go(turn)
     effects: list[AnyEffect] = [*released]
     result = Result(turn.execution)
     for _ in range(_MAX_HOPS):
-        result = _PHASES[ask.kind][turn.operation.phase](turn)
+        result = kind.phases[turn.operation.phase](turn)
         effects += result.effects
         if not result.goes_on or result.execution.operation is None:
             break
@@ -118,9 +76,9 @@ def holds_from_healing(ask: Ask, execution: Execution | None, *, is_paused: bool
     batch; and while it is paused, only what of the batch is not down: nobody else would mend that. A removal that is
     paused mends nothing that dies meanwhile either, and keeps only what it is at (holding.py)."""
     operation = execution.operation if execution is not None else None
-    if ask.kind is AskKind.REMOVE and is_paused:
+    if ask.kind.traits.empties and is_paused:
         return frozenset()
-    if ask.kind is not AskKind.RESTART or operation is None:
+    if not ask.kind.traits.has_batches or operation is None:
         return holds(ask, execution)
     batch = [work for work in operation.brokers if work.node in operation.batch]
     return frozenset(work.node for work in batch if not (is_paused and work.down_since_ms)) | _moved(execution)
@@ -136,7 +94,7 @@ def in_hand(ask: Ask, execution: Execution) -> frozenset[int]:
     """The nodes that it may take down at any moment, so that nobody else counts on them: a batch, or what goes offline.
     What a removal empties is counted on until it is empty."""
     operation = execution.operation
-    works = operation.brokers if operation is not None and ask.kind is not AskKind.REMOVE else ()
+    works = operation.brokers if operation is not None and not ask.kind.traits.empties else ()
     return frozenset(work.node for work in works if work.standing is Standing.UNDER_WAY)
 
 
@@ -155,7 +113,7 @@ def amended(
     Raises Conflict when the ticket can't be amended (any more), InvalidInput when these brokers can't be.
     """
     ask = _ask(ticket)
-    if ask.kind not in _AMEND:
+    if OPERATIONS[ask.kind].amend is None:
         raise Conflict(f"ticket {ticket.id} is {ask.kind}, which can't be amended: make another ticket")
     if ticket.state not in _AMENDABLE:
         raise Conflict(f"ticket {ticket.id} is {ticket.state.name}: it can't be amended any more")
@@ -173,7 +131,7 @@ def amended(
     stopped = [
         work.node
         for work in (operation.brokers if operation is not None else ())
-        if ask.kind is AskKind.REMOVE and work.hook is not None and work.node not in wanted.brokers
+        if ask.kind.traits.empties and work.hook is not None and work.node not in wanted.brokers
     ]
     if stopped:
         what = "are stopped already, or about to be" if len(stopped) > 1 else "is stopped already, or about to be"
@@ -220,15 +178,11 @@ def _ask(ticket: Ticket) -> Ask:
     return ticket.ask
 
 
-def _let_go(turn: Turn) -> tuple[Turn, tuple[AnyEffect, ...]]:
-    return removing.let_go(turn) if turn.ask.kind is AskKind.REMOVE else (turn, ())
-
-
 def _paused(turn: Turn) -> Result:
     """What copies goes on as in any paused ticket, and what a hook answers is kept; nothing else begins."""
     works = turn.in_batch() or turn.under_way()
     turn = turn.with_works(hooks.answered(turn, work) for work in works)
-    turn, effects = restarting.given_back(turn) if turn.ask.kind is AskKind.RESTART else (turn, ())
+    turn, effects = OPERATIONS[turn.ask.kind].give_back(turn)
     turn, step = turn.move(TicketState.PAUSED)
     return turn.keep(turn.operation.detail, *effects, *(step.effects if step is not None else ()))
 

@@ -59,6 +59,11 @@ def test_what_somebody_uses_is_not_deleted_before_the_ticket_or_in_the_hold(sigh
     assert not ended.effects
 
 
+def test_an_idle_time_of_which_nothing_is_told_yet_proves_nothing() -> None:
+    with pytest.raises(InvalidInput, match="of which brokers have told nothing yet"):
+        KIND.resolve(TASK, "live", replace(SIGHT, used_until_ms=NOW_MS - 30 * DAY_MS), NOW_MS)
+
+
 @pytest.mark.parametrize("name", ["", "__consumer_offsets", "a\nb"])
 def test_no_internal_or_unnamed_topic(name: str) -> None:
     with pytest.raises(InvalidInput, match="use the name of a topic that is not internal"):
