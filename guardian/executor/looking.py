@@ -9,6 +9,7 @@ from typing import NamedTuple
 from guardian.core.kinds.requested import Look, Sight, TopicSight, TopicUse
 from guardian.errors import InvalidInput
 from guardian.kafka.admin import TOPIC, KafkaAdmin
+from guardian.model.acl import AclBinding
 from guardian.model.cluster_state import PartitionState
 from guardian.model.topology import TopicPartition
 
@@ -29,12 +30,23 @@ TopicUses = Callable[[str, Collection[str], Collection[int], int], Uses]
 def look(admin: KafkaAdmin, cluster: str, at: Look, uses: TopicUses | None) -> Sight:
     """Return the cluster as it is now. Raises ClusterUnavailable, and InvalidInput without an authorizer."""
     brokers = frozenset(admin.describe_cluster().brokers)
-    acls = admin.describe_acls() if at.acls else ()
+    acls = _acls(admin, at)
     topics = _topics(admin, at.topics) if at.topics else {}
     if not at.used_since_ms:
         return Sight(brokers, acls, topics)
     found = _uses(admin, cluster, at, brokers, uses)
     return Sight(brokers, acls, topics, found.by_topic, not found.gap, found.until_ms, found.gap)
+
+
+def _acls(admin: KafkaAdmin, at: Look) -> tuple[AclBinding, ...]:
+    if not (at.acls or at.acls_if_any):
+        return ()
+    try:
+        return admin.describe_acls()
+    except InvalidInput:  # without an authorizer there are none
+        if at.acls_if_any:
+            return ()
+        raise
 
 
 def _topics(admin: KafkaAdmin, names: Collection[str]) -> dict[str, TopicSight]:

@@ -115,7 +115,7 @@ class DeleteTopicKind(RequestKind[DeleteTopic]):
         if moment.is_back:
             return Look(acls=_has_acls(task), topics=names)
         since_ms = min(moment.now_ms - task.idle_ms, moment.began_ms or moment.now_ms)
-        return Look(acls=not moment.began_ms, topics=names, used_since_ms=max(since_ms, 1))
+        return Look(acls_if_any=not moment.began_ms, topics=names, used_since_ms=max(since_ms, 1))
 
     def resolve(self, task: DeleteTopic, cluster: str, sight: Sight, now_ms: int) -> DeleteTopic:
         """Return the topics with what is saved of them."""

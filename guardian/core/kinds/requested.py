@@ -74,10 +74,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a kind has to know of the cluster: its access rules, these topics with their configuration, and, if
-    `used_since_ms` is not 0, who used them since then."""
+    """What a kind has to know of the cluster: its access rules (`acls_if_any`: none where it has no authorizer), these
+    topics with their configuration, and, if `used_since_ms` is not 0, who used them since then."""
 
     acls: bool = False
+    acls_if_any: bool = False
     topics: tuple[str, ...] = ()
     used_since_ms: int = 0
 

@@ -235,6 +235,21 @@ def test_a_standing_rate_is_checked_by_the_server_and_not_stored(cli: Cli, membe
     assert not member.store.read_local().tickets(None)
 
 
+def test_a_configuration_is_shown_with_its_value_before_and_not_stored(cli: Cli, member: Member) -> None:
+    member.kafka.set_config(("TOPIC", "t"), "retention.ms", "1000")
+    asked = ("topic", "config", "t", "--cluster", "live", "--set", "retention.ms=2000", "--dry-run")
+    shown = cli(*asked)
+    assert shown.stdout.splitlines() == [
+        "- retention.ms of topic t: 1000 -> 2000",
+        "A ticket of kind topic-config can run on cluster live; nothing was stored.",
+    ]
+    refused = cli("topic", "config", "t", "--cluster", "live", "--set", "retention.ms=soon", "--dry-run")
+    assert "cluster live refuses the configuration of topic t: INVALID_CONFIG" in str(refused.exception)
+    unproven = cli("topic", "delete", "t", "--cluster", "live", "--dry-run")
+    assert "who used the topics is not known: audit.url is not set" in str(unproven.exception)
+    assert not member.store.read_local().tickets(None)
+
+
 def test_a_cluster_is_compared_with_what_is_registered(cli: Cli, member: Member) -> None:
     known = cli("cluster", "add", "live", "--bootstrap", "k1:9092", "--label", "77=gold", "--dry-run").stdout
     assert "cluster live at k1:9092 would replace its entry" in known

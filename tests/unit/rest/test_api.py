@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from guardian.core.kinds.topic_config import TopicConfig, TopicSetting
 from guardian.errors import Overloaded, Unavailable
 from guardian.model.federation import IdcPolicy, Topic
 from guardian.model.identity import Grant, Identity, Role
@@ -103,6 +104,19 @@ def test_a_ticket_from_draft_to_its_end(service: Service) -> None:
     assert service.web.get(f"{API}/tickets?state=odd").status_code == 400
 
 
+def test_a_ticket_that_sends_requests_is_made_of_its_kinds_options(service: Service) -> None:
+    request = {"kind": "topic-config", "topic": ["t"], "set": ["retention.ms=2000"]}
+    body = {"cluster": "live", "request": request, "submit": True, "author": "ann"}
+    rehearsed = service.web.post(f"{API}/tickets", json={**body, "dry_run": True}).json()
+    assert rehearsed["plan"]["notes"] == ["retention.ms of topic t: not set -> 2000"]
+    assert service.client.tickets() == ()
+    answer = checked(service.web.post(f"{API}/tickets", json=body), "post", "/tickets")
+    assert (answer["ticket"]["kind"], answer["ticket"]["state"]) == ("topic-config", "PENDING")
+    assert service.client.plan(answer["ticket"]["plan_hash"]).task == TopicConfig(
+        (TopicSetting("t", "retention.ms", "2000"),)
+    )
+
+
 def test_a_ticket_shows_what_it_would_send_and_takes_another_throttle(service: Service) -> None:
     ticket = made(service)
     preview = checked(service.web.get(f"{API}/tickets/{ticket}/preview"), "get", "/tickets/{ticket_id}/preview")
@@ -182,6 +196,13 @@ def test_brokers_that_go_are_shut_down_unless_it_is_said_otherwise(
         ("/tickets", {"cluster": "live", "colour": "red"}, "colour is 'red'"),
         ("/tickets", {"cluster": "live", "reassignment": {"version": 2}}, "version is 2"),
         ("/tickets", {"cluster": "live", "ask": {"kind": "remove-brokers"}}, "brokers of remove-brokers is empty"),
+        ("/tickets", {"cluster": "live", "request": {"kind": "topic-config"}}, "topic"),
+        (
+            "/tickets",
+            {"cluster": "live", "request": {"kind": "topic-config", "topic": ["t"], "set": ["retention.ms"]}},
+            "set is 'retention.ms': use key=value",
+        ),
+        ("/tickets", {"cluster": "live", "request": {"kind": "magic"}}, "magic"),
         ("/tickets/t-1/throttle", {"throttle": 0}, "throttle is '0'"),
         ("/clusters/live/plans", {"kind": "magic"}, "kind is 'magic'"),
         ("/clusters/live/plans", {"kind": "remove-brokers"}, "brokers is empty"),

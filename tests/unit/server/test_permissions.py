@@ -15,6 +15,8 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from guardian.client import GuardianClient
 from guardian.client.bearing import bearer
+from guardian.core.kinds.delete_topic import DeleteTopic, SavedTopic
+from guardian.core.kinds.topic_config import TopicConfig, TopicSetting
 from guardian.core.permitting import RPCS, Where
 from guardian.core.sealing import seal
 from guardian.core.tokens import make_token, parse_tokens
@@ -253,6 +255,8 @@ def test_a_tenants_operator_describes_the_tenants_topics_only(guarded: Guarded) 
             Isolate("gold", tenant="search"),
             MigrateIdc(policy),
             MigrateIdc(policy, tenant="search"),
+            TopicConfig((TopicSetting("u", "retention.ms", "1"),)),
+            DeleteTopic((SavedTopic("u"),), 1_000, 0),
         ):
             with pytest.raises(NotAllowed, match="tess is not operator on cluster live"):
                 tess.create_ticket(replace(plan(2, 1), kind=task.kind, task=task), author="", dry_run=True)
