@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import TypedDict, Unpack
 
 import grpc
 
@@ -19,40 +20,32 @@ _PAUSE_S = 0.5
 _HELD_S = 5.0  # a stream that lasted so long was a good one
 
 
+class EventFilter(TypedDict, total=False):
+    """Which events, besides their kinds: behind the event `after`, the `last` ones only, from a time on, and whose."""
+
+    after: int
+    last: int
+    from_ms: int
+    cluster: str
+    ticket_id: str
+
+
 class EventCalls:
     """Part of GuardianClient."""
 
     _calls: Calls
 
-    def events(
-        self,
-        *,
-        after: int = 0,
-        last: int = 0,
-        from_ms: int = 0,
-        cluster: str = "",
-        ticket_id: str = "",
-        kinds: Sequence[EventKind] = (),
-    ) -> list[Event]:
+    def events(self, *, kinds: Sequence[EventKind] = (), **which: Unpack[EventFilter]) -> list[Event]:
         """What happened and is kept, oldest first: behind the event `after`, the `last` ones only, from a time on."""
-        request = _request(after, last, from_ms, cluster, ticket_id, kinds, follow=False)
+        request = _request(kinds, which, follow=False)
         return [event_from_proto(event) for event in self._calls.read_stream(_watch, request)]
 
-    def follow_events(
-        self,
-        *,
-        after: int = 0,
-        last: int = 0,
-        from_ms: int = 0,
-        cluster: str = "",
-        ticket_id: str = "",
-        kinds: Sequence[EventKind] = (),
-    ) -> Iterator[Event]:
+    def follow_events(self, *, kinds: Sequence[EventKind] = (), **which: Unpack[EventFilter]) -> Iterator[Event]:
         """As `events`, and then what happens, for ever: each once and in order, whatever becomes of single members.
 
         Raises what no other member would answer otherwise, and Unavailable when for the client's timeout none answers.
         """
-        request = _request(after, last, from_ms, cluster, ticket_id, kinds, follow=True)
+        request = _request(kinds, which, follow=True)
         failing_since: float | None = None
         while True:
             endpoint = self._calls.any_member()
@@ -84,15 +77,5 @@ def _watch(stubs: Stubs) -> grpc.UnaryStreamMultiCallable[events_pb2.WatchEvents
     return stubs.events.WatchEvents
 
 
-def _request(
-    after: int, last: int, from_ms: int, cluster: str, ticket_id: str, kinds: Sequence[EventKind], *, follow: bool
-) -> events_pb2.WatchEventsRequest:
-    return events_pb2.WatchEventsRequest(
-        after=after,
-        last=last,
-        from_ms=from_ms,
-        cluster=cluster,
-        ticket_id=ticket_id,
-        kinds=[kind.name for kind in kinds],
-        follow=follow,
-    )
+def _request(kinds: Sequence[EventKind], which: EventFilter, *, follow: bool) -> events_pb2.WatchEventsRequest:
+    return events_pb2.WatchEventsRequest(kinds=[kind.name for kind in kinds], follow=follow, **which)

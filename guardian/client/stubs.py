@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import grpc
 
 from guardian import tracing
@@ -43,46 +41,16 @@ class Stubs:
         self.endpoint = endpoint
         traced = bearing_channel(_open(endpoint, tls), tracing.headers if tracing.is_on() else None)
         self._channel = bearing_channel(traced, bearing)
-
-    @cached_property
-    def federation(self) -> federation_pb2_grpc.FederationStub:
-        return federation_pb2_grpc.FederationStub(self._channel)
-
-    @cached_property
-    def tickets(self) -> tickets_pb2_grpc.TicketsStub:
-        return tickets_pb2_grpc.TicketsStub(self._channel)
-
-    @cached_property
-    def tiering(self) -> tiering_pb2_grpc.TieringStub:
-        return tiering_pb2_grpc.TieringStub(self._channel)
-
-    @cached_property
-    def raft(self) -> raft_pb2_grpc.RaftStub:
-        return raft_pb2_grpc.RaftStub(self._channel)
-
-    @cached_property
-    def insight(self) -> insight_pb2_grpc.InsightStub:
-        return insight_pb2_grpc.InsightStub(self._channel)
-
-    @cached_property
-    def sessions(self) -> sessions_pb2_grpc.SessionsStub:
-        return sessions_pb2_grpc.SessionsStub(self._channel)
-
-    @cached_property
-    def activity(self) -> activity_pb2_grpc.ActivityStub:
-        return activity_pb2_grpc.ActivityStub(self._channel)
-
-    @cached_property
-    def placement(self) -> placement_pb2_grpc.PlacementStub:
-        return placement_pb2_grpc.PlacementStub(self._channel)
-
-    @cached_property
-    def protection(self) -> protection_pb2_grpc.ProtectionStub:
-        return protection_pb2_grpc.ProtectionStub(self._channel)
-
-    @cached_property
-    def events(self) -> events_pb2_grpc.EventsStub:
-        return events_pb2_grpc.EventsStub(self._channel)
+        self.federation = federation_pb2_grpc.FederationStub(self._channel)
+        self.tickets = tickets_pb2_grpc.TicketsStub(self._channel)
+        self.tiering = tiering_pb2_grpc.TieringStub(self._channel)
+        self.raft = raft_pb2_grpc.RaftStub(self._channel)
+        self.insight = insight_pb2_grpc.InsightStub(self._channel)
+        self.sessions = sessions_pb2_grpc.SessionsStub(self._channel)
+        self.activity = activity_pb2_grpc.ActivityStub(self._channel)
+        self.placement = placement_pb2_grpc.PlacementStub(self._channel)
+        self.protection = protection_pb2_grpc.ProtectionStub(self._channel)
+        self.events = events_pb2_grpc.EventsStub(self._channel)
 
     def close(self) -> None:
         self._channel.close()

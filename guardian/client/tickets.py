@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import TypedDict, Unpack, cast
 
 import grpc
 
@@ -25,6 +25,16 @@ from guardian.wire.tickets import execution_from_proto, ticket_from_proto
 from protos.guardian.v1 import tickets_pb2, tickets_pb2_grpc
 
 
+class TicketOptions(TypedDict, total=False):
+    """What every new ticket may be given. `throttle` is bytes/s, 0 the default."""
+
+    throttle: int
+    submit: bool
+    reason: str
+    dry_run: bool
+    expires_in_ms: int
+
+
 class TicketCalls:
     """Part of GuardianClient."""
 
@@ -39,15 +49,11 @@ class TicketCalls:
         plan: Plan,
         *,
         author: str,
-        throttle: int = 0,
-        submit: bool = False,
-        reason: str = "",
         idempotency_key: str = "",
-        dry_run: bool = False,
-        expires_in_ms: int = 0,
         max_throttle: int = 0,
         evidence: str = "",
         unthrottled: bool = False,
+        **others: Unpack[TicketOptions],
     ) -> tuple[Ticket, Plan]:
         """Makes a ticket of a plan: a draft, or pending with `submit`. `throttle` is bytes/s, 0: the default; where
         brokers have room it rises up to `max_throttle` (0: it does not). `unthrottled`: copies take what they get.
@@ -58,32 +64,18 @@ class TicketCalls:
         """
         request = tickets_pb2.CreateTicketRequest(
             plan=plan_to_proto(plan),
-            throttle=throttle,
             author=author,
             idempotency_key=idempotency_key or uuid.uuid4().hex,
-            submit=submit,
-            reason=reason,
-            dry_run=dry_run,
-            expires_in_ms=expires_in_ms,
             max_throttle=max_throttle,
             evidence=evidence,
             unthrottled=unthrottled,
+            **others,
         )
         reply = self._calls.change(lambda stubs: stubs.tickets.CreateTicket, request, SLOW)
         return ticket_from_proto(reply.ticket), plan_from_proto(reply.plan)
 
     def ask_for(
-        self,
-        cluster: str,
-        ask: Ask,
-        *,
-        author: str,
-        throttle: int = 0,
-        submit: bool = False,
-        reason: str = "",
-        idempotency_key: str = "",
-        dry_run: bool = False,
-        expires_in_ms: int = 0,
+        self, cluster: str, ask: Ask, *, author: str, idempotency_key: str = "", **others: Unpack[TicketOptions]
     ) -> tuple[Ticket, Plan | None]:
         """Makes a ticket that asks for brokers to be removed, restarted, ...; arguments as those of `create_ticket`.
 
@@ -93,13 +85,9 @@ class TicketCalls:
         request = tickets_pb2.CreateTicketRequest(
             plan=tickets_pb2.Plan(cluster=cluster),
             ask=ask_to_proto(ask),
-            throttle=throttle,
             author=author,
             idempotency_key=idempotency_key or uuid.uuid4().hex,
-            submit=submit,
-            reason=reason,
-            dry_run=dry_run,
-            expires_in_ms=expires_in_ms,
+            **others,
         )
         reply = self._calls.change(lambda stubs: stubs.tickets.CreateTicket, request, SLOW)
         return ticket_from_proto(reply.ticket), plan_from_proto(reply.plan) if reply.HasField("plan") else None

@@ -15,7 +15,7 @@ from guardian.console.heat import lines, traffic
 from guardian.console.lines import STATES, VERDICTS
 from guardian.console.rendering import url
 from guardian.console.sections import get
-from guardian.console.views import Crumb, Views
+from guardian.console.views import Crumb, ReadingPages
 from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import NotFound
 from guardian.web.observed import ClusterSeen
@@ -56,11 +56,7 @@ class Behaviour:
     abnormal: int
 
 
-class BrokerPages:
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self._looks = views.looks
-
+class BrokerPages(ReadingPages):
     @get("/clusters/{cluster}/brokers/{broker_id}", VIEW_CLUSTER)
     def broker(self, request: Request, name: Name, broker_id: int) -> Response:
         view = self._views.of_cluster(request, name, "brokers")

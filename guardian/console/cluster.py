@@ -25,7 +25,7 @@ from guardian.console.lines import (
 from guardian.console.looking import HOUR_MS
 from guardian.console.paging import List, page_of
 from guardian.console.sections import get
-from guardian.console.views import Views
+from guardian.console.views import ReadingPages
 from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import InvalidInput
 from guardian.model.topology import BrokerState, Cluster
@@ -44,11 +44,7 @@ RATINGS = {
 }
 
 
-class ClusterPages:
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self._looks = views.looks
-
+class ClusterPages(ReadingPages):
     @get("/clusters/{cluster}", VIEW_CLUSTER)
     def overview(self, request: Request, name: Name) -> Response:
         view = self._views.of_cluster(request, name, "overview")

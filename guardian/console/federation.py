@@ -11,7 +11,7 @@ from guardian.console.health import ClusterLine, cluster_lines, gravity_of, idc_
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.sections import get
-from guardian.console.views import View, Views
+from guardian.console.views import ReadingPages, View
 from guardian.core.routing import VIEW
 from guardian.model.topology import Cluster
 
@@ -41,11 +41,7 @@ class Hit(NamedTuple):
     where: str
 
 
-class FederationPages:
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self._looks = views.looks
-
+class FederationPages(ReadingPages):
     @get("/", VIEW)
     def federation(self, request: Request, asked: List) -> Response:
         view = self._views.of(request, "federation")

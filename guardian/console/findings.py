@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from guardian.console.health import gravity_of, name_of
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.sections import get
-from guardian.console.views import Views
+from guardian.console.views import ReadingPages
 from guardian.core.routing import VIEW
 from protos.guardian.v1 import insight_pb2 as pb
 
@@ -49,11 +49,7 @@ def finding_text(line: FindingLine) -> str:
     return f"{finding.cluster} {name_of(finding.kind)} {finding.subject} {finding.evidence}"
 
 
-class FindingPages:
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self._looks = views.looks
-
+class FindingPages(ReadingPages):
     @get("/findings", VIEW)
     def findings(self, request: Request, asked: List, cluster: str = "") -> Response:
         if cluster:

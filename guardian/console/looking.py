@@ -18,7 +18,6 @@ from guardian.client import GuardianClient
 from guardian.console.copying import Copies, copies_by_broker
 from guardian.errors import GuardianError, NotFound
 from guardian.model.cordon import Cordon
-from guardian.model.execution import Execution
 from guardian.model.federation import Entry, Exclusion, Machine, Tenant, Topic
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket
@@ -59,15 +58,15 @@ class Looks:
         self._sizes = self._keep(web.observed.topics, 60, 300, short_s)
         self._topic_seen = self._keep(self._look_topic, 15, 60, short_s)
         self._clusters = self._keep(self._look_clusters, 2, 2)
-        self._findings = self._keep(self._look_findings, 3, 3)
-        self._healing = self._keep(self._look_healing, 3, 3)
-        self._tickets = self._keep(self._look_tickets, 2, 2)
-        self._ticket = self._keep(self._look_ticket, 2, 2)
+        self._findings = self._keep(self._asking(lambda client: client.findings), 3, 3)
+        self._healing = self._keep(self._asking(lambda client: client.healing), 3, 3)
+        self._tickets = self._keep(self._asking(lambda client: client.tickets_with_progress), 2, 2)
+        self._ticket = self._keep(self._asking(lambda client: client.ticket), 2, 2)
         self._entries = self._keep(self._look_entries, 5, 5)
-        self._protection = self._keep(self._look_protection, 3, 3)
+        self._protection = self._keep(self._asking(lambda client: client.protection), 3, 3)
         self._durability = self._keep(self._look_durability, 20, 300)
-        self._disks = self._keep(self._look_disks, 20, 300, short_s)
-        self._cordons = self._keep(self._look_cordons, 5, 5)
+        self._disks = self._keep(self._asking(lambda client: client.disk_health), 20, 300, short_s)
+        self._cordons = self._keep(self._asking(lambda client: client.cordons), 5, 5)
         self._activity = self._keep(self._look_activity, 30, 300)
         self._usage = self._keep(self._look_usage, 30, 300)
         self._tiered = self._keep(self._look_tiered, 20, 300, short_s)
@@ -85,6 +84,10 @@ class Looks:
         kept = Kept(look, fresh_s=fresh_s, stale_s=stale_s, patience_s=patience_s)
         self._closing.append(kept.close)
         return kept
+
+    def _asking(self, call: Callable[[GuardianClient], Callable[..., Value]]) -> Callable[[_By], Value]:
+        """Return what makes the call in the person's name."""
+        return lambda key: call(self._client(key))(*key.asked)
 
     def clusters(self, request: Request) -> tuple[Cluster, ...]:
         """By name, those that the person may see."""
@@ -205,18 +208,6 @@ class Looks:
     def _look_clusters(self, key: _By) -> tuple[Cluster, ...]:
         return tuple(sorted(self._client(key).list_clusters(), key=lambda each: each.name))
 
-    def _look_findings(self, key: _By) -> insight_pb2.FindingsReport:
-        return self._client(key).findings(*key.asked)
-
-    def _look_healing(self, key: _By) -> insight_pb2.HealingReport:
-        return self._client(key).healing(*key.asked)
-
-    def _look_tickets(self, key: _By) -> tuple[tuple[Ticket, Progress | None], ...]:
-        return self._client(key).tickets_with_progress(*key.asked)
-
-    def _look_ticket(self, key: _By) -> tuple[Ticket, Execution | None]:
-        return self._client(key).ticket(*key.asked)
-
     def _look_entries(self, key: _By) -> tuple[Entry, ...]:
         return tuple(map(entry_from_proto, self._client(key).federation(*key.asked)))
 
@@ -232,18 +223,9 @@ class Looks:
         seen = [self._ticket.of(_By(key.person, ticket.id)) for ticket in tickets]
         return copies_by_broker((ticket, execution) for ticket, execution in seen if execution is not None)
 
-    def _look_protection(self, key: _By) -> protection_pb2.ProtectionReport:
-        return self._client(key).protection(*key.asked)
-
     def _look_durability(self, key: _By) -> insight_pb2.DurabilityReport:
         cluster, topic = key.asked
         return self._client(key).durability(cluster, [topic] if topic else ())
-
-    def _look_disks(self, key: _By) -> insight_pb2.DiskHealthReport:
-        return self._client(key).disk_health(*key.asked)
-
-    def _look_cordons(self, key: _By) -> tuple[Cordon, ...]:
-        return self._client(key).cordons(*key.asked)
 
     def _look_activity(self, key: _By) -> activity_pb2.ListActivityReply:
         cluster, topic, broker = key.asked

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.sections import get
-from guardian.console.views import Views
+from guardian.console.views import ReadingPages
 from guardian.core.routing import VIEW
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.federation import Machine, Tenant, Topic
@@ -77,11 +77,7 @@ def machine_text(machine: Machine) -> str:
     return f"{machine.host} {machine.idc} {machine.rack} {machine.label} {machine.cluster}"
 
 
-class TenantPages:
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self._looks = views.looks
-
+class TenantPages(ReadingPages):
     @get("/tenants", VIEW)
     def tenants(self, request: Request, asked: List) -> Response:
         view = self._views.of(request, "tenants")

@@ -14,7 +14,7 @@ from guardian.console.heat import traffic
 from guardian.console.paging import Columns, List, page_of
 from guardian.console.rendering import url
 from guardian.console.sections import get
-from guardian.console.views import Views
+from guardian.console.views import ReadingPages
 from guardian.core.routing import VIEW_CLUSTER
 from guardian.errors import NotFound
 from guardian.model.topology import Cluster
@@ -67,11 +67,7 @@ def partition_text(line: PartitionLine) -> str:
     return str(line.partition)
 
 
-class TopicPages:
-    def __init__(self, views: Views) -> None:
-        self._views = views
-        self._looks = views.looks
-
+class TopicPages(ReadingPages):
     @get("/clusters/{cluster}/topics/{topic}", VIEW_CLUSTER)
     def topic(self, request: Request, name: Name, topic: str, asked: List) -> Response:
         view = self._views.of_cluster(request, name, "topics")

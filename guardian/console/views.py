@@ -114,3 +114,11 @@ class Views:
     def of_cluster(self, request: Request, name: str, tab: str = "") -> ClusterView:
         """Raises NotFound."""
         return ClusterView(self._render, request, self.looks.cluster(request, name), tab)
+
+
+class ReadingPages:
+    """Pages that only show what is looked at."""
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._looks = views.looks

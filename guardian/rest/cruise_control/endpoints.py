@@ -79,13 +79,19 @@ _ANSWER = (
     Parameter("doas", Kind.TEXT, ""),
     Parameter("reason", Kind.TEXT, ""),
 )
+_ENTRIES = Parameter("entries", Kind.NUMBER, 2**31 - 1, minimum=1)
+_TOPIC = Parameter("topic", Kind.PATTERN, "")
+_VERBOSE = Parameter("verbose", Kind.BOOLEAN, False)
 _REVIEWED = (Parameter("review_id", Kind.NUMBER),)
+_CONCURRENCIES = (
+    "concurrent_partition_movements_per_broker",
+    "max_partition_movements_in_cluster",
+    "concurrent_intra_broker_partition_movements",
+    "concurrent_leader_movements",
+    "broker_concurrent_leader_movements",
+)
 _PACE = (
-    _ignored("concurrent_partition_movements_per_broker", Kind.NUMBER, _SLOTS),
-    _ignored("max_partition_movements_in_cluster", Kind.NUMBER, _SLOTS),
-    _ignored("concurrent_intra_broker_partition_movements", Kind.NUMBER, _SLOTS),
-    _ignored("concurrent_leader_movements", Kind.NUMBER, _SLOTS),
-    _ignored("broker_concurrent_leader_movements", Kind.NUMBER, _SLOTS),
+    *(_ignored(name, Kind.NUMBER, _SLOTS) for name in _CONCURRENCIES),
     _ignored("execution_progress_check_interval_ms", Kind.NUMBER, "the executor looks every [execute] tick_s at least"),
     _ignored(
         "replica_movement_strategies", Kind.WORDS, "moves start in the order of most relief per byte, round the brokers"
@@ -96,7 +102,7 @@ _PACE = (
 _PLANNED = (
     Parameter("goals", Kind.WORDS, ()),
     Parameter("excluded_topics", Kind.PATTERN, ""),
-    Parameter("verbose", Kind.BOOLEAN, False),
+    _VERBOSE,
     Parameter(
         "kafka_assigner",
         Kind.BOOLEAN,
@@ -135,14 +141,7 @@ _LIMITS = "how much moves at once is [execute] of each member's configuration: c
 def _admin() -> tuple[Parameter, ...]:
     numbers = tuple(
         Parameter(name, Kind.NUMBER, why_refused=_LIMITS)
-        for name in (
-            "concurrent_partition_movements_per_broker",
-            "max_partition_movements_in_cluster",
-            "concurrent_intra_broker_partition_movements",
-            "concurrent_leader_movements",
-            "broker_concurrent_leader_movements",
-            "execution_progress_check_interval_ms",
-        )
+        for name in (*_CONCURRENCIES, "execution_progress_check_interval_ms")
     )
     words = tuple(
         Parameter(f"{verb}_{what}_for", Kind.WORDS, (), choices=choices, why_refused=why)
@@ -159,172 +158,132 @@ def _admin() -> tuple[Parameter, ...]:
         *words,
         Parameter("min_isr_based_concurrency_adjustment", Kind.BOOLEAN, why_refused=_LIMITS),
         *_REVIEWED,
-        *_ANSWER,
     )
 
 
+def _read(name: str, operation: str, *parameters: Parameter, lasts: bool = True) -> Endpoint:
+    return Endpoint(name, "GET", (*parameters, *_ANSWER), operation, lasts)
+
+
+def _task(name: str, operation: str, *parameters: Parameter) -> Endpoint:
+    return Endpoint(name, "POST", parameters, operation, lasts=True, acting=Role.OPERATOR)
+
+
+def _act(name: str, operation: str, role: Role, *parameters: Parameter) -> Endpoint:
+    return Endpoint(name, "POST", (*parameters, *_ANSWER), operation, acting=role)
+
+
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
+    _read(
         "state",
-        "GET",
-        (
-            Parameter("substates", Kind.WORDS, SUBSTATES, choices=SUBSTATES),
-            Parameter("verbose", Kind.BOOLEAN, False),
-            Parameter("super_verbose", Kind.BOOLEAN, False),
-            *_ANSWER,
-        ),
         "GetState",
-        lasts=True,
+        Parameter("substates", Kind.WORDS, SUBSTATES, choices=SUBSTATES),
+        _VERBOSE,
+        Parameter("super_verbose", Kind.BOOLEAN, False),
     ),
-    Endpoint(
+    _read(
         "load",
-        "GET",
-        (
-            *_TIMES,
-            _ignored("allow_capacity_estimation", Kind.BOOLEAN, _CAPACITY),
-            Parameter("populate_disk_info", Kind.BOOLEAN, False),
-            Parameter("capacity_only", Kind.BOOLEAN, False),
-            *_ANSWER,
-        ),
         "GetBrokerStats",
-        lasts=True,
+        *_TIMES,
+        _ignored("allow_capacity_estimation", Kind.BOOLEAN, _CAPACITY),
+        Parameter("populate_disk_info", Kind.BOOLEAN, False),
+        Parameter("capacity_only", Kind.BOOLEAN, False),
     ),
-    Endpoint(
+    _read(
         "partition_load",
-        "GET",
-        (
-            Parameter("resource", Kind.TEXT, "disk", choices=RESOURCES),
-            Parameter("entries", Kind.NUMBER, 2**31 - 1, minimum=1),
-            Parameter("topic", Kind.PATTERN, ""),
-            Parameter("partition", Kind.RANGE, ""),
-            Parameter("brokerid", Kind.NUMBERS, ()),
-            *_TIMES,
-            _ignored("min_valid_partition_ratio", Kind.SHARE, "each partition is told with what is known of it"),
-            _ignored("allow_capacity_estimation", Kind.BOOLEAN, _CAPACITY),
-            _ignored("max_load", Kind.BOOLEAN, "rates are the window's medians", False),
-            _ignored("avg_load", Kind.BOOLEAN, "rates are the window's medians", False),
-            *_ANSWER,
-        ),
         "GetPartitionLoad",
-        lasts=True,
+        Parameter("resource", Kind.TEXT, "disk", choices=RESOURCES),
+        _ENTRIES,
+        _TOPIC,
+        Parameter("partition", Kind.RANGE, ""),
+        Parameter("brokerid", Kind.NUMBERS, ()),
+        *_TIMES,
+        _ignored("min_valid_partition_ratio", Kind.SHARE, "each partition is told with what is known of it"),
+        _ignored("allow_capacity_estimation", Kind.BOOLEAN, _CAPACITY),
+        _ignored("max_load", Kind.BOOLEAN, "rates are the window's medians", False),
+        _ignored("avg_load", Kind.BOOLEAN, "rates are the window's medians", False),
     ),
-    Endpoint("proposals", "GET", (*_PLANNED, *_BALANCING, *_ANSWER), "GetOptimizationProposals", lasts=True),
-    Endpoint(
-        "kafka_cluster_state",
-        "GET",
-        (Parameter("topic", Kind.PATTERN, ""), Parameter("verbose", Kind.BOOLEAN, False), *_ANSWER),
-        "GetKafkaClusterState",
-        lasts=True,
-    ),
-    Endpoint(
+    _read("proposals", "GetOptimizationProposals", *_PLANNED, *_BALANCING),
+    _read("kafka_cluster_state", "GetKafkaClusterState", _TOPIC, _VERBOSE),
+    _read(
         "user_tasks",
-        "GET",
-        (
-            Parameter("user_task_ids", Kind.WORDS, ()),
-            Parameter("client_ids", Kind.WORDS, ()),
-            Parameter("endpoints", Kind.WORDS, ()),
-            Parameter("types", Kind.WORDS, (), choices=("active", "in_execution", "completed", "completed_with_error")),
-            Parameter("entries", Kind.NUMBER, 2**31 - 1, minimum=1),
-            Parameter("fetch_completed_task", Kind.BOOLEAN, False),
-            *_ANSWER,
-        ),
         "GetUserTasks",
+        Parameter("user_task_ids", Kind.WORDS, ()),
+        Parameter("client_ids", Kind.WORDS, ()),
+        Parameter("endpoints", Kind.WORDS, ()),
+        Parameter("types", Kind.WORDS, (), choices=("active", "in_execution", "completed", "completed_with_error")),
+        _ENTRIES,
+        Parameter("fetch_completed_task", Kind.BOOLEAN, False),
+        lasts=False,
     ),
-    Endpoint("review_board", "GET", (Parameter("review_ids", Kind.NUMBERS, ()), *_ANSWER), "GetReviewBoard"),
-    Endpoint("permissions", "GET", _ANSWER, "GetPermissions"),
-    Endpoint("rebalance", "POST", (*_CHANGE, *_BALANCING), "Rebalance", lasts=True, acting=Role.OPERATOR),
-    Endpoint(
+    _read("review_board", "GetReviewBoard", Parameter("review_ids", Kind.NUMBERS, ()), lasts=False),
+    _read("permissions", "GetPermissions", lasts=False),
+    _task("rebalance", "Rebalance", *_CHANGE, *_BALANCING),
+    _task(
         "add_broker",
-        "POST",
-        (_BROKERS, *_CHANGE, _ignored("throttle_added_broker", Kind.BOOLEAN, "all copies are throttled")),
         "AddBrokers",
-        lasts=True,
-        acting=Role.OPERATOR,
+        _BROKERS,
+        *_CHANGE,
+        _ignored("throttle_added_broker", Kind.BOOLEAN, "all copies are throttled"),
     ),
-    Endpoint(
+    _task(
         "remove_broker",
-        "POST",
-        (
-            _BROKERS,
-            *_CHANGE,
-            _ignored("throttle_removed_broker", Kind.BOOLEAN, "all copies are throttled"),
-            Parameter(
-                "destination_broker_ids",
-                Kind.NUMBERS,
-                (),
-                why_refused="replicas go where racks, labels and room allow: keep brokers free by exclusions instead",
-            ),
-        ),
         "RemoveBrokers",
-        lasts=True,
-        acting=Role.OPERATOR,
+        _BROKERS,
+        *_CHANGE,
+        _ignored("throttle_removed_broker", Kind.BOOLEAN, "all copies are throttled"),
+        Parameter(
+            "destination_broker_ids",
+            Kind.NUMBERS,
+            (),
+            why_refused="replicas go where racks, labels and room allow: keep brokers free by exclusions instead",
+        ),
     ),
-    Endpoint(
+    _task(
         "demote_broker",
-        "POST",
-        (
-            _BROKERS,
-            *_CHANGE,
-            _ignored("skip_urp_demotion", Kind.BOOLEAN, "leaders move to in-sync replicas only", True),
-            _ignored("exclude_follower_demotion", Kind.BOOLEAN, "the order of replicas changes where leaders do", True),
-            Parameter(
-                "brokerid_and_logdirs", Kind.LOG_DIRS, (), why_refused="whole brokers are demoted: give brokerid"
-            ),
-        ),
         "DemoteBrokers",
-        lasts=True,
-        acting=Role.OPERATOR,
+        _BROKERS,
+        *_CHANGE,
+        _ignored("skip_urp_demotion", Kind.BOOLEAN, "leaders move to in-sync replicas only", True),
+        _ignored("exclude_follower_demotion", Kind.BOOLEAN, "the order of replicas changes where leaders do", True),
+        Parameter("brokerid_and_logdirs", Kind.LOG_DIRS, (), why_refused="whole brokers are demoted: give brokerid"),
     ),
-    Endpoint("fix_offline_replicas", "POST", _CHANGE, "FixOfflineReplicas", lasts=True, acting=Role.OPERATOR),
-    Endpoint("remove_disks", "POST", (_LOG_DIRS, *_CHANGE), "RemoveDisks", lasts=True, acting=Role.OPERATOR),
-    Endpoint(
+    _task("fix_offline_replicas", "FixOfflineReplicas", *_CHANGE),
+    _task("remove_disks", "RemoveDisks", _LOG_DIRS, *_CHANGE),
+    _task(
         "topic_configuration",
-        "POST",
-        (
-            Parameter("topic", Kind.PATTERN, "", is_required=True),
-            Parameter("replication_factor", Kind.NUMBER, minimum=1, is_required=True),
-            _ignored("skip_rack_awareness_check", Kind.BOOLEAN, _HARD, False),
-            *_CHANGE,
-        ),
         "UpdateTopicConfiguration",
-        lasts=True,
-        acting=Role.OPERATOR,
+        Parameter("topic", Kind.PATTERN, "", is_required=True),
+        Parameter("replication_factor", Kind.NUMBER, minimum=1, is_required=True),
+        _ignored("skip_rack_awareness_check", Kind.BOOLEAN, _HARD, False),
+        *_CHANGE,
     ),
-    Endpoint(
+    _task(
         "rightsize",
-        "POST",
-        (
-            Parameter("num_brokers_to_add", Kind.NUMBER, minimum=1),
-            Parameter("partition_count", Kind.NUMBER, minimum=1),
-            Parameter("topic", Kind.PATTERN, ""),
-            *_ANSWER,
-        ),
         "Rightsize",
-        lasts=True,
-        acting=Role.OPERATOR,
+        Parameter("num_brokers_to_add", Kind.NUMBER, minimum=1),
+        Parameter("partition_count", Kind.NUMBER, minimum=1),
+        _TOPIC,
+        *_ANSWER,
     ),
-    Endpoint(
+    _act(
         "stop_proposal_execution",
-        "POST",
-        (
-            _ignored("force_stop", Kind.BOOLEAN, "a copy that is under way is always taken back in order", False),
-            _ignored("stop_external_agent", Kind.BOOLEAN, "what other tools move is theirs: see guardian ticket adopt"),
-            *_REVIEWED,
-            *_ANSWER,
-        ),
         "StopProposalExecution",
-        acting=Role.OPERATOR,
+        Role.OPERATOR,
+        _ignored("force_stop", Kind.BOOLEAN, "a copy that is under way is always taken back in order", False),
+        _ignored("stop_external_agent", Kind.BOOLEAN, "what other tools move is theirs: see guardian ticket adopt"),
+        *_REVIEWED,
     ),
-    Endpoint("pause_sampling", "POST", (*_REVIEWED, *_ANSWER), "PauseSampling", acting=Role.ADMIN),
-    Endpoint("resume_sampling", "POST", (*_REVIEWED, *_ANSWER), "ResumeSampling", acting=Role.ADMIN),
-    Endpoint(
+    _act("pause_sampling", "PauseSampling", Role.ADMIN, *_REVIEWED),
+    _act("resume_sampling", "ResumeSampling", Role.ADMIN, *_REVIEWED),
+    _act(
         "review",
-        "POST",
-        (Parameter("approve", Kind.NUMBERS, ()), Parameter("discard", Kind.NUMBERS, ()), *_ANSWER),
         "Review",
-        acting=Role.APPROVER,
+        Role.APPROVER,
+        Parameter("approve", Kind.NUMBERS, ()),
+        Parameter("discard", Kind.NUMBERS, ()),
     ),
-    Endpoint("admin", "POST", _admin(), "Admin", acting=Role.ADMIN),
+    _act("admin", "Admin", Role.ADMIN, *_admin()),
 )
 BY_NAME = {each.name: each for each in ENDPOINTS}
 
