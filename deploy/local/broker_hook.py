@@ -19,6 +19,7 @@ from pathlib import Path
 from deploy.local import processes
 from deploy.local.kafka_cluster import KafkaCluster
 from deploy.local.processes import LocalProcess
+from deploy.local.state import from_state, to_state
 from guardian.errors import GuardianError
 
 _CLUSTER = "cluster.json"
@@ -38,7 +39,7 @@ def load(folder: Path) -> KafkaCluster:
         path = folder / f"node-{node.id}.json"
         if path.exists():
             state = json.loads(path.read_text())
-            node.process = LocalProcess.from_state(state) if state else None
+            node.process = from_state(LocalProcess, state) if state else None
     return cluster
 
 
@@ -75,7 +76,7 @@ def _act(folder: Path, action: str, node_id: int) -> None:
     if action in ("start", "restart"):
         cluster.start_node(node_id, _STARTED_WITHIN_S)
     draft = folder / f".node-{node_id}.draft"
-    draft.write_text(json.dumps(node.process.to_state() if node.process else None))
+    draft.write_text(json.dumps(to_state(node.process)))
     draft.replace(folder / f"node-{node_id}.json")
 
 

@@ -28,6 +28,7 @@ from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.members import Member, plan_members, start_member, wait_ready, with_free_ports
 from deploy.local.processes import LocalProcess
 from deploy.local.progress import say
+from deploy.local.state import from_state, to_state
 from deploy.local.traffic import plan_traffic
 from deploy.local.workload import WorkloadPlan, prepare
 from guardian.client import ClientTls, GuardianClient
@@ -118,13 +119,9 @@ class Federation:
     def save(self) -> None:
         state = {
             "version": _VERSION,
-            "members": [member.to_state() for member in self.members],
+            "members": to_state(self.members),
             "clusters": [
-                {
-                    "kafka": cluster.kafka.to_state(),
-                    "workload": cluster.workload.to_state() if cluster.workload else None,
-                }
-                for cluster in self.clusters
+                {"kafka": cluster.kafka.to_state(), "workload": to_state(cluster.workload)} for cluster in self.clusters
             ],
         }
         self.home.mkdir(parents=True, exist_ok=True)
@@ -144,11 +141,11 @@ class Federation:
                 raise ValueError(f"version is {state['version']}, not {_VERSION}")
             return Federation(
                 home,
-                [Member.from_state(member) for member in state["members"]],
+                [from_state(Member, member) for member in state["members"]],
                 [
                     LocalCluster(
                         KafkaCluster.from_state(cluster["kafka"]),
-                        LocalProcess.from_state(cluster["workload"]) if cluster["workload"] else None,
+                        from_state(LocalProcess, cluster["workload"]) if cluster["workload"] else None,
                     )
                     for cluster in state["clusters"]
                 ],

@@ -36,6 +36,7 @@ from deploy.local.kafka_config import (
 )
 from deploy.local.ports import HOST
 from deploy.local.processes import LocalProcess
+from deploy.local.state import from_state, to_state
 from guardian.errors import ClusterUnavailable, InvalidInput
 from guardian.kafka import data
 from guardian.model.topology import Broker, Cluster, ClusterSecurity, SecurityProtocol
@@ -298,47 +299,22 @@ class KafkaCluster:
     def to_state(self) -> dict[str, Any]:
         """All that another process needs to take over, as JSON."""
         return {
-            "spec": self.spec.to_state(),
+            "spec": to_state(self.spec),
             "directory": str(self.directory),
             "cluster_id": self.cluster_id,
-            "starters": {str(node_id): command for node_id, command in self.starters.items()},
-            "controllers": [
-                {"id": node.id, "port": node.port, "process": _process_state(node)} for node in self.controllers
-            ],
-            "brokers": [
-                {
-                    "id": node.id,
-                    "ports": {
-                        "plaintext": node.ports.plaintext,
-                        "sasl": node.ports.sasl,
-                        "reporter": node.ports.reporter,
-                    },
-                    "log_dirs": list(node.log_dirs),
-                    "process": _process_state(node),
-                }
-                for node in self.brokers
-            ],
+            "starters": to_state(self.starters),
+            "controllers": to_state(self.controllers),
+            "brokers": to_state(self.brokers),
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> KafkaCluster:
-        spec = ClusterSpec.from_state(state["spec"])
         cluster = cls(
-            spec,
+            from_state(ClusterSpec, state["spec"]),
             Path(state["directory"]),
             state["cluster_id"],
-            tuple(ControllerNode(node["id"], node["port"], _process_of(node)) for node in state["controllers"]),
-            tuple(
-                BrokerNode(
-                    node["id"],
-                    spec.rack_of(node["id"]),
-                    BrokerPorts(**node["ports"]),
-                    tuple(node["log_dirs"]),
-                    _process_of(node),
-                    spec.host_of(node["id"]),
-                )
-                for node in state["brokers"]
-            ),
+            tuple(from_state(ControllerNode, node) for node in state["controllers"]),
+            tuple(from_state(BrokerNode, node) for node in state["brokers"]),
         )
         cluster.starters = {int(node_id): command for node_id, command in state["starters"].items()}
         return cluster
@@ -475,14 +451,6 @@ def _tail(node: Node) -> str:
 
 def _pid(process: LocalProcess | None) -> int | None:
     return process.pid if process is not None and processes.is_alive(process) else None
-
-
-def _process_state(node: Node) -> dict[str, Any] | None:
-    return node.process.to_state() if node.process else None
-
-
-def _process_of(state: Mapping[str, Any]) -> LocalProcess | None:
-    return LocalProcess.from_state(state["process"]) if state["process"] else None
 
 
 def _pick_ports(spec: ClusterSpec) -> BrokerPorts:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from deploy.local.certificates import broker_settings
 from deploy.local.distribution import FOLDERS, KAFKA
@@ -70,16 +69,6 @@ class ClusterSpec:
 
     def host_of(self, node_id: int) -> str:
         return self.hosts.get(node_id, HOST)
-
-    def to_state(self) -> dict[str, Any]:
-        return {**asdict(self), "racks": list(self.racks)}
-
-    @staticmethod
-    def from_state(state: Mapping[str, Any]) -> ClusterSpec:
-        tiered = TieredStorage.from_state(state["tiered"]) if state.get("tiered") else None
-        hosts = {int(node_id): host for node_id, host in state.get("hosts", {}).items()}
-        lists = {"racks": tuple(state["racks"]), "jvm": tuple(state.get("jvm", ()))}
-        return ClusterSpec(**{**state, **lists, "tiered": tiered, "hosts": hosts})
 
 
 def idc_of(rack: str) -> str:

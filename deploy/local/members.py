@@ -11,7 +11,6 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from deploy.local import certificates, ports, processes
 from deploy.local.ports import HOST
@@ -54,29 +53,6 @@ class Member:
     @property
     def config(self) -> Path:
         return self.data.parent / "guardian.toml"
-
-    def to_state(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "data": str(self.data),
-            "grpc": self.grpc,
-            "http": self.http,
-            "raft": self.raft,
-            "process": self.process.to_state() if self.process else None,
-            "certificates": str(self.certificates) if self.certificates else "",
-        }
-
-    @staticmethod
-    def from_state(state: Mapping[str, Any]) -> Member:
-        return Member(
-            state["name"],
-            Path(state["data"]),
-            state["grpc"],
-            state["http"],
-            state["raft"],
-            LocalProcess.from_state(state["process"]) if state["process"] else None,
-            Path(state["certificates"]) if state.get("certificates") else None,
-        )
 
 
 def plan_members(count: int, home: Path, certs: Path | None = None) -> tuple[Member, ...]:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -34,15 +33,6 @@ class LocalProcess:
     started_s: float
     log: Path
     log_start: int = 0
-
-    def to_state(self) -> dict[str, Any]:
-        return {"pid": self.pid, "started_s": self.started_s, "log": str(self.log), "log_start": self.log_start}
-
-    @staticmethod
-    def from_state(state: Mapping[str, Any]) -> LocalProcess:
-        return LocalProcess(
-            int(state["pid"]), float(state["started_s"]), Path(state["log"]), int(state.get("log_start", 0))
-        )
 
 
 def spawn(

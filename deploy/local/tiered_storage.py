@@ -11,8 +11,7 @@ Intervals are those of tests, which wait for what a production cluster does once
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 LOCAL_STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
 HDFS_STORAGE = "guardian.kafka.HdfsRemoteStorageManager"
@@ -60,15 +59,6 @@ class TieredStorage:
             settings["remote.log.metadata.manager.listener.name"] = "PLAINTEXT"
             settings["rlmm.config.remote.log.metadata.topic.replication.factor"] = replicas
         return settings
-
-    def to_state(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_state(state: Mapping[str, Any]) -> TieredStorage:
-        return TieredStorage(
-            BrokerPlugin(**state["storage"]), BrokerPlugin(**state["metadata"]), state["task_interval_ms"]
-        )
 
 
 def controller_settings() -> dict[str, object]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from guardian.errors import InvalidInput
 from guardian.model.topology import TopicPartition
@@ -35,24 +34,6 @@ class PartitionTraffic:
     rate: float
     replicas: tuple[int, ...]
     first_log_dir: bool
-
-    def to_state(self) -> dict[str, Any]:
-        return {
-            "topic": self.partition.topic,
-            "partition": self.partition.partition,
-            "rate": self.rate,
-            "replicas": list(self.replicas),
-            "first_log_dir": self.first_log_dir,
-        }
-
-    @staticmethod
-    def from_state(state: Mapping[str, Any]) -> PartitionTraffic:
-        return PartitionTraffic(
-            TopicPartition(state["topic"], state["partition"]),
-            state["rate"],
-            tuple(state["replicas"]),
-            state["first_log_dir"],
-        )
 
 
 def plan_traffic(

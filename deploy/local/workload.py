@@ -20,16 +20,17 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from deploy.local.progress import say
+from deploy.local.state import from_state, to_state
 from deploy.local.traffic import PartitionTraffic
 from guardian.errors import ClusterUnavailable, Conflict, GuardianError, InvalidInput
 from guardian.kafka import data
 from guardian.kafka.control import KafkaControl
-from guardian.model.topology import Cluster, ClusterSecurity, SecurityProtocol, TopicPartition
+from guardian.model.topology import Cluster, TopicPartition
 
 RECORD_BYTES = 4096
 SEQUENCE_BYTES = 8
@@ -67,28 +68,13 @@ class WorkloadPlan:
         return tuple(sorted({part.partition.topic for part in self.traffic}))
 
     def write(self, path: Path) -> None:
-        security = {**asdict(self.cluster.security), "protocol": self.cluster.security.protocol.value}
-        state = {
-            "cluster": {"name": self.cluster.name, "bootstrap": self.cluster.bootstrap, "security": security},
-            "traffic": [part.to_state() for part in self.traffic],
-            "counts": str(self.counts),
-            "seed": self.seed,
-        }
-        _write_whole(path, state)
+        _write_whole(path, to_state(self))
 
     @staticmethod
     def read(path: Path) -> WorkloadPlan:
         """Raises InvalidInput when the file is not one that `write` made."""
         try:
-            state = json.loads(path.read_text())
-            stored = state["cluster"]
-            security = {**stored["security"], "protocol": SecurityProtocol(stored["security"]["protocol"])}
-            return WorkloadPlan(
-                Cluster(stored["name"], stored["bootstrap"], security=ClusterSecurity(**security)),
-                tuple(PartitionTraffic.from_state(part) for part in state["traffic"]),
-                Path(state["counts"]),
-                state["seed"],
-            )
+            return from_state(WorkloadPlan, json.loads(path.read_text()))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f"workload plan {path} can't be read ({error}): start it anew with `up`") from None
 

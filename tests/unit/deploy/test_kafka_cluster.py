@@ -10,6 +10,7 @@ import pytest
 from deploy.local import broker_hook, kafka_cluster
 from deploy.local.kafka_cluster import ClusterSpec, KafkaCluster
 from deploy.local.processes import LocalProcess
+from deploy.local.state import to_state
 from guardian.errors import InvalidInput
 from guardian.model.topology import SecurityProtocol
 
@@ -105,7 +106,7 @@ def test_hooks_know_brokers_and_controllers_as_the_last_hook_left_them(tmp_path:
     cluster = KafkaCluster.plan(ClusterSpec("live", controllers=3), tmp_path / "kafka")
     folder = tmp_path / "hooks"
     broker_hook.save(cluster, folder)
-    (folder / "node-102.json").write_text(json.dumps(LocalProcess(7, 5.0, tmp_path / "log").to_state()))
+    (folder / "node-102.json").write_text(json.dumps(to_state(LocalProcess(7, 5.0, tmp_path / "log"))))
     found = {node.id: node.process.pid if node.process else None for node in broker_hook.load(folder).nodes}
     assert found == {1: None, 2: None, 3: None, 101: None, 102: 7, 103: None}
 

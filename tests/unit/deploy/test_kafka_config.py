@@ -12,6 +12,7 @@ from deploy.local.kafka_config import (
     meta_properties,
     render,
 )
+from deploy.local.state import from_state, to_state
 from deploy.local.tiered_storage import TieredStorage, guardian_metadata, local_storage, topic_metadata
 from guardian.errors import InvalidInput
 
@@ -130,7 +131,7 @@ def test_a_node_with_an_address_of_its_own_listens_there_and_others_know() -> No
     assert found["listeners"] == "PLAINTEXT://10.0.0.2:20001,SASL://10.0.0.2:20002"
     assert found["guardian.reporter.listener"] == "10.0.0.2:20003"
     assert found["controller.quorum.voters"] == "101@10.0.0.9:20009"
-    assert ClusterSpec.from_state(json.loads(json.dumps(spec.to_state()))) == spec
+    assert from_state(ClusterSpec, json.loads(json.dumps(to_state(spec)))) == spec
 
 
 def test_settings_of_the_spec_win() -> None:
@@ -151,11 +152,11 @@ def test_a_spec_survives_its_state() -> None:
         tiered=tiered,
         settings={"a": "b"},
     )
-    assert ClusterSpec.from_state(json.loads(json.dumps(spec.to_state()))) == spec
+    assert from_state(ClusterSpec, json.loads(json.dumps(to_state(spec)))) == spec
 
 
 def test_a_spec_that_was_stored_before_there_was_tiered_storage_is_read() -> None:
-    state = ClusterSpec("live").to_state()
+    state = to_state(ClusterSpec("live"))
     for added in ("kafka", "tiered", "settings", "hosts", "jvm"):
         del state[added]
-    assert ClusterSpec.from_state(state) == ClusterSpec("live")
+    assert from_state(ClusterSpec, state) == ClusterSpec("live")

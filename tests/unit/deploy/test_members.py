@@ -5,6 +5,7 @@ import pytest
 
 from deploy.local import members, ports
 from deploy.local.members import Member, plan_members, render_config, with_free_ports
+from deploy.local.state import from_state, to_state
 from guardian import config
 from guardian.errors import Unavailable
 
@@ -59,7 +60,7 @@ def test_a_member_keeps_its_ports_unless_one_is_taken(tmp_path: Path) -> None:
 
 def test_a_member_survives_its_state(tmp_path: Path) -> None:
     (member,) = plan_members(1, tmp_path)
-    assert Member.from_state(member.to_state()) == member
+    assert from_state(Member, to_state(member)) == member
 
 
 def test_a_member_that_ended_is_named_with_what_it_said_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

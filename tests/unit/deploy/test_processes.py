@@ -11,6 +11,7 @@ import pytest
 
 from deploy.local import processes
 from deploy.local.processes import LocalProcess
+from deploy.local.state import from_state, to_state
 
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPER}"
@@ -89,7 +90,7 @@ def test_a_killed_child_that_nobody_waited_for_counts_as_dead(tmp_path: Path) ->
 def test_a_process_survives_its_state(tmp_path: Path) -> None:
     process = spawn(SLEEPER, tmp_path / "log")
     try:
-        assert processes.is_alive(LocalProcess.from_state(process.to_state()))
+        assert processes.is_alive(from_state(LocalProcess, to_state(process)))
     finally:
         processes.kill(process)
 

@@ -1,3 +1,4 @@
+from deploy.local.state import from_state, to_state
 from deploy.local.tiered_storage import (
     BrokerPlugin,
     TieredStorage,
@@ -45,4 +46,4 @@ def test_hdfs_is_guardians_own_storage_manager() -> None:
 
 def test_state_keeps_all_of_it() -> None:
     tiered = TieredStorage(LOCAL, guardian_metadata("/plugin.jar", ["h1:9750"], "claim-order"), task_interval_ms=100)
-    assert TieredStorage.from_state(tiered.to_state()) == tiered
+    assert from_state(TieredStorage, to_state(tiered)) == tiered

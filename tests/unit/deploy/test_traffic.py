@@ -2,6 +2,7 @@ import heapq
 
 import pytest
 
+from deploy.local.state import from_state, to_state
 from deploy.local.traffic import (
     LARGEST_SHARE,
     RATE,
@@ -82,4 +83,4 @@ def test_heavy_tailed_rates_add_up_to_the_total(count: int) -> None:
 
 def test_a_partitions_traffic_survives_its_state() -> None:
     part = plan_traffic(RACKS, seed=1)[0]
-    assert PartitionTraffic.from_state(part.to_state()) == part
+    assert from_state(PartitionTraffic, to_state(part)) == part
