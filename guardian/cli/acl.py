@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Annotated
 
 import typer
 
-from guardian.cli.options import ClusterOption, EndpointsOption, connect
+from guardian.cli.options import ClusterOption, EndpointsOption, connect, now_ms
 from guardian.core.kinds.acl_repair import as_rule
 from guardian.model.acl import AclBinding
 from guardian.model.units import parse_duration_ms
@@ -28,7 +27,7 @@ def propose(
     Example: guardian acl propose --cluster live --since 30d > rules.json
     """
     with connect(endpoints) as client:
-        reply = client.acl_use(cluster, time.time_ns() // 1_000_000 - parse_duration_ms("--since", since))
+        reply = client.acl_use(cluster, now_ms() - parse_duration_ms("--since", since))
     unused = [_rule(acl) for acl in reply.acls if acl.verdict == pb.ACL_UNUSED]
     print(json.dumps({"add": [], "remove": [as_rule(rule) for rule in sorted(unused)]}, indent=2))
 

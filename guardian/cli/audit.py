@@ -6,7 +6,6 @@ Added to the group of `guardian audit changes`. Each answer says on stderr what 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.federation import audit
-from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.errors import InvalidInput
@@ -52,7 +51,7 @@ def topic(
 
     Example: guardian audit topic orders --cluster live --from 03:00 --to 03:10
     """
-    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         reply = client.topic_activity(cluster, name, from_ms, to_ms, limit)
     if output is Output.JSON:
@@ -90,7 +89,7 @@ def broker(
 
     Example: guardian audit broker 7 --cluster live --since 10m
     """
-    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         reply = client.broker_activity(cluster, broker_id, from_ms, to_ms, limit)
     if output is Output.JSON:
@@ -117,7 +116,7 @@ def principal(
 
     Example: guardian audit principal User:alice --cluster live --since 24h
     """
-    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         reply = client.principal_activity(cluster, name if ":" in name else f"User:{name}", from_ms, to_ms, limit)
     if output is Output.JSON:
@@ -153,7 +152,7 @@ def idle_topics(
 
     Example: guardian audit idle-topics --cluster live --since 14d
     """
-    since_ms = _now_ms() - parse_duration_ms("--since", since)
+    since_ms = now_ms() - parse_duration_ms("--since", since)
     with connect(endpoints) as client:
         reply = client.idle_topics(cluster, since_ms, with_internal=internal, limit=limit)
     if output is Output.JSON:
@@ -193,7 +192,7 @@ def tenant_costs(
     Example: guardian audit tenant-costs --cluster live --from 2026-11-01 --to 2026-12-01 --prices prices.toml
     """
     price_list = load_prices(prices) if prices else None
-    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         reply = client.tenant_usage(cluster, from_ms, to_ms)
     if output is Output.JSON:
@@ -224,7 +223,7 @@ def acls(
 
     Example: guardian audit acls --cluster live --since 30d
     """
-    since_ms = _now_ms() - parse_duration_ms("--since", since)
+    since_ms = now_ms() - parse_duration_ms("--since", since)
     with connect(endpoints) as client:
         reply = client.acl_use(cluster, since_ms)
     if output is Output.JSON:
@@ -373,7 +372,3 @@ def _explain_coverage(coverage: pb.ActivityCoverage) -> None:
 
 def _note(sentence: str) -> None:
     print(sentence, file=sys.stderr)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

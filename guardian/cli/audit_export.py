@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from guardian.cli.audit import audit
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.render import print_json
 from guardian.core.audit_chain import START, check_lines, hash_of, line_of
 from guardian.errors import InvalidInput
@@ -31,7 +30,7 @@ def export(
 
     Example: guardian audit export audit.jsonl --since 30d
     """
-    from_ms = time.time_ns() // 1_000_000 - parse_duration_ms("since", since) if since else 0
+    from_ms = now_ms() - parse_duration_ms("since", since) if since else 0
     with connect(endpoints) as client:
         records = list(client.audit(from_ms=from_ms))
     previous = START

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -23,15 +25,14 @@ from guardian.cli.options import (
 )
 from guardian.cli.plan.tables import show_plan
 from guardian.cli.registered import registered
-from guardian.cli.render import as_dict, print_json
-from guardian.cli.ticket_telling import say
+from guardian.cli.render import print_json
+from guardian.cli.shared import made_of
+from guardian.cli.ticket_telling import made_as_dict, say
 from guardian.errors import InvalidInput
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import Plan
 from guardian.model.ticket import Ticket
 from guardian.model.units import parse_duration_ms, parse_rate
-from guardian.wire.plans import plan_to_proto
-from guardian.wire.tickets import ticket_to_proto
 
 _PLANNING_S = 200.0  # a dry run makes a plan
 
@@ -50,7 +51,58 @@ UnavailableOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of commands that ask for brokers, and how a ticket is made of them."""
+
+    dry_run: bool
+    key: str
+    expires: str
+    reason: str
+    endpoints: str
+    output: Output
+
+    def send(self, cluster: str, ask: Ask, throttle: str = DEFAULT_THROTTLE_TEXT) -> None:
+        """Make the ticket, or say what it would do."""
+        with connect(self.endpoints, _PLANNING_S if self.dry_run else 0.0) as client:
+            ticket, plan = client.ask_for(
+                cluster,
+                ask,
+                author=actor(),
+                throttle=parse_rate("--throttle", throttle),
+                submit=True,
+                reason=self.reason,
+                idempotency_key=self.key,
+                dry_run=self.dry_run,
+                expires_in_ms=expires_in_ms(self.expires),
+            )
+        if self.output is Output.JSON:
+            print_json(made_as_dict(ticket, plan))
+        elif plan is not None:
+            _show_rehearsal(ticket, plan)
+        else:
+            say(ticket)
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with the options of a request, of which its first parameter is made."""
+    return made_of(_request, command)
+
+
+def _request(
+    dry_run: DryRunOption = False,
+    key: KeyOption = "",
+    expires: ExpiresOption = "",
+    reason: ReasonOption = "",
+    endpoints: EndpointsOption = "",
+    output: OutputOption = Output.TABLE,
+) -> Request:
+    return Request(dry_run, key, expires, reason, endpoints, output)
+
+
+@asking
 def remove(
+    request: Request,
     brokers: BrokersArgument,
     cluster: ClusterOption = "",
     shutdown: Annotated[
@@ -62,12 +114,6 @@ def remove(
     ] = True,
     hook: HookOption = "",
     throttle: ThrottleOption = DEFAULT_THROTTLE_TEXT,
-    dry_run: DryRunOption = False,
-    key: KeyOption = "",
-    expires: ExpiresOption = "",
-    reason: ReasonOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Remove brokers: checked, excluded from new replicas, emptied, stopped, unregistered.
 
@@ -77,10 +123,12 @@ def remove(
     Example: guardian broker remove 4 5 --cluster live --hook by-systemd --dry-run
     """
     ask = Ask(AskKind.REMOVE, tuple(brokers), shutdown=shutdown, hook=hook)
-    _ask(cluster, ask, throttle, dry_run, key, expires, reason, endpoints, output)
+    request.send(cluster, ask, throttle)
 
 
+@asking
 def offline(
+    request: Request,
     brokers: BrokersArgument,
     cluster: ClusterOption = "",
     shutdown: Annotated[
@@ -88,12 +136,6 @@ def offline(
     ] = True,
     hook: HookOption = "",
     accept_unavailable: UnavailableOption = False,
-    dry_run: DryRunOption = False,
-    key: KeyOption = "",
-    expires: ExpiresOption = "",
-    reason: ReasonOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Take brokers offline for a while: leaders away, then stopped. Their replicas stay where they are.
 
@@ -102,32 +144,30 @@ def offline(
     Example: guardian broker offline 4 --cluster live --reason "a new disk"
     """
     ask = Ask(AskKind.OFFLINE, tuple(brokers), shutdown=shutdown, hook=hook, accept_unavailable=accept_unavailable)
-    _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
+    request.send(cluster, ask)
 
 
+@asking
 def online(
+    request: Request,
     brokers: BrokersArgument,
     cluster: ClusterOption = "",
     hook: HookOption = "",
     back_within: Annotated[
         str, typer.Option("--back-within", help="They must be back by then, such as 20m. [10m]")
     ] = "",
-    dry_run: DryRunOption = False,
-    key: KeyOption = "",
-    expires: ExpiresOption = "",
-    reason: ReasonOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Bring brokers back that were taken offline: started, in sync, and their leaders as before.
 
     Example: guardian broker online 4 --cluster live
     """
     ask = Ask(AskKind.ONLINE, tuple(brokers), hook=hook, back_within_ms=_duration(back_within))
-    _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
+    request.send(cluster, ask)
 
 
+@asking
 def restart(
+    request: Request,
     cluster: ClusterOption = "",
     brokers: Annotated[
         list[int] | None, typer.Argument(help="The brokers' ids.", min=0, show_default="all of the cluster")
@@ -161,12 +201,6 @@ def restart(
             min=0,
         ),
     ] = 0,
-    dry_run: DryRunOption = False,
-    key: KeyOption = "",
-    expires: ExpiresOption = "",
-    reason: ReasonOption = "",
-    endpoints: EndpointsOption = "",
-    output: OutputOption = Output.TABLE,
 ) -> None:
     """Restart brokers in batches, none of which a partition would miss: leaders away, restarted, in sync, leaders back.
 
@@ -175,7 +209,7 @@ def restart(
 
     Example: guardian broker restart --cluster live --hook by-systemd --dry-run
     """
-    with connect(endpoints) as client:
+    with connect(request.endpoints) as client:
         nodes = tuple(brokers or [broker.id for broker in registered(client.list_clusters(), cluster).brokers])
     ask = Ask(
         AskKind.RESTART,
@@ -188,38 +222,7 @@ def restart(
         finalize=finalize,
         metadata_version=metadata_version,
     )
-    _ask(cluster, ask, DEFAULT_THROTTLE_TEXT, dry_run, key, expires, reason, endpoints, output)
-
-
-def _ask(
-    cluster: str,
-    ask: Ask,
-    throttle: str,
-    dry_run: bool,
-    key: str,
-    expires: str,
-    reason: str,
-    endpoints: str,
-    output: Output,
-) -> None:
-    with connect(endpoints, _PLANNING_S) if dry_run else connect(endpoints) as client:
-        ticket, plan = client.ask_for(
-            cluster,
-            ask,
-            author=actor(),
-            throttle=parse_rate("--throttle", throttle),
-            submit=True,
-            reason=reason,
-            idempotency_key=key,
-            dry_run=dry_run,
-            expires_in_ms=expires_in_ms(expires),
-        )
-    if output is Output.JSON:
-        print_json({"ticket": as_dict(ticket_to_proto(ticket)), "plan": as_dict(plan_to_proto(plan)) if plan else None})
-    elif plan is not None:
-        _show_rehearsal(ticket, plan)
-    else:
-        say(ticket)
+    request.send(cluster, ask)
 
 
 def _show_rehearsal(ticket: Ticket, plan: Plan) -> None:

@@ -5,14 +5,13 @@ It needs the package `cryptography`, which comes with the extra `server`, so it 
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from guardian.cli.options import DryRunOption, Output, OutputOption, YesOption, confirm
+from guardian.cli.options import DryRunOption, Output, OutputOption, YesOption, confirm, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.render import print_json, print_table
 from guardian.errors import InvalidInput
@@ -52,7 +51,7 @@ def init(
         made.require_none()
         print(f"would make {made.authority}, its key and {made.revoked}. Nothing was written.")
         return
-    made.init(name, _days("--expires", expires), _now_ms())
+    made.init(name, _days("--expires", expires), now_ms())
     print(f"made {made.authority}, its key and {made.revoked}; who reads the key can be anybody: keep it apart")
 
 
@@ -90,7 +89,7 @@ def issue(
         issued.require_new(name)
         print(f"would make {issued.certificate(name)} and {issued.key(name)}. Nothing was written.")
         return
-    facts = issued.issue(wanted, _now_ms())
+    facts = issued.issue(wanted, now_ms())
     print(f"made {issued.certificate(name)} and {issued.key(name)}: {_days_left(facts)} days")
 
 
@@ -114,13 +113,13 @@ def renew(
     soon_ms = parse_duration_ms("--within", within) if within else None
     for name in names or known.names():
         facts = known.facts(name)
-        if soon_ms is not None and facts.not_after_ms - _now_ms() > soon_ms:
+        if soon_ms is not None and facts.not_after_ms - now_ms() > soon_ms:
             print(f"{name}: left as it is, {_days_left(facts)} days")
             continue
         if dry_run:
             print(f"{name}: would be renewed, {_days_left(facts)} days are left")
             continue
-        print(f"{name}: renewed, {_days_left(known.renew(name, lifetime, _now_ms()))} days")
+        print(f"{name}: renewed, {_days_left(known.renew(name, lifetime, now_ms()))} days")
 
 
 @app.command("revoke")
@@ -142,7 +141,7 @@ def revoke(
         return
     confirm(f"Revoke the certificates of {', '.join(names)}?", yes)
     for name in names:
-        facts = known.revoke(name, _now_ms())
+        facts = known.revoke(name, now_ms())
         print(f"{name}: serial {facts.serial:x} is in {known.revoked}")
 
 
@@ -232,8 +231,4 @@ def _days(option: str, text: str) -> float:
 
 def _days_left(facts: CertificateFacts) -> str:
     """Days and tenths; an expired one has less than none."""
-    return f"{(facts.not_after_ms - _now_ms()) / _DAY_MS:.1f}"
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)
+    return f"{(facts.not_after_ms - now_ms()) / _DAY_MS:.1f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from guardian.cli.audit import FromOption, ToOption, parse_span
-from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.protection import queue, release, show_protection
 from guardian.cli.render import as_dict, human_time, print_json, print_table
@@ -66,7 +65,7 @@ def disks(
 
     Example: guardian disk show --cluster live --limit 5 --fail
     """
-    from_ms, to_ms = parse_span(since, start, end, _now_ms())
+    from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         report = client.disk_health(cluster, from_ms, to_ms, 0 if output is Output.JSON else limit)
         if output is Output.JSON:
@@ -144,7 +143,3 @@ def _disk_row(disk: pb.DiskHealth) -> tuple[str, ...]:
         human_time(disk.since_ms),
         disk.why or "-",
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

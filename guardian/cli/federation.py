@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from guardian.cli.options import (
     OutputOption,
     actor,
     connect,
+    now_ms,
 )
 from guardian.cli.output_more import more_of
 from guardian.cli.paging import Page, paged
@@ -404,7 +404,7 @@ def add_exclusions(
 
     Example: guardian exclusion add 3 4 --cluster live --reason "fan broken" --for 2h
     """
-    until_ms = time.time_ns() // 1_000_000 + parse_duration_ms("for", lasting) if lasting else 0
+    until_ms = now_ms() + parse_duration_ms("for", lasting) if lasting else 0
     entries = [Exclusion(cluster, broker, who or actor(), why, until_ms) for broker in brokers]
     change.put(entries)
 
@@ -442,7 +442,7 @@ def changes(
 
     Example: guardian audit changes --since 24h
     """
-    from_ms = time.time_ns() // 1_000_000 - parse_duration_ms("--since", since) if since else 0
+    from_ms = now_ms() - parse_duration_ms("--since", since) if since else 0
     with connect(page.endpoints) as client:
         records = page.of(page.behind(client.audit(from_ms=from_ms, actor=who), _index_of), _index_of)
     if page.output is Output.JSON:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
 
-from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.cli.render import print_json, print_table
@@ -43,7 +42,7 @@ def forecast(
 
     Example: guardian forecast --cluster live --window 14d --within 60d
     """
-    until_ms = time.time_ns() // 1_000_000
+    until_ms = now_ms()
     days = parse_duration_ms("within", within) / _DAY_MS
     section_of(settings)  # what is wrong is told before anything is read
     with connect(endpoints) as client:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Annotated
 
 import typer
 
 from guardian.cli.audit import FromOption, ToOption, parse_span
 from guardian.cli.disk import no_samples
-from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import ClusterOption, EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, print_json, print_table
 from guardian.model.units import human_bytes, human_duration
@@ -41,7 +40,7 @@ def disk_reads(
 
     Example: guardian group disk-reads --cluster live
     """
-    from_ms, to_ms = parse_span(since or ("" if start else "10m"), start, end, time.time_ns() // 1_000_000)
+    from_ms, to_ms = parse_span(since or ("" if start else "10m"), start, end, now_ms())
     with connect(endpoints) as client:
         report = client.disk_readers(cluster, from_ms, to_ms, 0 if output is Output.JSON else limit)
     if output is Output.JSON:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,16 @@ import typer
 
 from guardian.cli import declared, federation
 from guardian.cli.changes import say_how_many, show
-from guardian.cli.options import ClusterOption, DryRunOption, EndpointsOption, Output, OutputOption, actor, connect
+from guardian.cli.options import (
+    ClusterOption,
+    DryRunOption,
+    EndpointsOption,
+    Output,
+    OutputOption,
+    actor,
+    connect,
+    now_ms,
+)
 from guardian.cli.plan.files import write_file
 from guardian.cli.registered import registered
 from guardian.client import GuardianClient
@@ -155,7 +163,7 @@ def import_topic(
             if topic.assignments or there[name, topic.name] >= topic.partitions:
                 said = _create(client, topic, name, there[name, topic.name], dry_run=dry_run)
                 typer.echo(said, err=output is Output.JSON)
-    span = (time.time_ns() // 1_000_000 - parse_duration_ms("window", window), time.time_ns() // 1_000_000)
+    span = (now_ms() - parse_duration_ms("window", window), now_ms())
     for topic, name in wanted:
         if not topic.assignments and there[name, topic.name] < topic.partitions:
             _plan(topic, name, there[name, topic.name], span, endpoints, output, dry_run=dry_run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 
 from guardian.cli.audit import FromOption, SinceOption, ToOption, parse_span
 from guardian.cli.disk import no_samples
-from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.model.units import human_bytes
@@ -43,7 +42,7 @@ def links(
 
     Example: guardian links --from 03:00 --to 03:01 -o json
     """
-    from_ms, to_ms = parse_span(since, start, end, time.time_ns() // 1_000_000)
+    from_ms, to_ms = parse_span(since, start, end, now_ms())
     with connect(endpoints) as client:
         report = client.link_use(from_ms, to_ms, cluster or (), limit)
     if output is Output.JSON:

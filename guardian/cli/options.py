@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import socket
 import sys
+import time
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -24,7 +25,7 @@ from guardian.model.units import bytes_text, parse_duration_ms
 __all__ = [
     "DEFAULT_THROTTLE_TEXT", "ClusterOption", "DryRunOption", "EndpointsOption", "ExpiresOption", "KeyOption",
     "OnlyClusterOption", "OnlyClustersOption", "Output", "OutputOption", "ReasonOption", "ThrottleOption",
-    "YesOption", "actor", "cluster_of", "confirm", "connect", "expires_in_ms", "use",
+    "YesOption", "actor", "cluster_of", "confirm", "connect", "expires_in_ms", "now_ms", "use",
 ]  # fmt: skip
 
 # Long enough for the members to elect a new leader, short enough for a person who waits.
@@ -184,3 +185,8 @@ def expires_in_ms(text: str) -> int:
     if text == "never":
         return -1
     return parse_duration_ms("expires", text) if text else 0
+
+
+def now_ms() -> int:
+    """Return the ms since the epoch by this machine's clock."""
+    return time.time_ns() // 1_000_000

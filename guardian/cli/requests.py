@@ -6,7 +6,6 @@ guardian acl repair, guardian broker throttle, guardian topic config, guardian t
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,14 +22,13 @@ from guardian.cli.options import (
     ReasonOption,
     actor,
     connect,
+    now_ms,
 )
-from guardian.cli.render import as_dict, print_json
-from guardian.cli.ticket_telling import say
+from guardian.cli.render import print_json
+from guardian.cli.ticket_telling import made_as_dict, say
 from guardian.core.kinds.registry import KINDS
 from guardian.core.kinds.requested import Option, OptionType, RequestKind
 from guardian.errors import InvalidInput
-from guardian.wire.plans import plan_to_proto
-from guardian.wire.tickets import ticket_to_proto
 
 _COMMON: tuple[tuple[str, Any, Any], ...] = (
     ("key", KeyOption, ""),
@@ -51,7 +49,7 @@ def request_commands(noun: str) -> Iterator[tuple[str, Callable[..., None]]]:
 def _command(kind: RequestKind[Any]) -> Callable[..., None]:
     def command(**given: Any) -> None:
         texts = {each.name: _texts(each, given[_parameter(each)]) for each in kind.options}
-        plan = kind.plan(given["cluster"], kind.read(texts, time.time_ns() // 1_000_000))
+        plan = kind.plan(given["cluster"], kind.read(texts, now_ms()))
         _create(kind, plan, given)
 
     parameters = [_described(each) for each in kind.options if each.is_argument]
@@ -77,8 +75,7 @@ def _create(kind: RequestKind[Any], plan: Any, given: Mapping[str, Any]) -> None
             plan, author=actor(), submit=True, reason=given["reason"], idempotency_key=given["key"], dry_run=dry_run
         )
     if output is Output.JSON:
-        made = None if dry_run else as_dict(ticket_to_proto(ticket))
-        print_json({"ticket": made, "plan": as_dict(plan_to_proto(resolved))})
+        print_json(made_as_dict(None if dry_run else ticket, resolved))
         return
     for note in resolved.notes:
         print(f"- {note}")

@@ -24,13 +24,14 @@ from guardian.cli.options import (
     cluster_of,
     connect,
     expires_in_ms,
+    now_ms,
 )
 from guardian.cli.output_more import more_of
 from guardian.cli.paging import Page, paged
 from guardian.cli.plan.tables import describe_move, show_plan
 from guardian.cli.render import as_dict, human_time, print_json, print_table
 from guardian.cli.ticket_acting import Act, Decide, WatchOption, acting, acting_at_length
-from guardian.cli.ticket_telling import GOOD_ENDS, follow, now_ms, progress, said, say, throttle_of, with_progress
+from guardian.cli.ticket_telling import GOOD_ENDS, follow, made_as_dict, progress, said, say, throttle_of, with_progress
 from guardian.client import GuardianClient
 from guardian.core import foreign, previewing, progressing, rolling_back, ticketing
 from guardian.core.approving import expires_at_ms
@@ -51,7 +52,6 @@ from guardian.model.throttle import DEFAULT_THROTTLE
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.model.units import human_bytes, human_duration, parse_rate
 from guardian.wire.approvals import approvals_to_proto
-from guardian.wire.plans import plan_to_proto
 from guardian.wire.previews import preview_to_proto, progress_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_to_proto
 
@@ -152,7 +152,7 @@ def submit(
         if not dry_run:
             said(client, ticket, watch, output)
         elif output is Output.JSON:
-            print_json({"ticket": as_dict(ticket_to_proto(ticket)), "plan": as_dict(plan_to_proto(resolved))})
+            print_json(made_as_dict(ticket, resolved))
         else:
             print(f"{plan} can run on cluster {cluster}; nothing was stored.")
             show_plan(resolved)

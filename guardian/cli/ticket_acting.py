@@ -15,10 +15,19 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from guardian.cli.exits import NO
-from guardian.cli.options import DryRunOption, EndpointsOption, Output, OutputOption, ReasonOption, actor, connect
+from guardian.cli.options import (
+    DryRunOption,
+    EndpointsOption,
+    Output,
+    OutputOption,
+    ReasonOption,
+    actor,
+    connect,
+    now_ms,
+)
 from guardian.cli.render import print_json
 from guardian.cli.shared import made_of
-from guardian.cli.ticket_telling import now_ms, said
+from guardian.cli.ticket_telling import said
 from guardian.client import GuardianClient
 from guardian.core import ticketing
 from guardian.errors import InvalidInput

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
-
 import typer
 
 from guardian.cli.exits import NO
-from guardian.cli.options import Output
+from guardian.cli.options import Output, now_ms
 from guardian.cli.render import as_dict, human_time, print_json, print_json_line
 from guardian.client import GuardianClient
 from guardian.core import progressing
 from guardian.model.execution import Execution
 from guardian.model.log_dirs import short_log_dirs, shortened
+from guardian.model.plan import Plan
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.units import human_bytes, human_duration
+from guardian.wire.plans import plan_to_proto
 from guardian.wire.previews import progress_to_proto
 from guardian.wire.tickets import ticket_to_proto
 
@@ -35,6 +35,14 @@ def say(ticket: Ticket, output: Output = Output.TABLE) -> None:
         print_json(as_dict(ticket_to_proto(ticket)))
     else:
         print(f"Ticket {ticket.id} is {ticket.state.name}. {_NEXT.get(ticket.state, '').format(id=ticket.id)}".rstrip())
+
+
+def made_as_dict(ticket: Ticket | None, plan: Plan | None) -> dict[str, object]:
+    """Return the answer to what makes a ticket; None where it is not stored, or has no plan."""
+    return {
+        "ticket": as_dict(ticket_to_proto(ticket)) if ticket else None,
+        "plan": as_dict(plan_to_proto(plan)) if plan else None,
+    }
 
 
 def said(client: GuardianClient, ticket: Ticket, watch: bool, output: Output) -> None:
@@ -88,10 +96,6 @@ def throttle_of(ticket: Ticket) -> str:
 def with_progress(ticket: Ticket, far: Progress | None) -> dict[str, object]:
     shown = as_dict(ticket_to_proto(ticket))
     return shown | {"progress": as_dict(progress_to_proto(ticket.id, far))} if far else shown
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _left(far: Progress) -> str:

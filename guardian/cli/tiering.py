@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from guardian.cli import tiering_orphans, tiering_verify
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.cli.tiering_catalogue import TieredTopic, live_segments, partition_segments, read_catalogue
@@ -74,10 +73,10 @@ def topics(
     Example: guardian tiering topics --cluster live
     """
     older_than_ms = parse_duration_ms("--older-than", older_than)
-    now_ms = _now_ms()
+    at_ms = now_ms()
     with connect(endpoints) as client:
         found = [topic for topic in read_catalogue(client, cluster).topics if topic.existing]
-        counts = [_counts(client, topic, now_ms, older_than_ms, quick) for topic in found]
+        counts = [_counts(client, topic, at_ms, older_than_ms, quick) for topic in found]
     if output is Output.JSON:
         print_json([_topic_json(topic, count) for topic, count in zip(found, counts, strict=True)])
         return
@@ -120,7 +119,7 @@ def partition(
         print_json(_partition_json(found, summary, segments, covered))
         return
     print(f"Partition {found.name}-{number} of cluster {found.cluster}, topic id {uuid_text(found.topic_id)}")
-    for label, text in _partition_lines(summary, segments, covered, _now_ms()):
+    for label, text in _partition_lines(summary, segments, covered, now_ms()):
         print(f"{label:<10}{text}")
 
 
@@ -158,7 +157,7 @@ def list_segments(
             [partition_json(found.cluster, found.name, one.partition) | segment_json(segment) for one, segment in shown]
         )
     else:
-        _print_segments(shown, _now_ms())
+        _print_segments(shown, now_ms())
     if len(shown) < len(rows):
         warn_of_the_rest(len(shown), len(rows), "segment", "All: the same with --limit 0")
 
@@ -344,7 +343,3 @@ def _print_segments(rows: Sequence[tuple[PartitionSummary, LiveSegment]], now_ms
         right=("PARTITION", "FROM", "TO", "SIZE", "BROKER", "AGE"),
         more=more_of([segment for _, segment in rows], "at_ms", "max_timestamp_ms", "txn_index_empty"),
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.cli.tiering_catalogue import TieredTopic, live_segments, read_catalogue
@@ -119,16 +118,16 @@ def orphans_command(
         with connect(endpoints) as client:
             _sweep(client, cluster, store, older_than, yes, many, limit, output)
         return
-    now_ms = time.time_ns() // 1_000_000
+    at_ms = now_ms()
     with connect(endpoints) as client:
         topics = read_catalogue(client, cluster).topics
-        found = [_report(client, topic, now_ms, older_than_ms) for topic in topics]
+        found = [_report(client, topic, at_ms, older_than_ms) for topic in topics]
         gone, not_asked = _look_for_gone(client, topics)
     if output is Output.JSON:
         print_json(_as_json(found, gone, not_asked))
         return
-    _print_orphans(found, now_ms, older_than, limit)
-    _print_topics([report for report in found if not report.is_empty], now_ms)
+    _print_orphans(found, at_ms, older_than, limit)
+    _print_topics([report for report in found if not report.is_empty], at_ms)
     _print_gone(gone, not_asked)
     print(_HOW)
     if any(report.orphans or report.deletions for report in found):

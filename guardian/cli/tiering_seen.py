@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
+from guardian.cli.options import now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_table
 from guardian.cli.tiering_catalogue import Catalogue, live_segments, read_catalogue
@@ -22,7 +22,7 @@ class Seen:
 
     def __init__(self, client: GuardianClient, cluster: str) -> None:
         self._client = client
-        self.since_ms = time.time_ns() // 1_000_000
+        self.since_ms = now_ms()
         self._all = read_catalogue(client)
         self.cluster_id, self.cluster = self._chosen(cluster)
         self.metadata = self._read(self._all)

@@ -12,10 +12,10 @@ What the topic's last leader may still do itself are the same steps, and repeati
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from guardian.cli.options import now_ms
 from guardian.cli.tiering_gone import batches, by_topic, find_gone, print_gone
 from guardian.cli.tiering_options import counted, partition_json
 from guardian.cli.tiering_seen import Seen, print_strays, strays_json
@@ -48,7 +48,7 @@ def find(client: GuardianClient, seen: Seen, store: RemoteStore, older_than_ms: 
     asked = {one.partition.topic_id for one in summaries if not one.is_deleted or one.partition.topic_id in with_files}
     gone = find_gone(client, seen.cluster_id, asked)
     scope = seen.scope(store.parts, seen.since_ms)
-    return leftovers((before, after), files, scope, summaries, gone, _now_ms(), older_than_ms)
+    return leftovers((before, after), files, scope, summaries, gone, now_ms(), older_than_ms)
 
 
 def _require_its_store(seen: Seen, store: RemoteStore, held: set[bytes]) -> None:
@@ -131,7 +131,7 @@ def _tell(client: GuardianClient, gone: GonePartition, state: tiering_pb2.Remote
 
 def _event(segment: LiveSegment, state: tiering_pb2.RemoteLogSegmentState) -> tiering_pb2.SegmentEvent:
     return tiering_pb2.SegmentEvent(
-        segment_id=segment.id, state=state, broker_id=NO_BROKER, event_timestamp_ms=_now_ms()
+        segment_id=segment.id, state=state, broker_id=NO_BROKER, event_timestamp_ms=now_ms()
     )
 
 
@@ -201,7 +201,3 @@ def swept_json(swept: Swept, seen: Seen) -> dict[str, Any]:
         ],
         "fault": swept.fault,
     }
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.output_more import more_of
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.cli.tiering_options import (
@@ -85,14 +84,14 @@ def _compare(seen: Seen, store: RemoteStore, older_than_ms: int) -> Comparison:
     young_since_ms = seen.since_ms - _CLOCK_MARGIN_MS
     before = seen.metadata
     files = list(store.files())
-    compared = compare(before, files, before, seen.scope(store.parts, young_since_ms), _now_ms(), older_than_ms)
+    compared = compare(before, files, before, seen.scope(store.parts, young_since_ms), now_ms(), older_than_ms)
     doubtful = {fault.partition[1:] for fault in compared.faults}
     doubtful |= {(strays.topic_id, strays.partition) for strays in compared.strays}
     doubtful |= {one.partition[1:] for one in (*compared.copies, *compared.deletions) if one.is_old}
     if not doubtful:
         return compared
     after = seen.again(doubtful)
-    return compare(before, files, after, seen.scope(store.parts, young_since_ms), _now_ms(), older_than_ms)
+    return compare(before, files, after, seen.scope(store.parts, young_since_ms), now_ms(), older_than_ms)
 
 
 def _print(compared: Comparison, seen: Seen, store: RemoteStore, older_than: str, limit: int) -> None:
@@ -221,7 +220,3 @@ def _as_json(compared: Comparison, seen: Seen, store: RemoteStore) -> dict[str, 
         "copying": waiting(compared.copies),
         "deleting": waiting(compared.deletions),
     }
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

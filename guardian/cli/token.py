@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from guardian.cli.options import DryRunOption, Output, OutputOption, YesOption, confirm
+from guardian.cli.options import DryRunOption, Output, OutputOption, YesOption, confirm, now_ms
 from guardian.cli.render import human_time, print_json, print_table
 from guardian.core.tokens import ID_BYTES, SECRET_BYTES, Token, make_token, parse_tokens, write_tokens
 from guardian.errors import InvalidInput, NotFound
@@ -43,7 +42,7 @@ def create(
     lifetime_ms = 0 if expires == _NEVER else parse_duration_ms("--expires", expires)
     known = _read(file)
     secret = secrets.token_bytes(SECRET_BYTES)
-    text, token = make_token(name, secrets.token_bytes(ID_BYTES), secret, _now_ms(), lifetime_ms)
+    text, token = make_token(name, secrets.token_bytes(ID_BYTES), secret, now_ms(), lifetime_ms)
     if dry_run:
         ends = human_time(token.expires_at_ms) if token.expires_at_ms else _NEVER
         print(f"{file} would get a token of {name}, beside {len(known)}; it would expire: {ends}. Nothing was written.")
@@ -71,11 +70,11 @@ def list_tokens(file: FileOption, output: OutputOption = Output.TABLE) -> None:
         ]
         print_json(rows)
         return
-    now_ms = _now_ms()
+    at_ms = now_ms()
     print_table(
         ("ID", "NAME", "CREATED", "EXPIRES", "STATE"),
         [
-            (each.id, each.name, human_time(each.created_at_ms), human_time(each.expires_at_ms), _state(each, now_ms))
+            (each.id, each.name, human_time(each.created_at_ms), human_time(each.expires_at_ms), _state(each, at_ms))
             for each in tokens
         ],
     )
@@ -108,10 +107,6 @@ def revoke(
 
 def _state(token: Token, now_ms: int) -> str:
     return "expired" if token.expires_at_ms and now_ms >= token.expires_at_ms else "good"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _read(file: Path) -> tuple[Token, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from guardian.cli.directory import read_directory
-from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, OnlyClustersOption, Output, OutputOption, connect, now_ms
 from guardian.cli.planner_settings import SettingsOption, planner_settings, section_of
 from guardian.cli.render import print_json, print_table
 from guardian.cli.shared import with_options_of
@@ -133,7 +132,7 @@ class _Asked:
         endpoints: EndpointsOption = "",
         output: OutputOption = Output.TABLE,
     ) -> _Asked:
-        until_ms = time.time_ns() // 1_000_000
+        until_ms = now_ms()
         span = (until_ms - parse_duration_ms("window", window), until_ms)
         section_of(settings)  # what is wrong is told before anything is read
         return cls(tuple(clusters or ()), span, settings, lake, master, fail, endpoints, output)

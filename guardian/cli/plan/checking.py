@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from guardian.cli.directory import read_directory
-from guardian.cli.options import EndpointsOption, Output, OutputOption, connect
+from guardian.cli.options import EndpointsOption, Output, OutputOption, connect, now_ms
 from guardian.cli.plan.offline import fail_on, read_model, show_score
 from guardian.cli.plan.overrides import Overrides
 from guardian.cli.render import print_json
@@ -66,7 +65,7 @@ def _against_model(overrides: Overrides, file: Path, model: Path) -> Verdict:
 def _against_lake(
     overrides: Overrides, file: Path, cluster: str, window: str, lake: str, master: str, endpoints: str
 ) -> Verdict:
-    until_ms = time.time_ns() // 1_000_000
+    until_ms = now_ms()
     asked = (until_ms - parse_duration_ms("window", window), until_ms)
     with connect(endpoints) as client:
         settings = overrides.for_members(client)

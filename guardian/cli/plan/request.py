@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +16,7 @@ from guardian.cli.options import (
     OutputOption,
     cluster_of,
     expires_in_ms,
+    now_ms,
 )
 from guardian.cli.plan.overrides import Overrides
 from guardian.cli.shared import made_of
@@ -79,7 +79,7 @@ class Request:
             raise InvalidInput("--out, --rollback and --picture hold one cluster's plan: give one --cluster")
         if len(clusters) > 1 and key:
             raise InvalidInput(f"--idempotency-key is {key!r}, and it makes one ticket: give one --cluster")
-        until_ms = time.time_ns() // 1_000_000
+        until_ms = now_ms()
         return cls(
             overrides=overrides,
             clusters=clusters,

@@ -55,7 +55,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     def run(reply: Any, *words: str) -> tuple[Result, Guardian]:
         guardian = Guardian(reply)
         monkeypatch.setattr(audit, "connect", lambda _: guardian)
-        monkeypatch.setattr(audit, "_now_ms", lambda: NOW_MS)
+        monkeypatch.setattr(audit, "now_ms", lambda: NOW_MS)
         return CliRunner().invoke(app, ["audit", *words]), guardian
 
     return run
