@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from guardian.model.approval import ApprovalPolicy, ApprovalRule, Window, parse_window
-from guardian.wire.fields import ByHand, by_hand, filled, read
+from guardian.wire.fields import ByHand, by_hand, codec
 from protos.guardian.v1 import tickets_pb2 as pb
 
-
-def approvals_to_proto(policy: ApprovalPolicy) -> pb.Approvals:
-    return filled(pb.Approvals(), policy)
-
-
-def approvals_from_proto(message: pb.Approvals) -> ApprovalPolicy:
-    """Raises InvalidInput when a window is none."""
-    return read(ApprovalPolicy, message)
+approvals_to_proto, approvals_from_proto = codec(ApprovalPolicy, pb.Approvals)
 
 
 def _write_windows(message: pb.ApprovalRule, windows: tuple[Window, ...]) -> None:

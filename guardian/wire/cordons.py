@@ -8,19 +8,13 @@ from collections.abc import Iterable, Iterator
 from guardian.errors import InvalidInput
 from guardian.model.cordon import Cordon
 from guardian.model.topology import TopicPartition
-from guardian.wire.fields import ByHand, by_hand, filled, read
+from guardian.wire.fields import ByHand, by_hand, codec
 from protos.guardian.v1 import placement_pb2 as pb
 
 _MAX_PARTITIONS = 1_000_000  # of one broker: far more than Kafka bears
 
 
-def cordon_to_proto(cordon: Cordon) -> pb.Cordon:
-    return filled(pb.Cordon(), cordon)
-
-
-def cordon_from_proto(message: pb.Cordon) -> Cordon:
-    """Raises InvalidInput when a field is wrong."""
-    return read(Cordon, message)
+cordon_to_proto, cordon_from_proto = codec(Cordon, pb.Cordon)
 
 
 def _write_replaced(message: pb.Cordon, replaced: str) -> None:

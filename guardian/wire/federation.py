@@ -5,17 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from guardian.model.topology import BrokerState, Cluster
-from guardian.wire.fields import filled, known, read
+from guardian.wire.fields import codec, known
 from protos.guardian.v1 import federation_pb2 as pb
 
-
-def cluster_to_proto(cluster: Cluster) -> pb.Cluster:
-    return filled(pb.Cluster(), cluster)
-
-
-def cluster_from_proto(message: pb.Cluster) -> Cluster:
-    """Raises InvalidInput when a field is wrong."""
-    return read(Cluster, message)
+cluster_to_proto, cluster_from_proto = codec(Cluster, pb.Cluster)
 
 
 def broker_state_to_proto(state: BrokerState) -> pb.BrokerState:

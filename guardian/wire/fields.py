@@ -84,6 +84,13 @@ def read(noun: type[_Noun], message: Message) -> _Noun:
     return noun(**values)
 
 
+def codec(
+    noun: type[_Noun], message: type[_Message]
+) -> tuple[Callable[[_Noun], _Message], Callable[[_Message], _Noun]]:
+    """Return `filled` and `read` for a dataclass and its message; the second raises InvalidInput, as `read` does."""
+    return lambda value: filled(message(), value), lambda value: read(noun, value)
+
+
 def known(kind: type[_Kind], name: str, value: int | str) -> _Kind:
     """Return the member of that value; the error calls it `name`. Raises InvalidInput for one of a newer version."""
     try:

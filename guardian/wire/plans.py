@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from guardian.model.plan import (
-    PartitionMove,
-    Plan,
-    ReplicaPlacement,
-)
+from guardian.model.plan import PartitionMove, Plan, ReplicaPlacement
 from guardian.model.topology import ANY_LOG_DIR
-from guardian.wire.fields import NOT_ON_THE_WIRE, ByHand, by_hand, filled, read
+from guardian.wire.fields import NOT_ON_THE_WIRE, ByHand, by_hand, codec
 from guardian.wire.tasks import task_from_proto, task_to_proto
 from protos.guardian.v1 import tickets_pb2 as pb
 
@@ -25,22 +21,8 @@ def plan_hash(serialized: bytes) -> str:
     return hashlib.sha256(serialized).hexdigest()
 
 
-def plan_to_proto(plan: Plan) -> pb.Plan:
-    return filled(pb.Plan(), plan)
-
-
-def plan_from_proto(message: pb.Plan) -> Plan:
-    """Raises InvalidInput when a field is wrong."""
-    return read(Plan, message)
-
-
-def move_to_proto(move: PartitionMove) -> pb.PartitionMove:
-    return filled(pb.PartitionMove(), move)
-
-
-def move_from_proto(message: pb.PartitionMove) -> PartitionMove:
-    """Raises InvalidInput when a field is wrong."""
-    return read(PartitionMove, message)
+plan_to_proto, plan_from_proto = codec(Plan, pb.Plan)
+move_to_proto = codec(PartitionMove, pb.PartitionMove)[0]
 
 
 by_hand(

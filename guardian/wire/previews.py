@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from guardian.model.preview import Preview
 from guardian.model.progress import Progress
-from guardian.wire.fields import ByHand, by_hand, filled, read
+from guardian.wire.fields import ByHand, by_hand, codec, filled
 from protos.guardian.v1 import tickets_pb2 as pb
 
 _NOT_KNOWN = -1
 
 
-def preview_to_proto(preview: Preview) -> pb.PreviewTicketReply:
-    return filled(pb.PreviewTicketReply(), preview)
-
-
-def preview_from_proto(message: pb.PreviewTicketReply) -> Preview:
-    return read(Preview, message)
+preview_to_proto, preview_from_proto = codec(Preview, pb.PreviewTicketReply)
+progress_from_proto = codec(Progress, pb.TicketProgress)[1]
 
 
 def progress_to_proto(ticket_id: str, progress: Progress) -> pb.TicketProgress:
     return filled(pb.TicketProgress(ticket_id=ticket_id, eta_ms=_NOT_KNOWN), progress)
-
-
-def progress_from_proto(message: pb.TicketProgress) -> Progress:
-    return read(Progress, message)
 
 
 by_hand(

@@ -6,29 +6,13 @@ from collections.abc import Iterable
 
 import guardian.wire.tickets  # noqa: F401  how intents are written
 from guardian.model.protection import DiskCondition, DiskKey, Doing, Lever, Protection
-from guardian.wire.fields import NOT_ON_THE_WIRE, ByHand, alias, by_hand, filled, read
+from guardian.wire.fields import NOT_ON_THE_WIRE, ByHand, alias, by_hand, codec, filled, read
 from protos.guardian.v1 import protection_pb2 as pb
 
-
-def protection_to_proto(protection: Protection) -> pb.ProtectionState:
-    return filled(pb.ProtectionState(), protection)
-
-
-def protection_from_proto(message: pb.ProtectionState) -> Protection:
-    """Raises InvalidInput when a field is wrong."""
-    return read(Protection, message)
-
-
-def lever_to_proto(lever: Lever) -> pb.ProtectionLever:
-    return filled(pb.ProtectionLever(), lever)
-
-
-def condition_to_proto(condition: DiskCondition) -> pb.DiskLimitHealth:
-    return filled(pb.DiskLimitHealth(), condition)
-
-
-def doing_to_proto(doing: Doing) -> pb.DiskDoing:
-    return filled(pb.DiskDoing(), doing)
+protection_to_proto, protection_from_proto = codec(Protection, pb.ProtectionState)
+lever_to_proto = codec(Lever, pb.ProtectionLever)[0]
+condition_to_proto = codec(DiskCondition, pb.DiskLimitHealth)[0]
+doing_to_proto = codec(Doing, pb.DiskDoing)[0]
 
 
 def _write_key(message: pb.DiskLimitHealth, disk: DiskKey) -> None:

@@ -9,40 +9,17 @@ from guardian.model.execution import AdaptedRate, Execution
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.ticket import Ticket, TicketState, TicketTransition
 from guardian.wire.actors import agent_of, name_of
-from guardian.wire.fields import ByHand, alias, by_hand, filled, known, read
+from guardian.wire.fields import ByHand, alias, by_hand, codec, known
 from protos.guardian.v1 import tickets_pb2 as pb
 
-
-def ticket_to_proto(ticket: Ticket) -> pb.Ticket:
-    return filled(pb.Ticket(), ticket)
-
-
-def ticket_from_proto(message: pb.Ticket) -> Ticket:
-    """Raises InvalidInput when a field is wrong."""
-    return read(Ticket, message)
-
-
-def transition_to_proto(transition: TicketTransition) -> pb.TicketTransition:
-    return filled(pb.TicketTransition(), transition)
-
-
-def transition_from_proto(message: pb.TicketTransition) -> TicketTransition:
-    """Raises InvalidInput when the state is unknown."""
-    return read(TicketTransition, message)
+ticket_to_proto, ticket_from_proto = codec(Ticket, pb.Ticket)
+transition_to_proto, transition_from_proto = codec(TicketTransition, pb.TicketTransition)
+execution_to_proto, execution_from_proto = codec(Execution, pb.Execution)
 
 
 def ticket_state_from_proto(number: int) -> TicketState:
     """Raises InvalidInput when the number is no state that this version knows."""
     return known(TicketState, "state of the ticket", number)
-
-
-def execution_to_proto(execution: Execution) -> pb.Execution:
-    return filled(pb.Execution(), execution)
-
-
-def execution_from_proto(message: pb.Execution) -> Execution:
-    """Raises InvalidInput when a field is wrong."""
-    return read(Execution, message)
 
 
 def _write_author(message: pb.Ticket, author: str) -> None:

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from guardian.model.tiering import LiveSegment, PartitionSummary, TopicIdPartition
-from guardian.wire.fields import ByHand, alias, by_hand, filled, read
+from guardian.wire.fields import ByHand, alias, by_hand, codec
 from protos.guardian.v1 import tiering_pb2 as pb
 
-
-def partition_to_proto(partition: TopicIdPartition) -> pb.TopicIdPartition:
-    return filled(pb.TopicIdPartition(), partition)
-
-
-def partition_from_proto(message: pb.TopicIdPartition) -> TopicIdPartition:
-    return read(TopicIdPartition, message)
-
-
-def live_segment_from_proto(message: pb.SegmentEvent) -> LiveSegment:
-    """Of an entry of ListLiveSegments. Raises InvalidInput for a state that this version does not know."""
-    return read(LiveSegment, message)
-
-
-def summary_from_proto(message: pb.PartitionSummary) -> PartitionSummary:
-    return read(PartitionSummary, message)
+partition_to_proto, partition_from_proto = codec(TopicIdPartition, pb.TopicIdPartition)
+# Of an entry of ListLiveSegments.
+live_segment_from_proto = codec(LiveSegment, pb.SegmentEvent)[1]
+summary_from_proto = codec(PartitionSummary, pb.PartitionSummary)[1]
 
 
 by_hand(
