@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from metastore.store import StoreError
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _Counted: TypeAlias = Callable[[Any], CallUnderWay]
+_Deserialize: TypeAlias = Callable[[bytes], Any]
 _RETRY_CALL_MS = 100
 _ANSWERED = (GuardianError, StoreError)
 
@@ -39,7 +41,46 @@ def trailers_of(error: Exception) -> tuple[tuple[str, str], ...]:
     return tuple(trailers)
 
 
-class AsyncErrorInterceptor(grpc.aio.ServerInterceptor):
+_HANDLER_KINDS: dict[str, Callable[..., _Handler]] = {
+    "unary_unary": grpc.unary_unary_rpc_method_handler,
+    "unary_stream": grpc.unary_stream_rpc_method_handler,
+    "stream_unary": grpc.stream_unary_rpc_method_handler,
+    "stream_stream": grpc.stream_stream_rpc_method_handler,
+}
+
+
+class MethodInterceptor(grpc.aio.ServerInterceptor):
+    """Puts a function of the same kind in place of each method that is called."""
+
+    def is_let_through(self, _call: grpc.HandlerCallDetails) -> bool:
+        """Return whether the method stays as it is."""
+        return False
+
+    @abstractmethod
+    def wrap(self, call: grpc.HandlerCallDetails, kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what to call in place of the method; `kind` is its name in a handler."""
+
+    def read(self, _kind: str, deserialize: _Deserialize | None) -> _Deserialize | None:
+        """Return how to read the bytes of a request."""
+        return deserialize
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> _Handler | None:
+        handler = await continuation(handler_call_details)
+        if handler is None or self.is_let_through(handler_call_details):
+            return handler  # where there is none, gRPC answers UNIMPLEMENTED
+        for kind, make in _HANDLER_KINDS.items():
+            method = getattr(handler, kind)
+            if method is not None:
+                wrapped = self.wrap(handler_call_details, kind, method)
+                return make(wrapped, self.read(kind, handler.request_deserializer), handler.response_serializer)
+        return handler
+
+
+class AsyncErrorInterceptor(MethodInterceptor):
     """Answers a GuardianError with its sentence and the status code that tells the client what to do.
 
     For asynchronous methods and for those that run in the server's threads. An asynchronous unary call ends after
@@ -53,34 +94,13 @@ class AsyncErrorInterceptor(grpc.aio.ServerInterceptor):
         self._counters = counters
         self._calls = _Calls(concurrent_calls)
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> _Handler | None:
-        handler = await continuation(handler_call_details)
-        if handler is None:
-            return None  # gRPC answers UNIMPLEMENTED
-        for kind, make in HANDLER_KINDS.items():
-            method = getattr(handler, kind)
-            if method is not None:
-                is_unary = kind == "unary_unary"
-                counted = partial(self._counters.one, Method.of(handler_call_details.method), is_unary)
-                timeout_s = self._unary_timeout_s if is_unary else None
-                guarded = _guarded(method, timeout_s, self._calls, counted)
-                read = handler.request_deserializer
-                if not kind.startswith("stream"):
-                    read = _reading(read)
-                return make(guarded, read, handler.response_serializer)
-        return handler
+    def wrap(self, call: grpc.HandlerCallDetails, kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        is_unary = kind == "unary_unary"
+        counted = partial(self._counters.one, Method.of(call.method), is_unary)
+        return _guarded(method, self._unary_timeout_s if is_unary else None, self._calls, counted)
 
-
-HANDLER_KINDS: dict[str, Callable[..., _Handler]] = {
-    "unary_unary": grpc.unary_unary_rpc_method_handler,
-    "unary_stream": grpc.unary_stream_rpc_method_handler,
-    "stream_unary": grpc.stream_unary_rpc_method_handler,
-    "stream_stream": grpc.stream_stream_rpc_method_handler,
-}
+    def read(self, kind: str, deserialize: _Deserialize | None) -> _Deserialize | None:
+        return deserialize if kind.startswith("stream") else _reading(deserialize)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +109,7 @@ class _Unreadable:
     for everybody who sends nonsense."""
 
 
-def _reading(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
+def _reading(deserialize: _Deserialize | None) -> _Deserialize | None:
     if deserialize is None:
         return None
 

@@ -7,7 +7,7 @@ taken back and what has run out since is refused here, with each call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ import structlog
 
 from guardian.certificates.facts import CertificateFacts, facts_of
 from guardian.errors import InvalidInput, NotSignedIn
-from guardian.server.errors import HANDLER_KINDS
+from guardian.server.errors import MethodInterceptor
 from guardian.server.tls import PemFiles
 
 _log = structlog.get_logger(__name__)
@@ -37,7 +37,7 @@ def certificate_of(auth_context: AuthContext) -> CertificateFacts | None:
         return None  # TLS has accepted what we can't read: nobody is known by it
 
 
-class CertificateInterceptor(grpc.aio.ServerInterceptor):
+class CertificateInterceptor(MethodInterceptor):
     """Refuses calls of peers whose certificate counts no longer, with NotSignedIn, which another interceptor before
     this one answers; logs and counts them, and tells `record` the method, the sentence and the address."""
 
@@ -51,20 +51,8 @@ class CertificateInterceptor(grpc.aio.ServerInterceptor):
         self._now_ms = now_ms
         self._record = record
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> _Handler | None:
-        handler = await continuation(handler_call_details)
-        if handler is None:
-            return None  # gRPC answers UNIMPLEMENTED
-        for kind, make in HANDLER_KINDS.items():
-            method = getattr(handler, kind)
-            if method is not None:
-                checked = checking(method, partial(self.check, handler_call_details.method))
-                return make(checked, handler.request_deserializer, handler.response_serializer)
-        return handler
+    def wrap(self, call: grpc.HandlerCallDetails, _kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        return checking(method, partial(self.check, call.method))
 
     def check(self, method: str, context: Any) -> None:
         """Raises NotSignedIn."""

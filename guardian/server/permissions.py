@@ -36,7 +36,7 @@ from guardian.core.rate_limiting import RateLimits
 from guardian.errors import InvalidInput, NotAllowed, NotSignedIn, Overloaded
 from guardian.model.identity import Identity, Role
 from guardian.model.tasks import PlanTask
-from guardian.server.errors import HANDLER_KINDS
+from guardian.server.errors import MethodInterceptor
 from guardian.server.peers import certificate_of
 from guardian.server.proving import Prover
 from guardian.server.refusals import Refusals, Why
@@ -106,30 +106,18 @@ class Gate:
         self._refusals.note(Why.NOT_ALLOWED, identity.name, what, str(error), address)
 
 
-class PermissionInterceptor(grpc.aio.ServerInterceptor):
+class PermissionInterceptor(MethodInterceptor):
     """Comes after the interceptor that answers errors, and before the methods. `read` is this member's own store."""
 
     def __init__(self, gate: Gate, read: Callable[[], Views]) -> None:
         self._gate = gate
         self._read = read
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> _Handler | None:
-        handler = await continuation(handler_call_details)
-        if handler is None:
-            return None  # gRPC answers UNIMPLEMENTED
-        path = handler_call_details.method
-        if path in RPCS and RPCS[path].where is Where.OPEN:
-            return handler
-        for kind, make in HANDLER_KINDS.items():
-            method = getattr(handler, kind)
-            if method is not None:
-                guarded = _guarded(method, _Permission(self._gate, self._read, path), kind.startswith("stream"))
-                return make(guarded, handler.request_deserializer, handler.response_serializer)
-        return handler
+    def is_let_through(self, call: grpc.HandlerCallDetails) -> bool:
+        return call.method in RPCS and RPCS[call.method].where is Where.OPEN
+
+    def wrap(self, call: grpc.HandlerCallDetails, kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        return _guarded(method, _Permission(self._gate, self._read, call.method), kind.startswith("stream"))
 
 
 class _Permission:
@@ -190,10 +178,6 @@ class _Permission:
         if not rule.is_cut or identity.may(Role.VIEWER) or not isinstance(reply, Message):
             return reply
         return cut(reply, identity)
-
-    def check_requests(self, identity: Identity, request: Any, context: Any) -> None:
-        """The same for one message of a stream."""
-        self.check(identity, request, context)
 
     def _prove(self, context: Any) -> Identity:
         facts = certificate_of(context.auth_context() or {})
@@ -433,11 +417,7 @@ def _guarded_coroutine(
 ) -> Callable[..., Any]:
     async def call(request: Any, context: Any) -> Any:
         identity = permission.identity(context)
-        asked = _checked_requests(request, permission, context, identity) if is_request_stream else request
-        if not is_request_stream:
-            permission.check(identity, request, context)
-        else:
-            permission.again(context)
+        asked = _checked(request, permission, context, identity, is_request_stream)
         asking.set(identity)  # of this call's own task
         return permission.cut(identity, await method(asked, context))
 
@@ -449,11 +429,7 @@ def _guarded_stream(
 ) -> Callable[..., Any]:
     async def stream(request: Any, context: Any) -> AsyncIterator[Any]:
         identity = permission.identity(context)
-        asked = _checked_requests(request, permission, context, identity) if is_request_stream else request
-        if not is_request_stream:
-            permission.check(identity, request, context)
-        else:
-            permission.again(context)
+        asked = _checked(request, permission, context, identity, is_request_stream)
         again = _Again(permission, context, identity)
         asking.set(identity)
         async for reply in method(asked, context):
@@ -464,10 +440,19 @@ def _guarded_stream(
     return stream
 
 
+def _checked(request: Any, permission: _Permission, context: Any, identity: Identity, is_request_stream: bool) -> Any:
+    """The request, or the stream of them, each of which is checked when it comes."""
+    if is_request_stream:
+        permission.again(context)
+        return _checked_requests(request, permission, context, identity)
+    permission.check(identity, request, context)
+    return request
+
+
 async def _checked_requests(
     requests: AsyncIterator[Any], permission: _Permission, context: Any, identity: Identity
 ) -> AsyncIterator[Any]:
     again = _Again(permission, context, identity)
     async for request in requests:
-        permission.check_requests(again.look(), request, context)
+        permission.check(again.look(), request, context)
         yield request

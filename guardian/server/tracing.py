@@ -6,39 +6,28 @@ Brokers append and ask thousands of times a second; what nobody looks at is not 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
 
 from guardian import tracing
-from guardian.server.errors import HANDLER_KINDS
+from guardian.server.errors import MethodInterceptor
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _TICKETS = "/guardian.v1.Tickets/"
 
 
-class TracingInterceptor(grpc.aio.ServerInterceptor):
+class TracingInterceptor(MethodInterceptor):
     """For asynchronous methods and for those that run in the server's threads. First of all, it sees refusals too."""
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> _Handler | None:
-        handler = await continuation(handler_call_details)
-        path = handler_call_details.method
-        asked = handler_call_details.invocation_metadata or ()
-        is_traced = any(key == tracing.TRACEPARENT for key, _ in asked)
-        if handler is None or not (is_traced or path.startswith(_TICKETS)):
-            return handler
-        for kind, make in HANDLER_KINDS.items():
-            method = getattr(handler, kind)
-            if method is not None:
-                traced = _traced(method, path.removeprefix("/"))
-                return make(traced, handler.request_deserializer, handler.response_serializer)
-        return handler
+    def is_let_through(self, call: grpc.HandlerCallDetails) -> bool:
+        is_traced = any(key == tracing.TRACEPARENT for key, _ in call.invocation_metadata or ())
+        return not (is_traced or call.method.startswith(_TICKETS))
+
+    def wrap(self, call: grpc.HandlerCallDetails, _kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        return _traced(method, call.method.removeprefix("/"))
 
 
 def _traced(method: Callable[..., Any], name: str) -> Callable[..., Any]:
