@@ -13,6 +13,7 @@ Table bytes are stored: never renumber, never reuse.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -80,12 +81,33 @@ class PartitionId(NamedTuple):
     partition: int
 
 
+def _by_text(table: Table) -> Callable[[str], bytes]:
+    """Return how a table's keys are made of a text, or the prefix of those that begin with it."""
+    prefix = table.prefix
+    return lambda text: prefix + _text(text)
+
+
+cluster = _by_text(Table.CLUSTER)  # by its name
+protection = _by_text(Table.PROTECTION)  # by the cluster's name
+plan = _by_text(Table.PLAN)  # by its hash
+plan_chunks = _by_text(Table.PLAN_CHUNK)  # by the plan's hash: the prefix of its chunks, in their order
+ticket = _by_text(Table.TICKET)  # by its id
+ticket_index = _by_text(Table.TICKET_INDEX)  # by the cluster's name
+ticket_by_idempotency_key = _by_text(Table.TICKET_BY_IDEMPOTENCY_KEY)
+execution = _by_text(Table.EXECUTION)  # by the ticket's id
+execution_tasks = _by_text(Table.EXECUTION_TASK)  # the same: the prefix of its tasks, in the order of their numbers
+machine = _by_text(Table.MACHINE)  # by the host
+tenant = _by_text(Table.TENANT)  # by its name
+idc_policy = _by_text(Table.IDC_POLICY)  # by its name
+topics = _by_text(Table.TOPIC)  # by the cluster's name: the prefix of its topics, by name
+exclusions = _by_text(Table.EXCLUSION)  # by the cluster's name: the prefix of its exclusions, by broker
+cordons = _by_text(Table.CORDON)  # by the cluster's name: the prefix of its cordons, by broker
+# A target of references (nothing is stored under it): all labels of a tenant.
+tenant_labels = _by_text(Table.META)
+
+
 def applied_index() -> bytes:
     return Table.META.prefix + _text("applied_index")
-
-
-def cluster(name: str) -> bytes:
-    return Table.CLUSTER.prefix + _text(name)
 
 
 def checksum() -> bytes:
@@ -101,47 +123,13 @@ def collection() -> bytes:
     return Table.COLLECTION.prefix
 
 
-def protection(cluster_name: str) -> bytes:
-    return Table.PROTECTION.prefix + _text(cluster_name)
-
-
-def plan(plan_hash: str) -> bytes:
-    return Table.PLAN.prefix + _text(plan_hash)
-
-
 def plan_of(key: bytes) -> str:
     """Return the hash in a key of `plan`."""
     return read_text(key, len(Table.PLAN.prefix))[0]
 
 
-def plan_chunks(plan_hash: str) -> bytes:
-    """The prefix of a plan's chunks, in their order."""
-    return Table.PLAN_CHUNK.prefix + _text(plan_hash)
-
-
 def plan_chunk(plan_hash: str, chunk: int) -> bytes:
     return plan_chunks(plan_hash) + _number(_U32, "chunk", chunk)
-
-
-def ticket_index(cluster_name: str) -> bytes:
-    return Table.TICKET_INDEX.prefix + _text(cluster_name)
-
-
-def ticket(ticket_id: str) -> bytes:
-    return Table.TICKET.prefix + _text(ticket_id)
-
-
-def ticket_by_idempotency_key(idempotency_key: str) -> bytes:
-    return Table.TICKET_BY_IDEMPOTENCY_KEY.prefix + _text(idempotency_key)
-
-
-def execution(ticket_id: str) -> bytes:
-    return Table.EXECUTION.prefix + _text(ticket_id)
-
-
-def execution_tasks(ticket_id: str) -> bytes:
-    """The prefix of an execution's tasks, in the order of their numbers."""
-    return Table.EXECUTION_TASK.prefix + _text(ticket_id)
 
 
 def execution_task(ticket_id: str, number: int) -> bytes:
@@ -201,30 +189,8 @@ def decode_audit(key: bytes) -> tuple[int, int]:
     return _MAX_U64 - _U64.unpack_from(key, 1)[0], _MAX_U64 - _U64.unpack_from(key, 1 + _U64.size)[0]
 
 
-def machine(host: str) -> bytes:
-    return Table.MACHINE.prefix + _text(host)
-
-
-def tenant(name: str) -> bytes:
-    return Table.TENANT.prefix + _text(name)
-
-
-def topics(cluster_name: str) -> bytes:
-    """The prefix of a cluster's topics, by name."""
-    return Table.TOPIC.prefix + _text(cluster_name)
-
-
 def topic(cluster_name: str, name: str) -> bytes:
     return topics(cluster_name) + _text(name)
-
-
-def idc_policy(name: str) -> bytes:
-    return Table.IDC_POLICY.prefix + _text(name)
-
-
-def exclusions(cluster_name: str) -> bytes:
-    """The prefix of a cluster's exclusions, by broker."""
-    return Table.EXCLUSION.prefix + _text(cluster_name)
 
 
 def exclusion(cluster_name: str, broker_id: int) -> bytes:
@@ -248,11 +214,6 @@ def call(cluster_name: str, finding: str) -> bytes:
     return Table.CALL.prefix + _text(cluster_name) + _text(finding)
 
 
-def cordons(cluster_name: str) -> bytes:
-    """The prefix of a cluster's cordons, by broker."""
-    return Table.CORDON.prefix + _text(cluster_name)
-
-
 def cordon(cluster_name: str, broker_id: int) -> bytes:
     return cordons(cluster_name) + _number(_U32, "broker id", broker_id)
 
@@ -264,11 +225,6 @@ def references(target: bytes) -> bytes:
 
 def reference(target: bytes, referrer: bytes) -> bytes:
     return references(target) + referrer
-
-
-def tenant_labels(name: str) -> bytes:
-    """A target of references (nothing is stored under it): all labels of a tenant."""
-    return Table.META.prefix + _text(name)
 
 
 def tenant_label(name: str, label: str) -> bytes:
@@ -283,7 +239,7 @@ def partitions(cluster_id: str, topic_id: bytes) -> bytes:
 
 def topic_owner(topic_id: bytes) -> bytes:
     """Which cluster the topic id is of."""
-    return Table.TOPIC_OWNER.prefix + _uuid("topic id", topic_id)
+    return Table.TOPIC_OWNER.prefix + _topic_id(topic_id)
 
 
 def id_counter(kind: int) -> bytes:
@@ -323,13 +279,13 @@ def _within(name: str, value: int) -> int:
     return value
 
 
-def _uuid(name: str, value: bytes) -> bytes:
+def _topic_id(value: bytes) -> bytes:
     if len(value) != UUID_BYTES:
-        raise InvalidInput(f"{name} has {len(value)} bytes: use the {UUID_BYTES} bytes of a uuid")
+        raise InvalidInput(f"topic id has {len(value)} bytes: use the {UUID_BYTES} bytes of a uuid")
     return value
 
 
 def partition(name: PartitionId) -> bytes:
     """What the keys of a partition's tables have in common, after the table's byte."""
     cluster_id, topic_id, number = name
-    return _text(cluster_id) + _uuid("topic id", topic_id) + _number(_U32, "partition", number)
+    return _text(cluster_id) + _topic_id(topic_id) + _number(_U32, "partition", number)

@@ -25,7 +25,7 @@ from guardian.errors import Conflict, InvalidInput
 from metastore import keys
 from metastore.records import Put, Record
 from metastore.store import Lookup, ReadView, StoreError
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2
 
 LEVEL = 0
@@ -51,9 +51,7 @@ def require_known(view: Lookup) -> None:
         )
 
 
-def handle_raise(
-    command: records_pb2.RaiseLevel, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_raise(command: records_pb2.RaiseLevel, view: ReadView, _proposal: Proposal) -> Decision:
     """Repeating it changes nothing. Raises StoreError on a member that does not know the level: it must not go on."""
     stored = stored_level(view)
     if command.level < stored:

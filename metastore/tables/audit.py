@@ -7,17 +7,18 @@ of an execution, parts of a plan), and what changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from guardian.errors import InvalidInput
 from guardian.model.actor import Agent
+from guardian.model.text import some
 from guardian.model.ticket import TicketState
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
 from metastore.tables.clock import bounded, stored_clock
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import federation_pb2, identity_pb2, records_pb2
 
 REFUSED = "refused"
@@ -72,7 +73,7 @@ def _ticket_amended(command: records_pb2.AmendTicket) -> _Description:
 def _federation_changed(command: federation_pb2.ChangeFederationRequest) -> _Description | None:
     if command.dry_run:
         return None
-    return _listed(_change_name(change) for change in command.changes), f"{len(command.changes)} changes"
+    return some((_change_name(change) for change in command.changes), _MAX_NAMED), f"{len(command.changes)} changes"
 
 
 def _level_raised(command: records_pb2.RaiseLevel) -> _Description:
@@ -81,7 +82,7 @@ def _level_raised(command: records_pb2.RaiseLevel) -> _Description:
 
 def _partitions_deleted(command: Any) -> _Description:
     names = (f"{part.cluster_id}/{part.topic_id.hex()}-{part.partition}" for part in command.partitions)
-    return _listed(names), f"{len(command.partitions)} partitions"
+    return some(names, _MAX_NAMED), f"{len(command.partitions)} partitions"
 
 
 _DESCRIBE: dict[str, Callable[[Any], _Description | None]] = {
@@ -120,9 +121,7 @@ def record(kind: str, command: Any, proposal: Proposal, error: str) -> Put | Non
     return Put(keys.audit(at_ms, proposal.index), message.SerializeToString(deterministic=True))
 
 
-def handle_refusals(
-    command: records_pb2.RecordRefusals, view: ReadView, proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_refusals(command: records_pb2.RecordRefusals, view: ReadView, proposal: Proposal) -> Decision:
     """A record for each. Those of one command never share a time, which is part of a record's key."""
     if len(command.refusals) > MAX_REFUSALS:
         raise InvalidInput(f"refusals has {len(command.refusals)} entries: send at most {MAX_REFUSALS} at a time")
@@ -144,9 +143,7 @@ def handle_refusals(
     return records, records_pb2.CommandReply()
 
 
-def handle_trim(
-    command: records_pb2.TrimAudit, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_trim(command: records_pb2.TrimAudit, view: ReadView, _proposal: Proposal) -> Decision:
     """Forgets at most `max_records` (0: MAX_TRIMMED) that are older than `keep_ms` by the group's clock; `swept` is how
     many went."""
     if command.keep_ms < 0:
@@ -202,12 +199,6 @@ def _name(named: Any) -> str:
     if isinstance(named, federation_pb2.Exclusion | federation_pb2.ExclusionKey):
         return f"{named.cluster}/{named.broker_id}"
     return str(named.name)
-
-
-def _listed(names: Iterable[str]) -> str:
-    every = list(names)
-    rest = len(every) - _MAX_NAMED
-    return ", ".join(every[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _shortened(text: str) -> str:

@@ -31,7 +31,7 @@ from metastore.keys import PartitionId
 from metastore.records import Record
 from metastore.store import ReadView
 from metastore.tables.partition_heads import Getter, Head, partition_from_proto, stored_head, topic_fault
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2, tiering_pb2
 
 MAX_WRITER_CHARS = 200
@@ -44,9 +44,7 @@ _EARLIER = struct.Struct(">qi")
 _EARLIER_FIRST_BYTES = (0x00, 0xFF)
 
 
-def claim(
-    command: records_pb2.ClaimPartitions, view: ReadView, proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def claim(command: records_pb2.ClaimPartitions, view: ReadView, proposal: Proposal) -> Decision:
     """Gives a token for each partition, or says why not."""
     request = command.request
     epochs = _epochs(command)

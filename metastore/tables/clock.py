@@ -14,7 +14,7 @@ from guardian.errors import InvalidInput
 from metastore import keys
 from metastore.records import Put, Record
 from metastore.store import Lookup, ReadView
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2
 
 MAX_STEP_MS = 30_000
@@ -50,9 +50,7 @@ def stored_clock(view: Lookup) -> int:
     return int.from_bytes(value, "big") if value is not None else 0
 
 
-def handle_advance(
-    command: records_pb2.AdvanceClock, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_advance(command: records_pb2.AdvanceClock, view: ReadView, _proposal: Proposal) -> Decision:
     """Moves the clock towards the median of the members' clocks."""
     clocks = command.clocks_ms
     if not 1 <= len(clocks) <= MAX_CLOCKS or not all(0 < each <= _MAX_TIME_MS for each in clocks):

@@ -9,17 +9,15 @@ from guardian.model.ticket import TicketState
 from guardian.wire.federation import cluster_from_proto, cluster_to_proto
 from guardian.wire.protection import protection_from_proto
 from metastore import keys
-from metastore.records import Delete, Put, Record
+from metastore.records import Delete, Put
 from metastore.store import ReadView
 from metastore.tables import ticket_index
 from metastore.tables.overlay import first_referrer
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import federation_pb2, placement_pb2, protection_pb2, records_pb2, tickets_pb2
 
 
-def handle_put(
-    command: records_pb2.PutCluster, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_put(command: records_pb2.PutCluster, view: ReadView, _proposal: Proposal) -> Decision:
     """Registers a cluster, or replaces the entry of the same cluster, where it is what the proposer read."""
     cluster = cluster_from_proto(command.cluster)
     if not cluster.cluster_id:
@@ -41,7 +39,7 @@ def handle_put(
 
 def handle_register_reporter(
     command: federation_pb2.RegisterReporterRequest, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+) -> Decision:
     """Notes what a broker's plugin says of itself; the rest of the broker stays as it is."""
     found = next((each for each in stored_clusters(view) if each.cluster_id == command.cluster_id), None)
     if found is None:
@@ -64,9 +62,7 @@ def handle_register_reporter(
     return [Put(keys.cluster(cluster.name), value)], records_pb2.CommandReply()
 
 
-def handle_drop(
-    command: records_pb2.DropCluster, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_drop(command: records_pb2.DropCluster, view: ReadView, _proposal: Proposal) -> Decision:
     """Forgets a cluster on which no ticket is open, in which nothing that Guardian has set is left to take back, and
     which no entry of the federation names."""
     require_cluster(view, command.name)

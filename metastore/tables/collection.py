@@ -9,13 +9,11 @@ from guardian.wire.collection import assignment_from_proto, assignment_to_proto
 from metastore import keys
 from metastore.records import Put, Record
 from metastore.store import ReadView
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import collection_pb2, records_pb2
 
 
-def handle_join(
-    command: records_pb2.JoinCollection, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_join(command: records_pb2.JoinCollection, view: ReadView, _proposal: Proposal) -> Decision:
     """A process takes its member's seat."""
     if not command.member or not command.incarnation:
         raise InvalidInput("member or incarnation is empty: name the member and its process")
@@ -23,18 +21,14 @@ def handle_join(
     return _records(now, assigning.join(now, command.member, command.incarnation)), records_pb2.CommandReply()
 
 
-def handle_ack(
-    command: records_pb2.AckCollection, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_ack(command: records_pb2.AckCollection, view: ReadView, _proposal: Proposal) -> Decision:
     """A process has acted on a generation. Refused when another one has taken its seat."""
     now = stored_assignment(view)
     then = assigning.ack(now, command.member, command.incarnation, command.generation)
     return _records(now, then), records_pb2.CommandReply()
 
 
-def handle_put(
-    command: records_pb2.PutCollection, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_put(command: records_pb2.PutCollection, view: ReadView, _proposal: Proposal) -> Decision:
     """The leader's decision, made from the generation before."""
     now = stored_assignment(view)
     then = assignment_from_proto(command.assignment)

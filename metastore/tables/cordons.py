@@ -10,13 +10,11 @@ from guardian.wire.cordons import cordon_from_proto, cordon_to_proto
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import placement_pb2, records_pb2
 
 
-def handle_put(
-    command: placement_pb2.PutCordons, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_put(command: placement_pb2.PutCordons, view: ReadView, _proposal: Proposal) -> Decision:
     """All of the changes or none. A cluster that was dropped may still have cordons: they are taken back."""
     if not command.cluster:
         raise InvalidInput("cluster of the cordons is empty: name the cluster")

@@ -19,7 +19,7 @@ from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import ReadView
 from metastore.tables.overlay import Overlay
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from metastore.tables.protection import stored_protection
 from metastore.tables.tickets import stored_ticket
 from protos.guardian.v1 import events_pb2, protection_pb2, records_pb2, tickets_pb2
@@ -96,9 +96,7 @@ def _of_execution(
     )
 
 
-def handle_put(
-    command: events_pb2.PutEvents, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_put(command: events_pb2.PutEvents, view: ReadView, _proposal: Proposal) -> Decision:
     """Notes how far sinks have come and what calls a person, and forgets old events; `swept` is how many went."""
     if len(command.cursors) > MAX_SINKS:
         raise InvalidInput(f"cursors has {len(command.cursors)}: use up to {MAX_SINKS}")

@@ -25,7 +25,7 @@ from metastore.keys import Table
 from metastore.records import Delete, Put, Record
 from metastore.store import Lookup, ReadView
 from metastore.tables.overlay import Overlay, first_referrer
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import federation_pb2, records_pb2
 
 MAX_CHANGES = 1000
@@ -53,9 +53,7 @@ class _Step:
         return self.before != self.after
 
 
-def handle_change(
-    command: federation_pb2.ChangeFederationRequest, view: ReadView, proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_change(command: federation_pb2.ChangeFederationRequest, view: ReadView, proposal: Proposal) -> Decision:
     """Makes all of the changes or none. A dry run answers revision 0 for an entry that would be changed."""
     steps = _steps(command, view, proposal.index)
     made = [step for step in steps if step.changes_something]

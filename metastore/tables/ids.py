@@ -17,7 +17,7 @@ from guardian.errors import InvalidInput
 from metastore import keys
 from metastore.records import Put, Record
 from metastore.store import Lookup
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2, tiering_pb2
 
 MAX_COUNT = 10_000
@@ -31,9 +31,7 @@ _VARIANT = 2 << 62
 _MAX_NUMBER = (1 << 62) - 1
 
 
-def handle(
-    command: tiering_pb2.AllocateIdsRequest, view: Lookup, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle(command: tiering_pb2.AllocateIdsRequest, view: Lookup, _proposal: Proposal) -> Decision:
     """Allocates the next `count` numbers. The reply holds the first only: `expand` makes ids of it."""
     require_kind(command.kind)
     require_cluster_id(command.cluster_id)

@@ -19,7 +19,7 @@ from guardian.errors import InvalidInput
 from metastore import keys
 from metastore.records import Delete, Put, Record
 from metastore.store import Lookup, ReadView
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2
 
 MAX_CHUNK_BYTES = 512 << 10
@@ -47,9 +47,7 @@ def split(plan_hash: str, serialized: bytes) -> list[records_pb2.PutPlanChunk]:
     ]
 
 
-def handle(
-    command: records_pb2.PutPlanChunk, view: ReadView, proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle(command: records_pb2.PutPlanChunk, view: ReadView, proposal: Proposal) -> Decision:
     """Stores a chunk; the last missing one completes the plan, or, when the content is wrong, removes all of it."""
     _require_valid(command)
     reply = records_pb2.CommandReply()

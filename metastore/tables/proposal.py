@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from metastore.records import Record
+from protos.guardian.v1 import records_pb2
+
+Decision = tuple[list[Record], records_pb2.CommandReply]
+"""Of a handler: what a command changes, and its reply."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:

@@ -8,16 +8,14 @@ from guardian.errors import Conflict, InvalidInput
 from guardian.model.protection import Protection
 from guardian.wire.protection import protection_from_proto, protection_to_proto
 from metastore import keys
-from metastore.records import Put, Record
+from metastore.records import Put
 from metastore.store import ReadView
 from metastore.tables.clusters import require_cluster
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import protection_pb2, records_pb2
 
 
-def handle_put(
-    command: records_pb2.PutProtection, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_put(command: records_pb2.PutProtection, view: ReadView, _proposal: Proposal) -> Decision:
     """Saves it, unless somebody else did since."""
     wanted = protection_from_proto(command.protection)
     if not wanted.cluster:

@@ -27,7 +27,7 @@ from metastore.store import ReadView
 from metastore.tables import event_groups, gone_offsets
 from metastore.tables.event_groups import Group
 from metastore.tables.partition_heads import Head, partition_from_proto, stored_head, topic_fault
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from metastore.tables.segment_records import DELETING, GONE, STARTED, change
 from protos.guardian.v1 import records_pb2, tiering_pb2
 from protos.guardian.v1.raw_pb2 import PlainSegmentEvent
@@ -36,7 +36,7 @@ MAX_DELETED_PARTITIONS = 10_000  # in one command
 MAX_TRIMMED = 10_000  # events in one command, but at least a group
 MAX_SWEPT = 10_000  # in one command
 
-_Outcome = tuple[list[Record], records_pb2.CommandReply]
+_Outcome = Decision
 
 
 def trim(command: records_pb2.TrimSegmentEvents, view: ReadView, _proposal: Proposal) -> _Outcome:

@@ -39,7 +39,7 @@ from metastore import keys
 from metastore.commands import CONTENT_BYTES, KIND_NUMBERS, MAX_USER_BYTES, SessionUse
 from metastore.records import Delete, Put, Record
 from metastore.store import Lookup, ReadView
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2
 
 MAX_WINDOW = 1024
@@ -88,9 +88,7 @@ class Totals(NamedTuple):
     kept_bytes: int = 0
 
 
-def handle_open(
-    command: records_pb2.OpenSession, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_open(command: records_pb2.OpenSession, view: ReadView, _proposal: Proposal) -> Decision:
     """Opens a session under the id that its proposer drew. At MAX_SESSIONS the least recently used one makes room."""
     if not 1 <= command.window <= MAX_WINDOW:
         raise InvalidInput(f"window is {command.window}: use 1 to {MAX_WINDOW}")
@@ -120,9 +118,7 @@ def handle_open(
     return records, records_pb2.CommandReply(session_id=session.id)
 
 
-def handle_expire(
-    command: records_pb2.ExpireSessions, view: ReadView, proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_expire(command: records_pb2.ExpireSessions, view: ReadView, proposal: Proposal) -> Decision:
     """Moves the sessions' clock on, then forgets what was not used for more than `idle_ms`, and the least recently used
     beyond `max_sessions`.
 

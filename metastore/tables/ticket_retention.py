@@ -21,7 +21,7 @@ from metastore.records import Delete, Record
 from metastore.store import ReadView
 from metastore.tables import events, plans, ticket_index
 from metastore.tables.clock import stored_clock
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import federation_pb2, identity_pb2, records_pb2, tickets_pb2
 
 MAX_NAMED = 100  # tickets, or plans, of one command
@@ -29,9 +29,7 @@ _MAX_RECORDS = 10_000  # beyond it a command begins with no further ticket
 _OVER = frozenset(state.value for state in TicketState if state.is_over)
 
 
-def handle_trim(
-    command: records_pb2.TrimTickets, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_trim(command: records_pb2.TrimTickets, view: ReadView, _proposal: Proposal) -> Decision:
     """Remove those of the named tickets and plans that may go; `swept` is how many went."""
     if command.keep_ms < 0:
         raise InvalidInput(f"keep_ms is {command.keep_ms}: use 0 or more")

@@ -35,7 +35,7 @@ from metastore.store import Lookup, ReadView
 from metastore.tables import plans, ticket_index
 from metastore.tables.clock import bounded, stored_clock
 from metastore.tables.clusters import require_cluster
-from metastore.tables.proposal import Proposal
+from metastore.tables.proposal import Decision, Proposal
 from protos.guardian.v1 import records_pb2, tickets_pb2
 
 _AMENDABLE = (
@@ -51,9 +51,7 @@ _MAX_OF_TROUBLE = 1000  # brokers, or log dirs
 _MAX_PLACE_CHARS = 4096  # of the subject or a log dir: paths have up to so many
 
 
-def handle_add(
-    command: records_pb2.AddTicket, view: ReadView, _proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_add(command: records_pb2.AddTicket, view: ReadView, _proposal: Proposal) -> Decision:
     """Stores a new ticket, or answers with the one that the same idempotency key made."""
     ticket = ticket_from_proto(command.ticket)
     _require_name("id", ticket.id)
@@ -78,9 +76,7 @@ def handle_add(
     return records, _reply(ticket)
 
 
-def handle_amend(
-    command: records_pb2.AmendTicket, view: ReadView, proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_amend(command: records_pb2.AmendTicket, view: ReadView, proposal: Proposal) -> Decision:
     """Changes what a ticket asks for or its throttle; its history says who did, in the state that it is in."""
     ticket = stored_ticket(view, command.ticket_id)
     if ticket is None:
@@ -119,9 +115,7 @@ def _amended_ask(ticket: Ticket, command: records_pb2.AmendTicket) -> Ask:
     return ask
 
 
-def handle_advance(
-    command: records_pb2.AdvanceTicket, view: ReadView, proposal: Proposal
-) -> tuple[list[Record], records_pb2.CommandReply]:
+def handle_advance(command: records_pb2.AdvanceTicket, view: ReadView, proposal: Proposal) -> Decision:
     """Moves a ticket to another state, saves its execution, or both."""
     ticket = stored_ticket(view, command.ticket_id)
     if ticket is None:

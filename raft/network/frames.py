@@ -234,16 +234,8 @@ def _are_names(value: object) -> bool:
     return type(value) is tuple and len(value) <= MAX_MEMBERS and all(_is_name(name) for name in value)
 
 
-def _is_text(value: object) -> bool:
-    return type(value) is str and len(value) <= MAX_TEXT
-
-
 def _is_cause(value: object) -> bool:
     return type(value) is int and REFUSED <= value <= REFUSED_LAPSE
-
-
-def _is_checksum(value: object) -> bool:
-    return type(value) is bytes and len(value) <= _MAX_CHECKSUM_BYTES
 
 
 def _is_confirmed(value: object) -> bool:
@@ -269,12 +261,14 @@ def _is_command(value: object) -> bool:
     return type(value) is bytes and value.startswith(_COMMAND) and len(value) <= _MAX_ENTRY_BYTES
 
 
-def _is_chunk(value: object) -> bool:
-    return type(value) is bytes and len(value) <= MAX_CHUNK_BYTES
+def _up_to(most: int, kind: type[bytes] | type[str]) -> _Check:
+    return lambda value: type(value) is kind and len(value) <= most
 
 
-def _is_manifest(value: object) -> bool:
-    return type(value) is bytes and len(value) <= MAX_MANIFEST_BYTES
+_is_text = _up_to(MAX_TEXT, str)
+_is_checksum = _up_to(_MAX_CHECKSUM_BYTES, bytes)
+_is_chunk = _up_to(MAX_CHUNK_BYTES, bytes)
+_is_manifest = _up_to(MAX_MANIFEST_BYTES, bytes)
 
 
 _LOG_END: dict[str, _Check] = {"term": _is_term, "last_log_index": _is_count, "last_log_term": _is_term}
