@@ -79,11 +79,9 @@ class MemberMetrics:
             yield from activity_metrics(measured.activity())
         views = self._store.read_local()
         yield _gauge("guardian_sessions", "Client sessions that are open.", views.sessions())
-        tickets = GaugeMetricFamily("guardian_tickets", "Tickets by state.", labels=["state"])
         counts = views.ticket_counts()
-        for state in TicketState:
-            tickets.add_metric([state.name], counts[state])
-        yield tickets
+        by_state = {state.name: counts[state] for state in TicketState}
+        yield _by(GaugeMetricFamily, "guardian_tickets", "Tickets by state.", "state", by_state)
         moves = self._moves.read()[0]
         yield from move_metrics(moves)
         yield from progress_metrics(moves.tickets)
@@ -124,12 +122,9 @@ def sink_metrics(counters: Mapping[str, SinkCounters], behind_ms: Mapping[str, i
         events.add_metric([name, "failed"], counted.failures)
         events.add_metric([name, "lost"], counted.lost)
     yield events
-    behind = GaugeMetricFamily(
-        "guardian_sink_behind_seconds", "Age of the oldest event that the sink is still to get.", labels=["sink"]
-    )
-    for name, ms in behind_ms.items():
-        behind.add_metric([name], ms / 1000)
-    yield behind
+    behind_s = {name: ms / 1000 for name, ms in behind_ms.items()}
+    what = "Age of the oldest event that the sink is still to get."
+    yield _by(GaugeMetricFamily, "guardian_sink_behind_seconds", what, "sink", behind_s)
 
 
 def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
@@ -153,10 +148,8 @@ def raft_metrics(status: ReplicaStatus) -> Iterable[Metric]:
 
 def collection_metrics(counters: CollectionCounters) -> Iterable[Metric]:
     """What became of the collections of this member. Pure."""
-    collections = CounterMetricFamily("guardian_collections", "Collections of brokers.", labels=["result"])
-    collections.add_metric(["succeeded"], counters.successes)
-    collections.add_metric(["failed"], counters.failures)
-    yield collections
+    results = {"succeeded": counters.successes, "failed": counters.failures}
+    yield _by(CounterMetricFamily, "guardian_collections", "Collections of brokers.", "result", results)
     yield _count("guardian_collected_values", "Values in the answers of brokers.", counters.values)
     seconds = HistogramMetricFamily("guardian_collection_seconds", "From a call to its answer, where there was one.")
     within = [(str(bound), count) for bound, count in zip(BUCKETS_S, counters.within, strict=True)]
@@ -187,20 +180,19 @@ def activity_metrics(status: StoreStatus) -> Iterable[Metric]:
     yield _gauge("guardian_activity_waiting_rows", "Rows that are not stored yet.", status.waiting_rows)
     yield _count("guardian_activity_stored_rows", "Rows stored.", status.stored_rows)
     yield _count("guardian_activity_failed_inserts", "Times that the store took nothing.", status.failed_inserts)
-    slices = CounterMetricFamily("guardian_activity_slices", "Slices of client activity.", labels=["result"])
-    slices.add_metric(["stored"], status.stored_slices)
-    slices.add_metric(["repeated"], status.repeated_slices)
-    slices.add_metric(["dropped"], status.dropped_slices)
-    slices.add_metric(["refused"], status.refused_slices)
-    yield slices
+    slices = {
+        "stored": status.stored_slices,
+        "repeated": status.repeated_slices,
+        "dropped": status.dropped_slices,
+        "refused": status.refused_slices,
+    }
+    yield _by(CounterMetricFamily, "guardian_activity_slices", "Slices of client activity.", "result", slices)
 
 
 def move_metrics(moves: Moves) -> Iterable[Metric]:
     """What the executor is at, as every member knows it. Pure."""
-    partitions = GaugeMetricFamily("guardian_moves", "Partitions of running tickets by their state.", labels=["state"])
-    for state in TaskState:
-        partitions.add_metric([state.name], moves.partitions.get(state, 0))
-    yield partitions
+    partitions = {state.name: moves.partitions.get(state, 0) for state in TaskState}
+    yield _by(GaugeMetricFamily, "guardian_moves", "Partitions of running tickets by their state.", "state", partitions)
     yield _gauge(
         "guardian_moves_unfinished_bytes", "What the pending and running ones copy, all in all.", moves.unfinished_bytes
     )
@@ -256,10 +248,8 @@ def tls_metrics(ports: Mapping[str, TlsCounters]) -> Iterable[Metric]:
 
 def refusal_metrics(totals: Mapping[Why, int]) -> Iterable[Metric]:
     """Calls and requests that were not carried out for who sent them. Pure."""
-    refused = CounterMetricFamily("guardian_refusals", "Refused for who asks, by kind.", labels=["why"])
-    for why, count in totals.items():
-        refused.add_metric([why.value], count)
-    yield refused
+    kinds = {why.value: count for why, count in totals.items()}
+    yield _by(CounterMetricFamily, "guardian_refusals", "Refused for who asks, by kind.", "why", kinds)
 
 
 def loop_metrics(loops: Mapping[str, LoopCounters]) -> Iterable[Metric]:
@@ -297,16 +287,12 @@ def tiering_metrics(counters: TieringCounters, totals: Totals, age_s: float) -> 
     yield _count("guardian_tiering_swept_segments", "Deleted though never finished.", totals.swept_segments)
     yield _count("guardian_tiering_swept_bytes", "Their bytes.", totals.swept_bytes)
     yield _gauge("guardian_tiering_totals_age_seconds", "How long ago the five above were counted.", age_s)
-    refused = CounterMetricFamily(
-        "guardian_tiering_refused_appends", "Parts of appends that were refused here.", labels=["kind"]
-    )
-    for kind in {tiering_pb2.FENCED_LEADER_EPOCH, *counters.refused_appends}:
-        refused.add_metric([name_of(kind)], counters.refused_appends[kind])
-    yield refused
-    claims = CounterMetricFamily("guardian_tiering_claims", "Partitions claimed here.", labels=["result"])
-    for result in {GRANTED, *counters.claims}:
-        claims.add_metric([result], counters.claims[result])
-    yield claims
+    kinds = {tiering_pb2.FENCED_LEADER_EPOCH, *counters.refused_appends}
+    refused = {name_of(kind): counters.refused_appends[kind] for kind in kinds}
+    what = "Parts of appends that were refused here."
+    yield _by(CounterMetricFamily, "guardian_tiering_refused_appends", what, "kind", refused)
+    claims = {result: counters.claims[result] for result in {GRANTED, *counters.claims}}
+    yield _by(CounterMetricFamily, "guardian_tiering_claims", "Partitions claimed here.", "result", claims)
     followers = list(counters.followers)
     yield _gauge("guardian_tiering_append_streams", "Streams of appends open here.", counters.append_streams)
     yield _gauge("guardian_tiering_followers", "Streams that follow partitions, open here.", len(followers))
@@ -344,6 +330,20 @@ def _counters(status: ReplicaStatus) -> Iterable[Metric]:
             events.add_metric([name], count)
     yield refused
     yield events
+
+
+def _by(
+    kind: type[CounterMetricFamily | GaugeMetricFamily],
+    name: str,
+    documentation: str,
+    label: str,
+    values: Mapping[str, float],
+) -> Metric:
+    """Return the metric with a value for each value of its one label."""
+    family = kind(name, documentation, labels=[label])
+    for of_label, value in values.items():
+        family.add_metric([of_label], value)
+    return family
 
 
 def _count(name: str, documentation: str, value: float) -> CounterMetricFamily:

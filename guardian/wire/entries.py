@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from guardian.errors import InvalidInput
 from guardian.model.directory import Directory
@@ -15,34 +15,28 @@ from protos.guardian.v1 import federation_pb2 as pb
 DIRECTORY_TABLES = (pb.MACHINES, pb.TENANTS, pb.TOPICS, pb.IDC_POLICIES, pb.EXCLUSIONS)
 
 
+_NOUNS: Mapping[str, type[Entry]] = {
+    "machine": Machine,
+    "tenant": Tenant,
+    "topic": Topic,
+    "idc_policy": IdcPolicy,
+    "exclusion": Exclusion,
+}
+_FIELDS = {noun: field for field, noun in _NOUNS.items()}
+
+
 def entry_to_proto(entry: Entry, revision: int = 0) -> pb.FederationEntry:
-    match entry:
-        case Machine():
-            return pb.FederationEntry(machine=filled(pb.Machine(), entry), revision=revision)
-        case Tenant():
-            return pb.FederationEntry(tenant=filled(pb.Tenant(), entry), revision=revision)
-        case Topic():
-            return pb.FederationEntry(topic=filled(pb.Topic(), entry), revision=revision)
-        case IdcPolicy():
-            return pb.FederationEntry(idc_policy=filled(pb.IdcPolicy(), entry), revision=revision)
-        case Exclusion():
-            return pb.FederationEntry(exclusion=filled(pb.Exclusion(), entry), revision=revision)
+    message = pb.FederationEntry(revision=revision)
+    filled(getattr(message, _FIELDS[type(entry)]), entry)
+    return message
 
 
 def entry_from_proto(message: pb.FederationEntry) -> Entry:
     """Without its revision. Raises InvalidInput when a field is wrong, or the entry is of no known kind."""
-    match message.WhichOneof("entry"):
-        case "machine":
-            return read(Machine, message.machine)
-        case "tenant":
-            return read(Tenant, message.tenant)
-        case "topic":
-            return read(Topic, message.topic)
-        case "idc_policy":
-            return read(IdcPolicy, message.idc_policy)
-        case "exclusion":
-            return read(Exclusion, message.exclusion)
-    raise InvalidInput("the entry is empty: give a machine, tenant, topic, idc_policy or exclusion")
+    field = message.WhichOneof("entry")
+    if field is None:
+        raise InvalidInput("the entry is empty: give a machine, tenant, topic, idc_policy or exclusion")
+    return read(_NOUNS[field], getattr(message, field))
 
 
 def directory_of_entries(
