@@ -47,7 +47,7 @@ from guardian.core.labelling import describe, emptied_by, leaving, owned, remark
 from guardian.core.operations.effects import AnyEffect, OperationEffect
 from guardian.core.operations.step import begin as begin_operation
 from guardian.core.operations.step import operate
-from guardian.core.operations.world import Mover
+from guardian.core.operations.world import Mover, OperationStep
 from guardian.core.owned_settings import applied, restored
 from guardian.core.replanning import (
     continued,
@@ -592,21 +592,25 @@ class Driver:
             decided = self._go_on_elsewhere(job, decided, admin, observation)
         if decided.transition and ticket.ask is None:
             decided = self._label(ticket, execution, decided, decided.transition, admin)
+        decided_from, asked_at_s = self._save(ticket, execution, decided)
+        notes = self._send(decided_from, admin, decided.effects, asked_at_s)
+        return "; ".join((decided.sentence, *notes))
+
+    def _save(self, ticket: Ticket, stored: Execution, decided: Step | OperationStep) -> tuple[_Basis, float | None]:
+        """Store what was decided, where it changes something. Return what must still be so when its effects are sent,
+        and, where it was stored, since when that is proven."""
         transition = self._transition(*decided.transition) if decided.transition else None
-        decided_from = _Basis(ticket.id, ticket.state, execution.revision)
-        changed = transition is not None or decided.execution != execution
         self._note_more(
             ticket,
             decided.execution,
-            is_led_on=transition is not None or leads_on(execution, decided.execution, decided.effects),
+            is_led_on=transition is not None or leads_on(stored, decided.execution, decided.effects),
         )
+        if transition is None and decided.execution == stored:
+            return _Basis(ticket.id, ticket.state, stored.revision), None
         asked_at_s = self._since_boot_s()
-        if changed:
-            self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
-            state = transition.state if transition is not None else ticket.state
-            decided_from = _Basis(ticket.id, state, execution.revision + 1)
-        notes = self._send(decided_from, admin, decided.effects, asked_at_s if changed else None)
-        return "; ".join((decided.sentence, *notes))
+        self._store.advance(ticket.id, ticket.state, transition, decided.execution, stored.revision)
+        state = transition.state if transition is not None else ticket.state
+        return _Basis(ticket.id, state, stored.revision + 1), asked_at_s
 
     def _note_more(self, ticket: Ticket, execution: Execution, *, is_led_on: bool) -> None:
         if is_led_on or may_soon_be_over(execution, ticket.throttle, self._now_ms()):
@@ -773,25 +777,14 @@ class Driver:
         others = self._other_operations(ticket)
         world = operations.world(ticket, ask, observation, admin, job.answer, others, job.moving, execution.operation)
         decided = operate(ticket, execution, world, self._mover(job, observation), self._now_ms())
-        transition = self._transition(*decided.transition) if decided.transition else None
-        basis = _Basis(ticket.id, ticket.state, execution.revision)
-        changed = transition is not None or decided.execution != execution
-        self._note_more(
-            ticket,
-            decided.execution,
-            is_led_on=transition is not None or leads_on(execution, decided.execution, decided.effects),
-        )
-        asked_at_s = self._since_boot_s()
-        if changed:
-            self._store.advance(ticket.id, ticket.state, transition, decided.execution, execution.revision)
-            basis = _Basis(ticket.id, transition.state if transition else ticket.state, execution.revision + 1)
+        basis, asked_at_s = self._save(ticket, execution, decided)
         operation = decided.execution.operation
         operations.want(ticket, decided.plan_wanted, operation.phase if operation is not None else None)
 
         def carry_out(effect: OperationEffect) -> str:
             return operations.carry_out(ticket, effect, observation, admin)
 
-        notes = self._send(basis, admin, decided.effects, asked_at_s if changed else None, carry_out)
+        notes = self._send(basis, admin, decided.effects, asked_at_s, carry_out)
         waits = (job.withheld, operations.delay(ticket)) if decided.plan_wanted else ()
         return "; ".join((decided.sentence, *filter(None, waits), *notes))
 
