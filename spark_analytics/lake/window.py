@@ -8,7 +8,7 @@ leads, whose topics these are and what may live where.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -86,18 +86,21 @@ def model_of(
     _require_replicas(cluster, brokers, replica_rows, liveness.shown)
     replicas = Replicas.of(replica_rows, broker_ids, liveness.present, liveness.lost)
     topics = topic_facts(replicas.topics, told)
+    # What the dead did, others do now.
+    cpu = {row["broker"]: _number(row, "cpu", float("nan")) for row in brokers if row["broker"] not in liveness.gone}
+    people = People.of(told, window.to_ms)
     columns = columns_of(
         cluster,
         replicas,
         log_dirs,
         broker_ids,
         topics,
-        _busy(brokers, hosts, liveness),
+        busy_of(broker_ids.tolist(), hosts, cpu),
         io_rates(disks, hosts),
     )
     return ClusterModel.from_arrays(
         cluster,
-        _brokers(brokers, told, window, hosts, liveness),
+        [_broker(row, people, hosts, liveness) for row in brokers],
         log_dirs,
         topics,
         columns,
@@ -180,62 +183,78 @@ def topic_facts(names: Sequence[str], told: Directory) -> list[TopicFacts]:
     ]
 
 
-def _busy(rows: Sequence[_Row], hosts: Hosts, liveness: Liveness) -> Busy:
-    """Brokers of one host all see the whole host's CPU: each counts for its part. What the dead did, others do now."""
-    at = {host.name: number for number, host in enumerate(hosts.values(), len(rows))}
-    ids = [row["broker"] for row in rows]
-    return Busy(
-        cpu=np.array(
-            [
-                float("nan")
-                if broker in liveness.gone
-                else _number(row, "cpu", float("nan")) / brokers_on(hosts, broker)
-                for broker, row in zip(ids, rows, strict=True)
-            ],
-            dtype=np.float64,
-        ),
-        host=np.array(
-            [at[hosts[broker].name] if broker in hosts else number for number, broker in enumerate(ids)], dtype=np.int64
-        ),
+def busy_of(brokers: Sequence[int], hosts: Hosts, cpu: Mapping[int, float]) -> Busy:
+    """Brokers of one host all see the whole host's CPU: each counts for its part."""
+    at = {host.name: number for number, host in enumerate(hosts.values(), len(brokers))}
+    shares = [cpu.get(broker, float("nan")) / brokers_on(hosts, broker) for broker in brokers]
+    places = [at[hosts[broker].name] if broker in hosts else number for number, broker in enumerate(brokers)]
+    return Busy(cpu=np.array(shares, dtype=np.float64), host=np.array(places, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """What was said of brokers: `away` are expected to be, `kept_free` take nothing."""
+
+    entries: Mapping[int, Broker]
+    machines: Mapping[int, Machine]
+    away: frozenset[int]
+    kept_free: frozenset[int]
+
+    @classmethod
+    def of(cls, told: Directory, at_ms: int) -> People:
+        entries = {broker.id: broker for cluster in told.clusters for broker in cluster.brokers}
+        excluded = {each.broker_id for each in told.exclusions if not 0 < each.until_ms <= at_ms}
+        return cls(
+            entries,
+            {machine.broker_id: machine for machine in told.machines if machine.cluster},
+            frozenset(broker.id for broker in entries.values() if broker.state is BrokerState.MAINTENANCE),
+            frozenset(excluded | {each.id for each in entries.values() if each.state is not BrokerState.ACTIVE}),
+        )
+
+
+def broker_facts(
+    broker: int,
+    people: People,
+    hosts: Hosts,
+    *,
+    rack: str,
+    idc: str = "",
+    cores: float,
+    nic: float,
+    alive: bool,
+    takes_nothing: bool,
+) -> BrokerFacts:
+    """Where a broker and people differ, people are right about its IDC, the broker about its rack. How much of a shared
+    host's CPU is a broker's can't be told."""
+    machine = people.machines.get(broker)
+    entry = placed(people.entries.get(broker) or Broker(broker), machine)
+    cores = 0.0 if brokers_on(hosts, broker) > 1 else cores or (machine.cores if machine else 0)
+    nic = nic or (machine.nic_bytes_per_s if machine else 0)
+    return BrokerFacts(
+        id=broker,
+        rack=rack or entry.rack,
+        idc=entry.idc or idc,
+        host=machine.host if machine else "",
+        label=entry.label,
+        alive=alive,
+        excluded=takes_nothing or broker in people.kept_free,
+        capacity=(100.0 * cores or UNKNOWN, nic or UNKNOWN, nic or UNKNOWN, UNKNOWN),
     )
 
 
-def _brokers(
-    rows: Sequence[_Row], told: Directory, window: Window, hosts: Hosts, liveness: Liveness
-) -> list[BrokerFacts]:
-    """Where a broker and people differ, people are right about its IDC, the broker about its rack.
-
-    A broker that is being emptied, expected to be away, or that may be dead, takes nothing.
-    """
-    entries = {broker.id: broker for cluster in told.clusters for broker in cluster.brokers}
-    machines = {machine.broker_id: machine for machine in told.machines if machine.cluster}
-    kept_free = {exclusion.broker_id for exclusion in told.exclusions if not 0 < exclusion.until_ms <= window.to_ms}
-    kept_free |= liveness.doubtful
-    facts = [
-        _broker(
-            row,
-            placed(entries.get(row["broker"]) or Broker(row["broker"]), machines.get(row["broker"])),
-            machines.get(row["broker"]),
-            kept_free,
-            brokers_on(hosts, row["broker"]) > 1,
-        )
-        for row in rows
-    ]
-    return [replace(each, alive=each.id not in liveness.gone) for each in facts]
-
-
-def _broker(row: _Row, entry: Broker, machine: Machine | None, kept_free: set[int], shares_host: bool) -> BrokerFacts:
-    """How much of a shared host's CPU is a broker's can't be told."""
-    cores = 0.0 if shares_host else _number(row, "cores", 0.0) or (machine.cores if machine else 0)
-    nic = _number(row, "nic_bytes_per_s", 0.0) or (machine.nic_bytes_per_s if machine else 0)
-    return BrokerFacts(
-        id=entry.id,
-        rack=row["rack"] or entry.rack,
-        idc=entry.idc or row["idc"],
-        host=machine.host if machine else "",
-        label=entry.label,
-        excluded=entry.id in kept_free or entry.state is not BrokerState.ACTIVE,
-        capacity=(100.0 * cores or UNKNOWN, nic or UNKNOWN, nic or UNKNOWN, UNKNOWN),
+def _broker(row: _Row, people: People, hosts: Hosts, liveness: Liveness) -> BrokerFacts:
+    """One that may be dead takes nothing."""
+    broker = row["broker"]
+    return broker_facts(
+        broker,
+        people,
+        hosts,
+        rack=row["rack"],
+        idc=row["idc"],
+        cores=_number(row, "cores", 0.0),
+        nic=_number(row, "nic_bytes_per_s", 0.0),
+        alive=broker not in liveness.gone,
+        takes_nothing=broker in liveness.doubtful,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from guardian.model.planner_settings import PlannerSettings
+from guardian.model.tasks import Heal
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.planners.arrays import nothing
 from spark_analytics.planners.budget import copied_bytes, within_bytes
@@ -15,7 +16,7 @@ from spark_analytics.planners.problem import Solution, only_what_must, solved
 from spark_analytics.planners.rules import Scope, living
 
 
-def solve(model: ClusterModel, settings: PlannerSettings) -> Solution:
+def solve(model: ClusterModel, _task: Heal, settings: PlannerSettings) -> Solution:
     solution = solved(only_what_must(model, settings, Scope(free=nothing(model.slots))))
     copied = copied_bytes(model, solution.found.slot_log_dir)
     return within_bytes(solution, settings, np.lexsort((copied, living(model))))

@@ -7,7 +7,9 @@ Raises InvalidInput with a sentence where a task can't be done at all; what only
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
@@ -70,32 +72,22 @@ def explained(model: ClusterModel, task: Task, settings: PlannerSettings, soluti
     return replace(plan, task=task, settings=settings, notes=notes, unmet=unmet)
 
 
-def solve(  # noqa: PLR0911  # one for each kind
-    model: ClusterModel, task: Task, settings: PlannerSettings
-) -> Solution:
+_SOLVERS: Mapping[type[Task], Callable[[ClusterModel, Any, PlannerSettings], Solution]] = {
+    Balance: evening.balance,
+    Leaders: evening.lead,
+    Isolate: isolate.solve,
+    MigrateIdc: migrate_idc.solve,
+    Remove: remove.solve,
+    Add: add.solve,
+    CreateTopic: preallocate.create,
+    ExpandTopic: preallocate.expand,
+    ReplicationFactor: replication_factor.solve,
+    EmptyDisk: empty_disk.solve,
+    Relieve: relieve.solve,
+    Heal: heal.solve,
+}
+
+
+def solve(model: ClusterModel, task: Task, settings: PlannerSettings) -> Solution:
     """Where replicas go and who leads, without the reasons. Raises InvalidInput."""
-    match task:
-        case Balance():
-            return evening.balance(model, task, settings)
-        case Leaders():
-            return evening.lead(model, task, settings)
-        case Isolate():
-            return isolate.solve(model, task, settings)
-        case MigrateIdc():
-            return migrate_idc.solve(model, task, settings)
-        case Remove():
-            return remove.solve(model, task, settings)
-        case Add():
-            return add.solve(model, task, settings)
-        case CreateTopic():
-            return preallocate.create(model, task, settings)
-        case ExpandTopic():
-            return preallocate.expand(model, task, settings)
-        case ReplicationFactor():
-            return replication_factor.solve(model, task, settings)
-        case EmptyDisk():
-            return empty_disk.solve(model, task, settings)
-        case Relieve():
-            return relieve.solve(model, task, settings)
-        case Heal():
-            return heal.solve(model, settings)
+    return _SOLVERS[type(task)](model, task, settings)

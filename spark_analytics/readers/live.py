@@ -21,14 +21,13 @@ import pyarrow as pa
 
 from guardian.errors import ClusterUnavailable
 from guardian.model.cluster_state import BrokerNode, LogDir, PartitionState, Reassignment
-from guardian.model.directory import Directory, placed
-from guardian.model.federation import Machine
-from guardian.model.topology import ANY_LOG_DIR, Broker, BrokerState, TopicPartition
+from guardian.model.directory import Directory
+from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from spark_analytics.lake.disks import io_capacities, io_rates
-from spark_analytics.lake.hosts import Hosts, brokers_on, hosts_of
-from spark_analytics.lake.measured import Busy, Replicas, columns_of
+from spark_analytics.lake.hosts import Hosts, hosts_of
+from spark_analytics.lake.measured import Replicas, columns_of
 from spark_analytics.lake.recent import Recent
-from spark_analytics.lake.window import topic_facts
+from spark_analytics.lake.window import People, broker_facts, busy_of, topic_facts
 from spark_analytics.model.cluster_model import ClusterModel
 from spark_analytics.model.facts import UNKNOWN, Bools, BrokerFacts, LogDirFacts
 
@@ -86,7 +85,7 @@ def live_model(
     told = (directory or Directory()).of_cluster(facts.cluster)
     hosts = hosts_of(directory or Directory()).get(facts.cluster, {})
     lake = recent or Recent()
-    people = _People.of(told, facts.at_ms)
+    people = People.of(told, facts.at_ms)
     silent = sorted(facts.brokers.keys() - {log_dir.broker for log_dir in facts.log_dirs})
     if silent:
         raise ClusterUnavailable(
@@ -107,7 +106,7 @@ def live_model(
         log_dirs,
         np.array(ids, dtype=np.int64),
         topic_facts(replicas.topics, told),
-        _busy(ids, hosts, lake),
+        busy_of(ids, hosts, lake.cpu),
         io_rates(lake.disks, hosts),
     )
     assert columns.whole is not None  # noqa: S101  # columns_of always tells
@@ -127,44 +126,17 @@ def live_model(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _People:
-    """What was said of brokers: `away` are expected to be, `kept_free` take nothing."""
-
-    entries: Mapping[int, Broker]
-    machines: Mapping[int, Machine]
-    away: frozenset[int]
-    kept_free: frozenset[int]
-
-    @classmethod
-    def of(cls, told: Directory, at_ms: int) -> _People:
-        entries = {broker.id: broker for cluster in told.clusters for broker in cluster.brokers}
-        excluded = {each.broker_id for each in told.exclusions if not 0 < each.until_ms <= at_ms}
-        return cls(
-            entries,
-            {machine.broker_id: machine for machine in told.machines if machine.cluster},
-            frozenset(broker.id for broker in entries.values() if broker.state is BrokerState.MAINTENANCE),
-            frozenset(excluded | {each.id for each in entries.values() if each.state is not BrokerState.ACTIVE}),
-        )
-
-
-def _broker(broker: int, facts: LiveFacts, people: _People, hosts: Hosts, lake: Recent, *, alive: bool) -> BrokerFacts:
-    """Where a broker and people differ, people are right about its IDC, the broker about its rack. How much of a shared
-    host's CPU is a broker's can't be told."""
-    machine = people.machines.get(broker)
-    entry = placed(people.entries.get(broker) or Broker(broker), machine)
+def _broker(broker: int, facts: LiveFacts, people: People, hosts: Hosts, lake: Recent, *, alive: bool) -> BrokerFacts:
     node = facts.brokers.get(broker)
-    cores = 0 if brokers_on(hosts, broker) > 1 else lake.cores.get(broker, 0) or (machine.cores if machine else 0)
-    nic = lake.nics.get(broker, 0.0) or (machine.nic_bytes_per_s if machine else 0)
-    return BrokerFacts(
-        id=broker,
-        rack=(node.rack if node else "") or entry.rack,
-        idc=entry.idc,
-        host=machine.host if machine else "",
-        label=entry.label,
+    return broker_facts(
+        broker,
+        people,
+        hosts,
+        rack=node.rack if node else "",
+        cores=lake.cores.get(broker, 0.0),
+        nic=lake.nics.get(broker, 0.0),
         alive=alive,
-        excluded=broker in people.kept_free or node is None or broker in facts.broken(),
-        capacity=(100.0 * cores or UNKNOWN, nic or UNKNOWN, nic or UNKNOWN, UNKNOWN),
+        takes_nothing=node is None or broker in facts.broken(),
     )
 
 
@@ -273,19 +245,6 @@ def _with_rates(rows: Mapping[str, list[object]], at_ms: int, lake: Recent) -> p
     }
     columns |= {name: lake.replicas[name].take(index).combine_chunks() for name in _RATES}
     return pa.table(columns)
-
-
-def _busy(ids: Sequence[int], hosts: Hosts, lake: Recent) -> Busy:
-    """Brokers of one host all see the whole host's CPU: each counts for its part."""
-    at = {host.name: number for number, host in enumerate(hosts.values(), len(ids))}
-    return Busy(
-        cpu=np.array(
-            [lake.cpu.get(broker, float("nan")) / brokers_on(hosts, broker) for broker in ids], dtype=np.float64
-        ),
-        host=np.array(
-            [at[hosts[broker].name] if broker in hosts else number for number, broker in enumerate(ids)], dtype=np.int64
-        ),
-    )
 
 
 def _input(facts: LiveFacts, lake: Recent, dead: set[int], why_no_rates: str) -> str:
