@@ -86,9 +86,8 @@ class MemberStatus:
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
     """As one member sees it. `leader` is a member's name, or None. `live_members` are those that this member is
-    connected to, and itself. `staleness_s` bounds how old the local state is; None when it is unknown. `wrong_members`
-    have another history than the majority; `is_outvoted`: some differ, and no majority is known to have this
-    member's. `last_words` are its own,
+    connected to, and itself. `staleness_s` bounds how old the local state is; None when it is unknown.
+    `is_outvoted`: some have another history, and no majority is known to have this member's. `last_words` are its own,
     while it stops by itself."""
 
     name: str
@@ -106,7 +105,6 @@ class ReplicaStatus:
     disk_free_bytes: int = 0
     disk_reserve_bytes: int = 0
     is_refusing_writes: bool = False
-    wrong_members: tuple[str, ...] = ()
     is_outvoted: bool = False
     last_words: LastWords | None = None
     counters: Mapping[str, int] = field(default_factory=dict)

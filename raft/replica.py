@@ -229,7 +229,6 @@ class RaftReplica:
             disk_free_bytes=member.disk.free_bytes,
             disk_reserve_bytes=member.disk.reserve_bytes,
             is_refusing_writes=bool(member.proposals.disk_fault) or member.seat.is_outvoted,
-            wrong_members=tuple(sorted(member.vitals.verdict.wrong)),
             is_outvoted=member.seat.is_outvoted,
             last_words=self._last_words,
             counters={

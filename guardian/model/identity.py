@@ -56,10 +56,6 @@ class Grant:
     clusters: tuple[str, ...] = ("*",)
     tenants: tuple[str, ...] = ("*",)
 
-    @property
-    def is_everywhere(self) -> bool:
-        return "*" in self.clusters and "*" in self.tenants
-
     def covers(self, cluster: str, tenants: frozenset[str] | None) -> bool:
         """`cluster` empty: no one cluster, so that only a grant on all covers it. `tenants`: whose it is; None: it is
         not known, or not of tenants. An empty name among them stands for what belongs to nobody."""
