@@ -14,6 +14,7 @@ from guardian.errors import Conflict, InvalidInput, NotFound, Unavailable
 from guardian.kafka.admin import KafkaAdmin
 from guardian.model.cluster_state import ClusterDescription
 from guardian.model.topology import Broker, BrokerState, Cluster
+from guardian.server.admins import registered
 from guardian.server.requests import actor_of, session_of, views_for
 from guardian.server.store import ReplicatedStore
 from guardian.wire.collection import assignment_to_proto
@@ -83,9 +84,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
     def SetSampling(self, request: pb.SetSamplingRequest, context: grpc.ServicerContext) -> pb.SetSamplingReply:
         if len(request.paused) > _MAX_PAUSED_CHARS or not request.paused.isprintable():
             raise InvalidInput(f"paused is {request.paused[:60]!r}: say why in up to {_MAX_PAUSED_CHARS} characters")
-        known = self._store.read().cluster(request.cluster)
-        if known is None:
-            raise NotFound(f"cluster {request.cluster!r} is not registered: see `guardian cluster list`")
+        known = registered(self._store.read().cluster, request.cluster)
         wanted = cluster_to_proto(replace(known, sampling_paused=request.paused))
         if known.sampling_paused != request.paused:
             self._store.put_cluster(wanted, expected=cluster_to_proto(known), actor=actor_of(context))
@@ -105,11 +104,7 @@ class FederationServicer(federation_pb2_grpc.FederationServicer):
         return pb.RegisterReporterReply(cluster=cluster.name, reporter=broker.reporter_endpoint)
 
     def GetBrokerMetrics(self, request: pb.GetBrokerMetricsRequest, context: grpc.ServicerContext) -> pb.BrokerMetrics:
-        cluster = views_for(self._store, context).cluster(request.cluster)
-        if cluster is None:
-            raise NotFound(
-                f"cluster {request.cluster!r} is not registered: `guardian cluster list` shows those that are"
-            )
+        cluster = registered(views_for(self._store, context).cluster, request.cluster)
         broker = cluster.broker(request.broker)
         if broker is None:
             raise NotFound(f"broker is {request.broker}, which cluster {cluster.name} does not have")

@@ -13,6 +13,7 @@ from guardian.core.durability import audit
 from guardian.errors import InvalidInput, NotFound
 from guardian.model.topology import Cluster
 from guardian.server import lake_facts
+from guardian.server.admins import registered
 from guardian.server.described_topics import described_topics
 from guardian.server.durability_facts import durability_facts
 from guardian.server.findings import FindingsWatch
@@ -24,7 +25,6 @@ from guardian.server.sources import Sources
 from guardian.wire.disks import disk_reads_to_proto, disks_to_proto
 from guardian.wire.durability import durability_to_proto
 from guardian.wire.findings import findings_to_proto
-from metastore.views import Views
 from protos.guardian.v1 import insight_pb2 as pb
 from protos.guardian.v1 import insight_pb2_grpc
 from spark_analytics.lake.samples import LakeReader
@@ -91,7 +91,7 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
     def GetLinkUse(self, request: pb.GetLinkUseRequest, context: grpc.ServicerContext) -> pb.LinkUseReport:
         views = views_for(self._sources.store, context)
         clusters = (
-            [_registered(views, name) for name in sorted(set(request.clusters))]
+            [registered(views.cluster, name) for name in sorted(set(request.clusters))]
             if request.clusters
             else sorted(views.clusters(), key=lambda cluster: cluster.name)
         )
@@ -129,16 +129,9 @@ class InsightServicer(insight_pb2_grpc.InsightServicer):
         return healing_report(self._healer, [request.cluster] if request.cluster else names)
 
     def _cluster(self, name: str, context: grpc.ServicerContext) -> Cluster:
-        return _registered(views_for(self._sources.store, context), name)
+        return registered(views_for(self._sources.store, context).cluster, name)
 
     def _window(self, from_ms: int, to_ms: int, usual_ms: int) -> Window:
         """The last of the usual time, unless the request says otherwise."""
         end_ms = to_ms or self._sources.now_ms() + 1
         return Window(from_ms or max(0, end_ms - usual_ms), end_ms)
-
-
-def _registered(views: Views, name: str) -> Cluster:
-    cluster = views.cluster(name)
-    if cluster is None:
-        raise NotFound(f"cluster is {name!r}, which is not registered: see `guardian cluster list`")
-    return cluster

@@ -23,7 +23,7 @@ from guardian.model.federation import Entry, Exclusion, Machine, Topic
 from guardian.model.operation import Ask, AskKind
 from guardian.model.plan import PartitionMove
 from guardian.model.ticket import Ticket
-from guardian.model.topology import Broker, BrokerState, Cluster
+from guardian.model.topology import Broker, BrokerState
 from guardian.server.directory import directory_of, exclusions_of, stored_entries
 from guardian.server.store import ReplicatedStore
 from guardian.wire.entries import entry_from_proto, entry_to_proto
@@ -140,13 +140,12 @@ class ReplicatedOperationStore:
             known = self._store.read().cluster(cluster)
             if known is None:
                 return
-            kept = tuple(now for broker in known.brokers if (now := changed(broker)) is not None)
+            kept = tuple(each for broker in known.brokers if (each := changed(broker)) is not None)
             if kept == known.brokers:
                 return
             try:
-                self._store.put_cluster(
-                    cluster_to_proto(_with_brokers(known, kept)), expected=cluster_to_proto(known), actor=Agent.EXECUTOR
-                )
+                now = cluster_to_proto(replace(known, brokers=kept))
+                self._store.put_cluster(now, expected=cluster_to_proto(known), actor=Agent.EXECUTOR)
                 return
             except Conflict:
                 if attempt == _ATTEMPTS:
@@ -187,7 +186,3 @@ def _changed(entry: _Labelled, changes: Mapping[str, ConfigChange]) -> _Labelled
 def _topic(cluster: str, name: str, entry: pb.FederationEntry | None) -> Topic:
     known = entry_from_proto(entry) if entry is not None else None
     return known if isinstance(known, Topic) else Topic(cluster, name)
-
-
-def _with_brokers(cluster: Cluster, brokers: tuple[Broker, ...]) -> Cluster:
-    return replace(cluster, brokers=brokers)

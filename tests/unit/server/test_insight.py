@@ -53,7 +53,7 @@ def test_patterns_choose_topics_and_a_limit_keeps_the_worst(client: GuardianClie
     assert ([topic.topic for topic in worst.topics], worst.topics_in_all) == (["t"], 2)
     with pytest.raises(NotFound, match="topics is nope-\\*: cluster live has none of that name"):
         client.durability("live", ["nope-*"])
-    with pytest.raises(NotFound, match="cluster is 'dead', which is not registered"):
+    with pytest.raises(NotFound, match="cluster 'dead' is not registered"):
         client.durability("dead")
 
 

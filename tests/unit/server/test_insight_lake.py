@@ -243,7 +243,7 @@ def test_a_plan_is_told_what_is_not_known_of_clients(lake: Path) -> None:
             assert remark.startswith("audit.url is not set, so that producers and consumers are not in the numbers")
             (remark,) = client.lines("live", 1, 2).remarks
             assert remark == "the lake has nothing of cluster live in this time"
-            with pytest.raises(NotFound, match="cluster is 'dead'"):
+            with pytest.raises(NotFound, match="cluster 'dead'"):
                 client.lines("dead")
     finally:
         member.stop()
@@ -284,11 +284,11 @@ def test_links_without_samples_activity_or_idcs_say_what_is_missing(lake: Path) 
 
 
 def test_unknown_clusters_and_impossible_times_are_refused(client: GuardianClient) -> None:
-    with pytest.raises(NotFound, match="cluster is 'dead'"):
+    with pytest.raises(NotFound, match="cluster 'dead'"):
         client.disk_health("dead")
-    with pytest.raises(NotFound, match="cluster is 'dead'"):
+    with pytest.raises(NotFound, match="cluster 'dead'"):
         client.disk_readers("dead")
-    with pytest.raises(NotFound, match="cluster is 'dead'"):
+    with pytest.raises(NotFound, match="cluster 'dead'"):
         client.link_use(clusters=["live", "dead"])
     with pytest.raises(InvalidInput, match="must end after it begins"):
         client.disk_health("live", TO_MS, FROM_MS)
