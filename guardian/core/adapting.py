@@ -47,6 +47,7 @@ from guardian.errors import InvalidInput
 from guardian.model.execution import AdaptedRate, Baseline
 from guardian.model.reading import BrokerReading, Latency
 from guardian.model.settings import Section, check_ranges, setting
+from guardian.model.text import some
 
 ROOM = 0.95
 _NEARLY_FULL = 0.85  # of a limit, in the last seconds: from there on a look that shows all of it used is no chance
@@ -511,10 +512,9 @@ def _unwatched(copies: list[Copy], around: Around) -> Iterator[str]:
     found = {b: around.readings[b].nic_without_speed for b in sorted(_brokers(copies)) if b in around.readings}
     names = [f"{nic} of broker {broker}" for broker, nic in found.items() if nic]
     if names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         one = len(names) == 1
         yield (
-            f"{', '.join(names[:_NAMED])}{more} {'does' if one else 'do'} not tell {'its' if one else 'their'} speed, "
+            f"{some(names)} {'does' if one else 'do'} not tell {'its' if one else 'their'} speed, "
             "so interfaces there have no limit: set nic_gbit_per_s under [throttle]"
         )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from guardian.core.kinds.entries import some
+from guardian.core.kinds.entries import NAMED
 from guardian.core.kinds.registry import kind_of_task
 from guardian.model.plan import Plan
 from guardian.model.tasks import parameters
+from guardian.model.text import some
 
 
 def asks_of(plan: Plan) -> tuple[str, ...]:
@@ -25,5 +26,5 @@ def _sentences(plan: Plan) -> Iterator[str]:
         yield f"settings: {'; '.join(f'{name} {value}' for name, value in how)}"
     topics = sorted({move.partition.topic for move in plan.moves})
     if topics:
-        yield f"moves partitions of {some(topics)}"
+        yield f"moves partitions of {some(topics, NAMED)}"
     yield from kind_of_task(plan.task).promises(plan.task)

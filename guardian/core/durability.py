@@ -24,6 +24,7 @@ from guardian.model.durability import (
     TopicDurability,
     TopicFacts,
 )
+from guardian.model.text import some
 
 # A follower may be this far behind and still count as in sync; Kafka's default since 2.5.
 USUAL_REPLICA_LAG_MS = 30_000
@@ -208,8 +209,7 @@ def _counted(rating: Rating, partitions: Iterable[int], what: str) -> Iterator[t
 def _named(noun: str, numbers: list[int]) -> str:
     if len(numbers) == 1:
         return f"{noun} {numbers[0]}"
-    more = f" and {len(numbers) - _MAX_NAMED} more" if len(numbers) > _MAX_NAMED else ""
-    return f"{noun}s {', '.join(map(str, numbers[:_MAX_NAMED]))}{more}"
+    return f"{noun}s {some(numbers, _MAX_NAMED)}"
 
 
 def _scopes(brokers: Mapping[int, BrokerPlace]) -> dict[Scope, dict[str, frozenset[int]]]:

@@ -56,7 +56,7 @@ from guardian.model.cluster_state import ClusterObservation
 from guardian.model.execution import Execution, ExecutionTask, TaskReason, TaskState
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, Plan
-from guardian.model.text import Text, without_text
+from guardian.model.text import Text, some, without_text
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
@@ -673,5 +673,4 @@ def _waits(tasks: Iterable[ExecutionTask]) -> list[str]:
 
 
 def _named(tasks: list[ExecutionTask]) -> str:
-    names = ", ".join(str(task.move.partition) for task in tasks[:_NAMED])
-    return names if len(tasks) <= _NAMED else f"{names} and {len(tasks) - _NAMED} more"
+    return some((task.move.partition for task in tasks), _NAMED)

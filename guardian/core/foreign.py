@@ -23,11 +23,11 @@ from guardian.errors import Conflict
 from guardian.model.cluster_state import ClusterObservation, Reassignment
 from guardian.model.execution import Execution, ExecutionTask, ForeignWork, TaskState
 from guardian.model.plan import PartitionMove, ReplicaPlacement
+from guardian.model.text import some
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
 _RATES = (LEADER_RATE, FOLLOWER_RATE, LOG_DIR_RATE)
-_NAMED = 3
 _MOST = 1000
 
 
@@ -197,9 +197,7 @@ def _conflict(ticket: Ticket, new: list[ForeignWork], others: str) -> str:
 
 
 def _named(works: Iterable[ForeignWork]) -> str:
-    all_of_them = list(works)
-    names = ", ".join(f"{work.partition} to {list(work.target)}" for work in all_of_them[:_NAMED])
-    return names if len(all_of_them) <= _NAMED else f"{names} and {len(all_of_them) - _NAMED} more"
+    return some(f"{work.partition} to {list(work.target)}" for work in works)
 
 
 def _brokers(brokers: list[int]) -> str:

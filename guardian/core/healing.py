@@ -25,7 +25,7 @@ from guardian.model.execution import Execution, TaskState
 from guardian.model.finding import Detector, FindingKind, LastLook, Place, Sighting, Subject
 from guardian.model.healing import HealingMode, HealingPolicy
 from guardian.model.plan import PartitionMove, Plan
-from guardian.model.text import Text
+from guardian.model.text import Text, some
 from guardian.model.ticket import MAX_TROUBLES, Ticket, TicketState, TicketTrouble
 from guardian.model.topology import ANY_LOG_DIR, TopicPartition
 from guardian.model.units import human_duration
@@ -461,21 +461,15 @@ def _storm(policy: HealingPolicy, known: Known) -> str:
     if len(troubled) <= most:
         return ""
     return (
-        f"{len(troubled)} of {known.brokers} brokers are in trouble at once ({_brokers(troubled)}), more than the "
-        f"{most} that healing deals with: nothing is moved, look for what they have in common (power, rack, network, a "
-        "release)"
+        f"{len(troubled)} of {known.brokers} brokers are in trouble at once ({some(sorted(troubled), _NAMED)}), more "
+        f"than the {most} that healing deals with: nothing is moved, look for what they have in common (power, rack, "
+        "network, a release)"
     )
 
 
 def troubled_brokers(found: Iterable[Trouble]) -> frozenset[int]:
     """Those that something present is about."""
     return frozenset(broker for each in found if each.standing is not Standing.OVER for broker in each.brokers)
-
-
-def _brokers(found: Iterable[int]) -> str:
-    names = sorted(found)
-    told = ", ".join(map(str, names[:_NAMED]))
-    return told if len(names) <= _NAMED else f"{told} and {len(names) - _NAMED} more"
 
 
 def _verdict(policy: HealingPolicy, known: Known, trouble: Trouble, now_ms: int) -> Verdict:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from guardian.core.kinds.entries import some
 from guardian.core.kinds.registry import kind_of_task
 from guardian.model.directory import Directory
 from guardian.model.execution import DirectoryIntent, Subject
 from guardian.model.owned_setting import OwnedSetting
 from guardian.model.plan import PartitionMove, Plan
 from guardian.model.tasks import PlanTask
+from guardian.model.text import some
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
 
@@ -58,7 +58,7 @@ def describe(intents: Sequence[DirectoryIntent]) -> str:
     """In words, for people."""
     return "; ".join(
         f"{each.field} {each.value or 'none'} instead of {each.replaced or 'none'} of {each.subject.value} "
-        f"{some(each.names, 3)}"
+        f"{some(each.names)}"
         for each in intents
     )
 
@@ -82,7 +82,7 @@ def why_not_emptied(plan: Plan, partitions: Mapping[TopicPartition, Collection[i
         ]
         if left:
             return (
-                f"broker {broker} would not become empty: it holds {some(list(map(str, sorted(left))), 3)}, which the "
+                f"broker {broker} would not become empty: it holds {some(sorted(left))}, which the "
                 "plan leaves there; wait until they are collected (guardian collection), then plan again"
             )
     return ""
@@ -98,7 +98,7 @@ def remarks(
     hold that were to be emptied."""
     said = {name for each in intents if each.subject is Subject.BROKER for name in each.names}
     words = [
-        f"broker {broker} is not empty and keeps its label: it holds {some(list(map(str, sorted(partitions))), 3)}"
+        f"broker {broker} is not empty and keeps its label: it holds {some(sorted(partitions))}"
         for broker, partitions in sorted(held.items())
         if partitions and str(broker) not in said
     ]

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from guardian.core.joining import joined
 from guardian.model.links import Crosser, Crossing, Direction, LinkSettings, LinkUse
+from guardian.model.text import some
 from guardian.model.units import human_bytes
 
 MINUTE_MS = 60_000
@@ -494,9 +495,8 @@ def _crosser(crosser: Crosser) -> str:
 def remarks(traffic: Traffic, settings: LinkSettings, unknown_idc: Sequence[str]) -> Iterator[str]:
     """What the numbers lack. `unknown_idc` names brokers that have none."""
     if unknown_idc:
-        more = f" and {len(unknown_idc) - _NAMED} more" if len(unknown_idc) > _NAMED else ""
         yield (
-            f"brokers {', '.join(unknown_idc[:_NAMED])}{more} have no IDC: what they send and take is not in the "
+            f"brokers {some(unknown_idc)} have no IDC: what they send and take is not in the "
             "numbers, register them with one"
         )
     if traffic.unplaced >= 1:

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 
 from guardian.model.federation import IdcPolicy
 from guardian.model.links import Crosser, Crossing, Direction
-
-_NAMED = 3
+from guardian.model.text import some
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +51,10 @@ def relief_of(crossers: Sequence[Crosser], cluster: str, places: ClusterPlaces) 
     topics = tuple(dict.fromkeys(each.topic for each in alike))
     to_idc = first.direction.to_idc
     if policy is not None:
-        told = f"IDC policy {policy.name} wants {_some(topics)} where that does not cross {_line(first.direction)}"
+        told = f"IDC policy {policy.name} wants {some(topics)} where that does not cross {_line(first.direction)}"
         return Relief(topics, told, policy)
     away_from = tuple(sorted(broker for broker, idc in places.idcs.items() if idc != to_idc))
-    told = f"leaders of {_some(topics)} go to {to_idc}, where clients read over the line now: nothing is copied"
+    told = f"leaders of {some(topics)} go to {to_idc}, where clients read over the line now: nothing is copied"
     return Relief(topics, told, None, away_from)
 
 
@@ -80,8 +79,3 @@ def _helps(crosser: Crosser, places: ClusterPlaces) -> bool:
 
 def _line(direction: Direction) -> str:
     return f"from {direction.from_idc} to {direction.to_idc}"
-
-
-def _some(topics: Sequence[str]) -> str:
-    told = ", ".join(topics[:_NAMED])
-    return told if len(topics) <= _NAMED else f"{told} and {len(topics) - _NAMED} more"

@@ -13,10 +13,10 @@ from guardian.kafka.admin import BROKER, TOPIC, KafkaAdmin
 from guardian.model.cluster_state import BrokerNode, ClusterObservation, PartitionState, Unknown
 from guardian.model.execution import Execution
 from guardian.model.plan import Plan
+from guardian.model.text import some
 from guardian.model.topology import TopicPartition
 
 _DECIDED_BY = THROTTLES | {TIERED}
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,7 @@ def why_wait(scope: Scope, observation: ClusterObservation) -> str:
     unknown = [f"{subject} ({found.reason})" for subject, found in (*brokers.items(), *partitions.items())]
     if not unknown:
         return ""
-    more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
-    return f"the state is unknown of {', '.join(unknown[:_NAMED])}{more}"
+    return f"the state is unknown of {some(unknown)}"
 
 
 def _hosts(scope: Scope, partitions: Mapping[TopicPartition, PartitionState]) -> frozenset[int]:

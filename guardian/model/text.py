@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from itertools import cycle
@@ -16,6 +16,13 @@ FOR_PEOPLE = "for people"
 Text = Annotated[str, FOR_PEOPLE]
 
 Say = Callable[[str], str]
+
+
+def some(names: Iterable[object], most: int = 3) -> str:
+    """Return the first names, and how many more there are."""
+    every = [str(name) for name in names]
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
 
 
 def with_texts(value: Any, say: Say, hint: object = None) -> Any:

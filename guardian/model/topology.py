@@ -9,6 +9,7 @@ from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from guardian.errors import InvalidInput
+from guardian.model.text import some
 
 ANY_LOG_DIR = "any"  # the broker chooses
 
@@ -168,9 +169,7 @@ class Cluster:
 
 def broker_names(brokers: Sequence[int]) -> str:
     """For people: "broker 3", "brokers 1, 2, 3, 4, 5 and 7 more"."""
-    told = ", ".join(map(str, brokers[:_NAMED]))
-    more = f" and {len(brokers) - _NAMED} more" if len(brokers) > _NAMED else ""
-    return f"{'broker' if len(brokers) == 1 else 'brokers'} {told}{more}"
+    return f"{'broker' if len(brokers) == 1 else 'brokers'} {some(brokers, _NAMED)}"
 
 
 def require_broker_id(broker_id: int) -> None:

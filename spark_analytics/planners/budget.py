@@ -17,13 +17,13 @@ import numpy as np
 
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
+from guardian.model.text import some
 from guardian.model.units import human_bytes
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.load import sums
 from spark_analytics.model.resources import Resource
 from spark_analytics.planners.arrays import at
 from spark_analytics.planners.problem import Solution
-from spark_analytics.planners.topics import some
 
 _TRIES = 6
 _SHORT_OF = 0.98  # of the bytes that would just fit by the last try

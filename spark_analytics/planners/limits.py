@@ -20,10 +20,10 @@ import numpy as np
 
 from guardian.model.plan import Plan
 from guardian.model.planner_settings import PlannerSettings
+from guardian.model.text import some
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats, Ints
 from spark_analytics.model.load import IO, load_now, sums
 from spark_analytics.model.resources import RESOURCES, WITH_CAPACITY, Resource
-from spark_analytics.planners.topics import some
 from spark_analytics.search.disks import usable_share
 
 _DAY_S = 86_400

@@ -23,11 +23,12 @@ import numpy.typing as npt
 
 from guardian.model.federation import IdcPolicy
 from guardian.model.planner_settings import PlannerSettings
+from guardian.model.text import some
 from spark_analytics.goals.min_leaders import leading_brokers
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Ints, living_slots
 from spark_analytics.planners import limits
 from spark_analytics.planners.arrays import at, distinct
-from spark_analytics.planners.topics import may_move, some
+from spark_analytics.planners.topics import may_move
 from spark_analytics.search.rules import Rules
 
 NO_LIMIT = 1 << 30  # replicas per rack or IDC

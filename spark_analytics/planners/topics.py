@@ -8,9 +8,8 @@ import numpy as np
 
 from guardian.errors import InvalidInput
 from guardian.model.planner_settings import PlannerSettings, is_named
+from guardian.model.text import some
 from spark_analytics.model.cluster_model import Bools, ClusterModel
-
-_NAMED = 3
 
 
 def named(model: ClusterModel, names: Sequence[str], tenant: str = "") -> Bools:
@@ -44,9 +43,4 @@ def may_move(model: ClusterModel, settings: PlannerSettings) -> Bools:
 
 def shown(model: ClusterModel, topics: Bools) -> str:
     """The first few names, for a message."""
-    return some([model.topics[index] for index in np.flatnonzero(topics).tolist()])
-
-
-def some(names: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return some(model.topics[index] for index in np.flatnonzero(topics).tolist())

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from guardian.model.execution import DirectoryIntent, Subject
 from guardian.model.federation import Topic
 from guardian.model.planner_settings import is_named
+from guardian.model.text import some
 
 LABEL, IDC_POLICY = "label", "idc_policy"  # of an entry
-_NAMED = 5
+NAMED = 5
 
 
 class Entry(NamedTuple):
@@ -56,12 +57,6 @@ def changed(topics: Sequence[str], tenant: str, *, is_all: bool) -> tuple[frozen
 
 def describe(topics: Sequence[str], tenant: str) -> str:
     """Say which topics, for people."""
-    named = [f"topics {some(topics)}"] if topics else []
+    named = [f"topics {some(topics, NAMED)}"] if topics else []
     named += [f"all topics of tenant {tenant}"] if tenant else []
     return " and ".join(named) or "all topics of the cluster"
-
-
-def some(names: Sequence[str], most: int = _NAMED) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -16,6 +16,7 @@ from guardian.core.operations.world import Mover, OperationLimits, OperationWorl
 from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.operation import Ask, BrokerWork, Operation, OperationPhase, PlanRequest, Standing
 from guardian.model.plan import PartitionMove
+from guardian.model.text import some
 from guardian.model.ticket import Ticket, TicketState
 
 MAX_NEW_TASKS = 1000  # in one step: all of them ride in one command
@@ -151,5 +152,4 @@ class Turn:
 def named(nodes: Iterable[int], what: str = "broker") -> str:
     """Such as "broker 4", "brokers 4, 5"; as many as a sentence can hold."""
     every = sorted(nodes)
-    shown = ", ".join(map(str, every[:10])) + (f" and {len(every) - 10} more" if len(every) > 10 else "")
-    return f"{what}{'' if len(every) == 1 else 's'} {shown}"
+    return f"{what}{'' if len(every) == 1 else 's'} {some(every, 10)}"
