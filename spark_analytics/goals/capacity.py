@@ -39,3 +39,15 @@ class Capacity(Hard):
         use = self._use(placed)
         over = np.flatnonzero(placed.model.alive & (use > placed.rules.capacity_limit[self.resource] * (1 + 1e-9)))
         return over[np.argsort(-use[over], kind="stable")]
+
+
+GOALS = (
+    # Above 70 % request queues grow faster than load does.
+    Capacity(Resource.CPU, "cpu-capacity", ("CpuCapacityGoal",)),
+    # Replication catches up through it.
+    Capacity(Resource.NW_IN, "nw-in-capacity", ("NetworkInboundCapacityGoal",)),
+    # A lagging consumer reads hours in minutes.
+    Capacity(Resource.NW_OUT, "nw-out-capacity", ("NetworkOutboundCapacityGoal",)),
+    # A full disk takes the broker down.
+    Capacity(Resource.DISK, "disk-capacity", ("DiskCapacityGoal",)),
+)

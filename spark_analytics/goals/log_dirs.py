@@ -10,7 +10,7 @@ import numpy as np
 
 from spark_analytics.goals.goal import Placed
 from spark_analytics.model.cluster_model import Floats
-from spark_analytics.model.load import disk_scale
+from spark_analytics.model.load import BYTES, IO, disk_scale
 from spark_analytics.model.resources import Resource
 
 
@@ -50,3 +50,8 @@ class LogDirSpread:
         mean = np.divide(total, room, out=np.zeros(model.brokers), where=room > 0)[broker]
         used = counts & (mean > 0)
         return np.where(used, np.divide(loads / capacity, mean, out=np.ones(len(loads)), where=mean > 0) - 1, 0.0)
+
+
+BYTES_SPREAD = LogDirSpread(BYTES, "disk", "log-dir-spread", ("IntraBrokerDiskUsageDistributionGoal",))
+# A disk that is read and written more than the others sets the latency of all that it serves.
+IO_SPREAD = LogDirSpread(IO, "disk_io", "log-dir-io-spread")

@@ -67,3 +67,18 @@ class Spread:
 
     def _deviations(self, placed: Placed) -> Floats:
         return deviations(placed, placed.load.broker[:, self.resource], scale(placed.model)[:, self.resource])
+
+
+GOALS = (
+    Spread(Resource.CPU, "cpu-spread", ("CpuUsageDistributionGoal",)),
+    # Produced bytes and replicated ones.
+    Spread(Resource.NW_IN, "nw-in-spread", ("NetworkInboundUsageDistributionGoal",)),
+    # To consumers and to followers.
+    Spread(Resource.NW_OUT, "nw-out-spread", ("NetworkOutboundUsageDistributionGoal",)),
+    # The fullest broker sets how long data can be kept.
+    Spread(Resource.DISK, "disk-spread", ("DiskUsageDistributionGoal", "KafkaAssignerDiskUsageDistributionGoal")),
+    # Restarts, files and fetch sessions cost by the replica.
+    Spread(Resource.REPLICAS, "replica-spread", ("ReplicaDistributionGoal",)),
+    # Requests cost by the partition that is led, and so does a failover.
+    Spread(Resource.LEADERS, "leader-spread", ("LeaderReplicaDistributionGoal",)),
+)

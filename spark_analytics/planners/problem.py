@@ -12,7 +12,7 @@ import numpy as np
 
 from guardian.model.plan import Excused
 from guardian.model.planner_settings import PlannerSettings
-from spark_analytics.goals import log_dir_io_spread, log_dir_spread, registry, topic_spread
+from spark_analytics.goals import log_dirs, registry, topic_spread
 from spark_analytics.model.cluster_model import Bools, ClusterModel, Floats
 from spark_analytics.model.resources import RESOURCES, Resource
 from spark_analytics.planners.rules import Scope, compiled
@@ -22,7 +22,7 @@ from spark_analytics.search.rules import Rules
 from spark_analytics.search.search import find
 
 _COUNTS = [Resource.REPLICAS, Resource.LEADERS]
-_OF_LOG_DIRS = frozenset((log_dir_spread.GOAL.name, log_dir_io_spread.GOAL.name))
+_OF_LOG_DIRS = frozenset((log_dirs.BYTES_SPREAD.name, log_dirs.IO_SPREAD.name))
 _USES = [Resource.CPU, Resource.NW_IN, Resource.NW_OUT, Resource.DISK]
 
 
