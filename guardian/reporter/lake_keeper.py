@@ -23,7 +23,7 @@ import structlog
 
 from guardian.core.lake_keeping import HIDDEN, Chores, LakeFile, LakeTimes, chores
 from guardian.reporter.lake_rollup import is_rolled_up, outlived, roll_up_file
-from spark_analytics.lake.filesystem import open_lake
+from spark_analytics.lake.filesystem import open_lake, written_whole
 from spark_analytics.lake.schema import PARTITION_HOURS, PARTITION_SAMPLES, TABLES
 
 _LOG = structlog.get_logger(__name__)
@@ -157,21 +157,15 @@ class LakeKeeper:
         return LakeFile(modified_ms, frozenset(json.loads(metadata.get(_REPLACES, b"[]"))))
 
     def _merge(self, hour: _Hour, names: tuple[str, ...]) -> None:
-        """Written whole under a hidden name, then renamed, as all files of the lake are."""
         name = f"{_MERGED}{uuid.uuid4().hex[:12]}.parquet"
-        hidden = f"{hour.path}/{HIDDEN}{name}"
         schema = TABLES[hour.table]
         metadata = {**(schema.metadata or {}), _REPLACES: json.dumps(sorted(names)).encode()}
-        try:
-            with pq.ParquetWriter(
-                hidden, schema.with_metadata(metadata), filesystem=self._fs, compression="zstd"
-            ) as writer:
-                for rows in _in_groups(self._rows(hour, names, schema)):
-                    writer.write_table(rows, row_group_size=_ROWS_PER_GROUP)
-            self._fs.move(hidden, f"{hour.path}/{name}")
-        except BaseException:
-            self._remove(hidden)
-            raise
+        with (
+            written_whole(self._fs, hour.path, name) as hidden,
+            pq.ParquetWriter(hidden, schema.with_metadata(metadata), filesystem=self._fs, compression="zstd") as writer,
+        ):
+            for rows in _in_groups(self._rows(hour, names, schema)):
+                writer.write_table(rows, row_group_size=_ROWS_PER_GROUP)
 
     def _rows(self, hour: _Hour, names: tuple[str, ...], schema: pa.Schema) -> Iterator[pa.Table]:
         """Each collection's rows once: a collection is whole in one file of its table."""
@@ -181,12 +175,6 @@ class LakeKeeper:
             collections = _collections(rows)
             yield rows.filter(pa.array(~np.isin(collections, seen)))
             seen = np.union1d(seen, collections)
-
-    def _remove(self, path: str) -> None:
-        try:
-            self._fs.delete_file(path)
-        except OSError as error:
-            _LOG.debug("nothing to remove", path=path, error=str(error))
 
 
 def _collections(rows: pa.Table) -> npt.NDArray[np.int64]:

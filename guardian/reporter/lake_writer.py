@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import structlog
 
 from guardian.reporter.ingest import Rows
-from spark_analytics.lake.filesystem import open_lake
+from spark_analytics.lake.filesystem import open_lake, written_whole
 from spark_analytics.lake.schema import BROKER_SAMPLES, directory_of, hour_of
 
 _LOG = structlog.get_logger(__name__)
@@ -132,13 +132,8 @@ class LakeWriter:
         directory = f"{self._root}/{directory_of(key.table, key.cluster, first_ms)}"
         name = f"{self._member}-{first_ms}-{uuid.uuid4().hex[:12]}.parquet"
         self._fs.create_dir(directory, recursive=True)
-        hidden = f"{directory}/.{name}"
-        try:
+        with written_whole(self._fs, directory, name) as hidden:
             pq.write_table(rows, hidden, filesystem=self._fs, compression="zstd")
-            self._fs.move(hidden, f"{directory}/{name}")
-        except BaseException:
-            self._remove(hidden)
-            raise
         self._count_file(rows.num_rows)
 
     def _count_file(self, rows: int) -> None:
@@ -156,12 +151,6 @@ class LakeWriter:
 
     def _waiting_rows(self) -> int:
         return sum(table.num_rows for buffer in self._buffers.values() for table in buffer.tables)
-
-    def _remove(self, path: str) -> None:
-        try:
-            self._fs.delete_file(path)
-        except OSError as error:
-            _LOG.debug("nothing to remove", path=path, error=str(error))
 
     def _drop_excess(self) -> None:
         """A lake that stays away must not fill the member's memory: the oldest rows go first."""

@@ -9,12 +9,13 @@ from guardian.model.plan import Plan, ReplicaPlacement
 from guardian.model.tasks import Relieve
 from guardian.model.topology import ANY_LOG_DIR
 from spark_analytics.checker.places import Places, Room
+from spark_analytics.checker.stages import held_by_disk
 from spark_analytics.checker.world import DISK, TOLERANCE, Held, World
 
 
 def check_relieved(world: World, plan: Plan, task: Relieve, at: Places) -> Iterator[str]:
     """A disk may stay above the limit where the plan says so, and where no other takes any replica of it."""
-    held, gone = _held(world), _gone(world, at)
+    held, gone = held_by_disk(world), _gone(world, at)
     left = {disk: max(held[disk], total - usable) - gone[disk] for disk, (total, usable) in world.room.items()}
     meant = _meant(world, task)
     full = {
@@ -43,13 +44,6 @@ def _meant(world: World, task: Relieve) -> Mapping[int, ReplicaPlacement]:
         for place, disk in world.disk_of.items()
         if (not asked or place.broker in task.brokers or (place.broker, place.log_dir) in named) and world.lives(place)
     }
-
-
-def _held(world: World) -> Mapping[int, float]:
-    held: dict[int, float] = defaultdict(float)
-    for place, (size, _) in world.stored.items():
-        held[world.disk_of[place]] += size
-    return held
 
 
 def _gone(world: World, at: Places) -> Mapping[int, float]:

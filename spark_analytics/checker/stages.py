@@ -16,7 +16,7 @@ from spark_analytics.checker.world import DISK, RESOURCES, TOLERANCE, Held, Worl
 
 
 def check_stages(world: World, plan: Plan) -> Iterator[Violation]:
-    held, usable = _held(world), {disk: usable for disk, (_, usable) in world.room.items()}
+    held, usable = held_by_disk(world), {disk: usable for disk, (_, usable) in world.room.items()}
     used = {broker: list(world.carried.get(broker, _NOTHING))[: len(RESOURCES)] for broker in world.brokers}
     last = -1
     for move in plan.moves:
@@ -46,7 +46,7 @@ def _by_stage(plan: Plan) -> Mapping[int, Sequence[PartitionMove]]:
     return stages
 
 
-def _held(world: World) -> dict[int, float]:
+def held_by_disk(world: World) -> dict[int, float]:
     """Bytes of replicas on each disk."""
     held: dict[int, float] = defaultdict(float)
     for place, (size, _) in world.stored.items():

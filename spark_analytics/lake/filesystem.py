@@ -7,6 +7,8 @@ hdfs://namenode:8020/path               HDFS; hdfs://nameservice/path and Kerber
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,6 +36,19 @@ def open_lake(url: str) -> tuple[Any, str]:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"lake is {url!r}: use a path, or a URL that works on this host ({reason})") from error
     return filesystem, root.rstrip("/")
+
+
+@contextmanager
+def written_whole(filesystem: Any, directory: str, name: str) -> Iterator[str]:
+    """Yield a hidden path to write, whose file gets its name once it is whole, and goes where that fails."""
+    hidden = f"{directory}/.{name}"
+    try:
+        yield hidden
+        filesystem.move(hidden, f"{directory}/{name}")
+    except BaseException:
+        with suppress(OSError):
+            filesystem.delete_file(hidden)
+        raise
 
 
 def _hdfs(url: str) -> tuple[Any, str]:
