@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from metastore import segment_keys as sk
@@ -56,6 +57,21 @@ class Changes:
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
         self._subscribers.discard(subscriber)
+
+    @contextmanager
+    def of_others(self) -> Iterator[asyncio.Event]:
+        """Yield an event that is set whenever something besides partitions has changed."""
+        has_changed = asyncio.Event()
+
+        def note(changed: Changed) -> None:
+            if changed.has_others or changed.is_all:
+                has_changed.set()
+
+        self.subscribe(note)
+        try:
+            yield has_changed
+        finally:
+            self.unsubscribe(note)
 
     def note(self, _index: int, records: Sequence[Record] | None) -> None:
         """The state machine's listener. Heads come first among the records; None: the whole state was replaced."""

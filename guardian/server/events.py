@@ -17,7 +17,7 @@ from guardian.model.event import Event, EventKind
 from guardian.server.async_store import AsyncStore
 from guardian.server.sinks import EventSinks
 from guardian.wire.events import event_to_proto
-from metastore.changes import Changed, Changes
+from metastore.changes import Changes
 from metastore.views import Views
 from protos.guardian.v1 import events_pb2 as pb
 from protos.guardian.v1 import events_pb2_grpc
@@ -39,14 +39,7 @@ class EventsServicer(events_pb2_grpc.EventsServicer):
         self, request: pb.WatchEventsRequest, context: grpc.aio.ServicerContext[pb.WatchEventsRequest, pb.Event]
     ) -> AsyncIterator[pb.Event]:
         _check(request)
-        has_changed = asyncio.Event()
-
-        def note(changed: Changed) -> None:
-            if changed.has_others or changed.is_all:
-                has_changed.set()
-
-        self._changes.subscribe(note)
-        try:
+        with self._changes.of_others() as has_changed:
             # Only a fence: a snapshot that is held for as long as somebody follows would keep all that is replaced.
             await self._store.read()
             after = request.after
@@ -73,8 +66,6 @@ class EventsServicer(events_pb2_grpc.EventsServicer):
                 if len(page) == _PAGE:
                     has_changed.set()
                 await asyncio.sleep(_PAUSE_S)
-        finally:
-            self._changes.unsubscribe(note)
 
     async def ListSinks(
         self, request: pb.ListSinksRequest, context: grpc.aio.ServicerContext[pb.ListSinksRequest, pb.ListSinksReply]

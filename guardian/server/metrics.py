@@ -27,9 +27,18 @@ from guardian.server.counting import CallCounters, LoopCounters
 from guardian.server.findings import FindingsWatch
 from guardian.server.refusals import Why
 from guardian.server.sinks import EventSinks, SinkCounters
-from guardian.server.store import ReplicatedStore
+from guardian.server.store import ReplicatedStore, now_ms
 from guardian.server.tls import TlsCounters
-from guardian.server.totals import Moves, MoveTotals, PartitionTotals, TicketProgress, Totals
+from guardian.server.totals import (
+    MAX_AGE_S,
+    MOVES_MAX_AGE_S,
+    Moves,
+    Recounted,
+    TicketProgress,
+    Totals,
+    count_moves,
+    count_partitions,
+)
 from guardian.tiering.counting import GRANTED, TieringCounters, name_of
 from protos.guardian.v1 import tiering_pb2
 from raft.protocol import ReplicaStatus
@@ -66,8 +75,9 @@ class MemberMetrics:
     def __init__(self, measured: Measured) -> None:
         self._measured = measured
         self._store = measured.store
-        self._totals = PartitionTotals(self._store.read_local)
-        self._moves = MoveTotals(self._store.read_local)
+        read = self._store.read_local
+        self._totals = Recounted(lambda: count_partitions(read().snapshot), MAX_AGE_S)
+        self._moves = Recounted(lambda: count_moves(read(), now_ms()), MOVES_MAX_AGE_S)
 
     def collect(self) -> Iterable[Metric]:
         measured = self._measured

@@ -55,7 +55,7 @@ from guardian.wire.operations import ask_from_proto
 from guardian.wire.plans import move_to_proto, plan_from_proto, plan_to_proto
 from guardian.wire.previews import preview_to_proto, progress_to_proto
 from guardian.wire.tickets import execution_to_proto, ticket_state_from_proto, ticket_to_proto
-from metastore.changes import Changed, Changes
+from metastore.changes import Changes
 from metastore.views import Views
 from protos.guardian.v1 import tickets_pb2 as pb
 from protos.guardian.v1 import tickets_pb2_grpc
@@ -339,14 +339,7 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
     async def WatchTicket(
         self, request: pb.GetTicketRequest, context: grpc.aio.ServicerContext[pb.GetTicketRequest, pb.TicketDetail]
     ) -> AsyncIterator[pb.TicketDetail]:
-        has_changed = asyncio.Event()
-
-        def note(changed: Changed) -> None:
-            if changed.has_others or changed.is_all:
-                has_changed.set()
-
-        self._changes.subscribe(note)
-        try:
+        with self._changes.of_others() as has_changed:
             ticket, execution = _lookup(await self._async_store.read(), request.ticket_id)
             yield _detail(ticket, execution)
             while not ticket.state.is_over:
@@ -357,8 +350,6 @@ class TicketsServicer(tickets_pb2_grpc.TicketsServicer):
                     ticket, execution = newest
                     yield _detail(ticket, execution)
                 await asyncio.sleep(_WATCH_PAUSE_S)
-        finally:
-            self._changes.unsubscribe(note)
 
     def _act(self, request: pb.TicketActionRequest, decide: _Decision, outcomes: frozenset[TicketState]) -> pb.Ticket:
         request.actor = require_claimed_name("actor", request.actor)

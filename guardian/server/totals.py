@@ -18,14 +18,13 @@ from guardian.core.progressing import progress
 from guardian.model.execution import TaskState
 from guardian.model.progress import Progress
 from guardian.model.ticket import Ticket
-from guardian.server.store import now_ms
 from metastore import segment_keys as sk
 from metastore.store import ReadView
 from metastore.tables.partition_heads import head_from_bytes
 from metastore.views import Views
 
 MAX_AGE_S = 60.0
-_MOVES_MAX_AGE_S = 15.0
+MOVES_MAX_AGE_S = 15.0
 _SLICE = 10_000
 _UNFINISHED = (TaskState.PENDING, TaskState.RUNNING)
 T = TypeVar("T")
@@ -89,31 +88,7 @@ class Recounted(Generic[T]):
             self._counting.release()
 
 
-class PartitionTotals(Recounted[Totals]):
-    """Of the tiered partitions."""
-
-    def __init__(
-        self,
-        read: Callable[[], Views],
-        max_age_s: float = MAX_AGE_S,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__(lambda: count(read().snapshot), max_age_s, clock)
-
-
-class MoveTotals(Recounted[Moves]):
-    """Of what the executor is at."""
-
-    def __init__(
-        self,
-        read: Callable[[], Views],
-        max_age_s: float = _MOVES_MAX_AGE_S,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__(lambda: count_moves(read(), now_ms()), max_age_s, clock)
-
-
-def count(view: ReadView) -> Totals:
+def count_partitions(view: ReadView) -> Totals:
     """Of all that is stored."""
     partitions = live_segments = live_bytes = swept_segments = swept_bytes = 0
     start = b""

@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -143,11 +144,10 @@ class SnapshotStore:
 class Quiet:
     """Nothing happens."""
 
-    def subscribe(self, _subscriber: object) -> None:
-        """Never told."""
-
-    def unsubscribe(self, _subscriber: object) -> None:
-        """Never told."""
+    @contextmanager
+    def of_others(self) -> Iterator[asyncio.Event]:
+        """Never set."""
+        yield asyncio.Event()
 
 
 def test_who_follows_holds_no_snapshot_and_history_is_read_beside_the_event_loop() -> None:

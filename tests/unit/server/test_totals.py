@@ -10,7 +10,7 @@ from guardian.model.execution import Execution, ExecutionTask, TaskState
 from guardian.model.plan import PartitionMove, ReplicaPlacement
 from guardian.model.ticket import Ticket, TicketState
 from guardian.model.topology import TopicPartition
-from guardian.server.totals import Moves, PartitionTotals, Totals, count_moves
+from guardian.server.totals import Moves, Recounted, Totals, count_moves, count_partitions
 from metastore import segment_keys as sk
 from metastore.keys import PartitionId
 from metastore.memory import MemoryStore
@@ -29,7 +29,7 @@ class Store:
         self.counts = 0
         self.may_count = threading.Event()
         self.may_count.set()
-        self.totals = PartitionTotals(self._read, 60.0, lambda: self.now)
+        self.totals = Recounted(lambda: count_partitions(self._read().snapshot), 60.0, lambda: self.now)
 
     def _read(self) -> Views:
         self.counts += 1
